@@ -402,12 +402,12 @@ fn marker(report: &crate::update::MarkerReport) -> Marker {
         line: report.line,
         setter: report.setter.clone(),
         outcome: report.outcome.name(),
-        worth_saying: report.outcome.severity() == Severity::WorthSaying,
+        worth_saying: report.outcome.severity() == Severity::Warning,
         object: report.object.to_string(),
     }
 }
 
 fn unparsable(found: &crate::update::Unparsable) -> Unparsable {
-    let (line, column) = found.place();
-    Unparsable { file: found.file.clone(), line, column, cause: found.complaint() }
+    let (line, column) = found.location();
+    Unparsable { file: found.file.clone(), line, column, cause: found.message() }
 }

@@ -89,17 +89,16 @@ fn value(text: &str) -> String {
 
 fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std::fmt::Result {
     let mut lines: Vec<(&str, usize, String)> = Vec::new();
-    for marker in plan.unresolved() {
-        let complaint = marker.outcome.complaint().unwrap_or_default();
-        lines.push((&marker.file, marker.line, format!("{}: {complaint}", marker.setter)));
+    for marker in plan.warnings() {
+        let warning = marker.outcome.warning().unwrap_or_default();
+        lines.push((&marker.file, marker.line, format!("{}: {warning}", marker.setter)));
     }
     for miss in &plan.near_misses {
         lines.push((&miss.file, miss.line, format!("not a marker: {}", miss.cause)));
     }
     for found in &plan.unparsable {
-        let (line, column) = found.place();
-        let sentence =
-            format!("left as it is, for it cannot be read: {} (column {column})", found.complaint());
+        let (line, column) = found.location();
+        let sentence = format!("left as it is, for it cannot be read: {} (column {column})", found.message());
         lines.push((&found.file, line, sentence));
     }
     for skipped in &plan.skipped {
@@ -145,7 +144,7 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
         "\n{what}{failed}; {} read, {} met, {current} already current, {} unresolved, {} unreadable.",
         count(report.plan.files, "file"),
         count(markers.len(), "marker"),
-        report.plan.unresolved().count(),
+        report.plan.warnings().count(),
         count(report.plan.unparsable.len(), "file"),
     )
 }

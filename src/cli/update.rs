@@ -143,7 +143,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
         outcome.diff = Some(diff);
     } else {
         for failure in directory::write_all(&directory, &plan.edits) {
-            outcome.errors.push(prefixed(outcome, &failure.sentence));
+            outcome.errors.push(prefixed(outcome, &failure.message));
             for file in failure.files {
                 outcome.changes.remove(file);
                 outcome.not_written.push(file.to_owned());
@@ -205,5 +205,5 @@ fn open(path: &Path) -> Result<Directory, Failure> {
 }
 
 fn lock(path: &Path) -> Result<Lock, Failure> {
-    Lock::take(path).map_err(|error| Failure::new(chain(&error)))
+    Lock::acquire(path).map_err(|error| Failure::new(chain(&error)))
 }

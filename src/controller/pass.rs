@@ -246,7 +246,7 @@ impl Pass {
             logins: self.logins.clone(),
             keyring: self.shared.options.keyring.clone(),
             time: CommitTime::now(),
-            detail: Detail::WorthSaying,
+            detail: Detail::Warnings,
             is_forced: self.shared.memory.has_changed(&self.done.name, &self.look),
             times: self.shared.options.times,
         };

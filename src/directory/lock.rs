@@ -50,7 +50,7 @@ impl Lock {
     /// # Errors
     ///
     /// Returns an error if another process holds the lock.
-    pub fn take(path: &Path) -> Result<Self, LockError> {
+    pub fn acquire(path: &Path) -> Result<Self, LockError> {
         let failed = |cause| LockError::Failed { path: path.to_owned(), cause };
         let directory = File::open(path).map_err(failed)?;
         match directory.try_lock() {

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use super::write::is_left_over;
-use crate::update::reach::{Reach, check_depth};
+use super::write::is_stale_temporary;
+use crate::update::tree_limits::{TreeLimits, check_depth};
 use crate::update::{Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
 /// The number of bytes of a large file that are searched at a time.
@@ -26,7 +26,7 @@ pub struct Directory {
     /// The directories in which a listing found temporary files of a killed run.
     ///
     /// They are recorded to save a second listing.
-    littered: RefCell<BTreeSet<TreePath>>,
+    stale_directories: RefCell<BTreeSet<TreePath>>,
 }
 
 impl Directory {
@@ -37,12 +37,12 @@ impl Directory {
     /// Returns an error if `root` does not exist, is not a directory or cannot be listed.
     pub fn open(root: &Path) -> io::Result<Self> {
         fs::read_dir(root)?;
-        Ok(Self { root: root.to_owned(), littered: RefCell::default() })
+        Ok(Self { root: root.to_owned(), stale_directories: RefCell::default() })
     }
 
     /// The directories listed so far that contain a temporary file of a killed run.
-    pub(super) fn littered(&self) -> BTreeSet<TreePath> {
-        self.littered.borrow().clone()
+    pub(super) fn stale_directories(&self) -> BTreeSet<TreePath> {
+        self.stale_directories.borrow().clone()
     }
 
     /// Lists one directory.
@@ -50,21 +50,21 @@ impl Directory {
         &self,
         path: &TreePath,
         listing: fs::ReadDir,
-        reach: &mut Reach,
+        limits: &mut TreeLimits,
     ) -> Result<OpenDirectory, TreeError> {
         let mut items = Vec::new();
         for item in listing {
             let item = item.map_err(|error| read_error(path.clone(), error))?;
             let kind = item.file_type().map_err(|error| read_error(path.clone(), error))?;
             let name = item.file_name().into_vec();
-            reach.meet(&path.join(&name))?;
+            limits.count(&path.join(&name))?;
             if kind.is_dir() {
                 if name != b".git" {
                     items.push(Item { name, kind: None });
                 }
             } else if let Some(kind) = entry_kind(kind) {
-                if is_left_over(&name) {
-                    self.littered.borrow_mut().insert(path.clone());
+                if is_stale_temporary(&name) {
+                    self.stale_directories.borrow_mut().insert(path.clone());
                 }
                 items.push(Item { name, kind: Some(kind) });
             }
@@ -113,9 +113,9 @@ impl FileTree for Directory {
             let _ = visitor.entry(Entry { path: under.clone(), kind, content: None });
             return Ok(());
         }
-        let mut reach = Reach::of(under);
+        let mut limits = TreeLimits::new(under);
         let listing = fs::read_dir(self.locate(under)).map_err(|error| read_error(under.clone(), error))?;
-        let mut open = vec![self.list(under, listing, &mut reach)?];
+        let mut open = vec![self.list(under, listing, &mut limits)?];
         while let Some(directory) = open.last_mut() {
             let Some(item) = directory.items.pop() else {
                 open.pop();
@@ -134,14 +134,14 @@ impl FileTree for Directory {
             match fs::read_dir(self.locate(&path)) {
                 Ok(listing) => match visitor.enter(&path, None) {
                     ControlFlow::Continue(Descent::Enter) => {
-                        open.push(self.list(&path, listing, &mut reach)?);
+                        open.push(self.list(&path, listing, &mut limits)?);
                     }
                     ControlFlow::Continue(Descent::Skip) => {}
                     ControlFlow::Break(()) => break,
                 },
                 // One unreadable directory must not keep the others from being visited.
                 Err(_) => {
-                    let kind = EntryKind::ClosedDirectory;
+                    let kind = EntryKind::UnreadableDirectory;
                     if visitor.entry(Entry { path, kind, content: None }).is_break() {
                         break;
                     }

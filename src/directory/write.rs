@@ -31,7 +31,7 @@ pub enum WriteError {
     },
     /// The file system returned an error.
     #[error("cannot write {file}; it is as it was")]
-    Refused {
+    Io {
         /// The file.
         file: String,
         /// The cause.
@@ -43,7 +43,7 @@ pub enum WriteError {
 impl WriteError {
     /// Returns true if the disk is full: writing further files would fail as well.
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, Self::Refused { cause, .. } if matches!(cause.kind(),
+        matches!(self, Self::Io { cause, .. } if matches!(cause.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
     }
 }
@@ -66,14 +66,14 @@ impl ReconcileError for WriteError {
 /// Returns an error if the file changed since it was read, or if the file system refuses; the file is untouched then.
 fn write_edit(directory: &Directory, edit: &FileEdit) -> Result<(), WriteError> {
     let file = edit.entry.path.to_string();
-    let refused = |cause| WriteError::Refused { file: file.clone(), cause };
+    let failed = |cause| WriteError::Io { file: file.clone(), cause };
     let path = directory.locate(&edit.entry.path);
     // A rename would replace even a read-only file; opening the file for writing checks the permission.
-    let mut old = OpenOptions::new().read(true).write(true).open(&path).map_err(refused)?;
+    let mut old = OpenOptions::new().read(true).write(true).open(&path).map_err(failed)?;
     let mut before = Vec::new();
-    old.read_to_end(&mut before).map_err(refused)?;
+    old.read_to_end(&mut before).map_err(failed)?;
     let after = edit.apply(&before).ok_or_else(|| WriteError::ChangedMeanwhile { file: file.clone() })?;
-    replace(&path, &old, &after).map_err(refused)
+    replace(&path, &old, &after).map_err(failed)
 }
 
 fn replace(path: &Path, old: &File, content: &[u8]) -> io::Result<()> {
@@ -100,7 +100,7 @@ pub struct WriteFailure<'p> {
     /// The files, by their names in results.
     pub files: Vec<&'p str>,
     /// The error.
-    pub sentence: String,
+    pub message: String,
 }
 
 /// Writes the edits independently of one another; a full disk ends it, since nothing else would fit.
@@ -109,14 +109,14 @@ pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteF
     let mut failures = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         let Err(error) = write_edit(directory, edit) else { continue };
-        let sentence = chain(&error);
+        let message = chain(&error);
         if error.is_disk_full() {
             let files: Vec<&str> = edits[index..].iter().map(|edit| &*edit.key).collect();
-            let sentence = format!("{sentence}; {} more files were left as they are", files.len() - 1);
-            failures.push(WriteFailure { files, sentence });
+            let message = format!("{message}; {} more files were left as they are", files.len() - 1);
+            failures.push(WriteFailure { files, message });
             break;
         }
-        failures.push(WriteFailure { files: vec![&edit.key], sentence });
+        failures.push(WriteFailure { files: vec![&edit.key], message });
     }
     failures
 }
@@ -127,12 +127,12 @@ pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteF
 ///
 /// Call it under the directory's [`Lock`](super::Lock), so that no running process loses a file.
 fn sweep(directory: &Directory, edits: &[FileEdit]) -> usize {
-    let mut parents = directory.littered();
+    let mut parents = directory.stale_directories();
     parents.extend(edits.iter().map(|edit| edit.entry.path.parent()));
     let mut removed = 0;
     for parent in &parents {
         let Ok(listing) = fs::read_dir(directory.locate(parent)) else { continue };
-        for item in listing.flatten().filter(|item| is_left_over(item.file_name().as_bytes())) {
+        for item in listing.flatten().filter(|item| is_stale_temporary(item.file_name().as_bytes())) {
             removed += usize::from(fs::remove_file(item.path()).is_ok());
         }
     }
@@ -147,7 +147,7 @@ fn is_alive(process: &str) -> bool {
 }
 
 /// Returns true if the name is that of an ended run's temporary file.
-pub(super) fn is_left_over(name: &[u8]) -> bool {
+pub(super) fn is_stale_temporary(name: &[u8]) -> bool {
     let middle = name.strip_prefix(PREFIX.as_bytes()).and_then(|rest| rest.strip_suffix(SUFFIX.as_bytes()));
     let Some((process, random)) = middle.and_then(|middle| std::str::from_utf8(middle).ok()?.split_once('-'))
     else {

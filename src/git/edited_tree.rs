@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
     use crate::reference::ImageReference;
-    use crate::update::{Interrupt, MarkerIndex, Policy, PolicyName, Setters, UpdateRequest, plan};
+    use crate::update::{Interrupt, MarkerIndex, PolicyName, PolicyState, Setters, UpdateRequest, plan};
 
     const OLD: &str = "tag: v1 # {\"$imagepolicy\": \"n:p:tag\"}\n";
     const NEW: &str = "tag: v2 # {\"$imagepolicy\": \"n:p:tag\"}\n";
@@ -177,7 +177,7 @@ mod tests {
         let commit = repository.commit(None, &author, &author, "", &root, &[]).unwrap();
         let tree = crate::git::GitTree::of(repository, commit.into()).unwrap();
         let name = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
-        let image = Policy::Image(ImageReference::parse("app:v2").unwrap());
+        let image = PolicyState::Image(ImageReference::parse("app:v2").unwrap());
         let setters = Setters::new(BTreeMap::from([(name, image)]));
         let request = UpdateRequest { setters, ..UpdateRequest::default() };
         plan(&tree, &request, &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap().edits

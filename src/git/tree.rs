@@ -10,7 +10,7 @@ use memchr::memmem;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind};
-use crate::update::reach::{Reach, check_depth};
+use crate::update::tree_limits::{TreeLimits, check_depth};
 use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
 /// The maximum size of a file that is searched, because all of it must be held in memory.
@@ -146,7 +146,7 @@ impl<'r> GitTree<'r> {
 
     /// Visits the files and links below a directory, without recursion: paths may be deep.
     fn visit(&self, under: &TreePath, object: Oid, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError> {
-        let mut reach = Reach::of(under);
+        let mut limits = TreeLimits::new(under);
         let mut open = vec![self.open(under.clone(), object)?];
         let mut open_bytes = open[0].tree.len();
         // Git sorts a directory as if its name ended in a slash, so this is the order of the paths' bytes.
@@ -162,7 +162,7 @@ impl<'r> GitTree<'r> {
             let entry = entry.map_err(|cause| malformed(&directory.path, cause))?;
             directory.offset = entry.end;
             let path = directory.path.join(entry.name);
-            reach.meet(&path)?;
+            limits.count(&path)?;
             if !is_possible(entry.name) {
                 continue;
             }

@@ -13,7 +13,7 @@ use crate::error::chain;
 use crate::git::refspec::RefspecError;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
 use crate::reconcile::cross_namespace::CrossNamespace;
-use crate::update::scope::{ScopeError, SkipCause};
+use crate::update::scope::{ScopeError, SkipReason};
 use crate::yaml::Node;
 use crate::yaml::tree::Content;
 
@@ -38,7 +38,7 @@ fn check_path(node: &Node, findings: &mut Findings<'_>) {
     // Later components may follow links, which are unknown here.
     let fault = match parts.next() {
         Some("..") => chain(&ScopeError::Escapes { path: text.to_owned() }),
-        Some(".git") => chain(&ScopeError::Link { path: text.to_owned(), cause: SkipCause::IntoGit }),
+        Some(".git") => chain(&ScopeError::Link { path: text.to_owned(), cause: SkipReason::InsideGit }),
         _ => return,
     };
     findings.add(Location::of(node), Rule::InvalidValue, format!("`spec.update.path`: {fault}"));

@@ -7,8 +7,8 @@ use super::policy_names::PolicyNames;
 use super::source::{Document, NEAR_TOKENS};
 use crate::reference::ImageReference;
 use crate::update::file::{FileOutcome, update_file};
-use crate::update::marker::{self, Field, Marker, NoMarker};
-use crate::update::{MarkerOutcome, Policy, PolicyName, Setters};
+use crate::update::marker::{self, Field, Marker, MarkerError};
+use crate::update::{MarkerOutcome, PolicyName, PolicyState, Setters};
 use crate::yaml::{Limits, YamlError};
 
 /// The parts that a marker can name.
@@ -23,7 +23,7 @@ const SAMPLE: &str = "registry.example.com/sample:1.0.0@sha256:\
 pub(super) struct Markers {
     /// Each parsed marker, with its line and whether it has a value there.
     pub(super) found: Vec<Found>,
-    near_misses: Vec<(usize, NoMarker)>,
+    near_misses: Vec<(usize, MarkerError)>,
 }
 
 /// A marker in a file.
@@ -43,7 +43,7 @@ impl Markers {
     pub(super) fn read(document: &Document<'_>, limits: &Limits) -> Result<Self, YamlError> {
         if !document.has_marker() {
             let lines = marker::lines_without_quotes(document.text.as_bytes());
-            let near_misses = lines.into_iter().map(|line| (line, NoMarker::NoQuotes)).collect();
+            let near_misses = lines.into_iter().map(|line| (line, MarkerError::NoQuotes)).collect();
             return Ok(Self { found: Vec::new(), near_misses });
         }
         // A trial update shows whether a value fits: every named policy has an image in it.
@@ -85,11 +85,11 @@ impl Markers {
                 findings.add(location, Rule::UnknownMarkerField, field_error(marker));
             }
             if !is_placed {
-                let complaint = MarkerOutcome::NotOnScalar.complaint().unwrap_or_default();
+                let warning = MarkerOutcome::NotOnScalar.warning().unwrap_or_default();
                 findings.add(
                     location,
                     Rule::MisplacedMarker,
-                    format!("marker `{}`: {complaint}", marker.setter),
+                    format!("marker `{}`: {warning}", marker.setter),
                 );
             }
         }
@@ -150,7 +150,7 @@ fn column(line: &str, is_it: impl Fn(&str) -> bool) -> usize {
 
 fn sample_setters(outcome: &FileOutcome) -> Setters {
     let image = ImageReference::parse(SAMPLE).expect("the sample is an image with tag and digest");
-    let policy = |policy: &PolicyName| (policy.clone(), Policy::Image(image.clone()));
+    let policy = |policy: &PolicyName| (policy.clone(), PolicyState::Image(image.clone()));
     let policies: BTreeMap<_, _> = outcome.markers.iter().map(|found| policy(&found.marker.policy)).collect();
     Setters::new(policies)
 }

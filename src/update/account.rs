@@ -57,7 +57,7 @@ impl MarkerOutcome {
     }
 
     /// The outcome of a marker without a scalar, given the value that it would set.
-    pub(super) fn of_stray(wanted: &Result<String, Self>) -> Self {
+    pub(super) fn for_stray(wanted: &Result<String, Self>) -> Self {
         match wanted {
             Err(Self::OtherNamespace) => Self::OtherNamespace,
             _ => Self::NotOnScalar,
@@ -67,15 +67,15 @@ impl MarkerOutcome {
     /// The severity with which the outcome is reported.
     pub fn severity(self) -> Severity {
         match self {
-            Self::Changed | Self::Current | Self::OtherNamespace | Self::PolicyNotSelected => Severity::Quiet,
+            Self::Changed | Self::Current | Self::OtherNamespace | Self::PolicyNotSelected => Severity::Info,
             Self::UnknownPolicy | Self::PolicyWithoutImage | Self::UnknownField | Self::NotOnScalar => {
-                Severity::WorthSaying
+                Severity::Warning
             }
         }
     }
 
     /// The error as a phrase to follow a marker's location; `None` if there is none.
-    pub fn complaint(self) -> Option<&'static str> {
+    pub fn warning(self) -> Option<&'static str> {
         match self {
             Self::UnknownPolicy => Some("there is no such ImagePolicy"),
             Self::PolicyWithoutImage => Some("the ImagePolicy has no latest image that can be used"),
@@ -94,9 +94,9 @@ impl MarkerOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// Information, listed on request only.
-    Quiet,
+    Info,
     /// A warning: it appears in the condition, the event and the log.
-    WorthSaying,
+    Warning,
 }
 
 /// A marker and its outcome.
@@ -128,7 +128,7 @@ pub struct NearMiss {
     /// The line of the comment, counted from 1.
     pub line: usize,
     /// The reason for which it is no marker.
-    pub cause: super::marker::NoMarker,
+    pub cause: super::marker::MarkerError,
 }
 
 /// A file that holds the token and could not be read.
@@ -137,13 +137,13 @@ pub struct Unparsable {
     /// The file, relative to `update.path`.
     pub file: String,
     /// The error of reading it.
-    pub error: ReadFailure,
+    pub error: ReadError,
 }
 
 /// The error of reading a file, as text, so that the index can store it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct ReadFailure {
+pub struct ReadError {
     /// The line of the error, counted from 1.
     pub line: usize,
     /// The column, counted from 1.
@@ -153,12 +153,12 @@ pub struct ReadFailure {
 }
 
 /// The maximum length of a message in characters; parsers quote their input, so longer messages are cut.
-const MESSAGE_LENGTH: usize = 300;
+const MAX_MESSAGE_LENGTH: usize = 300;
 
-impl ReadFailure {
+impl ReadError {
     fn new((line, column): (usize, usize), message: &str) -> Self {
-        let mut message: String = message.chars().take(MESSAGE_LENGTH + 1).collect();
-        if let Some((end, _)) = message.char_indices().nth(MESSAGE_LENGTH) {
+        let mut message: String = message.chars().take(MAX_MESSAGE_LENGTH + 1).collect();
+        if let Some((end, _)) = message.char_indices().nth(MAX_MESSAGE_LENGTH) {
             message.truncate(end);
             message.push('…');
         }
@@ -171,13 +171,13 @@ impl ReadFailure {
     }
 }
 
-impl From<YamlError> for ReadFailure {
+impl From<YamlError> for ReadError {
     fn from(error: YamlError) -> Self {
         Self::new((error.line, error.column), &chain(&error.cause))
     }
 }
 
-impl From<TreeError> for ReadFailure {
+impl From<TreeError> for ReadError {
     fn from(error: TreeError) -> Self {
         let message = match &error {
             TreeError::Read { cause, .. } => chain(cause.as_ref()),
@@ -189,12 +189,12 @@ impl From<TreeError> for ReadFailure {
 
 impl Unparsable {
     /// The location of the error: line and column, both counted from 1.
-    pub fn place(&self) -> (usize, usize) {
+    pub fn location(&self) -> (usize, usize) {
         (self.error.line, self.error.column)
     }
 
     /// The error as a phrase to follow the file name and location.
-    pub fn complaint(&self) -> String {
+    pub fn message(&self) -> String {
         self.error.message.clone()
     }
 }
@@ -205,9 +205,9 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut_between_two_characters() {
-        let failure = ReadFailure::new((1, 1), &"é".repeat(2 * MESSAGE_LENGTH));
-        assert_eq!(failure.message, format!("{}…", "é".repeat(MESSAGE_LENGTH)));
-        let failure = ReadFailure::new((1, 1), &"é".repeat(MESSAGE_LENGTH));
-        assert_eq!(failure.message, "é".repeat(MESSAGE_LENGTH));
+        let failure = ReadError::new((1, 1), &"é".repeat(2 * MAX_MESSAGE_LENGTH));
+        assert_eq!(failure.message, format!("{}…", "é".repeat(MAX_MESSAGE_LENGTH)));
+        let failure = ReadError::new((1, 1), &"é".repeat(MAX_MESSAGE_LENGTH));
+        assert_eq!(failure.message, "é".repeat(MAX_MESSAGE_LENGTH));
     }
 }

@@ -30,7 +30,7 @@ pub enum ReportedMarkers {
 impl ReportedMarkers {
     /// Returns true if a plan reports markers of this severity.
     pub(super) fn includes(self, severity: Severity) -> bool {
-        self == Self::All || severity == Severity::WorthSaying
+        self == Self::All || severity == Severity::Warning
     }
 
     /// The maximum memory in bytes of a plan that reports these markers.
@@ -83,7 +83,7 @@ impl PlanBudget {
     }
 
     /// The remaining bytes.
-    pub(super) fn rest(&self) -> usize {
+    pub(super) fn remaining_bytes(&self) -> usize {
         self.max_bytes.saturating_sub(self.bytes)
     }
 
@@ -110,10 +110,14 @@ mod tests {
             value: Some("x".repeat(1_000_000)),
             outcome: MarkerOutcome::Current,
         };
-        let plan = |rest| UpdatePlan { markers: vec![marker.clone()], rest, ..UpdatePlan::default() };
-        let error = plan(2_000_000).check_room_for_markers().unwrap_err();
+        let plan = |remaining_bytes| UpdatePlan {
+            markers: vec![marker.clone()],
+            remaining_bytes,
+            ..UpdatePlan::default()
+        };
+        let error = plan(2_000_000).check_memory_for_markers().unwrap_err();
         assert!(error.to_string().contains("more than 152 MiB"), "{error}");
-        plan(2_010_000).check_room_for_markers().unwrap();
+        plan(2_010_000).check_memory_for_markers().unwrap();
     }
 
     #[test]
@@ -127,7 +131,7 @@ mod tests {
              directory"
         );
         budget.add_bytes(MAX_PLAN_BYTES - 7).unwrap();
-        assert_eq!(budget.rest(), 7);
+        assert_eq!(budget.remaining_bytes(), 7);
         budget.add_bytes(7).unwrap();
         assert_eq!(
             budget.add_bytes(1).unwrap_err().to_string(),

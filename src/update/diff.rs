@@ -14,10 +14,10 @@ use crate::error::ReconcileError;
 use crate::yaml::{self, Splice};
 
 /// The number of unchanged lines shown around a change.
-const CONTEXT: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
 /// The maximum length of a diff in bytes.
-pub const MAX_DIFF: usize = 64 * 1024 * 1024;
+pub const MAX_DIFF_LENGTH: usize = 64 * 1024 * 1024;
 
 /// The error of changes that cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -72,8 +72,8 @@ pub fn unified(
         checkpoint(Progress::default())?;
         tree.read(&edit.entry, usize::MAX, &mut content)?;
         write_file(edit, &content, &mut diff);
-        if diff.len() > MAX_DIFF {
-            return Err(DiffError::TooLong { limit: MAX_DIFF });
+        if diff.len() > MAX_DIFF_LENGTH {
+            return Err(DiffError::TooLong { limit: MAX_DIFF_LENGTH });
         }
     }
     Ok(diff)
@@ -91,7 +91,7 @@ pub fn write_file(edit: &FileEdit, content: &[u8], diff: &mut String) {
 }
 
 /// A range of whole lines with its replacement.
-struct Exchange<'t> {
+struct LineChange<'t> {
     /// The numbers of the removed lines, counted from 0.
     lines: Range<usize>,
     /// The added lines.
@@ -102,31 +102,31 @@ struct Exchange<'t> {
 fn write_hunks(text: &str, splices: &[Splice], diff: &mut String) {
     // Only LF ends a line, as in git; a lone CR is part of its line.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let exchanges = exchanges(text, &lines, splices);
+    let line_changes = line_changes(text, &lines, splices);
     let mut shift = 0_isize;
-    for hunk in exchanges.chunk_by(|left, right| right.lines.start <= left.lines.end + 2 * CONTEXT) {
+    for hunk in line_changes.chunk_by(|left, right| right.lines.start <= left.lines.end + 2 * CONTEXT_LINES) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
-        let start = first.lines.start.saturating_sub(CONTEXT);
-        let end = (last.lines.end + CONTEXT).min(lines.len());
+        let start = first.lines.start.saturating_sub(CONTEXT_LINES);
+        let end = (last.lines.end + CONTEXT_LINES).min(lines.len());
         let growth: isize =
-            hunk.iter().map(|exchange| signed(exchange.new.len()) - signed(exchange.old.len())).sum();
+            hunk.iter().map(|change| signed(change.new.len()) - signed(change.old.len())).sum();
         let (old_length, new_length) = (end - start, (signed(end - start) + growth).unsigned_abs());
         let new_start = (signed(start) + shift).unsigned_abs();
         diff.push_str(&format!("@@ -{} +{} @@\n", span(start, old_length), span(new_start, new_length)));
         shift += growth;
         let mut at = start;
-        for exchange in hunk {
-            write_lines(' ', &lines[at..exchange.lines.start], diff);
-            write_lines('-', exchange.old, diff);
-            write_lines('+', &exchange.new, diff);
-            at = exchange.lines.end;
+        for change in hunk {
+            write_lines(' ', &lines[at..change.lines.start], diff);
+            write_lines('-', change.old, diff);
+            write_lines('+', &change.new, diff);
+            at = change.lines.end;
         }
         write_lines(' ', &lines[at..end], diff);
     }
 }
 
 /// Merges splices of the same lines.
-fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Exchange<'t>> {
+fn line_changes<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<LineChange<'t>> {
     let mut starts: Vec<usize> = Vec::with_capacity(lines.len() + 1);
     let mut offset = 0;
     for line in lines {
@@ -141,7 +141,7 @@ fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Ex
         let last = if splice.range.is_empty() { splice.range.start } else { splice.range.end - 1 };
         line_of(splice.range.start)..line_of(last) + 1
     };
-    let mut exchanges: Vec<Exchange<'t>> = Vec::new();
+    let mut line_changes: Vec<LineChange<'t>> = Vec::new();
     let mut rest = splices;
     while let Some(first) = rest.first() {
         let mut range = lines_of(first);
@@ -165,10 +165,10 @@ fn exchanges<'t>(text: &str, lines: &'t [&'t str], splices: &[Splice]) -> Vec<Ex
             .collect();
         let new = yaml::apply(&text[base..starts[range.end]], &moved);
         let new = new.split_inclusive('\n').map(str::to_owned).collect();
-        exchanges.push(Exchange { old: &lines[range.clone()], lines: range, new });
+        line_changes.push(LineChange { old: &lines[range.clone()], lines: range, new });
         rest = later;
     }
-    exchanges
+    line_changes
 }
 
 fn write_lines<T: AsRef<str>>(sign: char, lines: &[T], diff: &mut String) {
@@ -222,7 +222,7 @@ fn quoted_path(prefix: &[u8], path: &TreePath) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::update::edit::ContentMark;
+    use crate::update::edit::ContentHash;
     use crate::update::tree::{Entry, EntryKind, TreeVisitor};
 
     /// Work that is quadratic in this number would take more than a day.
@@ -285,7 +285,7 @@ mod tests {
             .map(|number| {
                 let path = TreePath::from_bytes(format!("{number}.yaml"));
                 let entry = Entry { path, kind: EntryKind::File, content: None };
-                FileEdit::new(entry, number.to_string().into(), ContentMark::of(&content), splices.clone())
+                FileEdit::new(entry, number.to_string().into(), ContentHash::of(&content), splices.clone())
             })
             .collect();
         let tree = Uniform(content);

@@ -19,17 +19,17 @@ pub struct FileEdit {
     /// Its name in results, relative to `update.path`.
     pub key: Arc<str>,
     splices: Arc<[Splice]>,
-    content: ContentMark,
+    content: ContentHash,
 }
 
 /// The length and hash that identify a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ContentMark {
+pub(super) struct ContentHash {
     length: usize,
     hash: u64,
 }
 
-impl ContentMark {
+impl ContentHash {
     pub(super) fn of(content: &[u8]) -> Self {
         let mut hasher = FixedState::default().build_hasher();
         hasher.write(content);
@@ -41,7 +41,7 @@ impl FileEdit {
     /// Creates the edit of a file with this content.
     ///
     /// The splices must be in ascending order; files of the same content share them.
-    pub(super) fn new(entry: Entry, key: Arc<str>, content: ContentMark, splices: Arc<[Splice]>) -> Self {
+    pub(super) fn new(entry: Entry, key: Arc<str>, content: ContentHash, splices: Arc<[Splice]>) -> Self {
         Self { entry, key, splices, content }
     }
 
@@ -70,7 +70,7 @@ impl FileEdit {
     ///
     /// `None` if the edit was planned for another content.
     pub fn splices_for<'c>(&self, content: &'c [u8]) -> Option<(&'c str, &[Splice])> {
-        let fits = ContentMark::of(content) == self.content;
+        let fits = ContentHash::of(content) == self.content;
         let text = fits.then(|| std::str::from_utf8(content).ok()).flatten()?;
         Some((text, &self.splices))
     }
@@ -85,7 +85,7 @@ mod tests {
     fn an_edit_fits_only_the_content_it_was_made_for() {
         let entry = Entry { path: TreePath::from_bytes("a.yaml"), kind: EntryKind::File, content: None };
         let splices = vec![Splice { range: 3..4, text: "22".to_owned() }];
-        let edit = FileEdit::new(entry, "a.yaml".into(), ContentMark::of(b"a: 1\n"), splices.into());
+        let edit = FileEdit::new(entry, "a.yaml".into(), ContentHash::of(b"a: 1\n"), splices.into());
         assert_eq!(edit.apply(b"a: 1\n"), Some(b"a: 22\n".to_vec()));
         assert_eq!(edit.apply(b"a: 2\n"), None);
     }

@@ -1,7 +1,7 @@
 //! Resolves the markers of one file, replaces their values, and proves that nothing else changed.
 
 use super::account::MarkerOutcome;
-use super::marker::{self, Marker, NoMarker};
+use super::marker::{self, Marker, MarkerError};
 use super::object::{self, ObjectTracker, Part};
 use super::result::{Change, ObjectChanges, ObjectIdentifier};
 use super::setter::Setters;
@@ -22,7 +22,7 @@ pub struct FileOutcome {
     /// Every marker in it, in the order of lines.
     pub markers: Vec<FileMarker>,
     /// Comments that mention the token but are no markers, by line.
-    pub near_misses: Vec<(usize, NoMarker)>,
+    pub near_misses: Vec<(usize, MarkerError)>,
 }
 
 /// A marker in the file.
@@ -37,24 +37,24 @@ pub struct FileMarker {
     /// The marker's outcome.
     pub outcome: MarkerOutcome,
     /// The YAML node that the marker marks.
-    pub standing: Standing,
+    pub node: MarkedNode,
 }
 
 /// The YAML node that a marker marks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum MarkedNode {
     /// A scalar with this value.
-    Value(String),
+    Scalar(String),
     /// A key or list item without a value.
     Absent,
     /// No scalar.
-    Nowhere,
+    NotScalar,
 }
 
 impl FileMarker {
     /// Creates a marker whose object is unknown until the end of its document.
-    fn new(line: usize, marker: Marker, outcome: MarkerOutcome, standing: Standing) -> Self {
-        Self { line, marker, object: ObjectIdentifier::default(), outcome, standing }
+    fn new(line: usize, marker: Marker, outcome: MarkerOutcome, node: MarkedNode) -> Self {
+        Self { line, marker, object: ObjectIdentifier::default(), outcome, node }
     }
 }
 
@@ -134,12 +134,12 @@ struct FileUpdate<'s, 'a> {
 
 impl<'s> FileUpdate<'s, '_> {
     fn value(&mut self, path: &[Step<'s>], scalar: Scalar<'s>, comment: Option<Comment>) {
-        self.objects.see(path, &scalar.value);
+        self.objects.record(path, &scalar.value);
         let Some(comment) = comment else { return };
         let Some(marker) = self.marker(&comment) else { return };
-        let standing = match scalar.style {
-            yaml::Style::Absent => Standing::Absent,
-            _ => Standing::Value(scalar.value.to_string()),
+        let node = match scalar.style {
+            yaml::Style::Absent => MarkedNode::Absent,
+            _ => MarkedNode::Scalar(scalar.value.to_string()),
         };
         let (outcome, change) = match self.setters.value(&marker) {
             Err(outcome) => (outcome, None),
@@ -161,13 +161,13 @@ impl<'s> FileUpdate<'s, '_> {
                 }
             },
         };
-        self.record(path, FileMarker::new(comment.line, marker, outcome, standing), change);
+        self.record(path, FileMarker::new(comment.line, marker, outcome, node), change);
     }
 
     fn stray(&mut self, path: &[Step<'_>], comment: &Comment) {
         if let Some(marker) = self.marker(comment) {
-            let outcome = MarkerOutcome::of_stray(&self.setters.value(&marker));
-            self.record(path, FileMarker::new(comment.line, marker, outcome, Standing::Nowhere), None);
+            let outcome = MarkerOutcome::for_stray(&self.setters.value(&marker));
+            self.record(path, FileMarker::new(comment.line, marker, outcome, MarkedNode::NotScalar), None);
         }
     }
 
@@ -215,13 +215,13 @@ mod tests {
 
     use super::*;
     use crate::reference::ImageReference;
-    use crate::update::{Policy, PolicyName};
+    use crate::update::{PolicyName, PolicyState};
 
     const M: &str = r#"# {"$imagepolicy": "n:p:tag"}"#;
 
     fn setters(image: &str) -> Setters {
         let name = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
-        let image = Policy::Image(ImageReference::parse(image).unwrap());
+        let image = PolicyState::Image(ImageReference::parse(image).unwrap());
         Setters::new(BTreeMap::from([(name, image)]))
     }
 

@@ -9,9 +9,9 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::account::{MarkerOutcome, ReadFailure};
-use super::file::{FileMarker, Standing};
-use super::marker::{Marker, NoMarker};
+use super::account::{MarkerOutcome, ReadError};
+use super::file::{FileMarker, MarkedNode};
+use super::marker::{Marker, MarkerError};
 use super::result::ObjectIdentifier;
 use super::setter::Setters;
 use super::tree::ContentId;
@@ -19,7 +19,7 @@ use super::tree::ContentId;
 /// The header of a stored index, with the version of its format.
 ///
 /// The version must change with the format and with the rules of markers: an index of another version is discarded.
-const FORM: &[u8] = b"tagboat marker index 4\n";
+const HEADER: &[u8] = b"tagboat marker index 5\n";
 
 /// The maximum number of ids of contents and directories in the index.
 ///
@@ -30,13 +30,13 @@ const MAX_IDS: usize = 1_000_000;
 const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 
 /// The maximum size of one record in bytes; a content with a longer record is read each time.
-const MAX_RECORD: usize = 1024 * 1024;
+const MAX_RECORD_LENGTH: usize = 1024 * 1024;
 
 /// The length of an id in bytes.
-const ID: usize = 20;
+const ID_LENGTH: usize = 20;
 
 /// The maximum length of a stored value in bytes; contents with longer values are read each time.
-pub(super) const VALUE_LENGTH: usize = 1024;
+pub(super) const MAX_VALUE_LENGTH: usize = 1024;
 
 /// Caches the markers, near misses and errors of contents by their ids.
 ///
@@ -50,7 +50,7 @@ pub struct MarkerIndex {
     record_bytes: usize,
     /// Directories without anything to report, with the number of files in scope in each.
     markerless: HashMap<ContentId, u32>,
-    has_news: bool,
+    is_modified: bool,
 }
 
 /// The parts of a content's outcome that do not depend on policies.
@@ -59,9 +59,9 @@ struct Record {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     markers: Vec<IndexedMarker>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    near_misses: Vec<(usize, NoMarker)>,
+    near_misses: Vec<(usize, MarkerError)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    failure: Option<ReadFailure>,
+    error: Option<ReadError>,
 }
 
 /// A marker in the form of the index.
@@ -71,77 +71,77 @@ struct IndexedMarker {
     setter: String,
     /// apiVersion, kind, name and namespace of its object.
     object: [String; 4],
-    standing: IndexedStanding,
+    node: IndexedNode,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum IndexedStanding {
-    Value(String),
+enum IndexedNode {
+    Scalar(String),
     Unknown,
-    Nowhere,
+    NotScalar,
 }
 
 /// The findings in a content in which no value changes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Recalled {
+pub(super) struct IndexedOutcome {
     /// The markers, in the order of lines.
     pub(super) markers: Vec<FileMarker>,
     /// Comments that mention the token but are no markers, by line.
-    pub(super) near_misses: Vec<(usize, NoMarker)>,
+    pub(super) near_misses: Vec<(usize, MarkerError)>,
     /// The error of reading the content; the other fields are empty then.
-    pub(super) failure: Option<ReadFailure>,
+    pub(super) error: Option<ReadError>,
 }
 
-impl Recalled {
+impl IndexedOutcome {
     /// Returns true if there is nothing to report.
     pub(super) fn is_empty(&self) -> bool {
-        self.markers.is_empty() && self.near_misses.is_empty() && self.failure.is_none()
+        self.markers.is_empty() && self.near_misses.is_empty() && self.error.is_none()
     }
 }
 
 impl MarkerIndex {
     /// Returns the findings in a content if they are known and no value changes.
-    pub(super) fn recall(&self, content: &ContentId, setters: &Setters) -> Option<Recalled> {
+    pub(super) fn get(&self, content: &ContentId, setters: &Setters) -> Option<IndexedOutcome> {
         if self.without_markers.contains(content) {
-            return Some(Recalled::default());
+            return Some(IndexedOutcome::default());
         }
-        let Record { markers, near_misses, failure } =
+        let Record { markers, near_misses, error } =
             serde_json::from_slice(self.records.get(content)?).ok()?;
         let markers = markers.iter().map(|marker| marker.resolve(setters)).collect::<Option<_>>()?;
-        Some(Recalled { markers, near_misses, failure })
+        Some(IndexedOutcome { markers, near_misses, error })
     }
 
     /// Stores the markers and near misses of a content; they must be complete.
-    pub(super) fn remember(
+    pub(super) fn insert(
         &mut self,
         content: ContentId,
         markers: &[FileMarker],
-        near_misses: &[(usize, NoMarker)],
+        near_misses: &[(usize, MarkerError)],
     ) {
         if markers.is_empty() && near_misses.is_empty() {
-            self.make_room(0);
-            self.has_news |= self.without_markers.insert(content);
+            self.clear_if_full(0);
+            self.is_modified |= self.without_markers.insert(content);
             return;
         }
         let markers = markers.iter().map(IndexedMarker::of).collect();
-        self.put(content, &Record { markers, near_misses: near_misses.to_vec(), failure: None });
+        self.put(content, &Record { markers, near_misses: near_misses.to_vec(), error: None });
     }
 
     /// Stores the error of a content that cannot be read with any policies.
-    pub(super) fn remember_failure(&mut self, content: ContentId, failure: &ReadFailure) {
-        self.put(content, &Record { failure: Some(failure.clone()), ..Record::default() });
+    pub(super) fn insert_error(&mut self, content: ContentId, error: &ReadError) {
+        self.put(content, &Record { error: Some(error.clone()), ..Record::default() });
     }
 
     fn put(&mut self, content: ContentId, record: &Record) {
         let record = serde_json::to_vec(record).expect("a record is plain JSON").into_boxed_slice();
-        if record.len() > MAX_RECORD {
+        if record.len() > MAX_RECORD_LENGTH {
             return;
         }
-        self.make_room(record.len());
+        self.clear_if_full(record.len());
         self.record_bytes += record.len();
         let before = self.records.insert(content, record);
         self.record_bytes -= before.as_ref().map_or(0, |before| before.len());
-        self.has_news |= before.as_ref() != self.records.get(&content);
+        self.is_modified |= before.as_ref() != self.records.get(&content);
     }
 
     /// Removes a content that is about to be replaced.
@@ -151,27 +151,27 @@ impl MarkerIndex {
     ///
     /// A file that still has it is read once more. Otherwise the index would fill with the versions of files that change
     /// often.
-    pub fn forget(&mut self, content: &ContentId) {
+    pub fn remove(&mut self, content: &ContentId) {
         if let Some(record) = self.records.remove(content) {
             self.record_bytes -= record.len();
-            self.has_news = true;
+            self.is_modified = true;
         }
     }
 
     /// Returns the number of files in a directory, if it is known as markerless.
-    pub(super) fn files_if_markerless(&self, directory: &ContentId) -> Option<usize> {
+    pub(super) fn markerless_files(&self, directory: &ContentId) -> Option<usize> {
         self.markerless.get(directory).and_then(|files| usize::try_from(*files).ok())
     }
 
     /// Stores a directory of `files` files in scope without anything to report.
-    pub(super) fn remember_markerless(&mut self, directory: ContentId, files: usize) {
+    pub(super) fn insert_markerless(&mut self, directory: ContentId, files: usize) {
         let Ok(files) = u32::try_from(files) else { return };
-        self.make_room(0);
-        self.has_news |= self.markerless.insert(directory, files) != Some(files);
+        self.clear_if_full(0);
+        self.is_modified |= self.markerless.insert(directory, files) != Some(files);
     }
 
     /// Empties the index if `bytes` more would exceed a limit.
-    fn make_room(&mut self, bytes: usize) {
+    fn clear_if_full(&mut self, bytes: usize) {
         let ids = self.without_markers.len() + self.records.len() + self.markerless.len();
         if ids >= MAX_IDS || self.record_bytes + bytes > MAX_RECORD_BYTES {
             *self = Self::default();
@@ -179,8 +179,8 @@ impl MarkerIndex {
     }
 
     /// Returns true if the index changed since it was read.
-    pub fn has_news(&self) -> bool {
-        self.has_news
+    pub fn is_modified(&self) -> bool {
+        self.is_modified
     }
 
     /// Reads an index. An invalid one counts as empty, since reading the files restores it.
@@ -194,9 +194,9 @@ impl MarkerIndex {
     }
 
     fn try_read_from(mut stream: impl Read) -> io::Result<Option<Self>> {
-        let mut form = [0; FORM.len()];
-        stream.read_exact(&mut form)?;
-        if form != FORM {
+        let mut header = [0; HEADER.len()];
+        stream.read_exact(&mut header)?;
+        if header != HEADER {
             return Ok(None);
         }
         let mut index = Self::default();
@@ -211,7 +211,7 @@ impl MarkerIndex {
             let id = read_id(&mut stream)?;
             let length = usize::try_from(read_number(&mut stream)?).unwrap_or(usize::MAX);
             index.record_bytes = index.record_bytes.saturating_add(length);
-            if length > MAX_RECORD || index.record_bytes > MAX_RECORD_BYTES {
+            if length > MAX_RECORD_LENGTH || index.record_bytes > MAX_RECORD_BYTES {
                 return Ok(None);
             }
             let mut record = vec![0; length].into_boxed_slice();
@@ -239,7 +239,7 @@ impl MarkerIndex {
     ///
     /// Returns the errors of `stream`.
     pub fn write_to(&self, mut stream: impl Write) -> io::Result<()> {
-        stream.write_all(FORM)?;
+        stream.write_all(HEADER)?;
         stream.write_all(&number(self.without_markers.len()))?;
         for id in &self.without_markers {
             stream.write_all(&id.0)?;
@@ -263,34 +263,31 @@ impl IndexedMarker {
     fn of(found: &FileMarker) -> Self {
         let object = &found.object;
         let object = [&object.api_version, &object.kind, &object.name, &object.namespace];
-        let standing = match &found.standing {
-            Standing::Value(value) if value.len() <= VALUE_LENGTH => IndexedStanding::Value(value.clone()),
-            Standing::Value(_) | Standing::Absent => IndexedStanding::Unknown,
-            Standing::Nowhere => IndexedStanding::Nowhere,
+        let node = match &found.node {
+            MarkedNode::Scalar(value) if value.len() <= MAX_VALUE_LENGTH => {
+                IndexedNode::Scalar(value.clone())
+            }
+            MarkedNode::Scalar(_) | MarkedNode::Absent => IndexedNode::Unknown,
+            MarkedNode::NotScalar => IndexedNode::NotScalar,
         };
-        Self {
-            line: found.line,
-            setter: found.marker.setter.clone(),
-            object: object.map(Clone::clone),
-            standing,
-        }
+        Self { line: found.line, setter: found.marker.setter.clone(), object: object.map(Clone::clone), node }
     }
 
     /// Returns the marker with its outcome, or `None` if its value would change.
     fn resolve(&self, setters: &Setters) -> Option<FileMarker> {
         let marker = Marker::of_setter(&self.setter);
-        let (outcome, standing) = match (&self.standing, setters.value(&marker)) {
-            (IndexedStanding::Nowhere, wanted) => (MarkerOutcome::of_stray(&wanted), Standing::Nowhere),
-            (IndexedStanding::Value(value), Err(outcome)) => (outcome, Standing::Value(value.clone())),
-            (IndexedStanding::Unknown, Err(outcome)) => (outcome, Standing::Absent),
-            (IndexedStanding::Value(value), Ok(wanted)) if *value == wanted => {
-                (MarkerOutcome::Current, Standing::Value(wanted))
+        let (outcome, node) = match (&self.node, setters.value(&marker)) {
+            (IndexedNode::NotScalar, wanted) => (MarkerOutcome::for_stray(&wanted), MarkedNode::NotScalar),
+            (IndexedNode::Scalar(value), Err(outcome)) => (outcome, MarkedNode::Scalar(value.clone())),
+            (IndexedNode::Unknown, Err(outcome)) => (outcome, MarkedNode::Absent),
+            (IndexedNode::Scalar(value), Ok(wanted)) if *value == wanted => {
+                (MarkerOutcome::Current, MarkedNode::Scalar(wanted))
             }
             _ => return None,
         };
         let [api_version, kind, name, namespace] = self.object.clone();
         let object = ObjectIdentifier { api_version, kind, name, namespace };
-        Some(FileMarker { line: self.line, marker, object, outcome, standing })
+        Some(FileMarker { line: self.line, marker, object, outcome, node })
     }
 }
 
@@ -314,7 +311,7 @@ fn read_count(stream: &mut impl Read) -> io::Result<u32> {
 }
 
 fn read_id(stream: &mut impl Read) -> io::Result<ContentId> {
-    let mut id = [0; ID];
+    let mut id = [0; ID_LENGTH];
     stream.read_exact(&mut id)?;
     Ok(ContentId(id))
 }
@@ -324,7 +321,7 @@ mod tests {
     use super::*;
 
     fn id(number: u32) -> ContentId {
-        let mut id = [0; ID];
+        let mut id = [0; ID_LENGTH];
         id[..4].copy_from_slice(&number.to_le_bytes());
         ContentId(id)
     }
@@ -335,42 +332,42 @@ mod tests {
             marker: Marker::of_setter("n:p:tag"),
             object: ObjectIdentifier::default(),
             outcome: MarkerOutcome::UnknownPolicy,
-            standing: Standing::Value(value.to_owned()),
+            node: MarkedNode::Scalar(value.to_owned()),
         }
     }
 
     #[test]
     fn near_misses_and_failures_are_recalled_as_they_were() {
         let mut index = MarkerIndex::default();
-        let near_misses = [(3, NoMarker::NotJson), (9, NoMarker::NoQuotes)];
-        let failure = ReadFailure { line: 2, column: 7, message: "it is not YAML".to_owned() };
-        index.remember(id(1), &[marker("1.0")], &near_misses);
-        index.remember_failure(id(2), &failure);
-        index.remember(id(3), &[], &[]);
+        let near_misses = [(3, MarkerError::NotJson), (9, MarkerError::NoQuotes)];
+        let error = ReadError { line: 2, column: 7, message: "it is not YAML".to_owned() };
+        index.insert(id(1), &[marker("1.0")], &near_misses);
+        index.insert_error(id(2), &error);
+        index.insert(id(3), &[], &[]);
         let setters = Setters::default();
         for index in [MarkerIndex::from_bytes(&index.to_bytes()), index] {
-            let recalled = index.recall(&id(1), &setters).unwrap();
-            assert_eq!((recalled.markers, recalled.near_misses), (vec![marker("1.0")], near_misses.to_vec()));
-            let recalled = index.recall(&id(2), &setters).unwrap();
-            assert_eq!(recalled, Recalled { failure: Some(failure.clone()), ..Recalled::default() });
-            assert!(index.recall(&id(3), &setters).unwrap().is_empty());
-            assert_eq!(index.recall(&id(4), &setters), None);
+            let outcome = index.get(&id(1), &setters).unwrap();
+            assert_eq!((outcome.markers, outcome.near_misses), (vec![marker("1.0")], near_misses.to_vec()));
+            let outcome = index.get(&id(2), &setters).unwrap();
+            assert_eq!(outcome, IndexedOutcome { error: Some(error.clone()), ..IndexedOutcome::default() });
+            assert!(index.get(&id(3), &setters).unwrap().is_empty());
+            assert_eq!(index.get(&id(4), &setters), None);
         }
     }
 
     #[test]
     fn long_names_do_not_make_an_index_larger_than_its_bound() {
         let mut index = MarkerIndex::default();
-        let mut many = vec![marker(&"x".repeat(VALUE_LENGTH)); 500];
+        let mut many = vec![marker(&"x".repeat(MAX_VALUE_LENGTH)); 500];
         for number in 0..200 {
             many[0].line = number as usize;
-            index.remember(id(number), &many, &[]);
+            index.insert(id(number), &many, &[]);
             assert!(index.record_bytes <= MAX_RECORD_BYTES);
             assert_eq!(index.record_bytes, index.records.values().map(|record| record.len()).sum::<usize>());
         }
         assert!(!index.records.is_empty() && index.records.len() < 100, "{}", index.records.len());
         // A content whose record exceeds its maximum is read each time.
-        index.remember(id(1_000), &[many.clone(), many.clone(), many.clone()].concat(), &[]);
-        assert_eq!(index.recall(&id(1_000), &Setters::default()), None);
+        index.insert(id(1_000), &[many.clone(), many.clone(), many.clone()].concat(), &[]);
+        assert_eq!(index.get(&id(1_000), &Setters::default()), None);
     }
 }

@@ -3,41 +3,41 @@
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
 /// The maximum number of links to resolve in one path, as on Linux.
-const LINKS_IN_A_ROW: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The maximum length of a link's target in bytes, that of a path.
-const LINK_TARGET: usize = 4096;
+const MAX_TARGET_LENGTH: usize = 4096;
 
 /// The reason for which a link or directory is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SkipCause {
+pub enum SkipReason {
     /// Its target is outside the tree.
     #[error("the link leads out of the directory")]
-    Leaves,
+    OutsideTree,
     /// Its target does not exist.
     #[error("the link's target does not exist")]
-    Dangles,
+    Dangling,
     /// Too many links follow one another.
     #[error("the link leads back to itself")]
-    Loops,
+    Loop,
     /// The link, or a part of its path, cannot be read.
     #[error("it cannot be read")]
-    Closed,
+    Unreadable,
     /// `update.path` is a file whose name is not that of a YAML file.
     #[error("its name is not that of a YAML file: .yaml, .yml or Kustomization")]
     NotYaml,
     /// Its target is in `.git`.
     #[error("it leads into .git")]
-    IntoGit,
+    InsideGit,
     /// Its target is a directory, which is walked only at its own path.
     #[error("the link's target is a directory")]
-    ToDirectory,
+    Directory,
 }
 
 /// Resolves `path`, relative to the directory `from`, to a path without links, `.` and `..`.
 ///
 /// Components are resolved one at a time, like in the kernel: `..` after a link is the parent of the link's target.
-pub(super) fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath, SkipCause> {
+pub(super) fn resolve(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Result<TreePath, SkipReason> {
     let split = |path: &[u8]| -> Vec<Vec<u8>> {
         path.split(|&byte| byte == b'/').rev().map(<[u8]>::to_vec).collect()
     };
@@ -47,31 +47,31 @@ pub(super) fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Resul
     while let Some(part) = rest.pop() {
         match part.as_slice() {
             b"" | b"." => continue,
-            b".." if at.is_root() => return Err(SkipCause::Leaves),
+            b".." if at.is_root() => return Err(SkipReason::OutsideTree),
             b".." => {
                 at = at.parent();
                 continue;
             }
-            b".git" => return Err(SkipCause::IntoGit),
+            b".git" => return Err(SkipReason::InsideGit),
             _ => {}
         }
         let next = at.join(&part);
-        match tree.kind(&next).map_err(|error| cause_of(&error))? {
+        match tree.kind(&next).map_err(|error| skip_reason(&error))? {
             EntryKind::Link => {
                 links += 1;
-                if links > LINKS_IN_A_ROW {
-                    return Err(SkipCause::Loops);
+                if links > MAX_LINKS {
+                    return Err(SkipReason::Loop);
                 }
                 let mut target = Vec::new();
                 let entry = Entry { path: next, kind: EntryKind::Link, content: None };
-                tree.read(&entry, LINK_TARGET, &mut target).map_err(|error| cause_of(&error))?;
+                tree.read(&entry, MAX_TARGET_LENGTH, &mut target).map_err(|error| skip_reason(&error))?;
                 if target.starts_with(b"/") {
-                    return Err(SkipCause::Leaves);
+                    return Err(SkipReason::OutsideTree);
                 }
                 rest.extend(split(&target));
             }
             EntryKind::File if rest.iter().any(|part| !part.is_empty() && part != b".") => {
-                return Err(SkipCause::Dangles);
+                return Err(SkipReason::Dangling);
             }
             _ => at = next,
         }
@@ -80,9 +80,9 @@ pub(super) fn follow(tree: &dyn FileTree, from: &TreePath, path: &[u8]) -> Resul
 }
 
 /// Returns the reason for skipping an entry that cannot be read.
-pub(super) fn cause_of(error: &TreeError) -> SkipCause {
+pub(super) fn skip_reason(error: &TreeError) -> SkipReason {
     match error {
-        TreeError::NotFound { .. } => SkipCause::Dangles,
-        _ => SkipCause::Closed,
+        TreeError::NotFound { .. } => SkipReason::Dangling,
+        _ => SkipReason::Unreadable,
     }
 }

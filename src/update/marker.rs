@@ -17,7 +17,7 @@ pub const TOKEN: &str = "$imagepolicy";
 pub const QUOTED_TOKEN: &[u8] = b"\"$imagepolicy\"";
 
 /// The maximum number of unquoted mentions listed per file.
-const MENTIONS: usize = 20;
+const MAX_MENTIONS: usize = 20;
 
 const LONG_FORM: &str = "#/definitions/io.k8s.cli.setters.";
 
@@ -51,7 +51,7 @@ pub enum Field {
 
 /// The reason for which a comment that mentions the token is no marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum NoMarker {
+pub enum MarkerError {
     /// The comment is not one JSON object.
     #[error("the comment is not one JSON object with nothing around it")]
     NotJson,
@@ -70,14 +70,14 @@ pub enum NoMarker {
 ///
 /// # Errors
 ///
-/// Returns [`NoMarker`] for every other comment; a warning is due only if the comment mentions the token.
-pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
+/// Returns [`MarkerError`] for every other comment; a warning is due only if the comment mentions the token.
+pub fn parse(comment: &str) -> Result<Marker, MarkerError> {
     let text = comment.trim_start_matches('#');
     if !text.contains('{') {
-        return Err(NoMarker::NotJson);
+        return Err(MarkerError::NotJson);
     }
     let object: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(text).map_err(|_| NoMarker::NotJson)?;
+        serde_json::from_str(text).map_err(|_| MarkerError::NotJson)?;
     if let Some(target) = object.get("$ref").and_then(serde_json::Value::as_str)
         && let Some(setter) = target.strip_prefix(LONG_FORM)
         && !object.contains_key(TOKEN)
@@ -86,11 +86,11 @@ pub fn parse(comment: &str) -> Result<Marker, NoMarker> {
     }
     // A null counts as an empty string, as in Flux (Go's `encoding/json`).
     if object.values().any(|value| !(value.is_string() || value.is_null())) {
-        return Err(NoMarker::NotStrings);
+        return Err(MarkerError::NotStrings);
     }
     match object.get(TOKEN).and_then(serde_json::Value::as_str) {
         Some(setter) if !setter.is_empty() => Ok(parse_setter(setter)),
-        _ => Err(NoMarker::NoToken),
+        _ => Err(MarkerError::NoToken),
     }
 }
 
@@ -103,7 +103,7 @@ pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
         hash.is_some_and(|at| memmem::find(&line[at..], TOKEN.as_bytes()).is_some())
     };
     let lines = content.split(|&byte| byte == b'\n').enumerate();
-    lines.filter(|(_, line)| is_mention(line)).map(|(index, _)| index + 1).take(MENTIONS).collect()
+    lines.filter(|(_, line)| is_mention(line)).map(|(index, _)| index + 1).take(MAX_MENTIONS).collect()
 }
 
 impl Marker {
@@ -157,16 +157,16 @@ mod tests {
     #[test]
     fn comments_that_are_not() {
         for (comment, expected) in [
-            ("# image", NoMarker::NotJson),
-            (r#"# see {"$imagepolicy": "a:b"}"#, NoMarker::NotJson),
-            (r#"# {"$imagepolicy": "a:b"} # keep"#, NoMarker::NotJson),
-            (r#"# {$imagepolicy: "a:b"}"#, NoMarker::NotJson),
-            (r#"# ["$imagepolicy"]"#, NoMarker::NotJson),
-            (r#"# {"$imagepolicy": "a:b", "n": 1}"#, NoMarker::NotStrings),
-            (r#"# {"$imagepolicy": 1}"#, NoMarker::NotStrings),
-            (r#"# {"$imagepolicy": ""}"#, NoMarker::NoToken),
-            (r#"# {"$openapi": "a:b"}"#, NoMarker::NoToken),
-            (r##"# {"$ref": "#/definitions/other"}"##, NoMarker::NoToken),
+            ("# image", MarkerError::NotJson),
+            (r#"# see {"$imagepolicy": "a:b"}"#, MarkerError::NotJson),
+            (r#"# {"$imagepolicy": "a:b"} # keep"#, MarkerError::NotJson),
+            (r#"# {$imagepolicy: "a:b"}"#, MarkerError::NotJson),
+            (r#"# ["$imagepolicy"]"#, MarkerError::NotJson),
+            (r#"# {"$imagepolicy": "a:b", "n": 1}"#, MarkerError::NotStrings),
+            (r#"# {"$imagepolicy": 1}"#, MarkerError::NotStrings),
+            (r#"# {"$imagepolicy": ""}"#, MarkerError::NoToken),
+            (r#"# {"$openapi": "a:b"}"#, MarkerError::NoToken),
+            (r##"# {"$ref": "#/definitions/other"}"##, MarkerError::NoToken),
         ] {
             assert_eq!(parse(comment), Err(expected), "{comment}");
         }

@@ -28,7 +28,7 @@ impl OpenDirectories {
     ///
     /// Returns the number of files in scope that are skipped then.
     pub(super) fn enter(&mut self, id: Option<ContentId>, index: &MarkerIndex) -> (Descent, usize) {
-        if let Some(files) = id.and_then(|id| index.files_if_markerless(&id)) {
+        if let Some(files) = id.and_then(|id| index.markerless_files(&id)) {
             self.add_files(files);
             return (Descent::Skip, files);
         }
@@ -56,7 +56,7 @@ impl OpenDirectories {
     pub(super) fn leave(&mut self, index: &mut MarkerIndex) {
         let Some(OpenDirectory { id, files, has_findings }) = self.open.pop() else { return };
         if let Some(id) = id.filter(|_| !has_findings) {
-            index.remember_markerless(id, files);
+            index.insert_markerless(id, files);
         }
         self.add_files(files);
         if has_findings {
@@ -189,7 +189,7 @@ mod tests {
             assert_eq!(listed, ["", "apps", "apps/broken", "apps/marked", "apps/near", "links", "links/to"]);
             assert_eq!(format!("{second:?}"), format!("{first:?}"));
         }
-        assert!(!kept.has_news());
+        assert!(!kept.is_modified());
     }
 
     #[test]

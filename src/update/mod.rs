@@ -7,14 +7,14 @@
 //! | files | contents |
 //! |---|---|
 //! | `plan`, `plan_error` | the loop over all files, and its errors |
-//! | `scope`, `links`, `reach` | the files below a path, with symbolic links resolved and bounded |
+//! | `scope`, `links`, `tree_limits` | the files below a path, with symbolic links resolved and bounded |
 //! | `file`, `object` | the markers of one file; the Kubernetes object that a value belongs to |
 //! | `marker`, `setter`, `policy_name` | the comment that marks a value, and the value that it wants |
 //! | `account` | the outcome of every marker |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `tree` | the interface to files |
 //! | `index`, `markerless` | the marker index by content, and directories without markers |
-//! | `own` | comparison of contents without the values of other automations |
+//! | `foreign_markers` | file contents without the values that other automations set |
 //! | `budget`, `interrupt` | limits of a plan in memory and time |
 
 pub mod account;
@@ -22,23 +22,23 @@ mod budget;
 pub mod diff;
 pub mod edit;
 pub mod file;
+pub mod foreign_markers;
 pub mod index;
 pub mod interrupt;
 mod links;
 pub mod marker;
 mod markerless;
 pub mod object;
-pub mod own;
 pub mod plan;
 pub mod plan_error;
 pub mod policy_name;
-pub mod reach;
 pub mod result;
 pub mod scope;
 pub mod setter;
 pub mod tree;
+pub mod tree_limits;
 
-pub use account::{MarkerOutcome, MarkerReport, NearMiss, ReadFailure, Severity, Unparsable};
+pub use account::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use budget::{MAX_CHANGES, ReportedMarkers};
 pub use edit::FileEdit;
 pub use index::MarkerIndex;
@@ -50,5 +50,5 @@ pub use policy_name::PolicyName;
 pub use scope::{ScopeError, Skipped};
 
 pub use result::{Change, ObjectIdentifier, ResultV2};
-pub use setter::{Policy, Setters};
+pub use setter::{PolicyState, Setters};
 pub use tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};

@@ -11,7 +11,7 @@ use crate::yaml::Step;
 
 /// The maximum length of a name in bytes; longer values are ignored, since each marker of a file has a copy of its
 /// object's name.
-const NAME_LENGTH: usize = 1024;
+const MAX_NAME_LENGTH: usize = 1024;
 
 /// A part of a document that may turn out to be an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,15 +41,15 @@ struct Identity {
 
 impl ObjectTracker {
     /// Records a scalar value that may identify its object.
-    pub(crate) fn see(&mut self, path: &[Step<'_>], value: &str) {
-        self.note(Part::Document, path, value);
+    pub(crate) fn record(&mut self, path: &[Step<'_>], value: &str) {
+        self.record_in(Part::Document, path, value);
         let (part, rest) = split(path);
         if part != Part::Document {
-            self.note(part, rest, value);
+            self.record_in(part, rest, value);
         }
     }
 
-    fn note(&mut self, part: Part, path: &[Step<'_>], value: &str) {
+    fn record_in(&mut self, part: Part, path: &[Step<'_>], value: &str) {
         let (key, below) = match path {
             [Step::Key(key)] => (key.as_ref(), None),
             [Step::Key(key), Step::Key(below)] => (key.as_ref(), Some(below.as_ref())),
@@ -57,7 +57,7 @@ impl ObjectTracker {
         };
         let is_naming =
             matches!((key, below), ("apiVersion" | "kind", None) | ("metadata", Some("name" | "namespace")));
-        if !is_naming || value.len() > NAME_LENGTH {
+        if !is_naming || value.len() > MAX_NAME_LENGTH {
             return;
         }
         let identity = self.identities.entry(part).or_default();

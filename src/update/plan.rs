@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::account::{MarkerReport, NearMiss, ReadFailure, Severity, Unparsable};
+use super::account::{MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 use super::budget::{PlanBudget, ReportedMarkers};
-use super::edit::{ContentMark, FileEdit};
-use super::file::{FileMarker, FileOutcome, Standing, update_file};
-use super::index::{MarkerIndex, Recalled, VALUE_LENGTH};
+use super::edit::{ContentHash, FileEdit};
+use super::file::{FileMarker, FileOutcome, MarkedNode, update_file};
+use super::index::{IndexedOutcome, MAX_VALUE_LENGTH, MarkerIndex};
 use super::interrupt::{Checkpoint, Progress};
-use super::marker::{self, NoMarker, QUOTED_TOKEN};
+use super::marker::{self, MarkerError, QUOTED_TOKEN};
 use super::markerless::OpenDirectories;
 use super::plan_error::PlanError;
 use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
@@ -67,7 +67,7 @@ pub struct UpdatePlan {
     /// The number of files in scope.
     pub files: usize,
     /// The unused memory of the plan in bytes, for the message made of it.
-    pub rest: usize,
+    pub remaining_bytes: usize,
 }
 
 impl UpdatePlan {
@@ -81,17 +81,17 @@ impl UpdatePlan {
     /// # Errors
     ///
     /// Returns an error if it has not.
-    pub fn check_room_for_markers(&self) -> Result<(), PlanError> {
+    pub fn check_memory_for_markers(&self) -> Result<(), PlanError> {
         let size = |marker: &MarkerReport| MARKER_BYTES + text_of_marker(marker);
-        if 2 * self.markers.iter().map(size).sum::<usize>() > self.rest {
+        if 2 * self.markers.iter().map(size).sum::<usize>() > self.remaining_bytes {
             return Err(PlanError::TooLarge { limit: ReportedMarkers::All.max_bytes() });
         }
         Ok(())
     }
 
     /// The markers whose outcome is a warning.
-    pub fn unresolved(&self) -> impl Iterator<Item = &MarkerReport> {
-        self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::WorthSaying)
+    pub fn warnings(&self) -> impl Iterator<Item = &MarkerReport> {
+        self.markers.iter().filter(|marker| marker.outcome.severity() == Severity::Warning)
     }
 }
 
@@ -118,7 +118,7 @@ pub fn plan(
         checkpoint,
         token: memmem::Finder::new(marker::TOKEN),
         content: Vec::new(),
-        changing: HashMap::new(),
+        changed_contents: HashMap::new(),
         directories: OpenDirectories::default(),
         budget: PlanBudget::new(request.reported),
         plan: UpdatePlan::default(),
@@ -129,7 +129,7 @@ pub fn plan(
         Some(error) => Err(error),
         None => {
             let mut plan = planner.plan;
-            plan.rest = planner.budget.rest();
+            plan.remaining_bytes = planner.budget.remaining_bytes();
             plan.edits.shrink_to_fit();
             // Files that only a link leads to were visited last.
             plan.edits.sort_by(|left, right| left.entry.path.cmp(&right.entry.path));
@@ -147,7 +147,7 @@ struct Planner<'p, 'c> {
     token: memmem::Finder<'static>,
     content: Vec<u8>,
     /// The contents that change, each of which may belong to several files.
-    changing: HashMap<ContentId, FirstFile>,
+    changed_contents: HashMap<ContentId, FirstFile>,
     directories: OpenDirectories,
     budget: PlanBudget,
     plan: UpdatePlan,
@@ -164,10 +164,10 @@ struct FirstFile {
 
 /// The outcome of one content, independent of the names of its files.
 #[derive(Debug, Default)]
-struct Outcome {
-    known: Recalled,
+struct ContentOutcome {
+    known: IndexedOutcome,
     changes: Arc<ObjectChanges>,
-    edit: Option<(ContentMark, Arc<[Splice]>)>,
+    edit: Option<(ContentHash, Arc<[Splice]>)>,
 }
 
 impl Planner<'_, '_> {
@@ -187,80 +187,80 @@ impl Planner<'_, '_> {
         }
     }
 
-    fn look_into(&mut self, file: &ScopedFile<'_>) -> Result<(), PlanError> {
+    fn visit_file(&mut self, file: &ScopedFile<'_>) -> Result<(), PlanError> {
         self.check()?;
         self.plan.files += 1;
         if !file.is_linked() {
             self.directories.add_files(1);
         }
         let id = file.entry.content;
-        if let Some(first) = id.and_then(|id| self.changing.get(&id).cloned()) {
-            return self.repeat(file, &first);
+        if let Some(first) = id.and_then(|id| self.changed_contents.get(&id).cloned()) {
+            return self.add_copy(file, &first);
         }
-        if let Some(known) = id.and_then(|id| self.index.recall(&id, &self.request.setters)) {
-            return self.take(file, &Outcome { known, ..Outcome::default() });
+        if let Some(known) = id.and_then(|id| self.index.get(&id, &self.request.setters)) {
+            return self.add_outcome(file, &ContentOutcome { known, ..ContentOutcome::default() });
         }
         let outcome = self.read(&file.entry);
         let UpdatePlan { markers, near_misses, edits, .. } = &self.plan;
         let (markers, near_misses, edit) = (markers.len(), near_misses.len(), edits.len());
-        self.take(file, &outcome)?;
+        self.add_outcome(file, &outcome)?;
         if let Some(id) = id.filter(|_| outcome.edit.is_some()) {
             let markers = markers..self.plan.markers.len();
             let near_misses = near_misses..self.plan.near_misses.len();
-            self.changing.insert(id, FirstFile { markers, near_misses, edit });
+            self.changed_contents.insert(id, FirstFile { markers, near_misses, edit });
         }
         Ok(())
     }
 
     /// Reads a file, and stores in the index what does not depend on policies.
-    fn read(&mut self, entry: &Entry) -> Outcome {
+    fn read(&mut self, entry: &Entry) -> ContentOutcome {
         let UpdateRequest { setters, limits, .. } = self.request;
         let id = entry.content;
         if let Err(error) = self.tree.read(entry, limits.file_size, &mut self.content) {
-            let TreeError::TooLarge { size, .. } = error else { return Outcome::failed(error.into()) };
-            let failure = ReadFailure::too_large(size, limits.file_size);
+            let TreeError::TooLarge { size, .. } = error else { return ContentOutcome::failed(error.into()) };
+            let error = ReadError::too_large(size, limits.file_size);
             return match self.tree.contains(entry, QUOTED_TOKEN) {
-                Ok(false) => self.remember(id, Outcome::default()),
-                Ok(true) => self.remember(id, Outcome::failed(failure)),
-                Err(_) => Outcome::failed(failure),
+                Ok(false) => self.remember(id, ContentOutcome::default()),
+                Ok(true) => self.remember(id, ContentOutcome::failed(error)),
+                Err(_) => ContentOutcome::failed(error),
             };
         }
         let content = &self.content;
         if self.token.find(content).is_none() {
             // Most files return here.
-            return self.remember(id, Outcome::default());
+            return self.remember(id, ContentOutcome::default());
         }
         if memmem::find(content, QUOTED_TOKEN).is_none() {
             let lines = marker::lines_without_quotes(content).into_iter();
-            let near_misses = lines.map(|line| (line, NoMarker::NoQuotes)).collect();
-            let known = Recalled { near_misses, ..Recalled::default() };
-            return self.remember(id, Outcome { known, ..Outcome::default() });
+            let near_misses = lines.map(|line| (line, MarkerError::NoQuotes)).collect();
+            let known = IndexedOutcome { near_misses, ..IndexedOutcome::default() };
+            return self.remember(id, ContentOutcome { known, ..ContentOutcome::default() });
         }
         match update_file(content, setters, limits) {
             Ok(outcome) => {
-                let outcome = Outcome::of(outcome, content);
+                let outcome = ContentOutcome::of(outcome, content);
                 self.remember(id, outcome)
             }
             // Another image may read as intended.
-            Err(error) if error.cause == Cause::EditNotFaithful => Outcome::failed(error.into()),
-            Err(error) => self.remember(id, Outcome::failed(error.into())),
+            Err(error) if error.cause == Cause::EditNotFaithful => ContentOutcome::failed(error.into()),
+            Err(error) => self.remember(id, ContentOutcome::failed(error.into())),
         }
     }
 
-    fn remember(&mut self, id: Option<ContentId>, outcome: Outcome) -> Outcome {
-        match (id, &outcome.known.failure) {
+    fn remember(&mut self, id: Option<ContentId>, outcome: ContentOutcome) -> ContentOutcome {
+        match (id, &outcome.known.error) {
             (None, _) => {}
-            (Some(id), Some(failure)) => self.index.remember_failure(id, failure),
+            (Some(id), Some(error)) => self.index.insert_error(id, error),
             (Some(id), None) => {
-                self.index.remember(id, &outcome.known.markers, &outcome.known.near_misses);
+                self.index.insert(id, &outcome.known.markers, &outcome.known.near_misses);
             }
         }
         outcome
     }
 
     /// Adds the outcome of a file's content to the plan.
-    fn take(&mut self, file: &ScopedFile<'_>, outcome: &Outcome) -> Result<(), PlanError> {
-        let Outcome { known, changes, edit } = outcome;
+    fn add_outcome(&mut self, file: &ScopedFile<'_>, outcome: &ContentOutcome) -> Result<(), PlanError> {
+        let ContentOutcome { known, changes, edit } = outcome;
         if known.is_empty() && edit.is_none() {
             return Ok(());
         }
@@ -274,7 +274,7 @@ impl Planner<'_, '_> {
         for (line, cause) in &known.near_misses {
             self.add_near_miss(&key, *line, *cause)?;
         }
-        if let Some(error) = &known.failure {
+        if let Some(error) = &known.error {
             self.budget.add_bytes(REPORT_BYTES + key.len() + error.message.len())?;
             self.plan.unparsable.push(Unparsable { file: key.to_string(), error: error.clone() });
         }
@@ -284,14 +284,14 @@ impl Planner<'_, '_> {
     }
 
     /// Adds a file whose content equals that of another file in the plan.
-    fn repeat(&mut self, file: &ScopedFile<'_>, first: &FirstFile) -> Result<(), PlanError> {
+    fn add_copy(&mut self, file: &ScopedFile<'_>, first: &FirstFile) -> Result<(), PlanError> {
         self.directories.add_finding();
         let key: Arc<str> = file.key().into();
-        for place in first.markers.clone() {
-            self.add_marker(MarkerReport { file: key.to_string(), ..self.plan.markers[place].clone() })?;
+        for index in first.markers.clone() {
+            self.add_marker(MarkerReport { file: key.to_string(), ..self.plan.markers[index].clone() })?;
         }
-        for place in first.near_misses.clone() {
-            let NearMiss { line, cause, .. } = self.plan.near_misses[place];
+        for index in first.near_misses.clone() {
+            let NearMiss { line, cause, .. } = self.plan.near_misses[index];
             self.add_near_miss(&key, line, cause)?;
         }
         let edit = &self.plan.edits[first.edit];
@@ -305,7 +305,7 @@ impl Planner<'_, '_> {
         Ok(())
     }
 
-    fn add_near_miss(&mut self, file: &str, line: usize, cause: NoMarker) -> Result<(), PlanError> {
+    fn add_near_miss(&mut self, file: &str, line: usize, cause: MarkerError) -> Result<(), PlanError> {
         self.budget.add_bytes(REPORT_BYTES + file.len())?;
         self.plan.near_misses.push(NearMiss { file: file.to_owned(), line, cause });
         Ok(())
@@ -323,7 +323,7 @@ impl Planner<'_, '_> {
 
 impl ScopeVisitor for Planner<'_, '_> {
     fn file(&mut self, file: ScopedFile<'_>) -> ControlFlow<()> {
-        let result = self.look_into(&file);
+        let result = self.visit_file(&file);
         self.flow(result)
     }
 
@@ -358,15 +358,15 @@ impl ScopeVisitor for Planner<'_, '_> {
     }
 }
 
-impl Outcome {
-    fn failed(failure: ReadFailure) -> Self {
-        Self { known: Recalled { failure: Some(failure), ..Recalled::default() }, ..Self::default() }
+impl ContentOutcome {
+    fn failed(error: ReadError) -> Self {
+        Self { known: IndexedOutcome { error: Some(error), ..IndexedOutcome::default() }, ..Self::default() }
     }
 
     fn of(outcome: FileOutcome, content: &[u8]) -> Self {
         let FileOutcome { splices, changes, markers, near_misses, .. } = outcome;
-        let edit = (!splices.is_empty()).then(|| (ContentMark::of(content), splices.into()));
-        Self { known: Recalled { markers, near_misses, failure: None }, changes: changes.into(), edit }
+        let edit = (!splices.is_empty()).then(|| (ContentHash::of(content), splices.into()));
+        Self { known: IndexedOutcome { markers, near_misses, error: None }, changes: changes.into(), edit }
     }
 }
 
@@ -378,9 +378,9 @@ fn report(file: &str, found: &FileMarker) -> MarkerReport {
         setter: found.marker.setter.clone(),
         policy: found.marker.policy.clone(),
         // The report is the same from the index and from the file.
-        value: match &found.standing {
-            Standing::Value(value) if value.len() <= VALUE_LENGTH => Some(value.clone()),
-            Standing::Value(_) | Standing::Absent | Standing::Nowhere => None,
+        value: match &found.node {
+            MarkedNode::Scalar(value) if value.len() <= MAX_VALUE_LENGTH => Some(value.clone()),
+            MarkedNode::Scalar(_) | MarkedNode::Absent | MarkedNode::NotScalar => None,
         },
         outcome: found.outcome,
     }

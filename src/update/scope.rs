@@ -9,11 +9,11 @@ use std::ops::ControlFlow;
 
 use tagboat_api::Reason;
 
-use super::links::{cause_of, follow};
+use super::links::{resolve, skip_reason};
 use super::tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 use crate::error::ReconcileError;
 
-pub use super::links::SkipCause;
+pub use super::links::SkipReason;
 
 /// Receives the files in scope one by one.
 ///
@@ -86,7 +86,7 @@ pub struct Skipped {
     /// Its path, relative to `update.path`.
     pub file: String,
     /// The reason.
-    pub cause: SkipCause,
+    pub cause: SkipReason,
 }
 
 /// The error of files that cannot be selected.
@@ -105,7 +105,7 @@ pub enum ScopeError {
         path: String,
         /// The reason.
         #[source]
-        cause: SkipCause,
+        cause: SkipReason,
     },
     /// There is nothing at `update.path`.
     #[error("there is no file or directory {path:?}")]
@@ -165,17 +165,17 @@ fn walk(
     visitor: &mut dyn ScopeVisitor,
 ) -> Result<(), ScopeError> {
     let text = path.unwrap_or_default();
-    let start = match follow(tree, &TreePath::root(), text.as_bytes()) {
+    let start = match resolve(tree, &TreePath::root(), text.as_bytes()) {
         Ok(start) => start,
-        Err(SkipCause::Leaves) => return Err(ScopeError::Escapes { path: text.to_owned() }),
-        Err(SkipCause::Dangles) => return Err(ScopeError::NotFound { path: text.to_owned() }),
+        Err(SkipReason::OutsideTree) => return Err(ScopeError::Escapes { path: text.to_owned() }),
+        Err(SkipReason::Dangling) => return Err(ScopeError::NotFound { path: text.to_owned() }),
         Err(cause) => return Err(ScopeError::Link { path: text.to_owned(), cause }),
     };
     let base = start.clone();
-    let mut filter = Filter { visitor, is_wanted, start, base, later: Vec::new(), is_ended: false };
+    let mut filter = Filter { visitor, is_wanted, start, base, deferred: Vec::new(), is_stopped: false };
     let start = filter.start.clone();
     tree.walk(&start, &mut filter)?;
-    if !filter.is_ended {
+    if !filter.is_stopped {
         // A break ends the walk here as well, and nothing follows it.
         let _ = filter.visit_links(tree);
     }
@@ -191,8 +191,8 @@ struct Filter<'v> {
     /// The directory to which file names in results are relative.
     base: TreePath,
     /// Links, and directories that cannot be listed.
-    later: Vec<(TreePath, EntryKind)>,
-    is_ended: bool,
+    deferred: Vec<(TreePath, EntryKind)>,
+    is_stopped: bool,
 }
 
 impl Filter<'_> {
@@ -201,18 +201,18 @@ impl Filter<'_> {
         if is_start {
             self.base = self.start.parent();
         }
-        if entry.kind == EntryKind::ClosedDirectory {
-            self.later.push((entry.path, entry.kind));
+        if entry.kind == EntryKind::UnreadableDirectory {
+            self.deferred.push((entry.path, entry.kind));
         } else if !(self.is_wanted)(entry.path.file_name()) {
             if is_start {
                 let file = name(&entry.path, &self.base);
-                return self.visitor.skipped(Skipped { file, cause: SkipCause::NotYaml });
+                return self.visitor.skipped(Skipped { file, cause: SkipReason::NotYaml });
             }
         } else if entry.kind == EntryKind::File {
             return self.visitor.file(ScopedFile { entry, link: None, base: &self.base });
         } else {
             self.visitor.link(&entry.path)?;
-            self.later.push((entry.path, entry.kind));
+            self.deferred.push((entry.path, entry.kind));
         }
         ControlFlow::Continue(())
     }
@@ -220,10 +220,10 @@ impl Filter<'_> {
     /// Follows the links of the walk, and visits the files that they lead to.
     fn visit_links(&mut self, tree: &dyn FileTree) -> ControlFlow<()> {
         let mut targets: BTreeMap<TreePath, TreePath> = BTreeMap::new();
-        for (path, kind) in std::mem::take(&mut self.later) {
+        for (path, kind) in std::mem::take(&mut self.deferred) {
             self.visitor.follow()?;
             let target = match kind {
-                EntryKind::ClosedDirectory => Err(SkipCause::Closed),
+                EntryKind::UnreadableDirectory => Err(SkipReason::Unreadable),
                 _ => self.target(tree, &path),
             };
             match target {
@@ -244,10 +244,10 @@ impl Filter<'_> {
     }
 
     /// Returns the target of a link; `None` if it is in scope by its own name.
-    fn target(&self, tree: &dyn FileTree, link: &TreePath) -> Result<Option<TreePath>, SkipCause> {
-        let target = follow(tree, &link.parent(), link.file_name())?;
-        if tree.kind(&target).map_err(|error| cause_of(&error))? != EntryKind::File {
-            return Err(SkipCause::ToDirectory);
+    fn target(&self, tree: &dyn FileTree, link: &TreePath) -> Result<Option<TreePath>, SkipReason> {
+        let target = resolve(tree, &link.parent(), link.file_name())?;
+        if tree.kind(&target).map_err(|error| skip_reason(&error))? != EntryKind::File {
+            return Err(SkipReason::Directory);
         }
         let is_listed = (self.is_wanted)(target.file_name()) && target.relative_to(&self.start).is_some();
         Ok((!is_listed).then_some(target))
@@ -257,13 +257,13 @@ impl Filter<'_> {
 impl TreeVisitor for Filter<'_> {
     fn entry(&mut self, entry: Entry) -> ControlFlow<()> {
         let flow = self.visit(entry);
-        self.is_ended |= flow.is_break();
+        self.is_stopped |= flow.is_break();
         flow
     }
 
     fn enter(&mut self, _: &TreePath, content: Option<ContentId>) -> ControlFlow<(), Descent> {
         let flow = self.visitor.enter(content);
-        self.is_ended |= flow.is_break();
+        self.is_stopped |= flow.is_break();
         flow
     }
 
@@ -495,13 +495,13 @@ mod tests {
         let (files, skipped) = keys(&tree, None);
         assert_eq!(files, Vec::<String>::new());
         let expected = [
-            "a.yaml: Leaves",
-            "b.yaml: Leaves",
-            "c.yaml: Dangles",
-            "d.yaml: Loops",
-            "e.yaml: Loops",
-            "f.yaml: ToDirectory",
-            "g.yaml: IntoGit",
+            "a.yaml: OutsideTree",
+            "b.yaml: OutsideTree",
+            "c.yaml: Dangling",
+            "d.yaml: Loop",
+            "e.yaml: Loop",
+            "f.yaml: Directory",
+            "g.yaml: InsideGit",
         ];
         assert_eq!(skipped, expected);
     }

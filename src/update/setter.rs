@@ -9,7 +9,7 @@ use crate::reference::ImageReference;
 
 /// The state of a policy for an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Policy {
+pub enum PolicyState {
     /// The policy is selected and has an image.
     Image(ImageReference),
     /// The policy is selected, but has no image, or none that can be parsed.
@@ -23,12 +23,12 @@ pub enum Policy {
 pub struct Setters {
     /// The only namespace whose markers count; `None` means all namespaces.
     namespace: Option<String>,
-    policies: BTreeMap<PolicyName, Policy>,
+    policies: BTreeMap<PolicyName, PolicyState>,
 }
 
 impl Setters {
     /// Creates the setters of `policies`, for markers of every namespace.
-    pub fn new(policies: BTreeMap<PolicyName, Policy>) -> Self {
+    pub fn new(policies: BTreeMap<PolicyName, PolicyState>) -> Self {
         Self { namespace: None, policies }
     }
 
@@ -41,7 +41,7 @@ impl Setters {
     /// The policies with an image, in ascending order.
     pub fn images(&self) -> impl Iterator<Item = (&PolicyName, &ImageReference)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
-            Policy::Image(image) => Some((name, image)),
+            PolicyState::Image(image) => Some((name, image)),
             _ => None,
         })
     }
@@ -49,9 +49,9 @@ impl Setters {
     /// The selected policies in ascending order, each with its image, if any.
     pub fn selected(&self) -> impl Iterator<Item = (&PolicyName, Option<&ImageReference>)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
-            Policy::Image(image) => Some((name, Some(image))),
-            Policy::WithoutImage => Some((name, None)),
-            Policy::NotSelected => None,
+            PolicyState::Image(image) => Some((name, Some(image))),
+            PolicyState::WithoutImage => Some((name, None)),
+            PolicyState::NotSelected => None,
         })
     }
 
@@ -69,9 +69,9 @@ impl Setters {
         }
         let image = match self.policies.get(&marker.policy) {
             None => return Err(MarkerOutcome::UnknownPolicy),
-            Some(Policy::NotSelected) => return Err(MarkerOutcome::PolicyNotSelected),
-            Some(Policy::WithoutImage) => return Err(MarkerOutcome::PolicyWithoutImage),
-            Some(Policy::Image(image)) => image,
+            Some(PolicyState::NotSelected) => return Err(MarkerOutcome::PolicyNotSelected),
+            Some(PolicyState::WithoutImage) => return Err(MarkerOutcome::PolicyWithoutImage),
+            Some(PolicyState::Image(image)) => image,
         };
         let digest = || image.digest.as_ref().map(ToString::to_string);
         Ok(match marker.field {

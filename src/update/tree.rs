@@ -95,7 +95,7 @@ pub enum EntryKind {
     /// A directory; it is never listed as an entry.
     Directory,
     /// A directory that cannot be listed.
-    ClosedDirectory,
+    UnreadableDirectory,
 }
 
 /// Identifies an entry's content without reading it: the id of a git blob.
@@ -167,7 +167,7 @@ pub trait FileTree {
     /// # Errors
     ///
     /// Returns [`TreeError::NotFound`] if there is nothing at `under`, and another error beyond the limits of
-    /// [`Reach`](super::reach::Reach). A walk that the visitor ends is no error.
+    /// [`TreeLimits`](super::tree_limits::TreeLimits). A walk that the visitor ends is no error.
     fn walk(&self, under: &TreePath, visitor: &mut dyn TreeVisitor) -> Result<(), TreeError>;
 
     /// Lists the files and links at or below `under`, in ascending byte order of paths.

@@ -13,7 +13,7 @@ use crate::directory::{self, Directory};
 use crate::error::chain;
 use crate::lint::{Role, Source};
 use crate::update::marker::QUOTED_TOKEN;
-use crate::update::scope::{SkipCause, manifest_scope};
+use crate::update::scope::{SkipReason, manifest_scope};
 use crate::update::{Entry, FileTree, TreeError};
 use crate::yaml::Limits;
 
@@ -65,7 +65,7 @@ impl Sources {
         };
         for skipped in scope.skipped {
             let file = path.join(&skipped.file);
-            if skipped.cause == SkipCause::Closed {
+            if skipped.cause == SkipReason::Unreadable {
                 self.add(&file, Role::Manifest, Err(skipped.cause.to_string()));
             } else {
                 self.warnings.push(format!("{}: not looked into: {}", name_of(&file), skipped.cause));

@@ -221,7 +221,7 @@ impl<P: Proposer> Candidate<P> {
                 let message = excerpt(&String::from_utf8_lossy(&draft.message), self.message_limit);
                 self.commit = Some(OwnCommit { id, message, time: draft.time });
                 let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
-                replaced.for_each(|content| index.forget(&content));
+                replaced.for_each(|content| index.remove(&content));
                 Ok(id)
             }
             Ok(None) => Ok(tip),

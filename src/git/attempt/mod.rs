@@ -271,7 +271,7 @@ impl<P: Proposer> Attempt<P> {
             }
         }
         // Entries from damaged objects may be wrong.
-        if index.has_news() && !tip.as_ref().is_err_and(SyncError::is_damage) {
+        if index.is_modified() && !tip.as_ref().is_err_and(SyncError::is_damage) {
             // It is made again if it cannot be stored.
             let _ = store_index(&index, &place);
         }

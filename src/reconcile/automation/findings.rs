@@ -67,13 +67,13 @@ impl Findings {
     pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
         let images =
             unusable.iter().map(|image| Problem { file: "", line: 0, words: image.to_string().into() });
-        let markers = plan.unresolved().filter_map(|marker| {
-            let words = format!("{}: {}", marker.setter, marker.outcome.complaint()?);
+        let markers = plan.warnings().filter_map(|marker| {
+            let words = format!("{}: {}", marker.setter, marker.outcome.warning()?);
             Some(Problem { file: &marker.file, line: marker.line, words: words.into() })
         });
         let files = plan.unparsable.iter().map(|unparsable| Problem {
             file: &unparsable.file,
-            line: unparsable.place().0,
+            line: unparsable.location().0,
             words: unparsable.error.message.as_str().into(),
         });
         let mut problems: Vec<Problem<'_>> = images.chain(markers).chain(files).collect();

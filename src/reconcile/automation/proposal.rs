@@ -28,7 +28,7 @@ use crate::update::{
 pub enum Detail {
     /// Of the markers only those that a person should hear of: many automations on one large repository would hold the
     /// same long list each.
-    WorthSaying,
+    Warnings,
     /// Every marker.
     Everything,
     /// Every marker, and the changes as a diff.
@@ -69,7 +69,7 @@ pub struct UpdateProposal {
 impl UpdateProposal {
     /// The markers that a plan reports. Another controller's values are compared with those of all markers.
     fn reported(&self) -> ReportedMarkers {
-        let is_brief = self.detail == Detail::WorthSaying && self.shadowing.is_none();
+        let is_brief = self.detail == Detail::Warnings && self.shadowing.is_none();
         if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All }
     }
 }
@@ -106,7 +106,7 @@ impl MessageSource {
             interrupt.set((checkpoint.borrow_mut())(progress).err());
             interrupt.get().is_some()
         };
-        let rendered = template.render_update(&update, plan.rest, &is_interrupted);
+        let rendered = template.render_update(&update, plan.remaining_bytes, &is_interrupted);
         match interrupt.get() {
             Some(interrupt) => Err(PlanError::Interrupted(interrupt).into()),
             None => Ok(truncated(rendered?)),
@@ -225,13 +225,13 @@ impl Proposer for UpdateProposal {
                 let message = message.as_deref();
                 let view = View { tree, update: &self.update, plan, edits: &edits, message };
                 // The places of the markers are copied, and their values are kept.
-                plan.check_room_for_markers()
+                plan.check_memory_for_markers()
                     .map_err(ProposalError::from)
                     .and_then(|()| shadowing.look(&view, checkpoint).map_err(ProposalError::Diff))
             }
             _ => Ok(()),
         };
-        if self.detail == Detail::WorthSaying {
+        if self.detail == Detail::Warnings {
             // No memory is reserved any more when the commit is pushed.
             plan.drop_details();
         }

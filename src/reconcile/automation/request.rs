@@ -11,7 +11,7 @@ use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 use super::selector::{self, SelectorError};
 use crate::error::ReconcileError;
 use crate::reference::{ImageReference, ReferenceError};
-use crate::update::{Policy, PolicyName, Setters, UpdateRequest};
+use crate::update::{PolicyName, PolicyState, Setters, UpdateRequest};
 use crate::yaml::Limits;
 
 /// The size of all keys and values of `messageTemplateValues`, in bytes: each run that waits keeps them.
@@ -146,20 +146,20 @@ fn of_policies<'a>(
         let name = PolicyName { namespace: policy.namespace().unwrap_or_default(), name: policy.name_any() };
         let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
         let state = if !is_selected(policy) {
-            Policy::NotSelected
+            PolicyState::NotSelected
         } else if let Some(image) = given.get(&name) {
-            image.clone().map_or(Policy::WithoutImage, Policy::Image)
+            image.clone().map_or(PolicyState::WithoutImage, PolicyState::Image)
         } else if let Some(latest) = latest {
             match image_of(latest) {
-                Ok(image) => Policy::Image(image),
+                Ok(image) => PolicyState::Image(image),
                 Err(cause) => {
                     let image = latest.to_string();
                     request.unusable.push(UnusableImage { policy: name.clone(), image, cause });
-                    Policy::WithoutImage
+                    PolicyState::WithoutImage
                 }
             }
         } else {
-            Policy::WithoutImage
+            PolicyState::WithoutImage
         };
         known.insert(name, state);
     }

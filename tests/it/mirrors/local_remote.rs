@@ -19,7 +19,7 @@ use tagboat::metrics::Metrics;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
 use tagboat::tenancy::Capacity;
-use tagboat::update::{Policy, PolicyName, Setters, UpdateRequest};
+use tagboat::update::{PolicyName, PolicyState, Setters, UpdateRequest};
 use tagboat_api::settings::TemplateLanguage;
 use tempfile::TempDir;
 
@@ -203,7 +203,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
 pub(super) fn setters<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>) -> Setters {
     let policies = tags.into_iter().map(|(name, tag)| {
         let image = ImageReference::from_parts(IMAGE, tag, None).unwrap();
-        (PolicyName { namespace: "default".to_owned(), name: name.to_owned() }, Policy::Image(image))
+        (PolicyName { namespace: "default".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
     });
     Setters::new(policies.collect::<BTreeMap<_, _>>())
 }

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tagboat::reference::ImageReference;
 use tagboat::update::{
-    ContentId, Descent, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, Policy, PolicyName,
-    Setters, TreeError, TreePath, TreeVisitor, UpdateRequest, plan,
+    ContentId, Descent, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, PolicyName,
+    PolicyState, Setters, TreeError, TreePath, TreeVisitor, UpdateRequest, plan,
 };
 
 use super::plan_summary::outline;
@@ -172,15 +172,15 @@ fn contents_and_links() -> impl Strategy<Value = String> {
 
 fn setters() -> impl Strategy<Value = Setters> {
     let image = |tag: &str, digest: Option<&str>| {
-        Policy::Image(ImageReference::from_parts("acme/p", tag, digest).unwrap())
+        PolicyState::Image(ImageReference::from_parts("acme/p", tag, digest).unwrap())
     };
     let digest = format!("sha256:{}", "0".repeat(64));
     let policy = select(vec![
         image("1.0", None),
         image("2.0", None),
         image("on", Some(&digest)),
-        Policy::WithoutImage,
-        Policy::NotSelected,
+        PolicyState::WithoutImage,
+        PolicyState::NotSelected,
     ]);
     let name = select(vec![("default", "p"), ("default", "q"), ("other", "p")]);
     let name =
@@ -245,7 +245,7 @@ proptest! {
             setters = step.setters.unwrap_or(setters);
             if step.is_kept_on_disk {
                 index = MarkerIndex::from_bytes(&index.to_bytes());
-                prop_assert!(!index.has_news());
+                prop_assert!(!index.is_modified());
             }
             let tree = Memory::of(&files);
             let request = UpdateRequest { path: step.path, ..request(&setters) };
@@ -308,7 +308,7 @@ fn a_second_plan_reads_only_files_that_need_a_change() {
     let setters = |tag: &str| {
         let policies = [("p", tag), ("q", "1.0")].map(|(name, tag)| {
             let image = ImageReference::from_parts("acme/p", tag, None).unwrap();
-            (PolicyName { namespace: "default".into(), name: name.into() }, Policy::Image(image))
+            (PolicyName { namespace: "default".into(), name: name.into() }, PolicyState::Image(image))
         });
         Setters::new(policies.into())
     };
@@ -327,7 +327,7 @@ fn a_version_that_is_replaced_is_forgotten() {
     let policies = |tag: &str| {
         let image = ImageReference::from_parts("example.org/app", tag, None).unwrap();
         let name = PolicyName { namespace: "n".to_owned(), name: "app".to_owned() };
-        BTreeMap::from([(name, Policy::Image(image))])
+        BTreeMap::from([(name, PolicyState::Image(image))])
     };
     let mut index = MarkerIndex::default();
     let mut sizes = Vec::new();
@@ -340,7 +340,7 @@ fn a_version_that_is_replaced_is_forgotten() {
         };
         let edits = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap().edits;
         text = String::from_utf8(edits[0].apply(text.as_bytes()).unwrap()).unwrap();
-        index.forget(&edits[0].entry.content.unwrap());
+        index.remove(&edits[0].entry.content.unwrap());
         sizes.push(index.to_bytes().len());
     }
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
@@ -358,7 +358,7 @@ fn a_content_under_many_names_is_read_once() {
     let tree = Memory::of(&files.collect());
     let image = ImageReference::from_parts("acme/p", "2.0", None).unwrap();
     let name = PolicyName { namespace: "default".into(), name: "p".into() };
-    let request = request(&Setters::new([(name, Policy::Image(image))].into()));
+    let request = request(&Setters::new([(name, PolicyState::Image(image))].into()));
     let mut index = MarkerIndex::default();
     let cold = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();
     assert_eq!((cold.unparsable.len(), cold.near_misses.len(), cold.edits.len()), (3, 3, 3));

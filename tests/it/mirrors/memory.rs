@@ -18,7 +18,7 @@ fn a_transaction_needs_no_memory_that_two_other_namespaces_hold() {
     let capacity = Capacity::default();
     let _all = ["a", "b"].map(|namespace| runtime.block_on(capacity.memory.reserve(namespace, u64::MAX)));
     // As in the controller.
-    let proposer = UpdateProposal { detail: Detail::WorthSaying, ..proposer("2.0.0") };
+    let proposer = UpdateProposal { detail: Detail::Warnings, ..proposer("2.0.0") };
     let request = local.request("default/fleet", proposer, Duration::from_secs(120));
     let writer = local.writer_within(capacity.clone());
     let begin = Instant::now();

@@ -2,7 +2,7 @@
 
 use tagboat::update::MarkerOutcome;
 use tagboat::update::file::{FileOutcome, update_file};
-use tagboat::update::marker::{self, NoMarker};
+use tagboat::update::marker::{self, MarkerError};
 use tagboat::yaml::{self, Cause, YamlError};
 
 use super::block::Block;
@@ -110,6 +110,6 @@ fn check_second(first: &FileOutcome, second: &FileOutcome, old: &Parsed<'_>, new
     assert_eq!(near_misses(first), near_misses(second), "the near misses changed in {text:?}");
 }
 
-fn near_misses(outcome: &FileOutcome) -> Vec<NoMarker> {
+fn near_misses(outcome: &FileOutcome) -> Vec<MarkerError> {
     outcome.near_misses.iter().map(|(_, cause)| *cause).collect()
 }

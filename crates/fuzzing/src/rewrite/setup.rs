@@ -3,7 +3,7 @@
 //! The expected values are computed independently of Tagboat's own code.
 
 use tagboat::reference::ImageReference;
-use tagboat::update::{Policy, PolicyName, Setters};
+use tagboat::update::{PolicyName, PolicyState, Setters};
 use tagboat::yaml::Limits;
 
 /// The number of input bytes that choose the setup; the file begins behind them.
@@ -112,9 +112,9 @@ impl Image {
         Self { name, tag, digest: has_digest.then_some(DIGEST) }
     }
 
-    fn policy(self) -> Policy {
+    fn policy(self) -> PolicyState {
         let reference = ImageReference::from_parts(self.name, self.tag, self.digest);
-        Policy::Image(reference.expect("every image of the table is well-formed"))
+        PolicyState::Image(reference.expect("every image of the table is well-formed"))
     }
 
     fn wanted(self, field: Option<&str>) -> Option<String> {
@@ -152,8 +152,8 @@ impl Setup {
         let policies = [
             ("a", "b", images[0].policy()),
             ("c", "d", images[1].policy()),
-            ("a", "none", Policy::WithoutImage),
-            ("a", "out", Policy::NotSelected),
+            ("a", "none", PolicyState::WithoutImage),
+            ("a", "out", PolicyState::NotSelected),
         ];
         let named = policies.map(|(namespace, name, policy)| {
             (PolicyName { namespace: namespace.to_owned(), name: name.to_owned() }, policy)

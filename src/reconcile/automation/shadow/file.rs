@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::git::difference;
 use crate::update::diff::{self, DiffError};
-use crate::update::own::own_part;
+use crate::update::foreign_markers::strip_foreign_markers;
 use crate::update::{Checkpoint, Entry, EntryKind, FileEdit, FileTree, Progress, TreePath, UpdateRequest};
 
 /// The maximum bytes of the files of one would-be commit that are kept, for diffs.
@@ -107,7 +107,7 @@ pub(super) fn bounded(mut text: String) -> String {
 }
 
 fn digest(content: &[u8], update: &UpdateRequest) -> [u8; 32] {
-    Sha256::digest(own_part(content, &update.setters, &update.limits)).into()
+    Sha256::digest(strip_foreign_markers(content, &update.setters, &update.limits)).into()
 }
 
 /// Returns whether there is a Secret among the objects of a file, whose lines must not be logged.

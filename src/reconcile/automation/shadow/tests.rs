@@ -6,7 +6,7 @@ use super::*;
 use crate::directory::Directory;
 use crate::metrics::ShadowOutcome::{agreed, differed, missed};
 use crate::reference::ImageReference;
-use crate::update::{Interrupt, MarkerIndex, Policy, PolicyName, Setters, plan};
+use crate::update::{Interrupt, MarkerIndex, PolicyName, PolicyState, Setters, plan};
 
 /// A branch, and an automation that looks at it.
 struct Scene {
@@ -33,7 +33,7 @@ impl Scene {
     fn look(&mut self, [a, b]: [&str; 2]) -> Sight {
         let policies = [("a", a), ("b", b)].map(|(name, tag)| {
             let image = ImageReference::parse(&format!("img:{tag}")).unwrap();
-            (PolicyName { namespace: "n".to_owned(), name: name.to_owned() }, Policy::Image(image))
+            (PolicyName { namespace: "n".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
         });
         let update = UpdateRequest { setters: Setters::new(policies.into()), ..UpdateRequest::default() };
         let tree = Directory::open(Path::new(self.branch.path())).unwrap();

@@ -10,7 +10,7 @@ use crate::yaml::{self, Limits, Splice, Visit, Walk, YamlError};
 ///
 /// Contents that other automations write to as well can be compared so. A content that is not YAML is returned
 /// unchanged.
-pub fn own_part<'c>(content: &'c [u8], setters: &Setters, limits: &Limits) -> Cow<'c, [u8]> {
+pub fn strip_foreign_markers<'c>(content: &'c [u8], setters: &Setters, limits: &Limits) -> Cow<'c, [u8]> {
     let Ok(source) = std::str::from_utf8(content) else { return Cow::Borrowed(content) };
     match foreign_values(source, setters, limits) {
         Ok(splices) if !splices.is_empty() => Cow::Owned(yaml::apply(source, &splices).into_bytes()),
@@ -40,18 +40,18 @@ mod tests {
 
     use super::*;
     use crate::reference::ImageReference;
-    use crate::update::{Policy, PolicyName};
+    use crate::update::{PolicyName, PolicyState};
 
     #[test]
     fn values_of_others_do_not_count() {
         let name = PolicyName { namespace: "n".to_owned(), name: "own".to_owned() };
-        let image = Policy::Image(ImageReference::parse("app:2").unwrap());
+        let image = PolicyState::Image(ImageReference::parse("app:2").unwrap());
         let setters = Setters::new(BTreeMap::from([(name, image)]));
         let part = |content: &str| {
             let content = content
                 .replace("OWN", r#"# {"$imagepolicy": "n:own:tag"}"#)
                 .replace("OTHER", r#"# {"$imagepolicy": "n:other:tag"}"#);
-            own_part(content.as_bytes(), &setters, &Limits::default()).into_owned()
+            strip_foreign_markers(content.as_bytes(), &setters, &Limits::default()).into_owned()
         };
         for (one, other, is_same) in [
             ("a: v1 OWN\nb: v1 OTHER\n", "a: v1 OWN\nb: \"1.10\" OTHER\n", true),
@@ -62,6 +62,6 @@ mod tests {
         ] {
             assert_eq!(part(one) == part(other), is_same, "{one:?} {other:?}");
         }
-        assert_eq!(own_part(b"\xff", &setters, &Limits::default()).as_ref(), b"\xff");
+        assert_eq!(strip_foreign_markers(b"\xff", &setters, &Limits::default()).as_ref(), b"\xff");
     }
 }
