@@ -6,7 +6,7 @@ use super::object::{self, ObjectTracker, Part};
 use super::result::{Change, ObjectChanges, ObjectIdentifier};
 use super::setter::Setters;
 use crate::yaml::{
-    self, Cause, Comment, Limits, Scalar, Splice, Step, Visit, Walk, YamlError, fingerprint_of,
+    self, Comment, Limits, Scalar, Splice, Step, Visit, Walk, YamlError, YamlErrorKind, fingerprint_of,
     splice::{self, Replacement},
 };
 
@@ -89,7 +89,7 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
             let marker = update.open.last().map(|(marker, ..)| marker.line);
             let near_miss = update.outcome.near_misses.last().map(|(line, _)| *line);
             let line = marker.max(near_miss).unwrap_or(1);
-            let cause = Cause::TooManyMarkers { limit: limits.markers };
+            let cause = YamlErrorKind::TooManyMarkers { limit: limits.markers };
             return Err(YamlError { line, column: 1, cause });
         }
     }
@@ -104,10 +104,10 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
     let text = yaml::apply(source, &splices);
     let mut expected = walk.fingerprint().clone();
     for Replaced { scalar, value, replacement } in &replaced {
-        expected.exchange(scalar, value, replacement);
+        expected.replace(scalar, value, replacement);
     }
     let line = replaced.first().map_or(1, |replaced| replaced.scalar.line);
-    let unfaithful = YamlError { line, column: 1, cause: Cause::EditNotFaithful };
+    let unfaithful = YamlError { line, column: 1, cause: YamlErrorKind::EditNotFaithful };
     match fingerprint_of(&text, limits) {
         Ok(found) if found == expected => Ok(FileOutcome { text: Some(text), splices, ..outcome }),
         _ => Err(unfaithful),
@@ -206,7 +206,7 @@ fn not_utf8(content: &[u8], at: usize) -> YamlError {
     let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
     let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
-    YamlError { line, column, cause: Cause::NotUtf8 }
+    YamlError { line, column, cause: YamlErrorKind::NotUtf8 }
 }
 
 #[cfg(test)]
@@ -372,6 +372,6 @@ mod tests {
             update_file(source.as_bytes(), &setters("app:1"), &Limits::default()).unwrap_err();
         }
         let error = update_file(b"a: b\nc: \xff", &setters("app:1"), &Limits::default()).unwrap_err();
-        assert_eq!((error.line, error.column, error.cause), (2, 4, Cause::NotUtf8));
+        assert_eq!((error.line, error.column, error.cause), (2, 4, YamlErrorKind::NotUtf8));
     }
 }

@@ -19,7 +19,7 @@ use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
 use super::scope::{ScopeVisitor, ScopedFile, Skipped, walk_scope};
 use super::setter::Setters;
 use super::tree::{ContentId, Descent, Entry, FileTree, TreeError, TreePath};
-use crate::yaml::{Cause, Limits, Splice};
+use crate::yaml::{Limits, Splice, YamlErrorKind};
 
 /// The memory in bytes of one marker in a plan, without its texts.
 const MARKER_BYTES: usize = 480;
@@ -242,7 +242,9 @@ impl Planner<'_, '_> {
                 self.remember(id, outcome)
             }
             // Another image may read as intended.
-            Err(error) if error.cause == Cause::EditNotFaithful => ContentOutcome::failed(error.into()),
+            Err(error) if error.cause == YamlErrorKind::EditNotFaithful => {
+                ContentOutcome::failed(error.into())
+            }
             Err(error) => self.remember(id, ContentOutcome::failed(error.into())),
         }
     }

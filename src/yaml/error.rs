@@ -14,16 +14,16 @@ pub struct YamlError {
     pub column: usize,
     /// The cause.
     #[source]
-    pub cause: Cause,
+    pub cause: YamlErrorKind,
 }
 
 /// An unreadable file is always retried, since the next commit may repair it.
 ///
 /// An update reports such files and continues, so this ends a reconcile only if the file is all there is to do.
-/// [`Cause`] does not implement [`ReconcileError`], since it is always part of this error.
+/// [`YamlErrorKind`] does not implement [`ReconcileError`], since it is always part of this error.
 ///
 /// An update lists such files and goes on, so this ends a reconcile only where one file is all there is to do. A
-/// [`Cause`] has no answer of its own, for it is always part of this error.
+/// [`YamlErrorKind`] has no answer of its own, for it is always part of this error.
 impl ReconcileError for YamlError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
@@ -36,7 +36,7 @@ impl ReconcileError for YamlError {
 
 /// The cause of an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Cause {
+pub enum YamlErrorKind {
     /// The bytes are not UTF-8.
     #[error("the file is not valid UTF-8 here")]
     NotUtf8,

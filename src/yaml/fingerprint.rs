@@ -66,7 +66,7 @@ impl Fingerprint {
     /// Replaces `scalar` by one of the text `value` and the same anchor.
     ///
     /// Style and tag are those of `replacement`.
-    pub fn exchange(&mut self, scalar: &Scalar<'_>, value: &str, replacement: &Replacement) {
+    pub fn replace(&mut self, scalar: &Scalar<'_>, value: &str, replacement: &Replacement) {
         let term = |value: &str, style: Style, tag: Option<&str>| {
             let mut hasher = FixedState::default().build_hasher();
             scalar.node.hash(&mut hasher);

@@ -16,8 +16,8 @@ pub mod fingerprint;
 pub mod limits;
 pub mod lines;
 pub mod path;
-mod place;
 pub mod plain;
+mod position;
 pub mod reader;
 pub mod scalar;
 pub mod splice;
@@ -25,7 +25,7 @@ pub mod tree;
 pub mod walk;
 
 pub use comment::Comment;
-pub use error::{Cause, SyntaxError, YamlError};
+pub use error::{SyntaxError, YamlError, YamlErrorKind};
 pub use fingerprint::Fingerprint;
 pub use limits::Limits;
 pub use path::Step;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use granit_parser::{ErrorKind, Event, Parser, ScanError, Span, StrInput};
 
-use super::{Cause, Limits, SyntaxError, YamlError};
+use super::{Limits, SyntaxError, YamlError, YamlErrorKind};
 
 /// One event of the parser with its span.
 pub(crate) type Spanned<'s> = (Event<'s>, Span);
@@ -42,14 +42,14 @@ impl<'s> Reader<'s> {
     pub(crate) fn next(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
         match self.ahead.pop_front() {
             Some(event) => Ok(Some(event)),
-            None => self.pull(),
+            None => self.parse_next(),
         }
     }
 
     /// Returns the event `ahead` positions after the next one, without consuming it.
     pub(crate) fn peek(&mut self, ahead: usize) -> Result<Option<&Spanned<'s>>, YamlError> {
         while self.ahead.len() <= ahead {
-            match self.pull()? {
+            match self.parse_next()? {
                 Some(event) => self.ahead.push_back(event),
                 None => return Ok(None),
             }
@@ -62,7 +62,7 @@ impl<'s> Reader<'s> {
         self.ahead.remove(ahead)
     }
 
-    fn pull(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
+    fn parse_next(&mut self) -> Result<Option<Spanned<'s>>, YamlError> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Err(error)) => Err(self.syntax_error(error)),
@@ -77,7 +77,7 @@ impl<'s> Reader<'s> {
         let (line, column) = (error.marker().line(), error.marker().col() + 1);
         let cause = match error.kind() {
             // The scanner runs ahead of the events counted here.
-            ErrorKind::RecursionLimitExceeded => Cause::TooDeep { limit: self.limits.depth },
+            ErrorKind::RecursionLimitExceeded => YamlErrorKind::TooDeep { limit: self.limits.depth },
             _ => SyntaxError(error).into(),
         };
         YamlError { line, column, cause }
@@ -92,9 +92,9 @@ impl<'s> Reader<'s> {
             Event::Scalar(_, _, anchor, _) => self.finish(*anchor, 1),
             Event::SequenceStart(_, anchor, _) | Event::MappingStart(_, anchor, _) => {
                 if self.open.len() >= self.limits.depth {
-                    return Err(error_at(span, Cause::TooDeep { limit: self.limits.depth }));
+                    return Err(error_at(span, YamlErrorKind::TooDeep { limit: self.limits.depth }));
                 }
-                self.remember(*anchor, 0);
+                self.set_anchor_nodes(*anchor, 0);
                 self.open.push((*anchor, 1));
             }
             Event::SequenceEnd | Event::MappingEnd => {
@@ -104,7 +104,10 @@ impl<'s> Reader<'s> {
             }
             Event::Alias(anchor) => self.expand(*anchor, span)?,
             Event::Comment(text, _) if text.len() >= self.limits.comment_length => {
-                return Err(error_at(span, Cause::CommentTooLong { limit: self.limits.comment_length }));
+                return Err(error_at(
+                    span,
+                    YamlErrorKind::CommentTooLong { limit: self.limits.comment_length },
+                ));
             }
             _ => {}
         }
@@ -114,18 +117,18 @@ impl<'s> Reader<'s> {
     fn expand(&mut self, anchor: usize, span: &Span) -> Result<(), YamlError> {
         let nodes = self.anchors.get(anchor).copied().unwrap_or(0);
         if nodes == 0 {
-            return Err(error_at(span, Cause::AliasLoop));
+            return Err(error_at(span, YamlErrorKind::AliasLoop));
         }
         self.alias_nodes = self.alias_nodes.saturating_add(nodes);
         if self.alias_nodes > self.limits.alias_nodes {
-            return Err(error_at(span, Cause::TooManyAliases { limit: self.limits.alias_nodes }));
+            return Err(error_at(span, YamlErrorKind::TooManyAliases { limit: self.limits.alias_nodes }));
         }
         self.add(nodes);
         Ok(())
     }
 
     fn finish(&mut self, anchor: usize, nodes: u64) {
-        self.remember(anchor, nodes);
+        self.set_anchor_nodes(anchor, nodes);
         self.add(nodes);
     }
 
@@ -135,7 +138,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn remember(&mut self, anchor: usize, nodes: u64) {
+    fn set_anchor_nodes(&mut self, anchor: usize, nodes: u64) {
         if anchor != 0 {
             if self.anchors.len() <= anchor {
                 self.anchors.resize(anchor + 1, 0);
@@ -145,6 +148,6 @@ impl<'s> Reader<'s> {
     }
 }
 
-fn error_at(span: &Span, cause: Cause) -> YamlError {
+fn error_at(span: &Span, cause: YamlErrorKind) -> YamlError {
     YamlError { line: span.start.line(), column: span.start.col() + 1, cause }
 }

@@ -67,7 +67,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
     };
     let mut splices: Vec<Splice> = tag_splice.into_iter().collect();
     let style = match scalar.style {
-        Style::SingleQuoted if can_be_single_quoted(value) => {
+        Style::SingleQuoted if fits_single_quotes(value) => {
             splices.push(Splice {
                 range: scalar.span.clone(),
                 text: format!("'{}'", value.replace('\'', "''")),
@@ -85,7 +85,7 @@ pub fn replace(source: &str, scalar: &Scalar<'_>, comment: &Comment, value: &str
         }
         Style::Absent => {
             let (text, style) = plain_or_quoted();
-            let at = absent_place(source, comment)?;
+            let at = absent_position(source, comment)?;
             match splices.pop_if(|tag| tag.range.end >= at) {
                 // The tag is the last token before the comment: the value replaces it.
                 Some(tag) => splices.push(Splice { range: tag.range.start..at, text }),
@@ -141,7 +141,7 @@ impl Block {
         let mut lines_end = first;
         let mut indentation = None;
         let mut at = first;
-        let end_of_lines = lines_end_of(source, scalar.span.end);
+        let end_of_lines = end_of_block_lines(source, scalar.span.end);
         while at < end_of_lines {
             let line = lines::line_at(source, at);
             let next = lines::next_line(source, at);
@@ -179,13 +179,13 @@ fn strip_line_break(source: &str, header: Range<usize>) -> Option<Splice> {
 }
 
 /// The end of a block's lines: the parser counts the indentation of the next line as part of the block.
-fn lines_end_of(source: &str, end: usize) -> usize {
+fn end_of_block_lines(source: &str, end: usize) -> usize {
     let before = lines::text_before(source, end);
     if lines::is_blank(before) { end - before.len() } else { end }
 }
 
 /// The position of an absent value: after the last token before the comment, ignoring a comma.
-fn absent_place(source: &str, comment: &Comment) -> Option<usize> {
+fn absent_position(source: &str, comment: &Comment) -> Option<usize> {
     let before = lines::text_before(source, comment.span.start);
     let line_start = comment.span.start - before.len();
     let trimmed = before.trim_end_matches([' ', '\t']);
@@ -207,8 +207,8 @@ fn new_tag(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> (Option<Spli
         return (None, Some(tag.name.clone()));
     }
     let begins_before = if scalar.style.is_block() { scalar.header_end } else { scalar.span.start };
-    let is_held_by_tag = tag.span.end <= comment.span.start && comment.span.end <= begins_before;
-    if is_held_by_tag && scalar.style != Style::Absent {
+    let is_attached_by_tag = tag.span.end <= comment.span.start && comment.span.end <= begins_before;
+    if is_attached_by_tag && scalar.style != Style::Absent {
         let splice = Splice { range: tag.span.clone(), text: "!!str".to_owned() };
         return (Some(splice), Some(STRING_TAG.to_owned()));
     }
@@ -229,7 +229,7 @@ fn removed_tag(source: &str, scalar: &Scalar<'_>) -> Option<Splice> {
     Some(Splice { range: tag.span.start..tag.span.end + blanks, text: String::new() })
 }
 
-fn can_be_single_quoted(value: &str) -> bool {
+fn fits_single_quotes(value: &str) -> bool {
     value.chars().all(|c| !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{85}'))
 }
 

@@ -115,13 +115,13 @@ impl Node {
     }
 
     /// Returns the value at the end of a path of fields.
-    pub fn at(&self, way: &[&str]) -> Option<&Self> {
-        way.iter().try_fold(self, |node, name| node.field(name).map(|field| field.value))
+    pub fn at(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |node, name| node.field(name).map(|field| field.value))
     }
 
     /// Returns the text of the scalar at the end of a path of fields.
-    pub fn text_at(&self, way: &[&str]) -> Option<&str> {
-        self.at(way).and_then(Self::text)
+    pub fn text_at(&self, path: &[&str]) -> Option<&str> {
+        self.at(path).and_then(Self::text)
     }
 
     /// Returns true if the value is absent or null.

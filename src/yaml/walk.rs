@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use granit_parser::{Event, Span, StructureStyle};
 
-use super::attachment::{self, Attachment, Place, Surroundings, Waiting};
+use super::attachment::{self, Attachment, PendingComment, Position, ScalarContext};
 use super::fingerprint::tag_name;
 use super::path::{Collection, PathTracker, Step};
-use super::place::{self, Context, LastNode, NodeKind};
+use super::position::{self, CommentContext, LastNode, NodeKind};
 use super::reader::Reader;
 use super::scalar::{Scalar, Style, Tag, TagMeaning};
-use super::{Cause, Comment, Fingerprint, Limits, YamlError, lines};
+use super::{Comment, Fingerprint, Limits, YamlError, YamlErrorKind, lines};
 
 /// An item of the walk.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Walk<'s> {
     /// The last node of the document.
     last: Option<LastNode>,
     /// The pending comments, which precede the next node.
-    waiting: Vec<Waiting>,
+    pending: Vec<PendingComment>,
     /// The maximum number of pending comments.
     comment_run: usize,
     queue: VecDeque<Visit<'s>>,
@@ -48,7 +48,7 @@ impl<'s> Walk<'s> {
             fingerprint: Fingerprint::default(),
             tracker: PathTracker::default(),
             last: None,
-            waiting: Vec::new(),
+            pending: Vec::new(),
             comment_run: limits.comment_run,
             queue: VecDeque::new(),
         }
@@ -83,13 +83,13 @@ impl<'s> Walk<'s> {
         let node = self.fingerprint.nodes();
         self.fingerprint.add(&event, span);
         match event {
-            Event::Comment(..) => self.hold(comment(span))?,
+            Event::Comment(..) => self.add_pending(comment(span))?,
             Event::Scalar(value, style, anchor, tag) => {
                 let style = Style::of(style, span);
                 let value = if style == Style::Absent { Cow::Borrowed("") } else { value };
                 if self.tracker.begin_node(Step::Key(value.clone())) {
-                    self.strand();
-                    self.remember(NodeKind::Key, span);
+                    self.detach();
+                    self.set_last_node(NodeKind::Key, span);
                 } else {
                     let tag = tag.as_deref().and_then(|tag| explicit_tag(tag, span));
                     let (bytes, line) = (bytes(span), span.start.line());
@@ -102,20 +102,20 @@ impl<'s> Walk<'s> {
             }
             Event::Alias(_) => {
                 self.tracker.begin_node(Step::NoName);
-                self.strand();
-                self.remember(NodeKind::Other, span);
+                self.detach();
+                self.set_last_node(NodeKind::Other, span);
             }
             Event::SequenceStart(style, ..) => self.begin(style, false, span),
             Event::MappingStart(style, ..) => self.begin(style, true, span),
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::DocumentEnd => {
-                self.strand();
+                self.detach();
                 self.tracker.end_document();
                 self.last = None;
                 self.queue.push_back(Visit::DocumentEnd);
             }
             // Comments may precede a document that begins without `---`, and still belong to it.
-            Event::DocumentStart(true, _) | Event::StreamEnd => self.strand(),
+            Event::DocumentStart(true, _) | Event::StreamEnd => self.detach(),
             _ => {}
         }
         Ok(())
@@ -125,23 +125,23 @@ impl<'s> Walk<'s> {
         let is_flow = style == StructureStyle::Flow;
         let is_block_sequence = !is_mapping && !is_flow;
         if is_block_sequence {
-            self.strand_before_dash(span);
+            self.detach_before_dash(span);
         } else {
-            self.strand();
+            self.detach();
         }
         let column = if is_block_sequence { self.dash_column(span) } else { span.start.col() };
         self.tracker.begin(Collection { is_mapping, is_flow, column });
         if is_flow {
-            self.remember(NodeKind::Other, span);
+            self.set_last_node(NodeKind::Other, span);
         }
     }
 
     fn end(&mut self, span: &Span) {
         let Some(collection) = self.tracker.end() else { return };
         if collection.is_flow {
-            self.strand();
+            self.detach();
             if !span.is_empty() {
-                self.remember(NodeKind::Other, span);
+                self.set_last_node(NodeKind::Other, span);
             }
         }
     }
@@ -149,24 +149,24 @@ impl<'s> Walk<'s> {
     fn value(&mut self, mut scalar: Scalar<'s>, span: &Span) -> Result<(), YamlError> {
         let last_column = self.last.map_or(0, |last| last.block_column);
         let below = self.take_comments_below(&scalar);
-        self.remember(NodeKind::Value, span);
-        let behind = self.comment_behind(&scalar)?;
+        self.set_last_node(NodeKind::Value, span);
+        let following = self.comment_after(&scalar)?;
         if scalar.style.is_block() {
-            self.find_header(&mut scalar, behind.as_ref());
+            self.find_header(&mut scalar, following.as_ref());
         }
-        let Attachment { deciding, strays } = attachment::attach(Surroundings {
+        let Attachment { attached, unattached } = attachment::attach(ScalarContext {
             source: self.source,
             is_absent: scalar.style == Style::Absent,
-            behind,
-            waiting: std::mem::take(&mut self.waiting),
+            following,
+            pending: std::mem::take(&mut self.pending),
             last_column,
-            own_column: self.tracker.block_column(),
+            column: self.tracker.block_column(),
         });
         for comment in below {
-            self.hold(comment)?;
+            self.add_pending(comment)?;
         }
-        self.queue.extend(strays.into_iter().map(Visit::Stray));
-        self.queue.push_back(Visit::Value(scalar, deciding));
+        self.queue.extend(unattached.into_iter().map(Visit::Stray));
+        self.queue.push_back(Visit::Value(scalar, attached));
         Ok(())
     }
 
@@ -178,14 +178,14 @@ impl<'s> Walk<'s> {
         if scalar.style != Style::Absent {
             return Vec::new();
         }
-        let is_below = |waiting: &mut Waiting| {
-            waiting.place == Place::OwnLine && waiting.comment.span.start >= scalar.span.start
+        let is_below = |pending: &mut PendingComment| {
+            pending.position == Position::OwnLine && pending.comment.span.start >= scalar.span.start
         };
-        self.waiting.extract_if(.., is_below).map(|waiting| waiting.comment).collect()
+        self.pending.extract_if(.., is_below).map(|pending| pending.comment).collect()
     }
 
     /// Takes the comment after the current scalar; the parser yields it next.
-    fn comment_behind(&mut self, scalar: &Scalar<'_>) -> Result<Option<Comment>, YamlError> {
+    fn comment_after(&mut self, scalar: &Scalar<'_>) -> Result<Option<Comment>, YamlError> {
         // The mapping of a value in `[key: value, # comment` ends before its comment.
         let is_single_pair = matches!(self.reader.peek(0)?, Some((Event::MappingEnd, span)) if span.is_empty())
             && self.tracker.innermost().is_some_and(|collection| collection.is_flow);
@@ -199,7 +199,7 @@ impl<'s> Walk<'s> {
             }
         } else {
             let end = self.last.map_or(0, |last| last.end);
-            if !place::stands_behind_value(self.source, end, &comment) {
+            if !position::follows_value(self.source, end, &comment) {
                 return Ok(None);
             }
         }
@@ -212,8 +212,8 @@ impl<'s> Walk<'s> {
     /// Finds the line of a block's `|` or `>`.
     ///
     /// It is the line of the comment after it, else the first line above the block's text that is not blank.
-    fn find_header(&self, scalar: &mut Scalar<'_>, behind: Option<&Comment>) {
-        if let Some(comment) = behind {
+    fn find_header(&self, scalar: &mut Scalar<'_>, following: Option<&Comment>) {
+        if let Some(comment) = following {
             (scalar.line, scalar.header_end) = (comment.line, comment.span.start);
             return;
         }
@@ -232,62 +232,62 @@ impl<'s> Walk<'s> {
     }
 
     /// Makes a comment pending until the next node is known.
-    fn hold(&mut self, comment: Comment) -> Result<(), YamlError> {
-        if self.waiting.len() >= self.comment_run {
-            let cause = Cause::TooManyComments { limit: self.comment_run };
+    fn add_pending(&mut self, comment: Comment) -> Result<(), YamlError> {
+        if self.pending.len() >= self.comment_run {
+            let cause = YamlErrorKind::TooManyComments { limit: self.comment_run };
             return Err(YamlError { line: comment.line, column: comment.column + 1, cause });
         }
-        let context = Context {
+        let context = CommentContext {
             source: self.source,
             last: self.last,
             is_flow: self.tracker.innermost().is_some_and(|collection| collection.is_flow),
-            previous: self.waiting.last(),
+            previous: self.pending.last(),
         };
-        let waiting = place::locate(&context, comment);
-        self.waiting.push(waiting);
+        let pending = position::locate(&context, comment);
+        self.pending.push(pending);
         Ok(())
     }
 
     /// Detaches the pending comments: no scalar value follows them.
-    fn strand(&mut self) {
-        self.queue.extend(self.waiting.drain(..).map(|waiting| Visit::Stray(waiting.comment)));
+    fn detach(&mut self) {
+        self.queue.extend(self.pending.drain(..).map(|pending| Visit::Stray(pending.comment)));
     }
 
     /// Detaches comments of a sequence as a whole, which its first entry must not get.
     ///
     /// These are separated from the sequence by the dash of an outer sequence.
-    fn strand_before_dash(&mut self, span: &Span) {
+    fn detach_before_dash(&mut self, span: &Span) {
         let start = bytes(span).start;
-        let own_dash = usize::from(self.begins_behind_dash(span));
-        let (mut dashes, mut end, mut kept) = (0, start, self.waiting.len());
-        for waiting in self.waiting.iter().rev() {
-            dashes += place::dashes_between(self.source, waiting.comment.span.end, end);
+        let own_dash = usize::from(self.begins_after_dash(span));
+        let (mut dashes, mut end, mut kept) = (0, start, self.pending.len());
+        for pending in self.pending.iter().rev() {
+            dashes += position::dashes_between(self.source, pending.comment.span.end, end);
             if dashes > own_dash {
                 break;
             }
-            end = waiting.comment.span.start;
+            end = pending.comment.span.start;
             kept -= 1;
         }
-        let strays = self.waiting.drain(..kept).map(|waiting| Visit::Stray(waiting.comment));
-        self.queue.extend(strays);
+        let unattached = self.pending.drain(..kept).map(|pending| Visit::Stray(pending.comment));
+        self.queue.extend(unattached);
     }
 
     /// Returns true if the parser starts a block sequence after its first dash.
     ///
     /// This is so if the sequence is indented like the key of its mapping; its first dash follows the key then.
-    fn begins_behind_dash(&self, span: &Span) -> bool {
+    fn begins_after_dash(&self, span: &Span) -> bool {
         let is_in_mapping = self.tracker.innermost().is_some_and(|parent| parent.is_mapping);
         let key = self.last.map_or(0, |last| last.end);
-        is_in_mapping && place::dashes_between(self.source, key, bytes(span).start) > 0
+        is_in_mapping && position::dashes_between(self.source, key, bytes(span).start) > 0
     }
 
     /// The column of a block sequence's dashes.
     fn dash_column(&self, span: &Span) -> usize {
-        let parent = self.tracker.innermost().filter(|_| self.begins_behind_dash(span));
+        let parent = self.tracker.innermost().filter(|_| self.begins_after_dash(span));
         parent.map_or(span.start.col(), |mapping| mapping.column)
     }
 
-    fn remember(&mut self, kind: NodeKind, span: &Span) {
+    fn set_last_node(&mut self, kind: NodeKind, span: &Span) {
         let mut end = bytes(span).end;
         if kind == NodeKind::Value && (span.is_empty() || span.end.line() > span.start.line()) {
             // A block scalar ends where the next line's text begins; the end of the line before it counts.

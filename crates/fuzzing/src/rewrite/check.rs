@@ -3,7 +3,7 @@
 use tagboat::update::MarkerOutcome;
 use tagboat::update::file::{FileOutcome, update_file};
 use tagboat::update::marker::{self, MarkerError};
-use tagboat::yaml::{self, Cause, YamlError};
+use tagboat::yaml::{self, YamlError, YamlErrorKind};
 
 use super::block::Block;
 use super::mask;
@@ -43,7 +43,7 @@ pub(crate) fn check_update(content: &[u8], setup: &Setup) {
 }
 
 fn check_refusal(error: &YamlError) {
-    let is_refusal = error.cause == Cause::EditNotFaithful;
+    let is_refusal = error.cause == YamlErrorKind::EditNotFaithful;
     assert!(!is_refusal || std::env::var_os(REFUSALS).is_none(), "{error:?}");
 }
 
