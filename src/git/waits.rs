@@ -56,7 +56,7 @@ pub(super) fn wait_for<T>(
     cancellations: &[Cancellation],
     capacity: impl Future<Output = T>,
 ) -> Result<T, NotGranted> {
-    wait_at_most(Capacity::LONGEST_WAIT, context, cancellations, capacity)
+    wait_at_most(Capacity::MAX_WAIT, context, cancellations, capacity)
 }
 
 fn wait_at_most<T>(

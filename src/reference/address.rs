@@ -55,10 +55,10 @@ impl RepositoryAddress {
         if let Some((scheme, _)) = image.split_once("://") {
             return Err(AddressError::Scheme { image: image.to_owned(), scheme: scheme.to_owned() });
         }
-        let name = name_of(image).ok_or_else(|| AddressError::Malformed { image: image.to_owned() })?;
+        let name = parse_name(image).ok_or_else(|| AddressError::Malformed { image: image.to_owned() })?;
         let address = Self { name, is_insecure };
-        let behind_registry = image.strip_prefix(address.registry()).unwrap_or(image);
-        match behind_registry.split(':').nth(1) {
+        let after_registry = image.strip_prefix(address.registry()).unwrap_or(image);
+        match after_registry.split(':').nth(1) {
             Some(tag) => Err(AddressError::Tag { image: image.to_owned(), tag: tag.to_owned() }),
             None => Ok(address),
         }
@@ -104,7 +104,7 @@ impl fmt::Display for RepositoryAddress {
 }
 
 /// Returns the name in a reference, which may have a tag, a digest or neither.
-fn name_of(image: &str) -> Option<ImageName> {
+fn parse_name(image: &str) -> Option<ImageName> {
     // The last colon precedes a tag, unless a slash follows; then it precedes a port.
     let tagged = |text: &str| match text.rsplit_once(':') {
         Some((name, tag)) if !tag.contains('/') => {

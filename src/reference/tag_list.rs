@@ -85,7 +85,7 @@ impl TagList {
             if index > 0 {
                 sum.add(b",");
             }
-            sum.add(in_go_json(tag).as_bytes());
+            sum.add(to_go_json(tag).as_bytes());
         }
         sum.add(b"]");
         sum.to_number().to_string()
@@ -139,7 +139,7 @@ impl SortedTags {
 }
 
 /// A text in Go's JSON, which is safe inside HTML.
-fn in_go_json(text: &str) -> String {
+fn to_go_json(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return json;
@@ -237,6 +237,6 @@ mod tests {
             sum.add(json.as_bytes());
             assert_eq!(sum.to_number(), wanted, "{json}");
         }
-        assert_eq!(in_go_json("a<b>&\u{2028}\"\n"), "\"a\\u003cb\\u003e\\u0026\\u2028\\\"\\n\"");
+        assert_eq!(to_go_json("a<b>&\u{2028}\"\n"), "\"a\\u003cb\\u003e\\u0026\\u2028\\\"\\n\"");
     }
 }

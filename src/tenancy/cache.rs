@@ -62,7 +62,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         K: Borrow<Q>,
     {
         let entry = self.entries.remove(key)?;
-        self.count_out(&entry.namespace);
+        self.decrement(&entry.namespace);
         Some(entry.value)
     }
 
@@ -101,7 +101,7 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         self.remove(&oldest)
     }
 
-    fn count_out(&mut self, namespace: &str) {
+    fn decrement(&mut self, namespace: &str) {
         if let Some(count) = self.by_namespace.get_mut(namespace) {
             *count -= 1;
             if *count == 0 {

@@ -23,7 +23,7 @@ impl Capacity {
     /// The maximum wait for memory or a thread.
     ///
     /// Waiting work suspends its own timeout meanwhile.
-    pub const LONGEST_WAIT: Duration = Duration::from_secs(600);
+    pub const MAX_WAIT: Duration = Duration::from_secs(600);
 
     /// The default capacity for this machine, with its use measured by namespace.
     pub fn measured(metrics: &Metrics) -> Self {

@@ -193,7 +193,7 @@ impl FairSemaphore {
 
     fn release(&self, permit: &Permit) {
         let mut state = self.0.state.lock();
-        state.give_back(&permit.namespace, permit.weight);
+        state.release_units(&permit.namespace, permit.weight);
         if permit.is_beyond {
             state.beyond -= permit.weight;
         }
@@ -227,7 +227,7 @@ impl State {
         *self.by_namespace.entry(namespace.to_owned()).or_default() += weight;
     }
 
-    fn give_back(&mut self, namespace: &str, weight: u64) {
+    fn release_units(&mut self, namespace: &str, weight: u64) {
         self.total -= weight;
         if let Some(held) = self.by_namespace.get_mut(namespace) {
             *held -= weight;
@@ -292,7 +292,7 @@ impl Drop for Pending<'_> {
         let mut state = self.semaphore.0.state.lock();
         // Under the lock, so that no grant comes in between.
         if self.granted.try_recv().is_ok() {
-            state.give_back(self.namespace, self.weight);
+            state.release_units(self.namespace, self.weight);
         } else {
             state.waiters.remove(self.namespace, |waiter| waiter.id == self.id);
         }
