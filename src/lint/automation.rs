@@ -13,7 +13,7 @@ use crate::error::chain;
 use crate::git::refspec::RefspecError;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
 use crate::reconcile::cross_namespace::CrossNamespace;
-use crate::update::scope::{ScopeError, SkipReason};
+use crate::update::{ScopeError, SkipReason};
 use crate::yaml::Node;
 use crate::yaml::tree::Content;
 

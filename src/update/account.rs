@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::policy_name::PolicyName;
+use super::marker::{MarkerError, PolicyName};
 use super::result::ObjectIdentifier;
 use super::tree::TreeError;
 use crate::error::chain;
@@ -128,7 +128,7 @@ pub struct NearMiss {
     /// The line of the comment, counted from 1.
     pub line: usize,
     /// The reason for which it is no marker.
-    pub cause: super::marker::MarkerError,
+    pub cause: MarkerError,
 }
 
 /// A file that holds the token and could not be read.

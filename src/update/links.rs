@@ -34,6 +34,15 @@ pub enum SkipReason {
     Directory,
 }
 
+/// A link or directory that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its path, relative to `update.path`.
+    pub file: String,
+    /// The reason.
+    pub cause: SkipReason,
+}
+
 /// Resolves `path`, relative to the directory `from`, to a path without links, `.` and `..`.
 ///
 /// Components are resolved one at a time, like in the kernel: `..` after a link is the parent of the link's target.

@@ -5,10 +5,10 @@
 //! `:tag@digest`, for fields that take both but not the name. The long form is kustomize's `{"$ref":
 //! "#/definitions/io.k8s.cli.setters.namespace:name"}`.
 
+use std::fmt;
+
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
-
-use super::policy_name::PolicyName;
 
 /// The member that makes a JSON object a marker.
 pub const TOKEN: &str = "$imagepolicy";
@@ -30,6 +30,23 @@ pub struct Marker {
     pub policy: PolicyName,
     /// The part of the image that the value takes.
     pub field: Field,
+}
+
+/// The namespace and name of an ImagePolicy.
+///
+/// Prints as `namespace/name`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PolicyName {
+    /// The namespace.
+    pub namespace: String,
+    /// The name.
+    pub name: String,
+}
+
+impl fmt::Display for PolicyName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.namespace, self.name)
+    }
 }
 
 /// A part of an image reference.
@@ -82,14 +99,14 @@ pub fn parse(comment: &str) -> Result<Marker, MarkerError> {
         && let Some(setter) = target.strip_prefix(LONG_FORM)
         && !object.contains_key(TOKEN)
     {
-        return Ok(parse_setter(setter));
+        return Ok(Marker::of_setter(setter));
     }
     // A null counts as an empty string, as in Flux (Go's `encoding/json`).
     if object.values().any(|value| !(value.is_string() || value.is_null())) {
         return Err(MarkerError::NotStrings);
     }
     match object.get(TOKEN).and_then(serde_json::Value::as_str) {
-        Some(setter) if !setter.is_empty() => Ok(parse_setter(setter)),
+        Some(setter) if !setter.is_empty() => Ok(Marker::of_setter(setter)),
         _ => Err(MarkerError::NoToken),
     }
 }
@@ -109,23 +126,19 @@ pub fn lines_without_quotes(content: &[u8]) -> Vec<usize> {
 impl Marker {
     /// Parses a setter such as `default:podinfo:tag`.
     pub fn of_setter(setter: &str) -> Self {
-        parse_setter(setter)
+        let mut parts = setter.splitn(3, ':');
+        let namespace = parts.next().unwrap_or_default().to_owned();
+        let name = parts.next().unwrap_or_default().to_owned();
+        let field = match parts.next() {
+            None => Field::Reference,
+            Some("tag") => Field::Tag,
+            Some("name") => Field::Name,
+            Some("digest") => Field::Digest,
+            Some("tag@digest") => Field::TagAndDigest,
+            Some(_) => Field::Unknown,
+        };
+        Self { setter: setter.to_owned(), policy: PolicyName { namespace, name }, field }
     }
-}
-
-fn parse_setter(setter: &str) -> Marker {
-    let mut parts = setter.splitn(3, ':');
-    let namespace = parts.next().unwrap_or_default().to_owned();
-    let name = parts.next().unwrap_or_default().to_owned();
-    let field = match parts.next() {
-        None => Field::Reference,
-        Some("tag") => Field::Tag,
-        Some("name") => Field::Name,
-        Some("digest") => Field::Digest,
-        Some("tag@digest") => Field::TagAndDigest,
-        Some(_) => Field::Unknown,
-    };
-    Marker { setter: setter.to_owned(), policy: PolicyName { namespace, name }, field }
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 //!
 //! | files | contents |
 //! |---|---|
-//! | `plan`, `plan_error` | the loop over all files, and its errors |
+//! | `plan`, `error` | the loop over all files, and its errors |
 //! | `scope`, `links`, `tree_limits` | the files below a path, with symbolic links resolved and bounded |
+//! | `manifest_files` | the files of a tree that may be manifests |
 //! | `file`, `object` | the markers of one file; the Kubernetes object that a value belongs to |
-//! | `marker`, `setter`, `policy_name` | the comment that marks a value, and the value that it wants |
+//! | `marker`, `setter` | the comment that marks a value, and the desired value |
 //! | `account` | the outcome of every marker |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `tree` | the interface to files |
@@ -21,19 +22,19 @@ pub mod account;
 mod budget;
 pub mod diff;
 pub mod edit;
+mod error;
 pub mod file;
 pub mod foreign_markers;
 pub mod index;
 pub mod interrupt;
 mod links;
+pub mod manifest_files;
 pub mod marker;
 mod markerless;
 pub mod object;
 pub mod plan;
-pub mod plan_error;
-pub mod policy_name;
 pub mod result;
-pub mod scope;
+mod scope;
 pub mod setter;
 pub mod tree;
 pub mod tree_limits;
@@ -41,14 +42,12 @@ pub mod tree_limits;
 pub use account::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use budget::{MAX_CHANGES, ReportedMarkers};
 pub use edit::FileEdit;
+pub use error::{PlanError, ScopeError};
 pub use index::MarkerIndex;
 pub use interrupt::{Checkpoint, Interrupt, Progress};
-pub use marker::{Field, Marker};
+pub use links::{SkipReason, Skipped};
+pub use marker::{Field, Marker, PolicyName};
 pub use plan::{UpdatePlan, UpdateRequest, plan};
-pub use plan_error::PlanError;
-pub use policy_name::PolicyName;
-pub use scope::{ScopeError, Skipped};
-
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{PolicyState, Setters};
 pub use tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};

@@ -7,13 +7,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use tagboat_api::Reason;
-
-use super::links::{resolve, skip_reason};
-use super::tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
-use crate::error::ReconcileError;
-
-pub use super::links::SkipReason;
+use super::error::ScopeError;
+use super::links::{SkipReason, Skipped, resolve, skip_reason};
+use super::tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreePath, TreeVisitor};
 
 /// Receives the files in scope one by one.
 ///
@@ -71,79 +67,6 @@ impl ScopedFile<'_> {
     }
 }
 
-/// All files of a tree that may be manifests.
-#[derive(Debug, Default)]
-pub struct ManifestScope {
-    /// The files, each listed once.
-    pub files: Vec<Entry>,
-    /// The links and directories that were skipped, in ascending order.
-    pub skipped: Vec<Skipped>,
-}
-
-/// A link or directory that was skipped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
-    /// Its path, relative to `update.path`.
-    pub file: String,
-    /// The reason.
-    pub cause: SkipReason,
-}
-
-/// The error of files that cannot be selected.
-#[derive(Debug, thiserror::Error)]
-pub enum ScopeError {
-    /// `update.path` climbs above the root.
-    #[error("the path {path:?} leads out of the directory")]
-    Escapes {
-        /// The path as given.
-        path: String,
-    },
-    /// `update.path` is, or leads through, a link that cannot be followed.
-    #[error("the path {path:?} cannot be followed")]
-    Link {
-        /// The path as given.
-        path: String,
-        /// The reason.
-        #[source]
-        cause: SkipReason,
-    },
-    /// There is nothing at `update.path`.
-    #[error("there is no file or directory {path:?}")]
-    NotFound {
-        /// The path as given.
-        path: String,
-    },
-    /// The tree could not be listed.
-    #[error(transparent)]
-    Tree(#[from] TreeError),
-}
-
-/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
-///
-/// The next commit may add a missing path or repair a link, but no commit makes a path lead back into the repository.
-impl ReconcileError for ScopeError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Escapes { .. })
-    }
-}
-
-/// Lists the files of the whole tree that may be manifests.
-///
-/// JSON files are included, since kubectl reads them too; an update never edits them, since JSON has no comments.
-///
-/// # Errors
-///
-/// Returns an error if the tree cannot be listed.
-pub fn manifest_scope(tree: &dyn FileTree) -> Result<ManifestScope, ScopeError> {
-    let mut scope = ManifestScope::default();
-    walk(tree, None, |name| is_yaml_name(name) || name.ends_with(b".json"), &mut scope)?;
-    Ok(scope)
-}
-
 /// Visits the files at or below `path` (`None`: the whole tree) that an update reads.
 ///
 /// # Errors
@@ -158,7 +81,7 @@ pub(super) fn walk_scope(
 }
 
 /// Visits the files at or below `path` that `is_wanted` accepts by name.
-fn walk(
+pub(super) fn walk(
     tree: &dyn FileTree,
     path: Option<&str>,
     is_wanted: fn(&[u8]) -> bool,
@@ -272,46 +195,25 @@ impl TreeVisitor for Filter<'_> {
     }
 }
 
-impl ScopeVisitor for ManifestScope {
-    fn file(&mut self, file: ScopedFile<'_>) -> ControlFlow<()> {
-        self.files.push(file.entry);
-        ControlFlow::Continue(())
-    }
-
-    fn skipped(&mut self, skipped: Skipped) -> ControlFlow<()> {
-        self.skipped.push(skipped);
-        ControlFlow::Continue(())
-    }
-
-    fn link(&mut self, _: &TreePath) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn follow(&mut self) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn enter(&mut self, _: Option<ContentId>) -> ControlFlow<(), Descent> {
-        ControlFlow::Continue(Descent::Enter)
-    }
-
-    fn leave(&mut self) {}
-}
-
 /// A path as a file name in results.
 fn name(path: &TreePath, base: &TreePath) -> String {
     path.relative_to(base).unwrap_or_else(|| path.clone()).to_string()
 }
 
 /// Returns true if the file name is that of a YAML file.
-fn is_yaml_name(name: &[u8]) -> bool {
+pub(super) fn is_yaml_name(name: &[u8]) -> bool {
     let has_extension = |extension: &[u8]| name.ends_with(extension);
     has_extension(b".yaml") || has_extension(b".yml") || name == b"Kustomization"
 }
 
 #[cfg(test)]
 mod tests {
+    use tagboat_api::Reason;
+
     use super::*;
+    use crate::error::ReconcileError;
+    use crate::update::manifest_files::{ManifestFiles, list_manifests};
+    use crate::update::tree::TreeError;
 
     /// An in-memory tree: files have the content `file`, links their target.
     struct Tree(BTreeMap<TreePath, Option<&'static str>>);
@@ -365,7 +267,7 @@ mod tests {
     struct Found {
         keys: Vec<String>,
         paths: Vec<TreePath>,
-        scope: ManifestScope,
+        scope: ManifestFiles,
     }
 
     impl ScopeVisitor for Found {
@@ -429,7 +331,7 @@ mod tests {
     fn manifests_may_be_json_and_what_is_updated_may_not() {
         let tree =
             tree(&[("a.json", None), ("b/c.yaml", None), ("d.jsonl", None), ("e.json", Some("a.json"))]);
-        let files = manifest_scope(&tree).unwrap().files;
+        let files = list_manifests(&tree).unwrap().files;
         let names: Vec<String> = files.iter().map(|entry| entry.path.to_string()).collect();
         assert_eq!(names, ["a.json", "b/c.yaml"]);
         assert_eq!(keys(&tree, None).0, ["b/c.yaml"]);

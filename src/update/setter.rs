@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::account::MarkerOutcome;
-use super::marker::{Field, Marker};
-use super::policy_name::PolicyName;
+use super::marker::{Field, Marker, PolicyName};
 use crate::reference::ImageReference;
 
 /// The state of a policy for an update.

@@ -12,8 +12,9 @@ use crate::cli::Failure;
 use crate::directory::{self, Directory};
 use crate::error::chain;
 use crate::lint::{Role, Source};
+use crate::update::SkipReason;
+use crate::update::manifest_files::list_manifests;
 use crate::update::marker::QUOTED_TOKEN;
-use crate::update::scope::{SkipReason, manifest_scope};
 use crate::update::{Entry, FileTree, TreeError};
 use crate::yaml::Limits;
 
@@ -56,7 +57,7 @@ impl Sources {
 
     fn add_directory(&mut self, path: &Path) {
         let listed = Directory::open(path).map_err(|error| error.to_string()).and_then(|directory| {
-            let scope = manifest_scope(&directory).map_err(|error| chain(&error))?;
+            let scope = list_manifests(&directory).map_err(|error| chain(&error))?;
             Ok((directory, scope))
         });
         let (directory, scope) = match listed {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::document::{self, Promise};
 use super::{ManifestError, Note};
 use crate::directory::{self, Directory};
-use crate::update::scope::manifest_scope;
+use crate::update::manifest_files::list_manifests;
 use crate::update::{FileTree, TreeError};
 
 /// The maximum size of a manifest file.
@@ -65,7 +65,7 @@ impl Sources {
     fn collect_directory(&mut self, path: &Path) -> Result<(), ManifestError> {
         let unreadable = |file: &Path, cause| ManifestError::Unreadable { file: file.to_owned(), cause };
         let directory = Directory::open(path).map_err(|error| unreadable(path, error.into()))?;
-        let scope = manifest_scope(&directory).map_err(|error| unreadable(path, error.into()))?;
+        let scope = list_manifests(&directory).map_err(|error| unreadable(path, error.into()))?;
         for skipped in scope.skipped {
             self.notes
                 .push(Note::Skipped { file: path.join(skipped.file), cause: skipped.cause.to_string() });

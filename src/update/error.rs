@@ -1,9 +1,10 @@
-//! The errors of planning an update.
+//! The errors of planning an update, and of selecting its files.
 
 use tagboat_api::Reason;
 
 use super::interrupt::Interrupt;
-use super::scope::ScopeError;
+use super::links::SkipReason;
+use super::tree::TreeError;
 use crate::error::ReconcileError;
 
 /// The error of an update that cannot be planned.
@@ -51,5 +52,47 @@ impl ReconcileError for PlanError {
             // The next commit may have less of both.
             Self::TooManyChanges { .. } | Self::TooLarge { .. } => true,
         }
+    }
+}
+
+/// The error of files that cannot be selected.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeError {
+    /// `update.path` climbs above the root.
+    #[error("the path {path:?} leads out of the directory")]
+    Escapes {
+        /// The path as given.
+        path: String,
+    },
+    /// `update.path` is, or leads through, a link that cannot be followed.
+    #[error("the path {path:?} cannot be followed")]
+    Link {
+        /// The path as given.
+        path: String,
+        /// The reason.
+        #[source]
+        cause: SkipReason,
+    },
+    /// There is nothing at `update.path`.
+    #[error("there is no file or directory {path:?}")]
+    NotFound {
+        /// The path as given.
+        path: String,
+    },
+    /// The tree could not be listed.
+    #[error(transparent)]
+    Tree(#[from] TreeError),
+}
+
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
+///
+/// The next commit may add a missing path or repair a link, but no commit makes a path lead back into the repository.
+impl ReconcileError for ScopeError {
+    fn reason(&self) -> Reason {
+        Reason::UpdateFailed
+    }
+
+    fn is_retryable(&self) -> bool {
+        !matches!(self, Self::Escapes { .. })
     }
 }
