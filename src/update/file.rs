@@ -1,5 +1,7 @@
 //! Resolves the markers of one file, replaces their values, and proves that nothing else changed.
 
+use serde::{Deserialize, Serialize};
+
 use super::account::MarkerOutcome;
 use super::marker::{self, Marker, MarkerError};
 use super::object::{self, ObjectTracker, Part};
@@ -41,7 +43,7 @@ pub struct FileMarker {
 }
 
 /// The YAML node that a marker marks.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MarkedNode {
     /// A scalar with this value.
     Scalar(String),

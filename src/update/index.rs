@@ -71,14 +71,8 @@ struct IndexedMarker {
     setter: String,
     /// apiVersion, kind, name and namespace of its object.
     object: [String; 4],
-    node: IndexedNode,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum IndexedNode {
-    Scalar(String),
-    Unknown,
-    NotScalar,
+    /// A scalar whose value is too long counts as absent.
+    node: MarkedNode,
 }
 
 /// The findings in a content in which no value changes.
@@ -183,12 +177,9 @@ impl MarkerIndex {
         self.is_modified
     }
 
-    /// Reads an index. An invalid one counts as empty, since reading the files restores it.
-    pub fn from_bytes(bytes: &[u8]) -> Self {
-        Self::read_from(bytes)
-    }
-
-    /// Like [`from_bytes`](Self::from_bytes), from a buffered stream.
+    /// Reads an index from a buffered stream.
+    ///
+    /// An invalid one counts as empty, since reading the files restores it.
     pub fn read_from(stream: impl Read) -> Self {
         Self::try_read_from(stream).ok().flatten().unwrap_or_default()
     }
@@ -221,13 +212,6 @@ impl MarkerIndex {
             }
         }
         Ok(Some(index))
-    }
-
-    /// Serializes the index.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        self.write_to(&mut bytes).expect("a vector takes every byte");
-        bytes
     }
 
     /// Serializes the index into a stream.
@@ -264,11 +248,8 @@ impl IndexedMarker {
         let object = &found.object;
         let object = [&object.api_version, &object.kind, &object.name, &object.namespace];
         let node = match &found.node {
-            MarkedNode::Scalar(value) if value.len() <= MAX_VALUE_LENGTH => {
-                IndexedNode::Scalar(value.clone())
-            }
-            MarkedNode::Scalar(_) | MarkedNode::Absent => IndexedNode::Unknown,
-            MarkedNode::NotScalar => IndexedNode::NotScalar,
+            MarkedNode::Scalar(value) if value.len() > MAX_VALUE_LENGTH => MarkedNode::Absent,
+            node => node.clone(),
         };
         Self { line: found.line, setter: found.marker.setter.clone(), object: object.map(Clone::clone), node }
     }
@@ -277,17 +258,16 @@ impl IndexedMarker {
     fn resolve(&self, setters: &Setters) -> Option<FileMarker> {
         let marker = Marker::of_setter(&self.setter);
         let (outcome, node) = match (&self.node, setters.value(&marker)) {
-            (IndexedNode::NotScalar, wanted) => (MarkerOutcome::for_stray(&wanted), MarkedNode::NotScalar),
-            (IndexedNode::Scalar(value), Err(outcome)) => (outcome, MarkedNode::Scalar(value.clone())),
-            (IndexedNode::Unknown, Err(outcome)) => (outcome, MarkedNode::Absent),
-            (IndexedNode::Scalar(value), Ok(wanted)) if *value == wanted => {
-                (MarkerOutcome::Current, MarkedNode::Scalar(wanted))
+            (node @ MarkedNode::NotScalar, wanted) => (MarkerOutcome::for_stray(&wanted), node),
+            (node, Err(outcome)) => (outcome, node),
+            (node @ MarkedNode::Scalar(value), Ok(wanted)) if *value == wanted => {
+                (MarkerOutcome::Current, node)
             }
             _ => return None,
         };
         let [api_version, kind, name, namespace] = self.object.clone();
         let object = ObjectIdentifier { api_version, kind, name, namespace };
-        Some(FileMarker { line: self.line, marker, object, outcome, node })
+        Some(FileMarker { line: self.line, marker, object, outcome, node: node.clone() })
     }
 }
 
@@ -345,7 +325,9 @@ mod tests {
         index.insert_error(id(2), &error);
         index.insert(id(3), &[], &[]);
         let setters = Setters::default();
-        for index in [MarkerIndex::from_bytes(&index.to_bytes()), index] {
+        let mut bytes = Vec::new();
+        index.write_to(&mut bytes).unwrap();
+        for index in [MarkerIndex::read_from(bytes.as_slice()), index] {
             let outcome = index.get(&id(1), &setters).unwrap();
             assert_eq!((outcome.markers, outcome.near_misses), (vec![marker("1.0")], near_misses.to_vec()));
             let outcome = index.get(&id(2), &setters).unwrap();

@@ -183,7 +183,9 @@ mod tests {
         let (first, all) = tree.plan(&mut index);
         assert_eq!((first.files, first.markers.len(), first.near_misses.len()), (6, 1, 1));
         assert_eq!((first.unparsable.len(), first.skipped.len(), all.len()), (1, 1, 10));
-        let mut kept = MarkerIndex::from_bytes(&index.to_bytes());
+        let mut bytes = Vec::new();
+        index.write_to(&mut bytes).unwrap();
+        let mut kept = MarkerIndex::read_from(bytes.as_slice());
         for index in [&mut index, &mut kept] {
             let (second, listed) = tree.plan(index);
             assert_eq!(listed, ["", "apps", "apps/broken", "apps/marked", "apps/near", "links", "links/to"]);

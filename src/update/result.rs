@@ -105,15 +105,6 @@ impl ResultV2 {
             .collect()
     }
 
-    /// The changes by object; the changes of one object in several files are in the order of the files.
-    pub fn objects(&self) -> BTreeMap<&ObjectIdentifier, Vec<&Change>> {
-        let mut objects: BTreeMap<&ObjectIdentifier, Vec<&Change>> = BTreeMap::new();
-        for (object, changes) in self.file_changes.values().flat_map(|objects| objects.iter()) {
-            objects.entry(object).or_default().extend(changes);
-        }
-        objects
-    }
-
     /// The number of replaced values.
     pub fn edits(&self) -> usize {
         self.file_changes.values().flat_map(|objects| objects.values()).map(Vec::len).sum()
@@ -133,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_listed_once_and_objects_joined_over_files() {
+    fn changes_are_listed_once() {
         let a = [(object("x"), change("1", "2", 3)), (object("x"), change("1", "2", 9))];
         let b = [(object("x"), change("1", "3", 1)), (object("w"), change("0", "2", 1))];
         let result = ResultV2 {
@@ -145,9 +136,6 @@ mod tests {
         let changes: Vec<_> =
             result.changes().iter().map(|change| (&*change.old_value, &*change.new_value)).collect();
         assert_eq!(changes, [("1", "2"), ("0", "2"), ("1", "3")]);
-        let objects = result.objects();
-        let lines: Vec<_> = objects[&object("x")].iter().map(|change| change.line).collect();
-        assert_eq!(lines, [3, 9, 1]);
         assert_eq!(result.edits(), 4);
     }
 }

@@ -43,15 +43,15 @@ impl Fingerprint {
                 let style = Style::of(*style, span);
                 let value = if style == Style::Absent { "" } else { value };
                 (value, style, anchor).hash(&mut hasher);
-                hash_tag(&mut hasher, tag.as_deref().map(tag_name).as_deref());
+                tag.as_deref().map(tag_name).hash(&mut hasher);
             }
             Event::SequenceStart(style, anchor, tag) => {
                 ("sequence", *style == StructureStyle::Flow, anchor).hash(&mut hasher);
-                hash_tag(&mut hasher, tag.as_deref().map(tag_name).as_deref());
+                tag.as_deref().map(tag_name).hash(&mut hasher);
             }
             Event::MappingStart(style, anchor, tag) => {
                 ("mapping", *style == StructureStyle::Flow, anchor).hash(&mut hasher);
-                hash_tag(&mut hasher, tag.as_deref().map(tag_name).as_deref());
+                tag.as_deref().map(tag_name).hash(&mut hasher);
             }
             Event::Alias(anchor) => ("alias", anchor).hash(&mut hasher),
             Event::SequenceEnd | Event::MappingEnd => "end".hash(&mut hasher),
@@ -71,7 +71,7 @@ impl Fingerprint {
             let mut hasher = FixedState::default().build_hasher();
             scalar.node.hash(&mut hasher);
             (value, style, scalar.anchor).hash(&mut hasher);
-            hash_tag(&mut hasher, tag);
+            tag.hash(&mut hasher);
             hasher.finish()
         };
         let old = term(&scalar.value, scalar.style, scalar.tag.as_ref().map(|tag| tag.name.as_str()));
@@ -83,8 +83,4 @@ impl Fingerprint {
 /// The resolved tag as one text.
 pub(crate) fn tag_name(tag: &Tag) -> String {
     format!("{}{}", tag.handle(), tag.suffix())
-}
-
-fn hash_tag(hasher: &mut impl Hasher, tag: Option<&str>) {
-    tag.hash(hasher);
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::comment::Comment;
 use super::lines;
 use super::plain;
-use super::scalar::{Scalar, Style, TagMeaning};
+use super::scalar::{Scalar, Style, Tag, TagMeaning};
 
 /// The resolved tag `!!str`.
 const STRING_TAG: &str = "tag:yaml.org,2002:str";
@@ -212,21 +212,20 @@ fn new_tag(source: &str, scalar: &Scalar<'_>, comment: &Comment) -> (Option<Spli
         let splice = Splice { range: tag.span.clone(), text: "!!str".to_owned() };
         return (Some(splice), Some(STRING_TAG.to_owned()));
     }
-    (removed_tag(source, scalar), None)
+    (Some(removed_tag(source, tag)), None)
 }
 
 /// Removes a tag under which no text is a string.
 ///
 /// The blanks after it are removed too; at the end of a line, those before it.
-fn removed_tag(source: &str, scalar: &Scalar<'_>) -> Option<Splice> {
-    let tag = scalar.tag.as_ref().filter(|tag| tag.meaning == TagMeaning::OtherYamlType)?;
+fn removed_tag(source: &str, tag: &Tag) -> Splice {
     let rest = &source[tag.span.end..];
     let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
     if rest[blanks..].starts_with(['\n', '\r']) {
         let start = source[..tag.span.start].trim_end_matches([' ', '\t']).len();
-        return Some(Splice { range: start..tag.span.end, text: String::new() });
+        return Splice { range: start..tag.span.end, text: String::new() };
     }
-    Some(Splice { range: tag.span.start..tag.span.end + blanks, text: String::new() })
+    Splice { range: tag.span.start..tag.span.end + blanks, text: String::new() }
 }
 
 fn fits_single_quotes(value: &str) -> bool {
