@@ -109,8 +109,8 @@ impl Known {
         } else {
             self.shadows.remove(name);
             tracing::warn!(
-                "the automation has too many markers to be compared with what another controller pushes; let \
-                 update.path lead to a smaller directory"
+                "the automation has too many markers to be compared with what another controller pushes; set \
+                 update.path to a smaller directory"
             );
         }
     }

@@ -55,7 +55,7 @@ fn check(kind: FileType) -> io::Result<()> {
         kind if kind.is_socket() => "socket",
         _ => "device",
     };
-    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is a {name}, and a regular file is needed")))
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("it is a {name}, not a regular file")))
 }
 
 #[cfg(test)]
@@ -81,7 +81,7 @@ mod tests {
             ("/dev/zero".into(), "device"),
         ] {
             let error = read(&path).unwrap_err().to_string();
-            assert_eq!(error, format!("it is a {name}, and a regular file is needed"));
+            assert_eq!(error, format!("it is a {name}, not a regular file"));
             assert!(open_with(&path, OpenOptions::new().write(true)).is_err(), "{name}");
         }
         assert_eq!(read(&at("file")).unwrap(), b"content");

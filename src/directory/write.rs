@@ -24,13 +24,13 @@ const SUFFIX: &str = ".part";
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The file changed since it was read.
-    #[error("{file} was changed by somebody else meanwhile; it was left alone, run again")]
+    #[error("{file} changed during the run and was not written; run again")]
     ChangedMeanwhile {
         /// The file.
         file: String,
     },
     /// The file system returned an error.
-    #[error("cannot write {file}; it is as it was")]
+    #[error("cannot write {file}; it is unchanged")]
     Io {
         /// The file.
         file: String,
@@ -112,7 +112,7 @@ pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteF
         let message = chain(&error);
         if error.is_disk_full() {
             let files: Vec<&str> = edits[index..].iter().map(|edit| &*edit.key).collect();
-            let message = format!("{message}; {} more files were left as they are", files.len() - 1);
+            let message = format!("{message}; {} more files are unchanged", files.len() - 1);
             failures.push(WriteFailure { files, message });
             break;
         }

@@ -25,7 +25,7 @@ pub enum CommitError {
     Malformed(#[from] MalformedTree),
     /// The files with their edits are too large.
     #[error(
-        "the changed files have more than {limit} bytes together, the limit of one commit; let update.path lead to a \
+        "the changed files have more than {limit} bytes together, the limit of one commit; set update.path to a \
          smaller directory"
     )]
     TooMuch {
@@ -44,8 +44,8 @@ pub enum CommitError {
     },
     /// The mirror has no room for the new objects.
     #[error(
-        "the mirror has no room for the changed files; raise --mirror-max-size or --mirrors-max-size, or let update.path \
-         lead to a smaller directory"
+        "the mirror has no room for the changed files; raise --mirror-max-size or --mirrors-max-size, or set update.path \
+         to a smaller directory"
     )]
     NoRoom,
     /// The caller interrupted it.

@@ -55,7 +55,7 @@ fn check_prefix(field: &Field<'_>, findings: &mut Findings<'_>) {
         findings.add(
             Location::of(field.key),
             Rule::UnknownAnnotation,
-            format!("annotation {} is nobody's{hint}", field.name),
+            format!("annotation {} is unknown{hint}", field.name),
         );
     }
 }

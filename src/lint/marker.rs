@@ -95,7 +95,7 @@ impl Markers {
         }
         for (number, line) in lines.iter().enumerate() {
             if let Some((column, token)) = misspelled(line) {
-                let sentence = format!("the comment is no marker: {token} must be \"{}\"", marker::TOKEN);
+                let sentence = format!("the comment is not a marker: {token} must be \"{}\"", marker::TOKEN);
                 findings.add(Location { line: number + 1, column }, Rule::MalformedMarker, sentence);
             }
         }
@@ -105,7 +105,7 @@ impl Markers {
             }
             let column = column(line_of(*line), |comment| comment.contains(marker::TOKEN));
             let location = Location { line: *line, column };
-            findings.add(location, Rule::MalformedMarker, format!("the comment is no marker: {cause}"));
+            findings.add(location, Rule::MalformedMarker, format!("the comment is not a marker: {cause}"));
         }
     }
 }
@@ -177,7 +177,7 @@ fn field_error(marker: &Marker) -> String {
         .or_else(|| FIELDS.into_iter().find(|known| known.eq_ignore_ascii_case(field)));
     let hint = hint(near);
     format!(
-        "marker `{}` asks for the part `{field}`, which images do not have; there are {}, or nothing for the whole \
+        "marker `{}` names the part `{field}`, which images do not have; there are {}, or nothing for the whole \
          reference{hint}",
         marker.setter,
         FIELDS.join(", ")

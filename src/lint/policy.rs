@@ -51,7 +51,7 @@ const MAX_EXPRESSION: usize = 10 << 20;
 fn check_expression(path: &str, node: &Node, findings: &mut Findings<'_>) {
     let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
     if let Err(error) = Regexp::compile_within(text, MAX_EXPRESSION) {
-        let sentence = format!("`{path}` is `{text}`, which is no regular expression: {error}");
+        let sentence = format!("`{path}` is `{text}`, which is not a regular expression: {error}");
         findings.add(Location::of(node), Rule::InvalidValue, sentence);
     }
 }
@@ -74,7 +74,7 @@ fn check_range(path: &str, range: Option<&Node>, findings: &mut Findings<'_>) {
         return;
     }
     if let (Some(node), Err(error)) = (range, Constraint::parse(text)) {
-        let sentence = format!("`{path}` is `{text}`, which is no range of versions: {error}");
+        let sentence = format!("`{path}` is `{text}`, which is not a version range: {error}");
         findings.add(Location::of(node), Rule::InvalidValue, sentence);
     }
 }
@@ -84,7 +84,7 @@ fn check_choice(spec: &Node, findings: &mut Findings<'_>) {
     let Some(choice) = spec.field("policy") else { return };
     let has = |name: &&str| choice.value.at(&[*name]).is_some_and(|node| !node.is_null());
     if choice.value.is_mapping() && !CHOICES.iter().any(has) {
-        let sentence = format!("`spec.policy` says nothing to choose by; give one of {}", CHOICES.join(", "));
+        let sentence = format!("`spec.policy` has no rule; set one of {}", CHOICES.join(", "));
         findings.add(Location::of(choice.key), Rule::MissingField, sentence);
     }
 }

@@ -211,12 +211,15 @@ impl Check<'_, '_> {
             | ("boolean", ScalarType::Bool | ScalarType::Either) => {}
             ("integer" | "number", ScalarType::Number) => {}
             ("string", ScalarType::Bool | ScalarType::Number) => {
-                let sentence = format_args!("must be a string, and `{text}` is none; put it in quotes");
+                let sentence = format_args!("must be a string, but is `{text}`; put it in quotes");
                 return self.invalid(location, path, sentence);
             }
             (kind, _) => {
-                let hint = if matches!(text, "true" | "false") { "; take the quotes away" } else { "" };
-                let sentence = format!("must be {}, and `{text}` is none{hint}", with_article(kind));
+                let (what, hint) = match text {
+                    "true" | "false" => ("the string ", "; remove the quotes"),
+                    _ => ("", ""),
+                };
+                let sentence = format!("must be {}, but is {what}`{text}`{hint}", with_article(kind));
                 return self.invalid(location, path, sentence);
             }
         }

@@ -121,7 +121,7 @@ fn check(
             let detail = error.detail();
             let (rule, sentence) = match &error.cause {
                 TemplateErrorKind::UnknownPreset { .. } => (Rule::UnknownPreset, detail.clone()),
-                _ => (Rule::TemplateError, format!("the text is no template: {detail}")),
+                _ => (Rule::TemplateError, format!("the text is not a template: {detail}")),
             };
             return report(rule, position(&detail), sentence);
         }

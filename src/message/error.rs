@@ -37,7 +37,7 @@ pub enum TemplateErrorKind {
         known: String,
     },
     /// The template is too long.
-    #[error("the template has {size} bytes, and more than {most} are not allowed")]
+    #[error("the template has {size} bytes, and at most {most} are allowed")]
     TooLarge {
         /// Its size in bytes.
         size: usize,

@@ -226,7 +226,7 @@ fn handlebars_is_strict_plain_and_bounded() {
         ("{{#if x}}{{/each}}".to_owned(), Err("helper \"if\" was opened, but \"each\" is closing")),
         ("{{#if Values}}".repeat(100) + "x" + &"{{/if}}".repeat(100), Ok("x")),
         (format!("{{{{not {}Values{}}}}}", "(not ".repeat(99), ")".repeat(99)), Ok("true")),
-        ("x".repeat((1 << 16) + 1), Err("the template has 65537 bytes, and more than 65536 are not allowed")),
+        ("x".repeat((1 << 16) + 1), Err("the template has 65537 bytes, and at most 65536 are allowed")),
         ("{{Values.[odd.key]}} {{lookup Values \"odd.key\"}}".to_owned(), Ok("odd odd")),
         (loops(20), Err("the template takes more than the limit of ")),
         (loops(101), Err("deeper than 100 levels")),

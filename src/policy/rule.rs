@@ -121,7 +121,7 @@ pub enum RuleError {
     },
     /// Natural order with a rule that does not compare texts.
     #[error(
-        "the annotation tagboat.dev/order needs spec.policy.alphabetical, for no other rule compares texts"
+        "the annotation tagboat.dev/order needs spec.policy.alphabetical, since no other rule compares texts"
     )]
     OrderWithoutText,
 }

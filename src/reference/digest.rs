@@ -41,6 +41,6 @@ pub enum DigestError {
     #[error("the digest does not begin with 'sha256:'")]
     Algorithm,
     /// The wrong number of digits, or other characters.
-    #[error("the digest does not have 64 hexadecimal digits in lower case behind 'sha256:'")]
+    #[error("the digest does not have 64 lower case hexadecimal digits after 'sha256:'")]
     Digits,
 }

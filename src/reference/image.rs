@@ -164,7 +164,7 @@ impl fmt::Display for ImageReference {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// The name is malformed.
-    #[error("{name:?} is no image name")]
+    #[error("{name:?} is not an image name")]
     Name {
         /// The name as given.
         name: String,
@@ -173,13 +173,13 @@ pub enum ReferenceError {
         cause: NameError,
     },
     /// There is no tag.
-    #[error("{text:?} has no tag: NAME:TAG or NAME:TAG@DIGEST is wanted")]
+    #[error("{text:?} has no tag; expected NAME:TAG or NAME:TAG@DIGEST")]
     NoTag {
         /// The reference as given.
         text: String,
     },
     /// The tag is malformed.
-    #[error("{tag:?} is no tag")]
+    #[error("{tag:?} is not a tag")]
     Tag {
         /// The tag as given.
         tag: String,
@@ -188,7 +188,7 @@ pub enum ReferenceError {
         cause: TagError,
     },
     /// The digest is malformed.
-    #[error("{digest:?} is no digest")]
+    #[error("{digest:?} is not a digest")]
     Digest {
         /// The digest as given.
         digest: String,
@@ -205,14 +205,14 @@ pub enum NameError {
     #[error("a name has no URL scheme")]
     Scheme,
     /// The part before the first `/` is not a host with an optional port.
-    #[error("{registry:?} is no registry host")]
+    #[error("{registry:?} is not a registry host")]
     Registry {
         /// The part.
         registry: String,
     },
     /// It has a character that repositories do not have.
     #[error(
-        "it has the character {character:?}; only a-z, 0-9, '_', '.', '-' and '/' are allowed behind the registry"
+        "it has the character {character:?}; only a-z, 0-9, '_', '.', '-' and '/' are allowed after the registry"
     )]
     Character {
         /// The first such character.

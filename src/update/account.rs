@@ -82,9 +82,7 @@ impl MarkerOutcome {
             Self::UnknownField => {
                 Some("images have no such part; it must be one of tag, name, digest, tag@digest, or left out")
             }
-            Self::NotOnScalar => {
-                Some("the marker belongs to no single value where it stands, so it has no effect")
-            }
+            Self::NotOnScalar => Some("the marker belongs to no single value, so it has no effect"),
             _ => None,
         }
     }

@@ -127,7 +127,7 @@ mod tests {
         budget.add_changes(1).unwrap();
         assert_eq!(
             budget.add_changes(1).unwrap_err().to_string(),
-            "there are more than 100000 values to change, the limit of one plan; let update.path lead to a smaller \
+            "there are more than 100000 values to change, the limit of one plan; set update.path to a smaller \
              directory"
         );
         budget.add_bytes(MAX_PLAN_BYTES - 7).unwrap();
@@ -135,7 +135,7 @@ mod tests {
         budget.add_bytes(7).unwrap();
         assert_eq!(
             budget.add_bytes(1).unwrap_err().to_string(),
-            "the changes and markers take more than 96 MiB of memory, the limit of one plan; let update.path lead to a \
+            "the changes and markers take more than 96 MiB of memory, the limit of one plan; set update.path to a \
              smaller directory"
         );
         assert!(budget.add_bytes(usize::MAX).is_err());

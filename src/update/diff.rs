@@ -26,7 +26,7 @@ pub enum DiffError {
     #[error(transparent)]
     Tree(#[from] TreeError),
     /// The diff is too long: one value may be in a line of many megabytes.
-    #[error("the diff has more than {} MiB, the limit; let update.path lead to a smaller directory", limit >> 20)]
+    #[error("the diff has more than {} MiB, the limit; set update.path to a smaller directory", limit >> 20)]
     TooLong {
         /// The limit in bytes.
         limit: usize,
@@ -292,7 +292,7 @@ mod tests {
         let error = unified(&tree, &edits, &mut |_| Ok(())).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the diff has more than 64 MiB, the limit; let update.path lead to a smaller directory"
+            "the diff has more than 64 MiB, the limit; set update.path to a smaller directory"
         );
         assert!(unified(&tree, &edits[..20], &mut |_| Ok(())).unwrap().len() > 40 * 1024 * 1024);
         let error = unified(&tree, &edits, &mut |_| Err(Interrupt::Cancelled)).unwrap_err();

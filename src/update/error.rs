@@ -15,7 +15,7 @@ pub enum PlanError {
     Scope(#[from] ScopeError),
     /// The plan has too many changes.
     #[error(
-        "there are more than {limit} values to change, the limit of one plan; let update.path lead to a smaller directory"
+        "there are more than {limit} values to change, the limit of one plan; set update.path to a smaller directory"
     )]
     TooManyChanges {
         /// The maximum number of changes.
@@ -23,7 +23,7 @@ pub enum PlanError {
     },
     /// The plan takes too much memory.
     #[error(
-        "the changes and markers take more than {} MiB of memory, the limit of one plan; let update.path lead to a \
+        "the changes and markers take more than {} MiB of memory, the limit of one plan; set update.path to a \
          smaller directory",
         limit >> 20
     )]

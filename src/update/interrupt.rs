@@ -25,7 +25,7 @@ pub type Checkpoint<'c> = dyn FnMut(Progress) -> Result<(), Interrupt> + 'c;
 pub enum Interrupt {
     /// The deadline passed.
     #[error(
-        "planning and committing took longer than the timeout of {} s; let update.path lead to a smaller directory, or \
+        "planning and committing took longer than the timeout of {} s; set update.path to a smaller directory, or \
          raise spec.timeout of the GitRepository",
         timeout.as_secs_f64()
     )]

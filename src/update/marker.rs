@@ -73,7 +73,7 @@ pub enum MarkerError {
     #[error("the comment is not one JSON object with nothing around it")]
     NotJson,
     /// The token has no double quotes, and without them the file is not parsed.
-    #[error("\"$imagepolicy\" must stand in double quotes")]
+    #[error("\"$imagepolicy\" must be in double quotes")]
     NoQuotes,
     /// A member is not a string.
     #[error("a marker's members must all be strings")]

@@ -222,7 +222,7 @@ pub enum TreeError {
     },
     /// A path has too many components.
     #[error(
-        "a path has more than {limit} parts, the limit: {}; remove it, or let update.path lead elsewhere",
+        "a path has more than {limit} parts, the limit: {}; remove it, or set update.path to another directory",
         beginning(path)
     )]
     TooDeep {
@@ -233,7 +233,7 @@ pub enum TreeError {
     },
     /// There are too many entries.
     #[error(
-        "there are more than {limit} files and directories in {}, the limit; let update.path lead to a smaller directory",
+        "there are more than {limit} files and directories in {}, the limit; set update.path to a smaller directory",
         name(directory)
     )]
     TooMany {
@@ -244,7 +244,7 @@ pub enum TreeError {
     },
     /// The paths of all entries are too long.
     #[error(
-        "the paths of all files in {} have more than {limit} bytes, the limit; let update.path lead to a smaller directory",
+        "the paths of all files in {} have more than {limit} bytes, the limit; set update.path to a smaller directory",
         name(directory)
     )]
     TooLong {
@@ -255,8 +255,8 @@ pub enum TreeError {
     },
     /// The directories above a file have too many entries.
     #[error(
-        "the directories from the root to {} have more than {limit} bytes of entries together, the limit; let update.path \
-         lead to a smaller directory",
+        "the directories from the root to {} have more than {limit} bytes of entries together, the limit; set update.path \
+         to a smaller directory",
         name(directory)
     )]
     TooWide {

@@ -78,14 +78,14 @@ mod tests {
         limits.count(&path(1)).unwrap();
         assert_eq!(
             limits.count(&path(1)).unwrap_err().to_string(),
-            "there are more than 1000000 files and directories in apps, the limit; let update.path lead to a smaller \
+            "there are more than 1000000 files and directories in apps, the limit; set update.path to a smaller \
              directory"
         );
         let mut limits = TreeLimits { bytes: MAX_PATH_BYTES - 1, ..TreeLimits::new(&TreePath::root()) };
         limits.count(&path(1)).unwrap();
         assert_eq!(
             limits.count(&path(1)).unwrap_err().to_string(),
-            "the paths of all files in the root have more than 268435456 bytes, the limit; let update.path lead to a \
+            "the paths of all files in the root have more than 268435456 bytes, the limit; set update.path to a \
              smaller directory"
         );
     }

@@ -77,7 +77,7 @@ pub enum YamlErrorKind {
         limit: usize,
     },
     /// The bytes after an edit did not read as intended; the edit is discarded.
-    #[error("after the edit the file would not read as intended, so it was left as it is")]
+    #[error("after the edit the file would not read as intended, so it is unchanged")]
     EditNotFaithful,
 }
 

@@ -7,7 +7,7 @@ const MAX_DEPTH: usize = 100;
 
 /// Rejects a template that is nested too deeply; each `else` counts as a block, as in the renderer.
 pub(super) fn check(text: &str) -> Result<(), String> {
-    let too_deep = || format!("blocks or expressions stand in one another deeper than {MAX_DEPTH} levels");
+    let too_deep = || format!("blocks or expressions are nested deeper than {MAX_DEPTH} levels");
     let mut blocks: Vec<usize> = Vec::new();
     for tag in text.split("{{").skip(1) {
         let tag = tag.split("}}").next().unwrap_or(tag);

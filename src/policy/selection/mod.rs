@@ -121,16 +121,16 @@ impl<'p, 't> Selection<'p, 't> {
             Outcome::Shadowed { by } => format!("{by} has the same value {value:?} and counts in its place"),
             Outcome::Filtered => format!("it does not match the pattern {:?}", self.policy.pattern),
             Outcome::NotAVersion(error) => error.to_string(),
-            Outcome::NotANumber(error) => format!("{value:?} is no number: {error}"),
+            Outcome::NotANumber(error) => format!("{value:?} is not a number: {error}"),
             Outcome::OutOfRange => self.reason_of_range(value),
             Outcome::Excluded => "the annotation tagboat.dev/exclude names it".to_owned(),
             Outcome::TooNew { age, .. } => {
                 let wanted = Span(self.policy.minimum_age());
                 match age {
                     Some(age) => {
-                        format!("it is {} old, and tagboat.dev/minimum-age asks for {wanted}", Span(*age))
+                        format!("it is {} old, and tagboat.dev/minimum-age requires {wanted}", Span(*age))
                     }
-                    None => format!("its age is not known, and tagboat.dev/minimum-age asks for {wanted}"),
+                    None => format!("its age is not known, and tagboat.dev/minimum-age requires {wanted}"),
                 }
             }
         }
@@ -140,15 +140,15 @@ impl<'p, 't> Selection<'p, 't> {
         let Some(winner) = self.latest() else {
             let bad = self.verdicts.iter().find(|verdict| matches!(verdict.outcome, Outcome::NotANumber(_)));
             let bad = bad.map_or("", |verdict| verdict.tag);
-            return format!("nothing is chosen as long as {bad} is no number");
+            return format!("nothing is selected while {bad} is not a number");
         };
         if self.policy.compare(winner, tag).is_some_and(std::cmp::Ordering::is_eq) {
             let place = if matches!(self.policy.rule, Rule::Number(_)) { "last" } else { "first" };
-            return format!("{winner} is equal to it, and stands {place} in the list");
+            return format!("{winner} is equal to it, and comes {place} in the list");
         }
         match &self.policy.rule {
             Rule::Number(_) if value.trim_start_matches(['+', '-']).eq_ignore_ascii_case("nan") => {
-                "it is no number that could be compared".to_owned()
+                "it is not a number that can be compared".to_owned()
             }
             Rule::SemVer(_) | Rule::Number(Direction::Ascending) => format!("{winner} is greater"),
             Rule::Number(Direction::Descending) => format!("{winner} is less"),
@@ -162,7 +162,7 @@ impl<'p, 't> Selection<'p, 't> {
             return String::new();
         };
         let mismatches: Vec<String> = range.mismatches(&version).iter().map(ToString::to_string).collect();
-        format!("{:?} does not want it: {}", range.as_str(), mismatches.join(", or "))
+        format!("{:?} does not include it: {}", range.as_str(), mismatches.join(", or "))
     }
 }
 

@@ -168,10 +168,10 @@ fn every_tag_has_a_reason() {
         verdicts(&policy, "1.4.2 1.4.2-a v1.4.2 1.3.0 2.0.0 1.2 latest", UNKNOWN),
         [
             "v1.4.2 latest: the greatest of 3 candidates",
-            "1.4.2 candidate: v1.4.2 is equal to it, and stands first in the list",
+            "1.4.2 candidate: v1.4.2 is equal to it, and comes first in the list",
             "1.3.0 candidate: v1.4.2 is greater",
             "latest filtered: it does not match the pattern \"^(v?[0-9.]+)(-.*)?$\"",
-            "2.0.0 out-of-range: \"^1\" does not want it: it does not satisfy ^1",
+            "2.0.0 out-of-range: \"^1\" does not include it: it does not satisfy ^1",
             "1.4.2-a shadowed: 1.4.2 has the same value \"1.4.2\" and counts in its place",
             "1.2 not-a-version: \"1.2\" is no version, for it has fewer than two dots",
         ]
@@ -180,9 +180,9 @@ fn every_tag_has_a_reason() {
     assert_eq!(
         verdicts(&policy, "3 x 20", UNKNOWN),
         [
-            "20 candidate: nothing is chosen as long as x is no number",
-            "3 candidate: nothing is chosen as long as x is no number",
-            "x not-a-number: \"x\" is no number: invalid syntax",
+            "20 candidate: nothing is selected while x is not a number",
+            "3 candidate: nothing is selected while x is not a number",
+            "x not-a-number: \"x\" is not a number: invalid syntax",
         ]
     );
     for (rule, lines) in [
@@ -202,7 +202,7 @@ fn every_tag_has_a_reason() {
         verdicts(&policy, "1 01 2", UNKNOWN),
         [
             "01 latest: the least of 3 candidates",
-            "1 candidate: 01 is equal to it, and stands last in the list",
+            "1 candidate: 01 is equal to it, and comes last in the list",
             "2 candidate: 01 is less",
         ]
     );
@@ -219,7 +219,7 @@ fn natural_order_is_for_texts() {
     for rule in [semver("*"), number("asc")] {
         assert_eq!(
             chain(&policy_with(&rule, &Value::Null, &natural).unwrap_err()),
-            "invalid policy: the annotation tagboat.dev/order needs spec.policy.alphabetical, for no other rule compares texts"
+            "invalid policy: the annotation tagboat.dev/order needs spec.policy.alphabetical, since no other rule compares texts"
         );
     }
 }
@@ -267,10 +267,10 @@ fn a_tag_waits_until_it_is_old_enough() {
         [
             "1.1.0 latest: the only candidate",
             "x not-a-version: \"x\" is no version, for it has fewer than two dots",
-            "1.5.0 too-new: it is 0s old, and tagboat.dev/minimum-age asks for 72h",
-            "1.4.0 too-new: it is 2h old, and tagboat.dev/minimum-age asks for 72h",
-            "1.3.0 too-new: it is 71h old, and tagboat.dev/minimum-age asks for 72h",
-            "1.2.0 too-new: its age is not known, and tagboat.dev/minimum-age asks for 72h",
+            "1.5.0 too-new: it is 0s old, and tagboat.dev/minimum-age requires 72h",
+            "1.4.0 too-new: it is 2h old, and tagboat.dev/minimum-age requires 72h",
+            "1.3.0 too-new: it is 71h old, and tagboat.dev/minimum-age requires 72h",
+            "1.2.0 too-new: its age is not known, and tagboat.dev/minimum-age requires 72h",
         ]
     );
     let settings = [("minimum-age", "3d"), ("unknown-age", "accept")];
@@ -289,7 +289,7 @@ fn a_tag_waits_until_it_is_old_enough() {
         |tag: &str| TagAge { first_seen: if tag == "x" { Some(now) } else { ago(9) }, ..TagAge::default() };
     assert_eq!(
         verdicts(&numbers, "7 x", Ages { now, age_of: &age_of }),
-        ["7 latest: the only candidate", "x too-new: it is 0s old, and tagboat.dev/minimum-age asks for 1h"]
+        ["7 latest: the only candidate", "x too-new: it is 0s old, and tagboat.dev/minimum-age requires 1h"]
     );
 }
 

@@ -121,7 +121,7 @@ async fn a_policy_of_the_cluster_is_explained_with_the_login_of_its_repository()
                     "tag": "2.0.0",
                     "value": "2.0.0",
                     "outcome": "out-of-range",
-                    "reason": "\"1.x\" does not want it: it does not satisfy 1.x",
+                    "reason": "\"1.x\" does not include it: it does not satisfy 1.x",
                 },
             ],
         })

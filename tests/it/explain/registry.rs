@@ -311,11 +311,11 @@ fn ages_are_requested_from_the_best_tag_to_the_first_that_is_old_enough() {
             ("1.4.0", "too-new"),
         ]
     );
-    assert_eq!(reason(&found, "1.6.0"), "its age is not known, and tagboat.dev/minimum-age asks for 72h");
+    assert_eq!(reason(&found, "1.6.0"), "its age is not known, and tagboat.dev/minimum-age requires 72h");
     let reason = reason(&found, "1.4.0");
     // The seconds since the start of the test are part of the age.
     assert!(
-        reason.starts_with("it is 50h ") && reason.ends_with("old, and tagboat.dev/minimum-age asks for 72h"),
+        reason.starts_with("it is 50h ") && reason.ends_with("old, and tagboat.dev/minimum-age requires 72h"),
         "{reason}"
     );
     // Tags that cannot win were not requested.

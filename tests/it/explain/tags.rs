@@ -63,7 +63,7 @@ fn the_document_has_the_members_that_are_promised() {
                     "tag": "2.0.0",
                     "value": "2.0.0",
                     "outcome": "out-of-range",
-                    "reason": "\"1.x\" does not want it: it does not satisfy 1.x",
+                    "reason": "\"1.x\" does not include it: it does not satisfy 1.x",
                 },
             ],
         })

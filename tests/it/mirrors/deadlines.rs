@@ -70,7 +70,7 @@ fn a_plan_that_takes_too_long_fails_alone_and_names_the_timeout() {
     };
     assert_eq!(
         chain(error),
-        "planning and committing took longer than the timeout of 10 s; let update.path lead to a smaller directory, or \
+        "planning and committing took longer than the timeout of 10 s; set update.path to a smaller directory, or \
          raise spec.timeout of the GitRepository"
     );
 }

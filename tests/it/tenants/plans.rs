@@ -104,8 +104,8 @@ fn a_million_changes_end_with_one_sentence() {
     let (run, peak) = run_measured(&fleet);
     assert_eq!(
         only_outcome(&run)["message"],
-        "failed to apply policies: there are more than 100000 values to change, the limit of one plan; let update.path \
-         lead to a smaller directory"
+        "failed to apply policies: there are more than 100000 values to change, the limit of one plan; set update.path \
+         to a smaller directory"
     );
     assert_eq!((run.status, fleet.tip()), (Some(1), tip));
     assert!(peak < MEMORY, "{}", peak >> 20);

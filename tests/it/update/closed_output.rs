@@ -133,7 +133,7 @@ fn an_unwritable_file_fails_alike_with_a_closed_output() {
         fs::write(fleet.directory().join("a.yaml"), tag_line("4.0.6")).unwrap();
         update_of(&fleet.directory(), &fleet.manifests(), &["--output", form])
     };
-    fails_alike(&command, 1, "cannot write b.yaml; it is as it was");
+    fails_alike(&command, 1, "cannot write b.yaml; it is unchanged");
     drop(guard);
     assert_eq!(fleet.text("a.yaml"), tag_line("5.0.3"));
     assert_eq!(fleet.text("b.yaml"), tag_line("4.0.6"));

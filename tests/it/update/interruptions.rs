@@ -149,7 +149,7 @@ fn a_write_that_is_refused_half_way_leaves_the_file_and_goes_on() {
     let (old, new) = (three_files("4.0.6"), three_files("5.0.3"));
     let fleet = Fleet::of_tree(&old, &podinfo());
     let run = update_within(8, "trap '' XFSZ;", &fleet.directory(), &fleet.manifests()).with_status(1);
-    assert!(run.only_error().starts_with("error: cannot write deep/b.yaml; it is as it was: "), "{run:?}");
+    assert!(run.only_error().starts_with("error: cannot write deep/b.yaml; it is unchanged: "), "{run:?}");
     let (count, left_over) = assert_whole(&old, &new, &fleet.tree());
     assert_eq!((count, left_over), (2, vec![]));
     let changed: Vec<String> = run.json()["changes"].as_object().unwrap().keys().cloned().collect();
@@ -190,7 +190,7 @@ fn a_full_disk_is_named_and_leaves_whole_files() {
         None => update_within(8, "trap '' XFSZ;", &at, &fleet.manifests()),
     };
     let run = run.with_status(1);
-    assert!(run.only_error().starts_with("error: cannot write deep/b.yaml; it is as it was: "), "{run:?}");
+    assert!(run.only_error().starts_with("error: cannot write deep/b.yaml; it is unchanged: "), "{run:?}");
     assert_eq!(run.json()["outcome"], "failed");
     let (count, left_over) = assert_whole(&old, &new, &trees::read(&at));
     assert_eq!(left_over, Vec::<PathBuf>::new());

@@ -46,10 +46,10 @@ fn a_named_pipe_is_refused_wherever_a_file_is_read() {
         ),
     ] {
         let run = run_for_a_while(&arguments).with_status(1);
-        assert_eq!(run.only_error(), format!("{begin}it is a named pipe, and a regular file is needed"));
+        assert_eq!(run.only_error(), format!("{begin}it is a named pipe, not a regular file"));
     }
     let run = run_for_a_while(["lint", &pipe]).with_status(1);
-    let finding = "unreadable-file: cannot be read: it is a named pipe, and a regular file is needed\n";
+    let finding = "unreadable-file: cannot be read: it is a named pipe, not a regular file\n";
     assert!(run.output.ends_with(finding), "{run:?}");
 }
 

@@ -20,7 +20,7 @@ fn an_unwritable_file_is_named_and_stops_no_other() {
     let fleet = Fleet::new(files, &manifests);
     let guard = Unwritable::make(fleet.directory().join("b.yaml"));
     let run = fleet.update(["--output", "json"]).with_status(1);
-    assert!(run.only_error().starts_with("default/fleet: cannot write b.yaml; it is as it was: "), "{run:?}");
+    assert!(run.only_error().starts_with("default/fleet: cannot write b.yaml; it is unchanged: "), "{run:?}");
     let outcome = run.json();
     assert_eq!(outcome["outcome"], "failed");
     assert_eq!(outcome["errors"].as_array().unwrap().len(), 1);
