@@ -237,10 +237,6 @@ pub enum NameError {
 /// The reason is that of an update, which reads such a text in a policy's status. Code that reads references from
 /// elsewhere has a reason of its own. The errors of the parts ([`NameError`], [`TagError`], [`DigestError`]) are always
 /// the cause of this one and do not implement [`ReconcileError`].
-///
-/// The answer is that of an update, which meets such a text in a policy's status. Whoever reads references from
-/// elsewhere has a reason of his own. The errors of the parts ([`NameError`], [`TagError`], [`DigestError`]) are
-/// always the cause of this one and have no answer of their own.
 impl ReconcileError for ReferenceError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed

@@ -142,9 +142,6 @@ impl MarkerIndex {
     ///
     /// A file that still has it is read once more. Otherwise the index would fill up with the versions of files that
     /// change often.
-    ///
-    /// A file that still has it is read once more. Otherwise the index would fill with the versions of files that change
-    /// often.
     pub fn remove(&mut self, content: &ContentId) {
         if let Some(record) = self.records.remove(content) {
             self.record_bytes -= record.len();

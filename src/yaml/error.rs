@@ -21,9 +21,6 @@ pub struct YamlError {
 ///
 /// An update reports such files and continues, so this ends a reconcile only if the file is all there is to do.
 /// [`YamlErrorKind`] does not implement [`ReconcileError`], since it is always part of this error.
-///
-/// An update lists such files and goes on, so this ends a reconcile only where one file is all there is to do. A
-/// [`YamlErrorKind`] has no answer of its own, for it is always part of this error.
 impl ReconcileError for YamlError {
     fn reason(&self) -> Reason {
         Reason::UpdateFailed
