@@ -6,7 +6,7 @@ use super::rule::{Direction, Rank, Rule};
 #[derive(Debug)]
 pub(super) struct Candidate<'v> {
     /// The tag's index in the list.
-    pub(super) place: usize,
+    pub(super) index: usize,
     /// The filter's value of the tag.
     pub(super) value: &'v str,
     /// The value in the form that the rule compares.
@@ -17,12 +17,12 @@ pub(super) struct Candidate<'v> {
 ///
 /// The first of equal versions and texts in the list wins, and the last of equal numbers, as in Flux.
 pub(super) fn sort(rule: &Rule, candidates: &mut [Candidate<'_>]) {
-    let winner = winning_number(rule, candidates).map(|index| candidates[index].place);
+    let winner = winning_number(rule, candidates).map(|index| candidates[index].index);
     if matches!(rule, Rule::Number(_)) {
         candidates.reverse();
     }
     candidates.sort_by(|left, right| rule.compare((right.value, &right.rank), (left.value, &left.rank)));
-    if let Some(at) = candidates.iter().position(|candidate| Some(candidate.place) == winner) {
+    if let Some(at) = candidates.iter().position(|candidate| Some(candidate.index) == winner) {
         candidates[..=at].rotate_right(1);
     }
 }

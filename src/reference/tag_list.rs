@@ -51,11 +51,11 @@ impl TagList {
         let order = self.0.by_version.get_or_init(|| {
             let versions = (0_u32..).zip(self.iter());
             let mut versions: Vec<(Version, u32)> =
-                versions.filter_map(|(place, tag)| Some((Version::parse_tag(tag).ok()?, place))).collect();
+                versions.filter_map(|(index, tag)| Some((Version::parse_tag(tag).ok()?, index))).collect();
             versions.sort_by(|(left, _), (right, _)| right.cmp(left));
-            versions.into_iter().map(|(_, place)| place).collect()
+            versions.into_iter().map(|(_, index)| index).collect()
         });
-        order.iter().map(|place| self.tag(*place as usize))
+        order.iter().map(|index| self.tag(*index as usize))
     }
 
     /// The index of a tag, if it is in the list.

@@ -70,8 +70,8 @@ impl<T> FairQueue<T> {
     /// Removes an item of a namespace.
     pub fn remove(&mut self, namespace: &str, id: u64) -> Option<T> {
         let waiting = &self.queues.get(namespace)?.waiting;
-        let place = waiting.iter().position(|waiting| waiting.id == id)?;
-        self.take(namespace, place)
+        let index = waiting.iter().position(|waiting| waiting.id == id)?;
+        self.take(namespace, index)
     }
 
     /// Returns true if the queue is empty.
@@ -88,9 +88,9 @@ impl<T> FairQueue<T> {
         largest.map(|(namespace, _)| namespace.clone())
     }
 
-    fn take(&mut self, namespace: &str, place: usize) -> Option<T> {
+    fn take(&mut self, namespace: &str, index: usize) -> Option<T> {
         let share = self.queues.get_mut(namespace)?;
-        let Waiting { bytes, item, .. } = share.waiting.remove(place)?;
+        let Waiting { bytes, item, .. } = share.waiting.remove(index)?;
         share.bytes -= bytes;
         if share.waiting.is_empty() {
             self.queues.remove(namespace);

@@ -1,7 +1,7 @@
 //! Limits of one plan: a small repository must not become a large plan in memory.
 
-use super::account::Severity;
 use super::error::PlanError;
+use super::report::Severity;
 
 /// The maximum number of changes in one plan.
 pub const MAX_CHANGES: usize = 100_000;

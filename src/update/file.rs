@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::account::MarkerOutcome;
 use super::marker::{self, Marker, MarkerError};
 use super::object::{self, ObjectTracker, Part};
+use super::report::MarkerOutcome;
 use super::result::{Change, ObjectChanges, ObjectIdentifier};
 use super::setter::Setters;
 use crate::yaml::{

@@ -9,9 +9,9 @@ use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::account::{MarkerOutcome, ReadError};
 use super::file::{FileMarker, MarkedNode};
 use super::marker::{Marker, MarkerError};
+use super::report::{MarkerOutcome, ReadError};
 use super::result::ObjectIdentifier;
 use super::setter::Setters;
 use super::tree::ContentId;

@@ -11,14 +11,13 @@
 //! | `manifest_files` | the files of a tree that may be manifests |
 //! | `file`, `object` | the markers of one file; the Kubernetes object that a value belongs to |
 //! | `marker`, `setter` | the comment that marks a value, and the desired value |
-//! | `account` | the outcome of every marker |
+//! | `report` | the outcome of every marker |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `tree` | the interface to files |
 //! | `index`, `markerless` | the marker index by content, and directories without markers |
 //! | `foreign_markers` | file contents without the values that other automations set |
 //! | `budget`, `interrupt` | limits of a plan in memory and time |
 
-pub mod account;
 mod budget;
 pub mod diff;
 pub mod edit;
@@ -33,13 +32,13 @@ pub mod marker;
 mod markerless;
 pub mod object;
 pub mod plan;
+pub mod report;
 pub mod result;
 mod scope;
 pub mod setter;
 pub mod tree;
 pub mod tree_limits;
 
-pub use account::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use budget::{MAX_CHANGES, ReportedMarkers};
 pub use edit::FileEdit;
 pub use error::{PlanError, ScopeError};
@@ -48,6 +47,7 @@ pub use interrupt::{Checkpoint, Interrupt, Progress};
 pub use links::{SkipReason, Skipped};
 pub use marker::{Field, Marker, PolicyName};
 pub use plan::{UpdatePlan, UpdateRequest, plan};
+pub use report::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{PolicyState, Setters};
 pub use tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::account::{MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 use super::budget::{PlanBudget, ReportedMarkers};
 use super::edit::{ContentHash, FileEdit};
 use super::error::PlanError;
@@ -16,6 +15,7 @@ use super::interrupt::{Checkpoint, Progress};
 use super::links::Skipped;
 use super::marker::{self, MarkerError, QUOTED_TOKEN};
 use super::markerless::OpenDirectories;
+use super::report::{MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
 use super::scope::{ScopeVisitor, ScopedFile, walk_scope};
 use super::setter::Setters;

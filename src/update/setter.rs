@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::account::MarkerOutcome;
 use super::marker::{Field, Marker, PolicyName};
+use super::report::MarkerOutcome;
 use crate::reference::ImageReference;
 
 /// The state of a policy for an update.

@@ -58,17 +58,17 @@ impl<'p, 't> Selection<'p, 't> {
             verdicts.push(Verdict { tag, value, outcome });
         }
         let shadowed = shadows(policy, &verdicts, &ranks);
-        ranks.retain(|(place, _)| !shadowed.contains_key(place));
+        ranks.retain(|(index, _)| !shadowed.contains_key(index));
         let ranked: Vec<usize> = {
-            let value = |place: usize| verdicts[place].value.as_deref().unwrap_or_default();
+            let value = |index: usize| verdicts[index].value.as_deref().unwrap_or_default();
             let ranks = ranks.into_iter();
             let mut candidates: Vec<Candidate<'_>> =
-                ranks.map(|(place, rank)| Candidate { place, value: value(place), rank }).collect();
+                ranks.map(|(index, rank)| Candidate { index, value: value(index), rank }).collect();
             ranking::sort(&policy.rule, &mut candidates);
-            candidates.into_iter().map(|candidate| candidate.place).collect()
+            candidates.into_iter().map(|candidate| candidate.index).collect()
         };
-        for (place, by) in shadowed {
-            verdicts[place].outcome = Outcome::Shadowed { by };
+        for (index, by) in shadowed {
+            verdicts[index].outcome = Outcome::Shadowed { by };
         }
         let error = SelectionError::of(&verdicts, ranked.len());
         if let Some(&winner) = ranked.first().filter(|_| error.is_none()) {
@@ -143,8 +143,8 @@ impl<'p, 't> Selection<'p, 't> {
             return format!("nothing is selected while {bad} is not a number");
         };
         if self.policy.compare(winner, tag).is_some_and(std::cmp::Ordering::is_eq) {
-            let place = if matches!(self.policy.rule, Rule::Number(_)) { "last" } else { "first" };
-            return format!("{winner} is equal to it, and comes {place} in the list");
+            let position = if matches!(self.policy.rule, Rule::Number(_)) { "last" } else { "first" };
+            return format!("{winner} is equal to it, and comes {position} in the list");
         }
         match &self.policy.rule {
             Rule::Number(_) if value.trim_start_matches(['+', '-']).eq_ignore_ascii_case("nan") => {
@@ -231,13 +231,13 @@ pub(super) fn age_candidates<'t>(
         |evaluated: &Result<Rank, Outcome<'_>>| matches!(evaluated, Err(Outcome::NotANumber(_)));
     let invalid_numbers =
         evaluated.iter().filter(|(_, (_, evaluated))| is_invalid_number(evaluated)).map(|(tag, _)| *tag);
-    let candidates = evaluated.iter().enumerate().filter_map(|(place, (_, (value, evaluated)))| {
+    let candidates = evaluated.iter().enumerate().filter_map(|(index, (_, (value, evaluated)))| {
         let rank = evaluated.as_ref().ok()?.clone();
-        Some(Candidate { place, value: value.as_deref().unwrap_or_default(), rank })
+        Some(Candidate { index, value: value.as_deref().unwrap_or_default(), rank })
     });
     let mut candidates: Vec<Candidate<'_>> = candidates.collect();
     ranking::sort(&policy.rule, &mut candidates);
-    Ok(invalid_numbers.chain(candidates.iter().map(|candidate| evaluated[candidate.place].0)).collect())
+    Ok(invalid_numbers.chain(candidates.iter().map(|candidate| evaluated[candidate.index].0)).collect())
 }
 
 /// Finds tags whose value a later tag of the list has too, with that tag: the last one counts, as in Flux.
@@ -251,12 +251,12 @@ fn shadows<'t>(
         return shadowed;
     }
     let mut last: HashMap<&str, &'t str> = HashMap::new();
-    for (place, _) in ranks.iter().rev() {
-        let verdict = &verdicts[*place];
+    for (index, _) in ranks.iter().rev() {
+        let verdict = &verdicts[*index];
         let value = verdict.value.as_deref().unwrap_or_default();
         let by = *last.entry(value).or_insert(verdict.tag);
         if by != verdict.tag {
-            shadowed.insert(*place, by);
+            shadowed.insert(*index, by);
         }
     }
     shadowed
@@ -266,7 +266,7 @@ fn shadows<'t>(
 fn best_first<'t>(verdicts: Vec<Verdict<'t>>, ranked: &[usize]) -> Vec<Verdict<'t>> {
     let mut verdicts: Vec<Option<Verdict<'t>>> = verdicts.into_iter().map(Some).collect();
     let mut ordered: Vec<Verdict<'t>> = Vec::with_capacity(verdicts.len());
-    ordered.extend(ranked.iter().filter_map(|&place| verdicts[place].take()));
+    ordered.extend(ranked.iter().filter_map(|&index| verdicts[index].take()));
     ordered.extend(verdicts.into_iter().flatten());
     ordered
 }
