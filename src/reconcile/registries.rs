@@ -10,7 +10,7 @@ use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reference::Tag;
-use crate::registry::{Access, ImageFacts, Listed, Registries, RegistryError};
+use crate::registry::{ImageFacts, Listed, Registries, RegistryError, RepositoryAuth};
 
 /// Registries, and the objects with the logins for them.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct KnownRegistries<O> {
 }
 
 impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
-    async fn access(&self, place: &Place) -> Result<Access, AccessError> {
+    async fn access(&self, place: &Place) -> Result<RepositoryAuth, AccessError> {
         let Place { repository, timeout, referred_from, .. } = place;
         let own = repository.namespace().unwrap_or_default();
         let namespace = referred_from.as_deref().unwrap_or(&own);
@@ -33,7 +33,7 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
         for note in &found.notes {
             tracing::warn!("{note}");
         }
-        Ok(Access { timeout: *timeout, referred_from: referred_from.clone(), ..found.access })
+        Ok(RepositoryAuth { timeout: *timeout, referred_from: referred_from.clone(), ..found.access })
     }
 
     async fn look(&self, place: &Place, tag: &str) -> Result<Look, LookFailure> {
@@ -91,7 +91,7 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
 /// A lookup of a tag that is about to be made.
 #[derive(Clone, Debug)]
 pub struct Look {
-    access: Access,
+    access: RepositoryAuth,
     tag: Tag,
     /// The address and the tag, as the object names them.
     reference: String,
@@ -103,7 +103,7 @@ impl Look {
     /// # Errors
     ///
     /// If the tag is invalid.
-    pub fn new(access: Access, tag: &str) -> Result<Self, LookFailure> {
+    pub fn new(access: RepositoryAuth, tag: &str) -> Result<Self, LookFailure> {
         let reference = format!("{}:{tag}", access.address);
         // No registry can have an invalid tag.
         let tag = Tag::parse(tag).map_err(|error| LookFailure {
@@ -148,17 +148,17 @@ fn failure(reference: &str, error: &RegistryError) -> LookFailure {
 fn kind_of(error: &RegistryError) -> LookFailureKind {
     match error {
         error if error.is_not_found() => LookFailureKind::Missing,
-        RegistryError::Refused { refusal, .. } if matches!(refusal.status, 401 | 403) => {
+        RegistryError::Refused { response, .. } if matches!(response.status, 401 | 403) => {
             LookFailureKind::Denied
         }
-        RegistryError::Barred(cause) if !cause.is_not_found() => kind_of(cause),
+        RegistryError::Handshake(cause) if !cause.is_not_found() => kind_of(cause),
         RegistryError::Tls(_)
         | RegistryError::Connection(_)
         | RegistryError::Login(_)
-        | RegistryError::Realm { .. }
+        | RegistryError::TokenRealm { .. }
         | RegistryError::Forbidden { .. }
-        | RegistryError::LeadsAstray { .. } => LookFailureKind::Denied,
-        error if error.is_of_the_server() => LookFailureKind::Unavailable,
+        | RegistryError::ForbiddenRedirect { .. } => LookFailureKind::Denied,
+        error if error.is_server_fault() => LookFailureKind::Unavailable,
         _ => LookFailureKind::Unreadable,
     }
 }

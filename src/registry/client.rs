@@ -6,28 +6,28 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
-use super::answer::Answer;
-use super::budget::{Slot, Target};
-use super::call::Call;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::error_response::origin;
 use super::login::Fingerprint;
 use super::options::RegistryOptions;
 use super::pauses::Requester;
+use super::rate_limit::{ServerRoute, Slot};
 use super::redirect::target;
-use super::refusal::origin;
+use super::request::Request;
+use super::response::Response;
+use super::route::Route;
 use super::traffic::Traffic;
-use super::transport::{Exchanged, Reserve, Reserved, Transport, astray};
-use super::way::Way;
+use super::transport::{Exchanged, Reserve, Reserved, Transport, forbidden_address};
 use crate::metrics::SlotResource;
 use crate::net::{LocalAddresses, SsrfGuard};
 use crate::tenancy::{MemoryReservation, Permit};
 
 /// The maximum number of redirects that are followed.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// The pauses before the first and the second retry.
-const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 
 /// Sends the requests of one requester over one route.
 ///
@@ -35,8 +35,8 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// transports than slots.
 #[derive(Debug, Clone)]
 pub(super) struct Client {
-    way: Arc<Way>,
-    route: Fingerprint,
+    route: Arc<Route>,
+    route_fingerprint: Fingerprint,
     /// The key of the transport in the cache of transports.
     key: Fingerprint,
     guard: SsrfGuard,
@@ -47,17 +47,25 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(
-        way: Way,
+        route: Route,
         options: Arc<RegistryOptions>,
         traffic: Arc<Traffic>,
         requester: Requester,
     ) -> Self {
         // Connections over an object's own proxy or certificates are not shared with other namespaces.
-        let owner = if way.is_own() { requester.namespace.as_str() } else { "" };
+        let owner = if route.is_own() { requester.namespace.as_str() } else { "" };
         let is_open = [u8::from(options.local_addresses == LocalAddresses::Allowed)];
-        let key = Fingerprint::of([owner.as_bytes(), way.fingerprint().as_bytes(), &is_open]);
-        let guard = SsrfGuard::new(options.local_addresses, &way.proxy, options.capacity.lookups.clone());
-        Self { route: way.route(), way: Arc::new(way), key, guard, options, traffic, requester }
+        let key = Fingerprint::of([owner.as_bytes(), route.fingerprint().as_bytes(), &is_open]);
+        let guard = SsrfGuard::new(options.local_addresses, &route.proxy, options.capacity.lookups.clone());
+        Self {
+            route_fingerprint: route.server_fingerprint(),
+            route: Arc::new(route),
+            key,
+            guard,
+            options,
+            traffic,
+            requester,
+        }
     }
 
     /// Returns a client for the same route that acts for another requester.
@@ -75,9 +83,9 @@ impl Client {
             return Ok(transport);
         }
         // The certificates come from a Secret and must be parsed, so this runs on a blocking thread.
-        let (way, options) = (Arc::clone(&self.way), Arc::clone(&self.options));
+        let (route, options) = (Arc::clone(&self.route), Arc::clone(&self.options));
         let namespace = &self.requester.namespace;
-        let made = self.traffic.capacity.pool.run(namespace, move || Transport::new(&way, &options)).await;
+        let made = self.traffic.capacity.pool.run(namespace, move || Transport::new(&route, &options)).await;
         self.traffic.transports.insert(namespace, self.key, || made)
     }
 
@@ -86,27 +94,35 @@ impl Client {
     /// If a server is busy, or a connection breaks, the request is retried. A server that asks for a pause gets no
     /// request of this requester meanwhile; if the deadline does not leave time for that, its response is returned at
     /// once.
-    pub(super) async fn send(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
-        deadline.hold(|| call.shown(), Box::pin(self.send_repeatedly(call, deadline))).await
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        deadline: &Deadline,
+    ) -> Result<Response, RegistryError> {
+        deadline.limit(|| request.describe(), Box::pin(self.send_with_retries(request, deadline))).await
     }
 
-    async fn send_repeatedly(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
-        let mut pauses = PAUSES.iter().filter(|_| call.is_repeated);
+    async fn send_with_retries(
+        &self,
+        request: &Request,
+        deadline: &Deadline,
+    ) -> Result<Response, RegistryError> {
+        let mut pauses = RETRY_DELAYS.iter().filter(|_| request.is_retried);
         loop {
-            let ended = self.follow(call, deadline).await;
-            let rest = match &ended {
-                Ok(answer) if answer.is_passing() => answer.retry_after(),
-                Err(error) if error.is_passing() => None,
+            let ended = self.follow(request, deadline).await;
+            let retry_after = match &ended {
+                Ok(response) if response.is_transient() => response.retry_after(),
+                Err(error) if error.is_transient() => None,
                 _ => return ended,
             };
-            if let (Some(rest), Ok(answer)) = (rest, &ended) {
+            if let (Some(retry_after), Ok(response)) = (retry_after, &ended) {
                 // Pauses the server that responded, not the one that redirected to it.
-                let target = self.target(&answer.url);
-                self.traffic.pauses.pause(&target, &self.requester, Instant::now() + rest);
+                let target = self.target(&response.url);
+                self.traffic.pauses.pause(&target, &self.requester, Instant::now() + retry_after);
             }
             let Some(pause) = pauses.next() else { return ended };
-            let pause = rest.unwrap_or_default().max(spread(*pause, (self.options.chance)()));
-            if !deadline.leaves(pause) {
+            let pause = retry_after.unwrap_or_default().max(with_jitter(*pause, (self.options.jitter)()));
+            if !deadline.has_time_for(pause) {
                 return ended;
             }
             drop(ended);
@@ -115,42 +131,43 @@ impl Client {
     }
 
     /// Sends a request and follows its redirects.
-    async fn follow(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
-        let asked = call.url.origin();
-        let mut call = call.clone();
-        for _ in 0..=REDIRECTS {
-            let is_foreign = call.url.origin() != asked;
+    async fn follow(&self, request: &Request, deadline: &Deadline) -> Result<Response, RegistryError> {
+        let asked = request.url.origin();
+        let mut request = request.clone();
+        for _ in 0..=MAX_REDIRECTS {
+            let is_foreign = request.url.origin() != asked;
             // Boxed: thousands of requests may wait for a slot, and an exchange is a large future.
-            let answer = Box::pin(self.exchange(&call, is_foreign, deadline)).await?;
-            let is_redirect = !call.stays && matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
-            let location = answer.location().filter(|_| is_redirect);
-            let Some(location) = location else { return Ok(answer) };
-            let target = target(&call, location).map_err(|flaw| RegistryError::Redirect {
-                request: call.shown(),
-                to: call.url.join(location).map_or_else(|_| "elsewhere".to_owned(), |url| origin(&url)),
-                flaw,
+            let response = Box::pin(self.exchange(&request, is_foreign, deadline)).await?;
+            let is_redirect =
+                !request.keeps_redirects && matches!(response.status.as_u16(), 301 | 302 | 303 | 307 | 308);
+            let location = response.location().filter(|_| is_redirect);
+            let Some(location) = location else { return Ok(response) };
+            let target = target(&request, location).map_err(|defect| RegistryError::Redirect {
+                request: request.describe(),
+                to: request.url.join(location).map_or_else(|_| "elsewhere".to_owned(), |url| origin(&url)),
+                defect,
             })?;
-            if target.origin() != call.url.origin() {
-                call.authorization = None;
-                call.is_redirected = true;
+            if target.origin() != request.url.origin() {
+                request.authorization = None;
+                request.is_redirected = true;
             }
-            call.url = target;
+            request.url = target;
         }
-        let (request, to) = (call.shown(), origin(&call.url));
-        Err(RegistryError::Redirect { request, to, flaw: "there were too many redirects before" })
+        let (request, to) = (request.describe(), origin(&request.url));
+        Err(RegistryError::Redirect { request, to, defect: "there were too many redirects before" })
     }
 
     /// Sends a request once, after its server has granted a slot.
     async fn exchange(
         &self,
-        call: &Call,
+        request: &Request,
         is_foreign: bool,
         deadline: &Deadline,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<Response, RegistryError> {
         let Self { traffic, requester, .. } = self;
-        let admitted = self.guard.admit(&requester.namespace, &call.url).await;
-        admitted.map_err(|refusal| astray(call, refusal.to_string()))?;
-        let target = self.target(&call.url);
+        let admitted = self.guard.admit(&requester.namespace, &request.url).await;
+        admitted.map_err(|refusal| forbidden_address(request, refusal.to_string()))?;
+        let target = self.target(&request.url);
         let mut reserved = None;
         loop {
             let holding = reserved.as_ref().map(|reserved: &Reserved| reserved.deadline.clone());
@@ -158,11 +175,11 @@ impl Client {
             let (memory, namespace) = (&traffic.capacity.memory, &requester.namespace);
             let reserve = Reserve { memory, namespace, deadline, reserved: reserved.take() };
             let attempt = async {
-                let _slot = self.enter(&target, until).await?;
-                self.transport().await?.exchange(call, is_foreign, reserve).await
+                let _slot = self.acquire_slot(&target, until).await?;
+                self.transport().await?.exchange(request, is_foreign, reserve).await
             };
-            let bytes = match until.hold(|| call.shown(), attempt).await? {
-                Exchanged::Answer(answer) => return Ok(*answer),
+            let bytes = match until.limit(|| request.describe(), attempt).await? {
+                Exchanged::Response(response) => return Ok(*response),
                 Exchanged::NeedsMemory(bytes) => bytes,
             };
             let memory = self.reserve(bytes, deadline).await?;
@@ -171,12 +188,12 @@ impl Client {
     }
 
     /// Waits for a slot of a server. A pause is waited out without holding a slot.
-    async fn enter(&self, target: &Target, deadline: &Deadline) -> Result<Slot, RegistryError> {
+    async fn acquire_slot(&self, target: &ServerRoute, deadline: &Deadline) -> Result<Slot, RegistryError> {
         let Self { traffic, requester, .. } = self;
         loop {
             self.wait_for_pause(target, deadline).await?;
             let begin = Instant::now();
-            let slot = traffic.budgets.enter(target, &requester.namespace).await;
+            let slot = traffic.limiters.acquire(target, &requester.namespace).await;
             if let Some(metrics) = &self.options.metrics {
                 metrics.slot_waited(SlotResource::registry, &requester.namespace, begin.elapsed());
             }
@@ -187,22 +204,22 @@ impl Client {
     }
 
     /// Returns the server of an address, as reached over this route.
-    fn target(&self, url: &Url) -> Target {
+    fn target(&self, url: &Url) -> ServerRoute {
         let host = url.host_str().unwrap_or_default();
         let server = match url.port_or_known_default() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
         };
-        Target { server: server.into(), route: self.route }
+        ServerRoute { server: server.into(), route: self.route_fingerprint }
     }
 
-    async fn wait_for_pause(&self, target: &Target, deadline: &Deadline) -> Result<(), RegistryError> {
+    async fn wait_for_pause(&self, target: &ServerRoute, deadline: &Deadline) -> Result<(), RegistryError> {
         let Self { traffic, requester, .. } = self;
         if let Some(pause) = traffic.pauses.remaining(target, requester)
-            && !deadline.leaves(pause)
+            && !deadline.has_time_for(pause)
         {
             let (server, pause) = (target.server.to_string(), whole_seconds(pause));
-            return Err(RegistryError::Resting { server, pause });
+            return Err(RegistryError::Paused { server, pause });
         }
         traffic.pauses.wait(target, requester).await;
         Ok(())
@@ -234,7 +251,7 @@ impl Client {
 
     /// Returns the deadline of work that holds memory from now on.
     pub(super) fn holding_memory(&self, deadline: &Deadline) -> Deadline {
-        deadline.holding_memory(self.options.limits.with_memory)
+        deadline.holding_memory(self.options.timeouts.with_memory)
     }
 
     /// Waits for a slot to read further pages of a list; the deadline is postponed meanwhile.
@@ -249,9 +266,9 @@ impl Client {
 
 /// Adds jitter of up to a tenth to a pause, so that retries spread out.
 ///
-/// `chance` is from 0 to 1.
-fn spread(pause: Duration, chance: f64) -> Duration {
-    pause.mul_f64(1.0 + chance.clamp(0.0, 1.0) / 10.0)
+/// `jitter` is from 0 to 1.
+fn with_jitter(pause: Duration, jitter: f64) -> Duration {
+    pause.mul_f64(1.0 + jitter.clamp(0.0, 1.0) / 10.0)
 }
 
 fn whole_seconds(time: Duration) -> Duration {
@@ -264,11 +281,11 @@ mod tests {
 
     #[test]
     fn pauses_are_spread_by_a_tenth() {
-        for (chance, milliseconds) in [(0.0, 1000), (0.5, 1050), (1.0, 1100), (7.0, 1100), (-1.0, 1000)] {
+        for (jitter, milliseconds) in [(0.0, 1000), (0.5, 1050), (1.0, 1100), (7.0, 1100), (-1.0, 1000)] {
             assert_eq!(
-                spread(Duration::from_secs(1), chance),
+                with_jitter(Duration::from_secs(1), jitter),
                 Duration::from_millis(milliseconds),
-                "{chance}"
+                "{jitter}"
             );
         }
     }

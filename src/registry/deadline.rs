@@ -83,24 +83,24 @@ impl Drop for Wait<'_> {
 impl Deadline {
     /// Returns the deadline of work that begins now, with a clock of its own.
     pub(super) fn within(allowed: Duration) -> Self {
-        Self::by(&WaitClock::default(), allowed)
+        Self::with_clock(&WaitClock::default(), allowed)
     }
 
     /// Returns the deadline of work that begins now, measured by a shared clock.
-    pub(super) fn by(clock: &WaitClock, allowed: Duration) -> Self {
+    pub(super) fn with_clock(clock: &WaitClock, allowed: Duration) -> Self {
         let clock = clock.clone();
         Self { waited: clock.waited(), clock, begin: Instant::now(), allowed, reason: Reason::Timeout }
     }
 
     /// Returns the deadline of the same work for a caller with another timeout.
-    pub(super) fn allowing(&self, allowed: Duration) -> Self {
+    pub(super) fn with_timeout(&self, allowed: Duration) -> Self {
         Self { allowed, ..self.clone() }
     }
 
     /// Returns the deadline of work that holds memory from now on, if that is earlier.
     pub(super) fn holding_memory(&self, allowed: Duration) -> Self {
-        if self.leaves(allowed) {
-            Self { reason: Reason::Memory, ..Self::by(&self.clock, allowed) }
+        if self.has_time_for(allowed) {
+            Self { reason: Reason::Memory, ..Self::with_clock(&self.clock, allowed) }
         } else {
             self.clone()
         }
@@ -111,7 +111,7 @@ impl Deadline {
     /// # Errors
     ///
     /// When the work fails, or the deadline comes first; `what` names the work in that error.
-    pub(super) async fn hold<T>(
+    pub(super) async fn limit<T>(
         &self,
         what: impl FnOnce() -> String,
         work: impl Future<Output = Result<T, RegistryError>>,
@@ -126,7 +126,7 @@ impl Deadline {
             }
             let (at, now) = (self.at(), Instant::now());
             if at <= now {
-                return Err(self.over(what()));
+                return Err(self.error(what()));
             }
             until = at.max(now + RECHECK);
         }
@@ -144,7 +144,7 @@ impl Deadline {
     }
 
     /// Returns `true` if the deadline is later than the end of a pause.
-    pub(super) fn leaves(&self, pause: Duration) -> bool {
+    pub(super) fn has_time_for(&self, pause: Duration) -> bool {
         Instant::now() + pause < self.at()
     }
 
@@ -153,11 +153,11 @@ impl Deadline {
         self.begin + self.allowed + self.clock.waited().saturating_sub(self.waited)
     }
 
-    fn over(&self, what: String) -> RegistryError {
+    fn error(&self, what: String) -> RegistryError {
         let allowed = self.allowed;
         match self.reason {
-            Reason::Timeout => RegistryError::TooSlow { what, allowed },
-            Reason::Memory => RegistryError::TooSlowForMemory { what, allowed },
+            Reason::Timeout => RegistryError::Timeout { what, allowed },
+            Reason::Memory => RegistryError::MemoryTimeout { what, allowed },
         }
     }
 }
@@ -173,7 +173,7 @@ mod tests {
     const MINUTE: Duration = Duration::from_secs(60);
 
     async fn error_of(deadline: &Deadline, work: impl Future<Output = Result<(), RegistryError>>) -> String {
-        deadline.hold(|| "the work".to_owned(), work).await.unwrap_err().to_string()
+        deadline.limit(|| "the work".to_owned(), work).await.unwrap_err().to_string()
     }
 
     /// The registry was blamed for a wait for memory that other tenants held.
@@ -184,7 +184,7 @@ mod tests {
             sleep(MINUTE / 2).await;
             deadline.wait_for(sleep(MINUTE * 5)).await?;
             // As the request within the listing.
-            deadline.hold(|| "the request".to_owned(), pending()).await
+            deadline.limit(|| "the request".to_owned(), pending()).await
         };
         let error = error_of(&deadline, work).await;
         assert!(error.starts_with("the request: there was no complete answer within 60s"), "{error}");
@@ -195,14 +195,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn waits_at_the_same_time_count_once_and_for_all_deadlines_of_the_clock() {
         let clock = WaitClock::default();
-        let deadline = Deadline::by(&clock, MINUTE);
-        let shared = deadline.allowing(MINUTE * 2);
+        let deadline = Deadline::with_clock(&clock, MINUTE);
+        let shared = deadline.with_timeout(MINUTE * 2);
         let (first, second) =
             tokio::join!(deadline.wait_for(sleep(MINUTE * 3)), shared.wait_for(sleep(MINUTE * 4)));
         first.and(second).unwrap();
-        let later = Deadline::by(&clock, MINUTE);
+        let later = Deadline::with_clock(&clock, MINUTE);
         for (deadline, left) in [(deadline, MINUTE), (shared, MINUTE * 2), (later, MINUTE)] {
-            assert!(deadline.leaves(left - Duration::from_secs(1)) && !deadline.leaves(left));
+            assert!(deadline.has_time_for(left - Duration::from_secs(1)) && !deadline.has_time_for(left));
         }
     }
 
@@ -218,11 +218,11 @@ mod tests {
     async fn work_that_holds_memory_has_less_time() {
         let (begin, deadline) = (Instant::now(), Deadline::within(MINUTE * 10));
         let holding = deadline.holding_memory(MINUTE);
-        let error = error_of(&deadline, holding.hold(|| "the list".to_owned(), pending())).await;
+        let error = error_of(&deadline, holding.limit(|| "the list".to_owned(), pending())).await;
         assert!(error.starts_with("the list: a large answer must be complete within 60s"), "{error}");
         assert!(begin.elapsed() < MINUTE * 2);
         // The timeout stays if it is earlier.
-        let error = error_of(&deadline.allowing(MINUTE * 2).holding_memory(MINUTE * 5), pending()).await;
+        let error = error_of(&deadline.with_timeout(MINUTE * 2).holding_memory(MINUTE * 5), pending()).await;
         assert!(error.starts_with("the work: there was no complete answer within 120s"), "{error}");
     }
 }

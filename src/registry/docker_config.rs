@@ -54,12 +54,12 @@ pub enum DockerConfigError {
         column: usize,
     },
     /// The field `auth` cannot be decoded, in Flux's words.
-    #[error("unable to decode auth field: {flaw} (the login for {server:?})")]
+    #[error("unable to decode auth field: {defect} (the login for {server:?})")]
     Auth {
         /// The key of the login.
         server: String,
         /// The defect.
-        flaw: &'static str,
+        defect: &'static str,
     },
 }
 
@@ -152,7 +152,7 @@ impl DockerConfig {
 
 impl Entry {
     fn into_credential(self, server: &str) -> Result<Credential, DockerConfigError> {
-        let flawed = |flaw| DockerConfigError::Auth { server: server.to_owned(), flaw };
+        let flawed = |defect| DockerConfigError::Auth { server: server.to_owned(), defect };
         let given = |text: Option<Secret>| text.filter(|text| !text.expose().is_empty());
         let (mut user, mut password) = (given(self.username), given(self.password));
         if let Some(auth) = given(self.auth) {

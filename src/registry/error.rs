@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tagboat_api::Reason;
 
+use super::error_response::ErrorResponse;
 use super::login::LoginError;
-use super::refusal::Refusal;
 use super::tls::TlsError;
 use crate::error::ReconcileError;
 use crate::net::HttpClientError;
@@ -16,25 +16,25 @@ use crate::net::HttpClientError;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegistryError {
     /// The server responds with an error.
-    #[error("{request}: {}{}", refusal.words, rest(*retry_after))]
+    #[error("{request}: {}{}", response.message, pause_text(*retry_after))]
     Refused {
         /// The request, as in `GET https://…`.
         request: String,
         /// The error response.
-        refusal: Refusal,
+        response: ErrorResponse,
         /// The pause that the server asks for.
         retry_after: Option<Duration>,
     },
     /// An error response to a probe or token request, before the request itself is sent.
     #[error(transparent)]
-    Barred(Box<RegistryError>),
+    Handshake(Box<RegistryError>),
     /// The response is missing or incomplete.
-    #[error("{request}: {trouble}")]
+    #[error("{request}: {cause}")]
     Unreachable {
         /// The request.
         request: String,
         /// The cause.
-        trouble: String,
+        cause: String,
         /// Set if no connection was made.
         is_connection: bool,
     },
@@ -51,7 +51,7 @@ pub enum RegistryError {
         "{what}: there was no complete answer within {allowed:?}; a longer timeout (spec.timeout, or \
          --timeout of scan) gives it more time"
     )]
-    TooSlow {
+    Timeout {
         /// The operation.
         what: String,
         /// The timeout.
@@ -62,7 +62,7 @@ pub enum RegistryError {
         "{what}: a large answer must be complete within {allowed:?} after memory was reserved for it, and was not; the \
          next run tries again"
     )]
-    TooSlowForMemory {
+    MemoryTimeout {
         /// The request or the list.
         what: String,
         /// The time in which it must be complete.
@@ -75,7 +75,7 @@ pub enum RegistryError {
     NoCapacity,
     /// The server did not begin to respond in time.
     #[error("{request}: the server did not begin to answer within {allowed:?}")]
-    Silent {
+    NoResponse {
         /// The request.
         request: String,
         /// The timeout.
@@ -83,7 +83,7 @@ pub enum RegistryError {
     },
     /// The server has asked for a pause that is longer than the deadline allows.
     #[error("{server} wants no requests for another {pause:?}, as it has said before")]
-    Resting {
+    Paused {
         /// The server's host and port.
         server: String,
         /// The rest of the pause.
@@ -98,42 +98,42 @@ pub enum RegistryError {
         largest: usize,
     },
     /// The response is malformed.
-    #[error("{request}: the answer is not what a registry sends: {flaw}")]
+    #[error("{request}: the answer is not what a registry sends: {defect}")]
     Malformed {
         /// The request.
         request: String,
         /// The defect.
-        flaw: String,
+        defect: String,
     },
     /// A redirect that is not followed.
-    #[error("{request}: the redirect to {to:?} is not followed, for {flaw}")]
+    #[error("{request}: the redirect to {to:?} is not followed, for {defect}")]
     Redirect {
         /// The request.
         request: String,
         /// The target.
         to: String,
         /// The reason, as the rest of a sentence.
-        flaw: &'static str,
+        defect: &'static str,
     },
     /// A token server that must not get credentials.
-    #[error("{registry} wants a token of {realm:?}, which is not asked for one, because {flaw}")]
-    Realm {
+    #[error("{registry} wants a token of {realm:?}, which is not asked for one, because {defect}")]
+    TokenRealm {
         /// The registry.
         registry: String,
         /// The address of the token server.
         realm: String,
         /// The reason, as the rest of a sentence.
-        flaw: &'static str,
+        defect: &'static str,
     },
     /// The pages of a listing form a circle.
     #[error("{request}: the listing of tags leads in a circle: the next page has been read before")]
-    Circle {
+    PaginationLoop {
         /// The request for the last page.
         request: String,
     },
     /// The next page of a listing is on another server.
     #[error("{request}: the next page of tags is not at this registry, but at {server:?}")]
-    Elsewhere {
+    ForeignLink {
         /// The request for the last page.
         request: String,
         /// Scheme, host and port of that server.
@@ -141,20 +141,20 @@ pub enum RegistryError {
     },
     /// The repository has more tags than the maximum.
     #[error(
-        "{repository} has more than {most} tags or more than {bytes} bytes of them, which are too many to choose from; \
+        "{repository} has more than {max_tags} tags or more than {bytes} bytes of them, which are too many to choose from; \
          remove some"
     )]
     TooManyTags {
         /// The repository.
         repository: String,
         /// The maximum number of tags.
-        most: usize,
+        max_tags: usize,
         /// The maximum size of the tags in bytes.
         bytes: usize,
     },
     /// A response with another digest than the requested one.
     #[error("{request}: what was sent is damaged: its digest is {found}")]
-    Damaged {
+    DigestMismatch {
         /// The request.
         request: String,
         /// The digest of the response.
@@ -170,25 +170,25 @@ pub enum RegistryError {
     #[error(transparent)]
     Connection(#[from] HttpClientError),
     /// The registry's address is forbidden for objects.
-    #[error("{words}")]
+    #[error("{message}")]
     Forbidden {
         /// A sentence with the host and the remedy.
-        words: String,
+        message: String,
     },
     /// A redirect, or a token server, leads to an address that is forbidden for objects.
-    #[error("{request}: {words}")]
-    LeadsAstray {
+    #[error("{request}: {message}")]
+    ForbiddenRedirect {
         /// The request.
         request: String,
         /// The forbidden host.
         host: String,
         /// A sentence with the host and the remedy.
-        words: String,
+        message: String,
     },
 }
 
 /// Formats the pause that a server asks for, in whole seconds.
-fn rest(pause: Option<Duration>) -> String {
+fn pause_text(pause: Option<Duration>) -> String {
     let seconds = pause.map(|pause| Duration::from_secs(pause.as_secs())).filter(|pause| !pause.is_zero());
     seconds.map(|pause| format!("; it wants no requests for {pause:?}")).unwrap_or_default()
 }
@@ -196,14 +196,14 @@ fn rest(pause: Option<Duration>) -> String {
 impl RegistryError {
     /// Returns `true` if the registry says that the name does not exist.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Refused { refusal, .. } if refusal.is_not_found())
+        matches!(self, Self::Refused { response, .. } if response.is_not_found())
     }
 
     /// Returns `true` if the registry or its token server refuses the login.
     pub fn is_denied(&self) -> bool {
         match self {
-            Self::Refused { refusal, .. } => matches!(refusal.status, 401 | 403),
-            Self::Barred(cause) => cause.is_denied(),
+            Self::Refused { response, .. } => matches!(response.status, 401 | 403),
+            Self::Handshake(cause) => cause.is_denied(),
             _ => false,
         }
     }
@@ -212,40 +212,40 @@ impl RegistryError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
-            Self::Barred(cause) => cause.retry_after(),
+            Self::Handshake(cause) => cause.retry_after(),
             Self::NeitherScheme { secured, plain } => secured.retry_after().max(plain.retry_after()),
-            Self::Resting { pause, .. } => Some(*pause),
+            Self::Paused { pause, .. } => Some(*pause),
             Self::Login(error) => error.retry_after(),
             _ => None,
         }
     }
 
     /// Returns `true` if the server causes the error, so that other requests would fail too.
-    pub fn is_of_the_server(&self) -> bool {
+    pub fn is_server_fault(&self) -> bool {
         match self {
-            Self::Refused { refusal, .. } => matches!(refusal.status, 408 | 429 | 500..),
-            Self::Barred(_)
+            Self::Refused { response, .. } => matches!(response.status, 408 | 429 | 500..),
+            Self::Handshake(_)
             | Self::Unreachable { .. }
             | Self::NeitherScheme { .. }
-            | Self::TooSlow { .. }
-            | Self::TooSlowForMemory { .. }
-            | Self::Silent { .. }
-            | Self::Resting { .. } => true,
+            | Self::Timeout { .. }
+            | Self::MemoryTimeout { .. }
+            | Self::NoResponse { .. }
+            | Self::Paused { .. } => true,
             _ => false,
         }
     }
 
     /// Marks an error response to a request that precedes the actual one.
-    pub(super) fn on_the_way(self) -> Self {
-        if matches!(self, Self::Refused { .. }) { Self::Barred(Box::new(self)) } else { self }
+    pub(super) fn during_handshake(self) -> Self {
+        if matches!(self, Self::Refused { .. }) { Self::Handshake(Box::new(self)) } else { self }
     }
 
     /// Adds the remedy to the error of a server without TLS.
-    pub(super) fn in_the_open(mut self) -> Self {
-        if let Self::Unreachable { trouble, .. } = &mut self
-            && trouble.contains("received corrupt message")
+    pub(super) fn with_insecure_advice(mut self) -> Self {
+        if let Self::Unreachable { cause, .. } = &mut self
+            && cause.contains("received corrupt message")
         {
-            trouble.push_str(
+            cause.push_str(
                 "; if the registry speaks without TLS, set spec.insecure of the ImageRepository (--insecure of scan)",
             );
         }
@@ -253,7 +253,7 @@ impl RegistryError {
     }
 
     /// Returns `true` if a retry of the same request may succeed.
-    pub(super) fn is_passing(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { is_connection: false, .. })
     }
 }
@@ -279,32 +279,31 @@ mod tests {
 
     #[test]
     fn an_error_knows_what_it_means() {
-        let error = RegistryError::Resting { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
+        let error = RegistryError::Paused { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
         assert_eq!(error.to_string(), "r.io wants no requests for another 30s, as it has said before");
         assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
-        assert!(error.is_of_the_server());
+        assert!(error.is_server_fault());
         let refused = |status: u16| {
             let status = reqwest::StatusCode::from_u16(status).unwrap();
-            let refusal = Refusal::read(status, false, b"");
-            RegistryError::Refused { request: "GET /".to_owned(), refusal, retry_after: None }
+            let response = ErrorResponse::read(status, false, b"");
+            RegistryError::Refused { request: "GET /".to_owned(), response, retry_after: None }
         };
-        for (status, is_of_the_server) in [(429, true), (408, true), (502, true), (404, false), (400, false)]
-        {
-            assert_eq!(refused(status).is_of_the_server(), is_of_the_server, "{status}");
+        for (status, is_server_fault) in [(429, true), (408, true), (502, true), (404, false), (400, false)] {
+            assert_eq!(refused(status).is_server_fault(), is_server_fault, "{status}");
         }
-        let resting = |retry_after| match refused(429) {
-            RegistryError::Refused { request, refusal, .. } => {
-                RegistryError::Refused { request, refusal, retry_after }.to_string()
+        let paused = |retry_after| match refused(429) {
+            RegistryError::Refused { request, response, .. } => {
+                RegistryError::Refused { request, response, retry_after }.to_string()
             }
             other => panic!("{other}"),
         };
-        let words = "GET /: unexpected status code 429 Too Many Requests";
-        assert_eq!(resting(None), words);
-        assert_eq!(resting(Some(Duration::from_millis(20))), words);
+        let message = "GET /: unexpected status code 429 Too Many Requests";
+        assert_eq!(paused(None), message);
+        assert_eq!(paused(Some(Duration::from_millis(20))), message);
         assert_eq!(
-            resting(Some(Duration::from_secs(3600))),
-            format!("{words}; it wants no requests for 3600s")
+            paused(Some(Duration::from_secs(3600))),
+            format!("{message}; it wants no requests for 3600s")
         );
         let error = RegistryError::from(HttpClientError::Proxy { detail: "x".to_owned() });
         assert_eq!(error.reason(), Reason::AuthenticationFailed);

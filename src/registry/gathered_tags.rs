@@ -19,7 +19,7 @@ pub(super) struct PageEnd {
     /// The last entry, if it can be part of an address.
     pub(super) last: Option<String>,
     /// Set if the page has an entry that the pages before do not have.
-    pub(super) is_news: bool,
+    pub(super) has_new: bool,
 }
 
 impl GatheredTags {
@@ -34,12 +34,12 @@ impl GatheredTags {
         let TagPage { found, entries, left_out, last } = page::parse(body, limits)?;
         let has_new_tags = self.tags.merge(found, limits).ok_or(PageError::TooManyTags)?;
         // Names that are left out are not stored; the same last one twice means the same page again.
-        let is_news = has_new_tags || (left_out > 0 && (last.is_none() || last != self.last));
-        if is_news {
+        let has_new = has_new_tags || (left_out > 0 && (last.is_none() || last != self.last));
+        if has_new {
             self.left_out += left_out;
         }
         self.last.clone_from(&last);
-        Ok(PageEnd { entries, last, is_news })
+        Ok(PageEnd { entries, last, has_new })
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn one_job_reads_a_page_and_adds_it_to_those_before() {
         let mut gathered = GatheredTags::default();
-        for (page, is_news, tags, left_out) in [
+        for (page, has_new, tags, left_out) in [
             (r#"["a", "b"]"#, true, 2, 0),
             (r#"["a", "b"]"#, false, 2, 0),
             (r#"["b", "-"]"#, true, 2, 1),
@@ -61,7 +61,7 @@ mod tests {
             (r#"["a", "c"]"#, true, 3, 1),
         ] {
             let end = gathered.add_page(format!(r#"{{"tags": {page}}}"#).as_bytes(), LIMITS).unwrap();
-            assert_eq!((end.entries, end.is_news), (2, is_news), "{page}");
+            assert_eq!((end.entries, end.has_new), (2, has_new), "{page}");
             assert_eq!((gathered.tags.tags.len(), gathered.left_out), (tags, left_out), "{page}");
         }
         assert_eq!(gathered.add_page(br#"{"tags": ["d"]}"#, LIMITS), Err(PageError::TooManyTags));

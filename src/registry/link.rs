@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::refusal::origin;
+use super::error_response::origin;
 
 /// The next page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum NextPage {
     /// Its address, always at the registry itself.
     At(Url),
     /// It is on another server, of which scheme, host and port are given.
-    Elsewhere(String),
+    ForeignServer(String),
     /// Its address cannot be parsed.
     Unreadable,
 }
@@ -38,7 +38,7 @@ pub fn next_page<'h>(headers: impl IntoIterator<Item = &'h str>, page: &Url) -> 
         address.set_path(next.path());
         NextPage::At(address)
     } else {
-        NextPage::Elsewhere(origin(&next))
+        NextPage::ForeignServer(origin(&next))
     }
 }
 
@@ -54,17 +54,17 @@ fn links(header: &str) -> Vec<Link<'_>> {
     let mut links = Vec::new();
     let mut rest = header;
     loop {
-        let target = rest.split_once('<').and_then(|(_, behind)| behind.split_once('>'));
-        let Some((target, behind)) = target else {
+        let target = rest.split_once('<').and_then(|(_, after)| after.split_once('>'));
+        let Some((target, after)) = target else {
             // An unreadable link may have been that of the next page.
             if links.is_empty() {
                 links.push(Link { target: None, parameters: "" });
             }
             return links;
         };
-        let end = outside_quotes(behind, ',').unwrap_or(behind.len());
-        links.push(Link { target: Some(target), parameters: &behind[..end] });
-        rest = &behind[end..];
+        let end = outside_quotes(after, ',').unwrap_or(after.len());
+        links.push(Link { target: Some(target), parameters: &after[..end] });
+        rest = &after[end..];
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
             "<https://u:p@evil.example/s>; rel=\"next\"; title=s",
         ] {
             let server = "https://evil.example".to_owned();
-            assert_eq!(next_page([header], &page()), NextPage::Elsewhere(server), "{header}");
+            assert_eq!(next_page([header], &page()), NextPage::ForeignServer(server), "{header}");
         }
         assert_eq!(next_page([], &page()), NextPage::None);
         let several = ["<?n=3>; rel=\"first\"", "", "<?last=a>; rel=\"next\""];

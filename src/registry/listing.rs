@@ -6,28 +6,28 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use url::Url;
 
-use super::answer::Answer;
-use super::call::{Call, WorkingMemory};
 use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::error_response::ErrorResponse;
 use super::gathered_tags::{GatheredTags, PageEnd};
 use super::link::{NextPage, next_page};
 use super::login::Fingerprint;
-use super::options::MOST_TAGS;
+use super::options::MAX_TAGS;
 use super::page::{PageError, TagLimits, TagSet};
-use super::refusal::Refusal;
 use super::repository::Repository;
+use super::request::{Request, WorkingMemory};
+use super::response::Response;
 use super::server::Server;
 use super::session::FULL_PAGE;
 use crate::reference::TagList;
 use crate::tenancy::{MemoryReservation, Permit};
 
 /// The maximum size in bytes of one page. A registry may ignore the requested page size.
-const LARGEST_PAGE: usize = 32 * 1024 * 1024;
+const MAX_PAGE: usize = 32 * 1024 * 1024;
 
 /// The maximum size in bytes of all tags.
-const LARGEST: usize = 64 * 1024 * 1024;
+const MAX_TAG_BYTES: usize = 64 * 1024 * 1024;
 
 /// The page sizes that are requested, each if the one before is refused.
 ///
@@ -35,18 +35,18 @@ const LARGEST: usize = 64 * 1024 * 1024;
 const PAGES: [usize; 3] = [FULL_PAGE, 100, 0];
 
 /// The maximum number of consecutive pages without a new tag.
-const BARREN_PAGES: usize = 8;
+const MAX_PAGES_WITHOUT_NEWS: usize = 8;
 
 /// The longest address of a next page, in bytes.
-const LONGEST_ADDRESS: usize = 8 * 1024;
+const MAX_ADDRESS: usize = 8 * 1024;
 
 /// The maximum size in bytes of a further page without reserved memory.
-const FURTHER_PAGE: usize = 256 * 1024;
+const MAX_FURTHER_PAGE: usize = 256 * 1024;
 
 /// The maximum size in bytes of a further page with memory that is reserved for the list.
 ///
 /// If memory for any list is reserved, a further page may be as large as the first.
-const RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
+const MAX_RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;
 
 /// The memory for a page.
 ///
@@ -76,12 +76,12 @@ pub struct Listing {
     /// The number of names in the list that are no tags.
     pub left_out: usize,
     /// The memory and slot of a large list, held until the last clone is dropped.
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldCapacity>>,
 }
 
 /// The memory and the slot that a large list holds while it is processed.
 #[derive(Debug)]
-struct Held {
+struct HeldCapacity {
     memory: Option<MemoryReservation>,
     _slot: Option<Permit>,
     turn: Arc<Mutex<()>>,
@@ -111,12 +111,12 @@ impl Listing {
 
     /// Returns a warning about names that are no tags.
     pub fn warning(&self) -> Option<String> {
-        (self.left_out > 0).then(|| left_out_in_words(self.left_out))
+        (self.left_out > 0).then(|| left_out_warning(self.left_out))
     }
 }
 
 /// Formats a sentence about so many names that are no tags.
-pub fn left_out_in_words(number: usize) -> String {
+pub fn left_out_warning(number: usize) -> String {
     match number {
         1 => "1 name that is no tag was left out".to_owned(),
         number => format!("{number} names that are no tags were left out"),
@@ -145,7 +145,7 @@ pub struct ListOptions<'o> {
     /// The maximum number of tags.
     ///
     /// More are an error: a choice among some of the tags could be the wrong one.
-    pub most: usize,
+    pub max_tags: usize,
     /// The `ETag` of the list that is known already.
     pub known: Option<&'o str>,
     /// Called after each page with the number of tags so far.
@@ -154,12 +154,12 @@ pub struct ListOptions<'o> {
 
 impl Default for ListOptions<'_> {
     fn default() -> Self {
-        Self { most: MOST_TAGS, known: None, progress: &|_| {} }
+        Self { max_tags: MAX_TAGS, known: None, progress: &|_| {} }
     }
 }
 
 /// The tags that were read so far, and the memory that they may take.
-struct Gathered<'o> {
+struct PartialListing<'o> {
     options: ListOptions<'o>,
     found: GatheredTags,
     /// Held from the second page on, unless memory for any list is reserved.
@@ -176,7 +176,7 @@ impl Repository {
     /// When a response is unusable, or there are too many tags.
     pub async fn list(&self, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
         let deadline = self.deadline();
-        let what = || self.tags_in_words();
+        let what = || self.listing_label();
         let listing = Box::pin(async {
             if let Some(listed) = self.list_until(options, None, &deadline).await? {
                 return Ok(listed);
@@ -184,14 +184,14 @@ impl Repository {
             // No tags are held during the wait for memory.
             let memory = self.client.reserve(WHOLE_MEMORY, &deadline).await?;
             let deadline = self.client.holding_memory(&deadline);
-            let listed = deadline.hold(what, self.list_until(options, Some(memory), &deadline)).await?;
+            let listed = deadline.limit(what, self.list_until(options, Some(memory), &deadline)).await?;
             Ok(listed.expect("any list has room in that memory"))
         });
-        self.discreetly(deadline.hold(what, listing)).await
+        self.redacting_errors(deadline.limit(what, listing)).await
     }
 
     /// Names the listing in messages.
-    pub(super) fn tags_in_words(&self) -> String {
+    pub(super) fn listing_label(&self) -> String {
         format!("the tags of {}", self.address().canonical())
     }
 
@@ -211,100 +211,112 @@ impl Repository {
         }
         let mut etag = first.etag().map(str::to_owned);
         let mut seen = HashSet::from([fingerprint(&page)]);
-        let mut gathered = Gathered::new(options, memory);
-        let mut answer = first;
-        let mut barren = 0;
+        let mut partial = PartialListing::new(options, memory);
+        let mut response = first;
+        let mut pages_without_news = 0;
         loop {
             // Read before the body is moved.
-            let next = next_page(answer.links(), &page);
-            let request = answer.request.clone();
-            let PageEnd { entries, last, is_news } = self.take_in(&mut gathered, answer).await?;
-            (options.progress)(gathered.found.tags.tags.len());
-            barren = if is_news { 0 } else { barren + 1 };
-            let is_full = is_news && entries > 0 && entries == self.session.page(&server);
+            let next = next_page(response.links(), &page);
+            let request = response.request.clone();
+            let PageEnd { entries, last, has_new } = self.add_page(&mut partial, response).await?;
+            (options.progress)(partial.found.tags.tags.len());
+            pages_without_news = if has_new { 0 } else { pages_without_news + 1 };
+            let is_full = has_new && entries > 0 && entries == self.session.page(&server);
             let is_guess = matches!(next, NextPage::None);
             page = match next {
-                NextPage::At(next) if next.as_str().len() > LONGEST_ADDRESS => {
-                    let flaw = "the address of the next page is too long".to_owned();
-                    return Err(RegistryError::Malformed { request, flaw });
+                NextPage::At(next) if next.as_str().len() > MAX_ADDRESS => {
+                    let defect = "the address of the next page is too long".to_owned();
+                    return Err(RegistryError::Malformed { request, defect });
                 }
-                NextPage::At(next) if !seen.insert(fingerprint(&next)) || barren > BARREN_PAGES => {
-                    return Err(RegistryError::Circle { request });
+                NextPage::At(next)
+                    if !seen.insert(fingerprint(&next)) || pages_without_news > MAX_PAGES_WITHOUT_NEWS =>
+                {
+                    return Err(RegistryError::PaginationLoop { request });
                 }
                 NextPage::At(next) => next,
-                NextPage::Elsewhere(server) => return Err(RegistryError::Elsewhere { request, server }),
+                NextPage::ForeignServer(server) => {
+                    return Err(RegistryError::ForeignLink { request, server });
+                }
                 NextPage::Unreadable => {
-                    let flaw = "the address of the next page of tags (Link) cannot be read".to_owned();
-                    return Err(RegistryError::Malformed { request, flaw });
+                    let defect = "the address of the next page of tags (Link) cannot be read".to_owned();
+                    return Err(RegistryError::Malformed { request, defect });
                 }
                 // A full page may be the first of several for a registry that sends no link.
                 NextPage::None if is_full => match &last {
-                    Some(last) => behind(&page, last),
+                    Some(last) => page_after(&page, last),
                     None => {
-                        let flaw = "the last name of a full page is too long to ask for what comes after it";
-                        return Err(RegistryError::Malformed { request, flaw: flaw.to_owned() });
+                        let defect =
+                            "the last name of a full page is too long to ask for what comes after it";
+                        return Err(RegistryError::Malformed { request, defect: defect.to_owned() });
                     }
                 },
                 NextPage::None => break,
             };
             etag = None;
-            if gathered.found.left_out > options.most {
+            if partial.found.left_out > options.max_tags {
                 return Err(self.too_many(options));
             }
-            if !gathered.go_on(&self.client, &mut deadline).await? {
+            if !partial.prepare_next_page(&self.client, &mut deadline).await? {
                 return Ok(None);
             }
-            let call = Call { memory: None, ..Call::get(page.clone(), gathered.largest_page()) };
-            let asked = match self.ask(&server, call, &deadline).await {
-                Err(RegistryError::TooLarge { .. }) if !gathered.is_whole => return Ok(None),
-                asked => asked?,
+            let request = Request { memory: None, ..Request::get(page.clone(), partial.max_page()) };
+            let further = match self.send_authenticated(&server, request, &deadline).await {
+                Err(RegistryError::TooLarge { .. }) if !partial.is_whole => return Ok(None),
+                further => further?,
             };
             // A registry that does not know the parameter has sent all tags already.
-            if is_guess && matches!(asked.status.as_u16(), 400 | 404 | 405 | 416 | 422 | 501) {
+            if is_guess && matches!(further.status.as_u16(), 400 | 404 | 405 | 416 | 422 | 501) {
                 break;
             }
-            answer = success(asked)?;
+            response = success(further)?;
         }
-        let Gathered {
-            found: GatheredTags { tags: TagSet { tags, bytes }, left_out, .. }, memory, slot, ..
-        } = gathered;
-        let put_in_order = move || tags.iter().map(|tag| &**tag).collect::<TagList>();
-        let tags = self.client.process(bytes, put_in_order).await;
+        let PartialListing {
+            found: GatheredTags { tags: TagSet { tags, bytes }, left_out, .. },
+            memory,
+            slot,
+            ..
+        } = partial;
+        let sort = move || tags.iter().map(|tag| &**tag).collect::<TagList>();
+        let tags = self.client.process(bytes, sort).await;
         let is_held = memory.is_some() || slot.is_some();
-        let held = is_held.then(|| Arc::new(Held { memory, _slot: slot, turn: Arc::default() }));
+        let held = is_held.then(|| Arc::new(HeldCapacity { memory, _slot: slot, turn: Arc::default() }));
         Ok(Some(Listed::Tags(Listing { tags, etag, left_out, held })))
     }
 
     /// Parses a page and adds its tags.
-    async fn take_in(&self, gathered: &mut Gathered<'_>, answer: Answer) -> Result<PageEnd, RegistryError> {
-        let Answer { request, status, body, reserved, .. } = answer;
-        let limits = TagLimits { tags: gathered.options.most, bytes: LARGEST };
-        let (bytes, mut found) = (body.len(), std::mem::take(&mut gathered.found));
+    async fn add_page(
+        &self,
+        partial: &mut PartialListing<'_>,
+        response: Response,
+    ) -> Result<PageEnd, RegistryError> {
+        let Response { request, status, body, reserved, .. } = response;
+        let limits = TagLimits { tags: partial.options.max_tags, bytes: MAX_TAG_BYTES };
+        let (bytes, mut found) = (body.len(), std::mem::take(&mut partial.found));
         let read = move || {
             let end = found.add_page(&body, limits);
             (found, end)
         };
         let (found, end) = self.client.process(bytes, read).await;
-        gathered.found = found;
+        partial.found = found;
         let end = end.map_err(|error| match error {
-            PageError::TooManyTags => self.too_many(gathered.options),
+            PageError::TooManyTags => self.too_many(partial.options),
             // A list with errors is refused, even with a status of success.
             PageError::Errors(mut errors) => {
-                let scrubber = self.session.shown().scrubber();
+                let redactor = self.session.sent_secrets().redactor();
                 for error in &mut errors {
-                    error.code = scrubber.redact(&error.code);
-                    error.message = scrubber.redact(&error.message);
+                    error.code = redactor.redact(&error.code);
+                    error.message = redactor.redact(&error.message);
                 }
-                let refusal = Refusal::of(status, false, &errors);
-                RegistryError::Refused { request, refusal, retry_after: None }
+                let response = ErrorResponse::of(status, false, &errors);
+                RegistryError::Refused { request, response, retry_after: None }
             }
-            PageError::NoList { flaw } => {
-                RegistryError::Malformed { request, flaw: format!("it is no list of tags ({flaw})") }
+            PageError::NotATagList { defect } => {
+                RegistryError::Malformed { request, defect: format!("it is no list of tags ({defect})") }
             }
         })?;
         // The memory of the first page; further pages have none.
         if reserved.is_some() {
-            gathered.memory = reserved;
+            partial.memory = reserved;
         }
         Ok(end)
     }
@@ -312,8 +324,8 @@ impl Repository {
     fn too_many(&self, options: ListOptions<'_>) -> RegistryError {
         RegistryError::TooManyTags {
             repository: self.address().canonical(),
-            most: options.most,
-            bytes: LARGEST,
+            max_tags: options.max_tags,
+            bytes: MAX_TAG_BYTES,
         }
     }
 
@@ -326,22 +338,22 @@ impl Repository {
         known: Option<&str>,
         memory: Option<WorkingMemory>,
         deadline: &Deadline,
-    ) -> Result<(Answer, Url), RegistryError> {
+    ) -> Result<(Response, Url), RegistryError> {
         let mut refused = None;
         for size in PAGES.into_iter().filter(|size| *size <= self.session.page(server)) {
             let mut url = self.url(server, "tags/list")?;
             if size > 0 {
                 url.set_query(Some(&format!("n={size}")));
             }
-            let call = Call { memory, ..Call::get(url.clone(), LARGEST_PAGE) }.unless(known);
-            let answer = self.ask(server, call, deadline).await?;
-            if answer.status.is_client_error() && answer.refusal().wants_smaller_pages() {
-                refused.get_or_insert(answer);
+            let request = Request { memory, ..Request::get(url.clone(), MAX_PAGE) }.if_none_match(known);
+            let response = self.send_authenticated(server, request, deadline).await?;
+            if response.status.is_client_error() && response.error_response().wants_smaller_pages() {
+                refused.get_or_insert(response);
                 continue;
             }
             self.session.set_page(server, size);
-            let is_unchanged = known.is_some() && answer.status.as_u16() == 304;
-            return Ok((if is_unchanged { answer } else { success(answer)? }, url));
+            let is_unchanged = known.is_some() && response.status.as_u16() == 304;
+            return Ok((if is_unchanged { response } else { success(response)? }, url));
         }
         let refused = refused.expect("a page was asked for, and no answer was taken");
         Err(refused.to_error())
@@ -352,30 +364,34 @@ impl Repository {
         let path = format!("v2/{}/{what}", self.address().repository());
         server.base.join(&path).map_err(|error| RegistryError::Malformed {
             request: format!("GET {}{path}", server.base),
-            flaw: error.to_string(),
+            defect: error.to_string(),
         })
     }
 }
 
-impl<'o> Gathered<'o> {
+impl<'o> PartialListing<'o> {
     fn new(options: ListOptions<'o>, memory: Option<MemoryReservation>) -> Self {
         let (found, is_whole) = (GatheredTags::default(), memory.is_some());
         Self { options, found, slot: None, memory, is_whole }
     }
 
     /// Returns the maximum size of a further page in bytes.
-    fn largest_page(&self) -> usize {
+    fn max_page(&self) -> usize {
         match (self.is_whole, &self.memory) {
-            (true, _) => LARGEST_PAGE,
-            (false, Some(_)) => RESERVED_FURTHER_PAGE,
-            (false, None) => FURTHER_PAGE,
+            (true, _) => MAX_PAGE,
+            (false, Some(_)) => MAX_RESERVED_FURTHER_PAGE,
+            (false, None) => MAX_FURTHER_PAGE,
         }
     }
 
     /// Prepares for a further page; returns `false` if memory for any list must be reserved first.
     ///
     /// If memory is reserved here, the deadline becomes that of work that holds memory.
-    async fn go_on(&mut self, client: &Client, deadline: &mut Deadline) -> Result<bool, RegistryError> {
+    async fn prepare_next_page(
+        &mut self,
+        client: &Client,
+        deadline: &mut Deadline,
+    ) -> Result<bool, RegistryError> {
         if self.is_whole {
             return Ok(true);
         }
@@ -396,8 +412,8 @@ impl<'o> Gathered<'o> {
 }
 
 /// Returns a successful response, or the error of any other.
-pub(super) fn success(answer: Answer) -> Result<Answer, RegistryError> {
-    if answer.status.is_success() { Ok(answer) } else { Err(answer.to_error()) }
+pub(super) fn success(response: Response) -> Result<Response, RegistryError> {
+    if response.status.is_success() { Ok(response) } else { Err(response.to_error()) }
 }
 
 /// Returns a fingerprint of a page, which is shorter than its address may be.
@@ -406,7 +422,7 @@ fn fingerprint(page: &Url) -> Fingerprint {
 }
 
 /// Returns the address of the page after a tag.
-fn behind(page: &Url, tag: &str) -> Url {
+fn page_after(page: &Url, tag: &str) -> Url {
     let mut url = page.clone();
     let kept: Vec<(String, String)> =
         page.query_pairs().filter(|(name, _)| name != "last").map(|(n, v)| (n.into(), v.into())).collect();

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::answer::Answer;
-use super::call::Call;
 use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::listing::success;
 use super::manifest_document::{self, ManifestDocument, configured_creation};
 use super::repository::Repository;
+use super::request::Request;
+use super::response::Response;
 use super::server::Server;
 use crate::reference::{Digest, Tag};
 
@@ -24,10 +24,10 @@ const TYPES: &str = "application/vnd.docker.distribution.manifest.v1+json,\
     application/vnd.oci.image.index.v1+json";
 
 /// The maximum size of a manifest in bytes, which is that of registries.
-const LARGEST_MANIFEST: usize = 4 * 1024 * 1024;
+const MAX_MANIFEST: usize = 4 * 1024 * 1024;
 
 /// The maximum size of an image's configuration in bytes.
-const LARGEST_CONFIGURATION: usize = 8 * 1024 * 1024;
+const MAX_CONFIGURATION: usize = 8 * 1024 * 1024;
 
 /// The digest and creation time of an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +46,12 @@ impl Repository {
     /// When the registry does not give it; [`RegistryError::is_not_found`] if there is no such tag.
     pub async fn digest(&self, tag: &Tag) -> Result<Digest, RegistryError> {
         let deadline = self.deadline();
-        let what = || self.digest_in_words(tag);
-        self.discreetly(deadline.hold(what, Box::pin(self.digest_until(tag, &deadline)))).await
+        let what = || self.digest_label(tag);
+        self.redacting_errors(deadline.limit(what, Box::pin(self.digest_until(tag, &deadline)))).await
     }
 
     /// Names the lookup in messages.
-    pub(super) fn digest_in_words(&self, tag: &Tag) -> String {
+    pub(super) fn digest_label(&self, tag: &Tag) -> String {
         format!("the digest of {}:{tag}", self.address())
     }
 
@@ -63,30 +63,30 @@ impl Repository {
     pub async fn facts(&self, tag: &Tag) -> Result<ImageFacts, RegistryError> {
         let deadline = self.deadline();
         let what = || format!("the manifest of {}:{tag}", self.address());
-        self.discreetly(deadline.hold(what, Box::pin(self.facts_until(tag, &deadline)))).await
+        self.redacting_errors(deadline.limit(what, Box::pin(self.facts_until(tag, &deadline)))).await
     }
 
     /// Requests the header, or else the manifest, of which the digest is computed.
     async fn digest_until(&self, tag: &Tag, deadline: &Deadline) -> Result<Digest, RegistryError> {
         let server = self.server(deadline).await?;
         let url = self.url(&server, &format!("manifests/{tag}"))?;
-        let answer = self.ask(&server, Call::head(url).accepting(TYPES), deadline).await?;
-        if answer.status.is_success() {
-            if let Some(digest) = announced(&answer) {
+        let response = self.send_authenticated(&server, Request::head(url).accept(TYPES), deadline).await?;
+        if response.status.is_success() {
+            if let Some(digest) = header_digest(&response) {
                 return Ok(digest);
             }
-        } else if !matches!(answer.status.as_u16(), 400 | 405 | 406 | 501) {
-            return Err(answer.to_error());
+        } else if !matches!(response.status.as_u16(), 400 | 405 | 406 | 501) {
+            return Err(response.to_error());
         }
-        let answer = self.manifest(&server, tag.as_str(), deadline).await?;
+        let response = self.manifest(&server, tag.as_str(), deadline).await?;
         // Parsed, because an error page has a digest too.
-        Ok(self.read(answer).await?.0)
+        Ok(self.parse(response).await?.0)
     }
 
     async fn facts_until(&self, tag: &Tag, deadline: &Deadline) -> Result<ImageFacts, RegistryError> {
         let server = self.server(deadline).await?;
-        let answer = self.manifest(&server, tag.as_str(), deadline).await?;
-        let (digest, manifest) = self.read(answer).await?;
+        let response = self.manifest(&server, tag.as_str(), deadline).await?;
+        let (digest, manifest) = self.parse(response).await?;
         let created = match manifest.created {
             Some(created) => Some(created),
             None => self.created(&server, manifest, deadline).await?,
@@ -102,48 +102,49 @@ impl Repository {
         deadline: &Deadline,
     ) -> Result<Option<Timestamp>, RegistryError> {
         if let Some(platform) = manifest.platform {
-            let answer = self.manifest(server, platform.as_str(), deadline).await?;
-            manifest = self.read_exactly(answer, &platform, manifest_document::parse).await?;
+            let response = self.manifest(server, platform.as_str(), deadline).await?;
+            manifest = self.parse_verified(response, &platform, manifest_document::parse).await?;
             if let Some(created) = manifest.created {
                 return Ok(Some(created));
             }
         }
         let Some(digest) = manifest.configuration else { return Ok(None) };
         let url = self.url(server, &format!("blobs/{digest}"))?;
-        let answer = success(self.ask(server, Call::get(url, LARGEST_CONFIGURATION), deadline).await?)?;
-        self.read_exactly(answer, &digest, |bytes| Ok(configured_creation(bytes))).await
+        let response =
+            success(self.send_authenticated(server, Request::get(url, MAX_CONFIGURATION), deadline).await?)?;
+        self.parse_verified(response, &digest, |bytes| Ok(configured_creation(bytes))).await
     }
 
     /// Parses a manifest, and returns its digest too.
-    async fn read(&self, answer: Answer) -> Result<(Digest, ManifestDocument), RegistryError> {
-        let announced = announced(&answer).filter(|_| is_legacy(&answer));
-        let Answer { request, body, reserved, .. } = answer;
+    async fn parse(&self, response: Response) -> Result<(Digest, ManifestDocument), RegistryError> {
+        let header_digest = header_digest(&response).filter(|_| is_legacy(&response));
+        let Response { request, body, reserved, .. } = response;
         let bytes = body.len();
         let job = move || {
             let read = manifest_document::parse(&body);
-            read.map(|manifest| (announced.unwrap_or_else(|| computed(&body)), manifest))
+            read.map(|manifest| (header_digest.unwrap_or_else(|| computed_digest(&body)), manifest))
         };
         let read = self.client.process(bytes, job).await;
         drop(reserved);
-        read.map_err(|flaw| no_manifest(request, &flaw))
+        read.map_err(|defect| malformed_manifest(request, &defect))
     }
 
     /// Parses a response that must have this digest.
-    async fn read_exactly<T: Send + 'static>(
+    async fn parse_verified<T: Send + 'static>(
         &self,
-        answer: Answer,
+        response: Response,
         digest: &Digest,
         read: impl FnOnce(&[u8]) -> Result<T, String> + Send + 'static,
     ) -> Result<T, RegistryError> {
-        let Answer { request, body, reserved, .. } = answer;
+        let Response { request, body, reserved, .. } = response;
         let bytes = body.len();
-        let job = move || (computed(&body), read(&body));
+        let job = move || (computed_digest(&body), read(&body));
         let (found, read) = self.client.process(bytes, job).await;
         drop(reserved);
         if found != *digest {
-            return Err(RegistryError::Damaged { request, found: found.to_string() });
+            return Err(RegistryError::DigestMismatch { request, found: found.to_string() });
         }
-        read.map_err(|flaw| no_manifest(request, &flaw))
+        read.map_err(|defect| malformed_manifest(request, &defect))
     }
 
     async fn manifest(
@@ -151,30 +152,30 @@ impl Repository {
         server: &Server,
         reference: &str,
         deadline: &Deadline,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<Response, RegistryError> {
         let url = self.url(server, &format!("manifests/{reference}"))?;
-        let call = Call::get(url, LARGEST_MANIFEST).accepting(TYPES);
-        success(self.ask(server, call, deadline).await?)
+        let request = Request::get(url, MAX_MANIFEST).accept(TYPES);
+        success(self.send_authenticated(server, request, deadline).await?)
     }
 }
 
 /// Returns the digest in the response's header, if its algorithm is known.
-fn announced(answer: &Answer) -> Option<Digest> {
-    answer.header("docker-content-digest").and_then(|text| Digest::parse(text.trim()).ok())
+fn header_digest(response: &Response) -> Option<Digest> {
+    response.header("docker-content-digest").and_then(|text| Digest::parse(text.trim()).ok())
 }
 
 /// Returns `true` for a manifest of schema 1.
 ///
 /// Its digest excludes the signatures in it, so the digest in the header counts.
-fn is_legacy(answer: &Answer) -> bool {
-    answer.content_type().is_some_and(|kind| kind.contains("manifest.v1+"))
+fn is_legacy(response: &Response) -> bool {
+    response.content_type().is_some_and(|kind| kind.contains("manifest.v1+"))
 }
 
-fn computed(bytes: &[u8]) -> Digest {
+fn computed_digest(bytes: &[u8]) -> Digest {
     let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     Digest::parse(&format!("sha256:{hex}")).expect("a digest has 64 digits")
 }
 
-fn no_manifest(request: String, flaw: &str) -> RegistryError {
-    RegistryError::Malformed { request, flaw: format!("it is no manifest ({flaw})") }
+fn malformed_manifest(request: String, defect: &str) -> RegistryError {
+    RegistryError::Malformed { request, defect: format!("it is no manifest ({defect})") }
 }

@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_is_no_manifest_is_not_quoted() {
-        for (text, flaw) in [
+        for (text, defect) in [
             (r#"{"secret": 1}"#, "there is no schemaVersion in it"),
             (r#"{"schemaVersion": null}"#, "there is no schemaVersion in it"),
             (r#"["secret"]"#, "a member has an unexpected type"),
@@ -260,7 +260,7 @@ mod tests {
                 "a member has an unexpected type, at line 1 column 39",
             ),
         ] {
-            assert_eq!(parse(text.as_bytes()), Err(flaw.to_owned()), "{text}");
+            assert_eq!(parse(text.as_bytes()), Err(defect.to_owned()), "{text}");
         }
     }
 }

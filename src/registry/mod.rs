@@ -1,34 +1,32 @@
 //! Registries: the tags of a repository, and the manifests behind them.
 //!
-//! [`Registries`] is the entry. An [`Access`] names a repository and its login; from it come a [`Repository`] for
+//! [`Registries`] is the entry. An [`RepositoryAuth`] names a repository and its login; from it come a [`Repository`] for
 //! requests, and listings that several objects share.
 //!
 //! | files | contents |
 //! |---|---|
 //! | `registries`, `options` | state that objects share: tokens and listings; the limits of requests |
-//! | `rounds` | request coalescing, where each that waits has its own timeout |
+//! | `coalesce` | request coalescing, where each that waits has its own timeout |
 //! | `repository`, `session`, `server`, `token` | a repository as one requester sees it; facts learned for that requester alone; facts from `GET /v2/`, shared by all; tokens |
 //! | `listing`, `manifest` | all tags, page by page; the manifest of one |
 //! | `page`, `manifest_document`, `error_document`, `json` | documents of servers, read by visitors that keep a bounded part |
 //! | `client`, `traffic`, `transport`, `transports` | retries, pauses and redirects; the limits of all routes; connections of one route; their cache |
-//! | `budget`, `pauses` | slots and the rate limiter of one server by one route, fair by namespace; `Retry-After` of one namespace and login |
-//! | `call`, `answer`, `redirect`, `deadline`, `way` | a request; its response; the targets of redirects; its deadline; its route |
-//! | `challenge`, `link`, `refusal`, `headers` | headers and errors, parsed; header values that hold secrets |
-//! | `echo` | redaction of our secrets in what servers answer |
+//! | `rate_limit`, `pauses` | slots and the rate limiter of one server by one route, fair by namespace; `Retry-After` of one namespace and login |
+//! | `request`, `response`, `redirect`, `deadline`, `route` | a request; its response; the targets of redirects; its deadline; its route |
+//! | `challenge`, `link`, `error_response`, `headers` | headers and errors, parsed; header values that hold secrets |
+//! | `redact` | redaction of our secrets in what servers answer |
 //! | `login` | credentials that are known, or obtained from a cloud (`aws`, `azure`, `google`) for this process or a service account; `kept` is the credential cache |
 //! | `docker_config`, `glob`, `tls` | logins from Secrets and the repositories that they match; certificates |
 //! | `store` | the tag store, in memory and in one file per object, with the time at which each tag was first seen |
 
-mod answer;
-mod budget;
-mod call;
 pub mod challenge;
 mod client;
+mod coalesce;
 mod deadline;
 pub mod docker_config;
-mod echo;
 mod error;
 pub mod error_document;
+mod error_response;
 mod gathered_tags;
 mod glob;
 mod headers;
@@ -41,11 +39,14 @@ pub mod manifest_document;
 mod options;
 pub mod page;
 mod pauses;
+mod rate_limit;
+mod redact;
 mod redirect;
-mod refusal;
 mod registries;
 mod repository;
-mod rounds;
+mod request;
+mod response;
+mod route;
 mod server;
 mod session;
 pub mod store;
@@ -54,12 +55,11 @@ mod token;
 mod traffic;
 mod transport;
 mod transports;
-mod way;
 
-pub use budget::BudgetOptions;
 pub use docker_config::{DockerConfig, DockerConfigError};
 pub use error::RegistryError;
-pub use listing::{ListOptions, Listed, Listing, left_out_in_words};
+pub use error_response::ErrorResponse;
+pub use listing::{ListOptions, Listed, Listing, left_out_warning};
 pub use login::{
     AccountError, Accounts, CloudAccount, CloudEndpoints, CloudEnvironment, CloudIdentity, CloudLogin,
     CloudOptions, CloudProvider, Clouds, Credential, Fingerprint, KeepOptions, Login, LoginChoice,
@@ -67,10 +67,10 @@ pub use login::{
 };
 pub use manifest::ImageFacts;
 pub use options::RegistryOptions;
-pub use refusal::Refusal;
+pub use rate_limit::RateLimitOptions;
 pub use registries::Registries;
-pub use repository::{Access, Repository};
+pub use repository::{Repository, RepositoryAuth};
+pub use route::{Route, Timeouts};
 pub use tls::{ClientIdentity, Tls, TlsError};
-pub use way::{Limits, Way};
 
 pub use crate::net::ProxyChoice;

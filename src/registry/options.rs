@@ -1,31 +1,31 @@
 //! Options of requests to registries.
 
-use super::budget::BudgetOptions;
 use super::login::{CloudEnvironment, CloudOptions};
-use super::way::Limits;
+use super::rate_limit::RateLimitOptions;
+use super::route::Timeouts;
 use crate::backoff::random_fraction;
 use crate::metrics::Metrics;
 use crate::net::LocalAddresses;
 use crate::tenancy::Capacity;
 
 /// The default maximum number of tags of one repository.
-pub(super) const MOST_TAGS: usize = 250_000;
+pub(super) const MAX_TAGS: usize = 250_000;
 
 /// Limits and shared means of requests to registries.
 #[derive(Debug, Clone)]
 pub struct RegistryOptions {
     /// The rate limits of each server.
-    pub budget: BudgetOptions,
+    pub rate_limits: RateLimitOptions,
     /// The timeouts of the parts of a request.
-    pub limits: Limits,
+    pub timeouts: Timeouts,
     /// Allows or forbids registries, and redirects, to this machine or its network link.
     pub local_addresses: LocalAddresses,
     /// The maximum number of tags of one repository; more are an error.
-    pub most_tags: usize,
+    pub max_tags: usize,
     /// The options of logins at clouds.
     pub clouds: CloudOptions,
     /// Returns a random number from 0 to 1, the jitter of pauses.
-    pub chance: fn() -> f64,
+    pub jitter: fn() -> f64,
     /// The threads and the memory for large responses.
     pub capacity: Capacity,
     /// The metrics that measure waits for slots.
@@ -44,12 +44,12 @@ impl Default for RegistryOptions {
     /// The defaults for a process on a user's own machine.
     fn default() -> Self {
         Self {
-            budget: BudgetOptions::default(),
-            limits: Limits::default(),
+            rate_limits: RateLimitOptions::default(),
+            timeouts: Timeouts::default(),
             local_addresses: LocalAddresses::Allowed,
-            most_tags: MOST_TAGS,
+            max_tags: MAX_TAGS,
             clouds: CloudOptions::default(),
-            chance: random_fraction,
+            jitter: random_fraction,
             capacity: Capacity::default(),
             metrics: None,
         }

@@ -48,10 +48,10 @@ pub struct TagPage {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The document is no list of tags.
-    #[error("it is no list of tags ({flaw})")]
-    NoList {
+    #[error("it is no list of tags ({defect})")]
+    NotATagList {
         /// The defect, without a quotation of the document.
-        flaw: String,
+        defect: String,
     },
     /// The tags exceed the limits.
     #[error("there are too many tags in it")]
@@ -102,7 +102,7 @@ pub fn parse(bytes: &[u8], limits: TagLimits) -> Result<TagPage, PageError> {
         Ok(errors) if errors.is_present && reader.page.entries == 0 => Err(PageError::Errors(errors.known)),
         Ok(_) => Ok(reader.page),
         Err(_) if reader.is_full => Err(PageError::TooManyTags),
-        Err(error) => Err(PageError::NoList { flaw: json::describe(&error) }),
+        Err(error) => Err(PageError::NotATagList { defect: json::describe(&error) }),
     }
 }
 
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_page_without_tags_says_why() {
-        let no_list = |flaw: &str| PageError::NoList { flaw: flaw.to_owned() };
+        let no_list = |defect: &str| PageError::NotATagList { defect: defect.to_owned() };
         let error = OciError { code: "A".to_owned(), message: "b".to_owned() };
         for (body, expected) in [
             (r#"{"tags": ["a", 1]}"#, no_list("a member has an unexpected type, at line 1 column 16")),

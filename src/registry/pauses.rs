@@ -5,8 +5,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use super::budget::Target;
 use super::login::Fingerprint;
+use super::rate_limit::ServerRoute;
 use crate::tenancy::FairCache;
 
 /// The maximum number of pauses that are kept.
@@ -26,7 +26,7 @@ pub(super) struct Requester {
 
 /// The pauses of all servers.
 #[derive(Debug)]
-pub(super) struct Pauses(Mutex<FairCache<(Target, Requester), Instant>>);
+pub(super) struct Pauses(Mutex<FairCache<(ServerRoute, Requester), Instant>>);
 
 impl Default for Pauses {
     fn default() -> Self {
@@ -36,7 +36,7 @@ impl Default for Pauses {
 
 impl Pauses {
     /// Pauses requests of a requester to a server until a time.
-    pub(super) fn pause(&self, target: &Target, requester: &Requester, until: Instant) {
+    pub(super) fn pause(&self, target: &ServerRoute, requester: &Requester, until: Instant) {
         let key = (target.clone(), requester.clone());
         let mut pauses = self.0.lock();
         let until = pauses.get(&key).map_or(until, |other| until.max(*other));
@@ -48,7 +48,7 @@ impl Pauses {
     }
 
     /// Returns the rest of a server's pause for a requester, if there is one.
-    pub(super) fn remaining(&self, target: &Target, requester: &Requester) -> Option<Duration> {
+    pub(super) fn remaining(&self, target: &ServerRoute, requester: &Requester) -> Option<Duration> {
         let key = (target.clone(), requester.clone());
         let mut pauses = self.0.lock();
         let remaining = pauses.get(&key)?.saturating_duration_since(Instant::now());
@@ -60,7 +60,7 @@ impl Pauses {
     }
 
     /// Waits for the end of a pause, which the server may extend meanwhile.
-    pub(super) async fn wait(&self, target: &Target, requester: &Requester) {
+    pub(super) async fn wait(&self, target: &ServerRoute, requester: &Requester) {
         while let Some(remaining) = self.remaining(target, requester) {
             sleep_until(Instant::now() + remaining).await;
         }
@@ -76,8 +76,8 @@ mod tests {
         Requester { namespace: namespace.to_owned(), login }
     }
 
-    fn target(server: &str) -> Target {
-        Target { server: server.into(), route: Fingerprint::of([&b"route"[..]]) }
+    fn target(server: &str) -> ServerRoute {
+        ServerRoute { server: server.into(), route: Fingerprint::of([&b"route"[..]]) }
     }
 
     #[tokio::test(start_paused = true)]

@@ -2,22 +2,22 @@
 
 use url::Url;
 
-use super::call::Call;
+use super::request::Request;
 use crate::net::Host;
 
 /// Returns the target of a redirect, or the reason for which it is not followed.
-pub(super) fn target(call: &Call, location: &str) -> Result<Url, &'static str> {
-    let mut target = call.url.join(location).map_err(|_| "it is no address")?;
+pub(super) fn target(request: &Request, location: &str) -> Result<Url, &'static str> {
+    let mut target = request.url.join(location).map_err(|_| "it is no address")?;
     if !matches!(target.scheme(), "http" | "https") {
         return Err("it is no address of a web server");
     }
-    if call.url.scheme() == "https" && target.scheme() == "http" {
+    if request.url.scheme() == "https" && target.scheme() == "http" {
         return Err("it leads from an encrypted connection to one that is not");
     }
-    if is_inside(&target) && !is_inside(&call.url) {
+    if is_inside(&target) && !is_inside(&request.url) {
         return Err("it leads from a public server into a private network");
     }
-    if call.body.is_some() && target.origin() != call.url.origin() {
+    if request.body.is_some() && target.origin() != request.url.origin() {
         return Err("it leads to another server, which must not get what is sent");
     }
     // A login in a redirect's address is ignored.
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn redirects_lead_nowhere_in_secret() {
-        let call = |url: &str| Call::get(Url::parse(url).unwrap(), 1);
+        let request = |url: &str| Request::get(Url::parse(url).unwrap(), 1);
         for (from, location, wanted) in [
             ("https://r.example/v2/", "/v2/x", Ok("https://r.example/v2/x")),
             ("https://r.example/v2/", "https://u:p@cdn.example/x", Ok("https://cdn.example/x")),
@@ -72,10 +72,14 @@ mod tests {
             ("https://r.example/", "ftp://r.example/", Err("it is no address of a web server")),
             ("https://r.example/", "https://[", Err("it is no address")),
         ] {
-            let found = target(&call(from), location);
-            assert_eq!(found.as_ref().map(Url::as_str).map_err(|flaw| *flaw), wanted, "{from} {location}");
+            let found = target(&request(from), location);
+            assert_eq!(
+                found.as_ref().map(Url::as_str).map_err(|defect| *defect),
+                wanted,
+                "{from} {location}"
+            );
         }
-        let post = Call::post(Url::parse("https://t.example/").unwrap(), *b"x", 1);
+        let post = Request::post(Url::parse("https://t.example/").unwrap(), *b"x", 1);
         assert!(target(&post, "https://other.example/").is_err());
         assert!(target(&post, "/token").is_ok());
     }

@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::client::Client;
+use super::coalesce::{CallOptions, Coalescer};
 use super::error::RegistryError;
 use super::listing::{ListOptions, Listed};
 use super::login::{Clouds, Fingerprint, Login, LoginChoice};
 use super::options::RegistryOptions;
-use super::repository::{Access, Repository};
-use super::rounds::{Rounds, Wish};
+use super::repository::{Repository, RepositoryAuth};
 use super::server::Servers;
 use super::session::Session;
 use super::traffic::Traffic;
@@ -57,9 +57,9 @@ struct Entries {
 struct Entry {
     login: Arc<dyn Login>,
     session: Arc<Session>,
-    listings: Arc<Rounds<Listed>>,
+    listings: Arc<Coalescer<Listed>>,
     /// The lookups of digests in flight, by tag.
-    looks: Mutex<HashMap<Tag, Arc<Rounds<Digest>>>>,
+    lookups: Mutex<HashMap<Tag, Arc<Coalescer<Digest>>>>,
 }
 
 impl Registries {
@@ -77,8 +77,8 @@ impl Registries {
     }
 
     /// Returns the maximum number of tags of one repository.
-    pub fn most_tags(&self) -> usize {
-        self.0.options.most_tags
+    pub fn max_tags(&self) -> usize {
+        self.0.options.max_tags
     }
 
     /// Returns the thread pool for work whose cost a tenant controls.
@@ -90,7 +90,7 @@ impl Registries {
     ///
     /// Tokens and logins are shared only by requesters in the same namespace that use the same login of the same
     /// objects over the same route.
-    pub fn repository(&self, access: Access) -> Repository {
+    pub fn repository(&self, access: RepositoryAuth) -> Repository {
         self.find(access).1
     }
 
@@ -103,15 +103,15 @@ impl Registries {
     ///
     /// When the listing fails, which fails it for every caller; when it takes longer than this caller's timeout,
     /// while the other callers go on waiting.
-    pub async fn list(&self, access: Access, known: Option<&str>) -> Result<Listed, RegistryError> {
-        let wish = Wish { allowed: access.timeout, known: known.map(str::to_owned) };
+    pub async fn list(&self, access: RepositoryAuth, known: Option<&str>) -> Result<Listed, RegistryError> {
+        let call = CallOptions { timeout: access.timeout, known: known.map(str::to_owned) };
         let (entry, repository) = self.find(access);
-        let (most, what) = (self.most_tags(), repository.tags_in_words());
-        let list = move |wish: Wish, deadline| async move {
-            let options = ListOptions { most, known: wish.known.as_deref(), ..ListOptions::default() };
+        let (max_tags, what) = (self.max_tags(), repository.listing_label());
+        let list = move |call: CallOptions, deadline| async move {
+            let options = ListOptions { max_tags, known: call.known.as_deref(), ..ListOptions::default() };
             repository.within(deadline).list(options).await
         };
-        entry.listings.join(wish, || what.clone(), list).await
+        entry.listings.join(call, || what.clone(), list).await
     }
 
     /// Looks up the digest of a tag, in one request for all concurrent callers.
@@ -119,45 +119,43 @@ impl Registries {
     /// # Errors
     ///
     /// When the registry does not give the digest, or not within the timeout.
-    pub async fn digest(&self, access: Access, tag: &Tag) -> Result<Digest, RegistryError> {
-        let wish = Wish { allowed: access.timeout, known: None };
+    pub async fn digest(&self, access: RepositoryAuth, tag: &Tag) -> Result<Digest, RegistryError> {
+        let call = CallOptions { timeout: access.timeout, known: None };
         let (entry, repository) = self.find(access);
-        let looks = Arc::clone(entry.looks.lock().entry(tag.clone()).or_default());
-        let (name, what) = (tag.clone(), repository.digest_in_words(tag));
-        let look = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
-        let looked = looks.join(wish, || what.clone(), look).await;
-        drop(looks);
+        let lookups = Arc::clone(entry.lookups.lock().entry(tag.clone()).or_default());
+        let (name, what) = (tag.clone(), repository.digest_label(tag));
+        let lookup = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
+        let digest = lookups.join(call, || what.clone(), lookup).await;
+        drop(lookups);
         // A later caller starts a new lookup: an entry that only the map holds has no waiters.
-        entry.looks.lock().retain(|_, looks| Arc::strong_count(looks) > 1);
-        looked
+        entry.lookups.lock().retain(|_, lookups| Arc::strong_count(lookups) > 1);
+        digest
     }
 
     /// Returns the state that equal requesters share, and the repository for this one.
-    fn find(&self, mut access: Access) -> (Arc<Entry>, Repository) {
+    fn find(&self, mut access: RepositoryAuth) -> (Arc<Entry>, Repository) {
         // As in Go, proxies of the environment are not used for this machine.
-        if matches!(access.way.proxy, ProxyChoice::Environment)
-            && is_of_this_machine(access.address.registry())
-        {
-            access.way.proxy = ProxyChoice::Direct;
+        if matches!(access.route.proxy, ProxyChoice::Environment) && is_loopback(access.address.registry()) {
+            access.route.proxy = ProxyChoice::Direct;
         }
         let entry = self.entry(&access);
         let Shared { options, traffic, .. } = &*self.0;
         // The client is not cached: certificates are dropped with the requester that brought them.
         let client =
-            Client::new(access.way.clone(), Arc::clone(options), Arc::clone(traffic), access.requester());
+            Client::new(access.route.clone(), Arc::clone(options), Arc::clone(traffic), access.requester());
         let repository = Repository {
-            way: access.way.fingerprint(),
+            route: access.route.fingerprint(),
             login: Arc::clone(&entry.login),
             client,
             servers: Arc::clone(&self.0.servers),
             session: Arc::clone(&entry.session),
             deadline: None,
-            access,
+            auth: access,
         };
         (entry, repository)
     }
 
-    fn entry(&self, access: &Access) -> Arc<Entry> {
+    fn entry(&self, access: &RepositoryAuth) -> Arc<Entry> {
         let (key, now) = (access.fingerprint(), Instant::now());
         let mut entries = self.0.entries.lock();
         entries.sweep(now);
@@ -169,17 +167,17 @@ impl Registries {
             login: self.login(access),
             session: Arc::default(),
             listings: Arc::default(),
-            looks: Mutex::default(),
+            lookups: Mutex::default(),
         });
         entries.kept.insert(access.tenant(), key, (Arc::clone(&entry), now));
         entry
     }
 
-    fn login(&self, access: &Access) -> Arc<dyn Login> {
+    fn login(&self, access: &RepositoryAuth) -> Arc<dyn Login> {
         match &access.login {
             LoginChoice::Given(credential) => Arc::new(credential.clone()),
             LoginChoice::Cloud(provider, identity) => {
-                let (namespace, proxy) = (access.tenant().to_owned(), access.way.proxy.clone());
+                let (namespace, proxy) = (access.tenant().to_owned(), access.route.proxy.clone());
                 Arc::new(self.0.clouds.login(*provider, identity.clone(), proxy, namespace))
             }
         }
@@ -196,7 +194,7 @@ impl Entries {
 }
 
 /// Returns `true` if a host, perhaps with a port, is this machine.
-fn is_of_this_machine(registry: &str) -> bool {
+fn is_loopback(registry: &str) -> bool {
     let end =
         if registry.starts_with('[') { registry.find(']').map(|end| end + 1) } else { registry.find(':') };
     match Host::read(&registry[..end.unwrap_or(registry.len())]) {
@@ -214,12 +212,12 @@ mod tests {
         for registry in
             ["127.0.0.1", "127.0.0.1:5000", "127.9.9.9", "localhost", "localhost:80", "[::1]", "[::1]:5000"]
         {
-            assert!(is_of_this_machine(registry), "{registry}");
+            assert!(is_loopback(registry), "{registry}");
         }
         for registry in
             ["10.0.0.1:5000", "ghcr.io", "localhost.example.com", "[fd00::1]:5000", "registry.local"]
         {
-            assert!(!is_of_this_machine(registry), "{registry}");
+            assert!(!is_loopback(registry), "{registry}");
         }
     }
 }

@@ -7,8 +7,6 @@ use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
-use super::answer::Answer;
-use super::call::Call;
 use super::challenge::{Bearer, Challenge};
 use super::client::Client;
 use super::deadline::Deadline;
@@ -16,15 +14,17 @@ use super::error::RegistryError;
 use super::headers::{basic, bearer};
 use super::login::{Credential, Fingerprint, Login, LoginChoice, LoginError};
 use super::pauses::Requester;
+use super::request::Request;
+use super::response::Response;
+use super::route::Route;
 use super::server::{Server, Servers};
 use super::session::Session;
 use super::token::TokenRequest;
-use super::way::Way;
 use crate::reference::RepositoryAddress;
 
 /// A repository with the requester's login and route, as an ImageRepository defines them.
 #[derive(Debug, Clone)]
-pub struct Access {
+pub struct RepositoryAuth {
     /// The namespace of the object. Responses are never shared with another namespace.
     pub namespace: String,
     /// The namespace of the object that refers to it, if another; slots, threads and memory are charged to it.
@@ -34,7 +34,7 @@ pub struct Access {
     /// The login.
     pub login: LoginChoice,
     /// The route to the registry.
-    pub way: Way,
+    pub route: Route,
     /// The names of the objects, such as Secrets, that login and route come from. Requesters share responses only if
     /// they name the same objects.
     pub secrets: Vec<String>,
@@ -42,7 +42,7 @@ pub struct Access {
     pub timeout: Duration,
 }
 
-impl Access {
+impl RepositoryAuth {
     /// Returns a fingerprint of the repository and the requester.
     pub fn fingerprint(&self) -> Fingerprint {
         let login = self.login.fingerprint();
@@ -54,13 +54,13 @@ impl Access {
             canonical.as_bytes(),
             self.address.scheme().as_str().as_bytes(),
             login.as_bytes(),
-            self.way.fingerprint().as_bytes(),
+            self.route.fingerprint().as_bytes(),
             secrets.as_bytes(),
         ])
     }
 }
 
-impl Access {
+impl RepositoryAuth {
     /// Returns the namespace that the work is charged to.
     pub(super) fn tenant(&self) -> &str {
         self.referred_from.as_deref().unwrap_or(&self.namespace)
@@ -82,8 +82,8 @@ impl Access {
 /// A repository as one requester sees it.
 #[derive(Debug, Clone)]
 pub struct Repository {
-    pub(super) access: Access,
-    pub(super) way: Fingerprint,
+    pub(super) auth: RepositoryAuth,
+    pub(super) route: Fingerprint,
     pub(super) login: Arc<dyn Login>,
     pub(super) client: Client,
     pub(super) servers: Arc<Servers>,
@@ -100,66 +100,66 @@ impl Repository {
 
     /// Returns the repository's address.
     pub fn address(&self) -> &RepositoryAddress {
-        &self.access.address
+        &self.auth.address
     }
 
     /// Returns the deadline of a piece of work that begins now.
     pub(super) fn deadline(&self) -> Deadline {
-        self.deadline.clone().unwrap_or_else(|| Deadline::within(self.access.timeout))
+        self.deadline.clone().unwrap_or_else(|| Deadline::within(self.auth.timeout))
     }
 
     /// Returns the probed registry.
     pub(super) async fn server(&self, deadline: &Deadline) -> Result<Arc<Server>, RegistryError> {
-        let Access { address, .. } = &self.access;
+        let RepositoryAuth { address, .. } = &self.auth;
         // Errors of certificates or proxy are reported once, not once per scheme.
         self.client.transport().await?;
-        let anonymous = self.client.on_behalf_of(self.access.anonymous_requester());
-        let meeting =
-            Box::pin(self.servers.probe(address, self.access.tenant(), self.way, &anonymous, deadline));
-        let met = deadline.hold(|| format!("GET {}/v2/", self.access.address.registry()), meeting).await;
-        met.map_err(RegistryError::on_the_way)
+        let anonymous = self.client.on_behalf_of(self.auth.anonymous_requester());
+        let probe =
+            Box::pin(self.servers.probe(address, self.auth.tenant(), self.route, &anonymous, deadline));
+        let probed = deadline.limit(|| format!("GET {}/v2/", self.auth.address.registry()), probe).await;
+        probed.map_err(RegistryError::during_handshake)
     }
 
     /// Redacts the sent credentials from the error of a piece of work.
-    pub(super) async fn discreetly<T>(
+    pub(super) async fn redacting_errors<T>(
         &self,
         work: impl Future<Output = Result<T, RegistryError>>,
     ) -> Result<T, RegistryError> {
-        work.await.map_err(|error| error.scrubbed(&self.session.shown().scrubber()))
+        work.await.map_err(|error| error.redacted(&self.session.sent_secrets().redactor()))
     }
 
     /// Sends a request to the registry, with credentials if it asks for them.
     ///
     /// A token that has expired, or does not suffice, is replaced once.
-    pub(super) async fn ask(
+    pub(super) async fn send_authenticated(
         &self,
         server: &Server,
-        call: Call,
+        request: Request,
         deadline: &Deadline,
-    ) -> Result<Answer, RegistryError> {
+    ) -> Result<Response, RegistryError> {
         let challenge = self.session.challenge(server);
         let authorization = self.authorization(server, challenge.as_ref(), None, deadline).await?;
-        self.session.shown().note_header(authorization.as_ref());
-        let call = call.authorized(authorization);
-        let answer = self.send(&call, deadline).await?;
-        if answer.status != StatusCode::UNAUTHORIZED {
-            return Ok(answer);
+        self.session.sent_secrets().note_header(authorization.as_ref());
+        let request = request.with_authorization(authorization);
+        let response = self.send(&request, deadline).await?;
+        if response.status != StatusCode::UNAUTHORIZED {
+            return Ok(response);
         }
-        let Some(challenge) = Challenge::choose(answer.challenges()) else { return Ok(answer) };
+        let Some(challenge) = Challenge::choose(response.challenges()) else { return Ok(response) };
         let again =
-            self.authorization(server, Some(&challenge), call.authorization.as_ref(), deadline).await?;
-        if again.is_none() || again == call.authorization {
-            return Ok(answer);
+            self.authorization(server, Some(&challenge), request.authorization.as_ref(), deadline).await?;
+        if again.is_none() || again == request.authorization {
+            return Ok(response);
         }
         self.session.set_challenge(server, challenge);
-        self.session.shown().note_header(again.as_ref());
-        self.send(&call.authorized(again), deadline).await
+        self.session.sent_secrets().note_header(again.as_ref());
+        self.send(&request.with_authorization(again), deadline).await
     }
 
-    async fn send(&self, call: &Call, deadline: &Deadline) -> Result<Answer, RegistryError> {
-        let sent = self.client.send(call, deadline).await;
+    async fn send(&self, request: &Request, deadline: &Deadline) -> Result<Response, RegistryError> {
+        let sent = self.client.send(request, deadline).await;
         if let Err(RegistryError::Unreachable { .. }) = &sent {
-            self.servers.forget(&self.access.address, self.way);
+            self.servers.forget(&self.auth.address, self.route);
         }
         sent
     }
@@ -185,12 +185,12 @@ impl Repository {
             Challenge::Bearer(wanted) => wanted,
         };
         let scopes = self.scopes(wanted, refused.is_some());
-        let mut kept = self.session.token.lock().await;
-        if let Some(token) = &*kept {
+        let mut cached = self.session.token.lock().await;
+        if let Some(token) = &*cached {
             let header = token.header();
             let is_enough = scopes.iter().all(|scope| token.scopes.contains(scope));
             // Another request may have replaced the token since this one was refused.
-            if token.holds() && is_enough && header.as_ref() != refused {
+            if token.is_valid() && is_enough && header.as_ref() != refused {
                 return Ok(header);
             }
         }
@@ -199,18 +199,18 @@ impl Repository {
             return Ok(bearer(token));
         }
         let request = TokenRequest { registry: &server.base, bearer: wanted, scopes, credential };
-        let token = request.send(&self.client, deadline).await.map_err(RegistryError::on_the_way)?;
+        let token = request.send(&self.client, deadline).await.map_err(RegistryError::during_handshake)?;
         let header = token.header();
-        *kept = Some(token);
+        *cached = Some(token);
         Ok(header)
     }
 
     /// Returns the credential, if it may be sent over this route.
     async fn credential(&self, server: &Server, deadline: &Deadline) -> Result<Credential, RegistryError> {
-        let host = self.access.address.registry();
-        let login = async { Ok(self.login.credential(&self.access.address, Timestamp::now()).await?) };
-        let credential = deadline.hold(|| format!("the login for {host}"), login).await?;
-        self.session.shown().note_credential(&credential);
+        let host = self.auth.address.registry();
+        let login = async { Ok(self.login.credential(&self.auth.address, Timestamp::now()).await?) };
+        let credential = deadline.limit(|| format!("the login for {host}"), login).await?;
+        self.session.sent_secrets().note_credential(&credential);
         if self.login.needs_encryption() && server.base.scheme() != "https" {
             return Err(LoginError::Open { host: host.to_owned() }.into());
         }
@@ -219,7 +219,7 @@ impl Repository {
 
     /// Returns the scopes of a token: to pull, and the scope that a registry has asked for beyond that.
     fn scopes(&self, wanted: &Bearer, is_refused: bool) -> Vec<String> {
-        let mut scopes = vec![format!("repository:{}:pull", self.access.address.repository())];
+        let mut scopes = vec![format!("repository:{}:pull", self.auth.address.repository())];
         if is_refused {
             scopes.extend(wanted.scope.clone().filter(|scope| *scope != scopes[0]));
         }

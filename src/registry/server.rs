@@ -11,20 +11,20 @@ use reqwest::StatusCode;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use super::call::Call;
 use super::challenge::Challenge;
 use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::login::Fingerprint;
+use super::request::Request;
 use crate::reference::{RepositoryAddress, Scheme};
 use crate::tenancy::FairCache;
 
 /// The maximum size in bytes of the response to a probe.
-const LARGEST: usize = 64 * 1024;
+const MAX_RESPONSE: usize = 64 * 1024;
 
 /// The time for which the result of a probe is used.
-const FRESH: Duration = Duration::from_secs(60 * 60);
+const PROBE_TTL: Duration = Duration::from_secs(60 * 60);
 
 /// The head start of an encrypted connection before one without TLS is tried too.
 const HEAD_START: Duration = Duration::from_millis(300);
@@ -60,8 +60,8 @@ type Probe = Arc<tokio::sync::Mutex<()>>;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ServerKey {
     registry: String,
-    may_be_open: bool,
-    way: Fingerprint,
+    allows_http: bool,
+    route: Fingerprint,
 }
 
 impl Default for Servers {
@@ -76,11 +76,11 @@ impl Servers {
         &self,
         address: &RepositoryAddress,
         namespace: &str,
-        way: Fingerprint,
+        route: Fingerprint,
         client: &Client,
         deadline: &Deadline,
     ) -> Result<Arc<Server>, RegistryError> {
-        let key = ServerKey::new(address, way);
+        let key = ServerKey::new(address, route);
         if let Some(server) = self.known(&key) {
             return Ok(server);
         }
@@ -93,7 +93,7 @@ impl Servers {
         if let Some(server) = self.known(&key) {
             return Ok(server);
         }
-        let server = Arc::new(greet(address, client, deadline).await?);
+        let server = Arc::new(probe_schemes(address, client, deadline).await?);
         let mut known = self.known.lock();
         if known.len() >= MAX_SERVERS {
             known.retain(|_, server| server.is_fresh());
@@ -103,8 +103,8 @@ impl Servers {
     }
 
     /// Drops the cached probe of a registry that has become unreachable.
-    pub(super) fn forget(&self, address: &RepositoryAddress, way: Fingerprint) {
-        self.known.lock().remove(&ServerKey::new(address, way));
+    pub(super) fn forget(&self, address: &RepositoryAddress, route: Fingerprint) {
+        self.known.lock().remove(&ServerKey::new(address, route));
     }
 
     fn known(&self, key: &ServerKey) -> Option<Arc<Server>> {
@@ -114,19 +114,19 @@ impl Servers {
 
 impl Server {
     fn is_fresh(&self) -> bool {
-        self.probed_at.elapsed() < FRESH
+        self.probed_at.elapsed() < PROBE_TTL
     }
 }
 
 impl ServerKey {
-    fn new(address: &RepositoryAddress, way: Fingerprint) -> Self {
-        let may_be_open = address.scheme() == Scheme::Http;
-        Self { registry: address.registry().to_owned(), may_be_open, way }
+    fn new(address: &RepositoryAddress, route: Fingerprint) -> Self {
+        let allows_http = address.scheme() == Scheme::Http;
+        Self { registry: address.registry().to_owned(), allows_http, route }
     }
 }
 
 /// Probes a registry for its scheme: TLS first, without it only if that is allowed.
-async fn greet(
+async fn probe_schemes(
     address: &RepositoryAddress,
     client: &Client,
     deadline: &Deadline,
@@ -134,8 +134,8 @@ async fn greet(
     let registry = address.registry();
     let base = |scheme: Scheme| format!("{}://{registry}/", scheme.as_str());
     if address.scheme() == Scheme::Https {
-        let met = ping(&base(Scheme::Https), true, client, deadline).await;
-        return met.map_err(RegistryError::in_the_open);
+        let probed = ping(&base(Scheme::Https), true, client, deadline).await;
+        return probed.map_err(RegistryError::with_insecure_advice);
     }
     let neither = |secured: RegistryError, plain: RegistryError| RegistryError::NeitherScheme {
         secured: Box::new(secured),
@@ -164,28 +164,28 @@ async fn greet(
 /// Sends `GET /v2/` without credentials.
 async fn ping(
     base: &str,
-    is_repeated: bool,
+    is_retried: bool,
     client: &Client,
     deadline: &Deadline,
 ) -> Result<Server, RegistryError> {
     let address = Url::parse(base).and_then(|base| Ok((base.join("v2/")?, base)));
     let (url, base) = address.map_err(|error| RegistryError::Malformed {
         request: format!("GET {base}v2/"),
-        flaw: error.to_string(),
+        defect: error.to_string(),
     })?;
-    let call = Call::get(url, LARGEST);
-    let call = if is_repeated { call } else { call.once() };
-    let asked = call.url.host_str().map(str::to_owned);
-    let answer = client.send(&call, deadline).await.map_err(|error| match error {
-        RegistryError::LeadsAstray { host, words, .. } if Some(&host) == asked.as_ref() => {
-            RegistryError::Forbidden { words }
+    let request = Request::get(url, MAX_RESPONSE);
+    let request = if is_retried { request } else { request.without_retries() };
+    let asked = request.url.host_str().map(str::to_owned);
+    let response = client.send(&request, deadline).await.map_err(|error| match error {
+        RegistryError::ForbiddenRedirect { host, message, .. } if Some(&host) == asked.as_ref() => {
+            RegistryError::Forbidden { message }
         }
         error => error,
     })?;
-    let challenge = match answer.status {
+    let challenge = match response.status {
         StatusCode::OK => None,
-        StatusCode::UNAUTHORIZED => Challenge::choose(answer.challenges()),
-        _ => return Err(answer.to_error()),
+        StatusCode::UNAUTHORIZED => Challenge::choose(response.challenges()),
+        _ => return Err(response.to_error()),
     };
     Ok(Server { base, challenge, probed_at: Instant::now() })
 }

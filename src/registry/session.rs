@@ -4,7 +4,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::challenge::Challenge;
-use super::echo::Shown;
+use super::redact::SentSecrets;
 use super::server::Server;
 use super::token::Token;
 
@@ -19,14 +19,14 @@ pub(super) const FULL_PAGE: usize = 1000;
 pub(super) struct Session {
     /// Locked while a token is requested, so that concurrent requests wait for it.
     pub(super) token: tokio::sync::Mutex<Option<Token>>,
-    learned: Mutex<Learned>,
+    path_state: Mutex<PathState>,
     /// The credentials that were sent last, to be redacted from errors.
-    shown: Mutex<Shown>,
+    sent_secrets: Mutex<SentSecrets>,
 }
 
 /// Properties of one path. They hold until the server is probed anew.
 #[derive(Debug, Default)]
-struct Learned {
+struct PathState {
     /// The time of the server's probe that these properties belong to.
     probed_at: Option<Instant>,
     challenge: Option<Challenge>,
@@ -36,35 +36,35 @@ struct Learned {
 impl Session {
     /// Returns the login challenge of this path, or else that of the server.
     pub(super) fn challenge(&self, server: &Server) -> Option<Challenge> {
-        self.learned(server).challenge.clone().or_else(|| server.challenge.clone())
+        self.path_state(server).challenge.clone().or_else(|| server.challenge.clone())
     }
 
     /// Stores the challenge of a 401 response of this path.
     pub(super) fn set_challenge(&self, server: &Server, challenge: Challenge) {
-        self.learned(server).challenge = Some(challenge);
+        self.path_state(server).challenge = Some(challenge);
     }
 
     /// Returns the page size of this path; `0` leaves it to the registry.
     pub(super) fn page(&self, server: &Server) -> usize {
-        self.learned(server).page.unwrap_or(FULL_PAGE)
+        self.path_state(server).page.unwrap_or(FULL_PAGE)
     }
 
     /// Stores the page size that this path accepted.
     pub(super) fn set_page(&self, server: &Server, page: usize) {
-        self.learned(server).page = Some(page);
+        self.path_state(server).page = Some(page);
     }
 
     /// Returns the credentials that were sent.
-    pub(super) fn shown(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock()
+    pub(super) fn sent_secrets(&self) -> MutexGuard<'_, SentSecrets> {
+        self.sent_secrets.lock()
     }
 
-    fn learned(&self, server: &Server) -> MutexGuard<'_, Learned> {
-        let mut learned = self.learned.lock();
-        if learned.probed_at != Some(server.probed_at) {
-            *learned = Learned { probed_at: Some(server.probed_at), ..Learned::default() };
+    fn path_state(&self, server: &Server) -> MutexGuard<'_, PathState> {
+        let mut path_state = self.path_state.lock();
+        if path_state.probed_at != Some(server.probed_at) {
+            *path_state = PathState { probed_at: Some(server.probed_at), ..PathState::default() };
         }
-        learned
+        path_state
     }
 }
 

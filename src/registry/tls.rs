@@ -55,10 +55,10 @@ pub enum TlsError {
         secret: String,
     },
     /// A client certificate that cannot be parsed.
-    #[error("failed to parse TLS certificate and key: {flaw}")]
+    #[error("failed to parse TLS certificate and key: {defect}")]
     Identity {
         /// The defect.
-        flaw: String,
+        defect: String,
     },
     /// An authority that cannot be parsed.
     #[error("failed to parse CA certificate")]
@@ -131,7 +131,7 @@ impl Tls {
     fn client_identity(&self) -> Result<Option<ClientCertificate>, TlsError> {
         let Some(ClientIdentity { certificate, key }) = &self.identity else { return Ok(None) };
         let both = Secret::new([certificate.expose(), b"\n", key.expose()].concat());
-        let flawed = |flaw: &str| TlsError::Identity { flaw: flaw.to_owned() };
+        let flawed = |defect: &str| TlsError::Identity { defect: defect.to_owned() };
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(both.expose()).collect();
         let chain = chain.map_err(|_| flawed("invalid identity PEM file"))?;
         match PrivateKeyDer::from_pem_slice(both.expose()) {

@@ -8,28 +8,28 @@ use tokio::time::Instant;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
-use super::answer::Answer;
-use super::call::Call;
 use super::challenge::Bearer;
 use super::client::Client;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::error_response::origin;
 use super::headers::{basic, bearer};
 use super::login::Credential;
 use super::redirect::is_inside;
-use super::refusal::origin;
+use super::request::Request;
+use super::response::Response;
 use crate::secrets::Secret;
 
 /// The maximum size of the response, in bytes.
-const LARGEST: usize = 1024 * 1024;
+const MAX_RESPONSE: usize = 1024 * 1024;
 
 /// The longest token, in bytes.
 ///
 /// Tokens are cached, and no registry accepts a longer header.
-const LONGEST: usize = 32 * 1024;
+const MAX_TOKEN: usize = 32 * 1024;
 
 /// The lifetime in seconds of a token without `expires_in`.
-const HOLDS: u64 = 60;
+const DEFAULT_LIFETIME: u64 = 60;
 
 /// The time before its end at which a token is no longer used.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ const TOKEN_USER: &str = "<token>";
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     value: Secret,
-    ends: Instant,
+    expires_at: Instant,
     /// The scopes that the token grants.
     pub(super) scopes: Vec<String>,
 }
@@ -73,8 +73,8 @@ pub(super) struct TokenRequest<'a> {
 
 impl Token {
     /// Returns `true` if the token has not expired.
-    pub(super) fn holds(&self) -> bool {
-        Instant::now() < self.ends
+    pub(super) fn is_valid(&self) -> bool {
+        Instant::now() < self.expires_at
     }
 
     /// Returns the value of `Authorization` with this token.
@@ -88,34 +88,36 @@ impl TokenRequest<'_> {
     pub(super) async fn send(self, client: &Client, deadline: &Deadline) -> Result<Token, RegistryError> {
         let realm = self.realm()?;
         let begin = Instant::now();
-        let answer = match self.credential {
+        let response = match self.credential {
             Credential::IdentityToken(token) => self.exchange(token, realm, client, deadline).await?,
             Credential::Basic { user, password } => {
-                let call = self.question(realm).authorized(basic(user.expose(), password.expose()));
-                client.send(&call, deadline).await?
+                let request =
+                    self.get_request(realm).with_authorization(basic(user.expose(), password.expose()));
+                client.send(&request, deadline).await?
             }
             Credential::Anonymous | Credential::RegistryToken(_) => {
-                client.send(&self.question(realm), deadline).await?
+                client.send(&self.get_request(realm), deadline).await?
             }
         };
-        if !answer.status.is_success() {
-            return Err(answer.to_error());
+        if !response.status.is_success() {
+            return Err(response.to_error());
         }
-        let (bytes, request) = (answer.body.len(), answer.request.clone());
-        let malformed = |flaw: &str| RegistryError::Malformed { request, flaw: flaw.to_owned() };
+        let (bytes, request) = (response.body.len(), response.request.clone());
+        let malformed = |defect: &str| RegistryError::Malformed { request, defect: defect.to_owned() };
         // The parser's message may contain a token.
-        let body = client.process(bytes, move || answer.object::<Body>().ok()).await;
+        let body = client.process(bytes, move || response.object::<Body>().ok()).await;
         let Some(body) = body else { return Err(malformed("it is no JSON with a token in it")) };
         let given = |text: Option<Secret>| text.filter(|text| !text.expose().is_empty());
         let Some(value) = given(body.token).or_else(|| given(body.access_token)) else {
             return Err(malformed("there is no token in it"));
         };
-        if value.expose().len() > LONGEST {
+        if value.expose().len() > MAX_TOKEN {
             return Err(malformed("the token in it is longer than 32 KiB"));
         }
-        let life = Duration::from_secs(body.expires_in.filter(|seconds| *seconds > 0).unwrap_or(HOLDS));
+        let life =
+            Duration::from_secs(body.expires_in.filter(|seconds| *seconds > 0).unwrap_or(DEFAULT_LIFETIME));
         let used = life.saturating_sub(MARGIN.min(life / 5)).min(Duration::from_secs(24 * 60 * 60));
-        Ok(Token { value, ends: begin + used, scopes: self.scopes })
+        Ok(Token { value, expires_at: begin + used, scopes: self.scopes })
     }
 
     /// Exchanges an identity token in a form, or else as a password.
@@ -127,14 +129,15 @@ impl TokenRequest<'_> {
         realm: Url,
         client: &Client,
         deadline: &Deadline,
-    ) -> Result<Answer, RegistryError> {
-        let call = Call::post(realm.clone(), self.form(token).into_bytes(), LARGEST);
-        let answer = client.send(&call, deadline).await?;
-        if !matches!(answer.status.as_u16(), 404 | 405) {
-            return Ok(answer);
+    ) -> Result<Response, RegistryError> {
+        let request = Request::post(realm.clone(), self.form(token).into_bytes(), MAX_RESPONSE);
+        let response = client.send(&request, deadline).await?;
+        if !matches!(response.status.as_u16(), 404 | 405) {
+            return Ok(response);
         }
-        let call = self.question(realm).authorized(basic(TOKEN_USER.as_bytes(), token.expose()));
-        client.send(&call, deadline).await
+        let request =
+            self.get_request(realm).with_authorization(basic(TOKEN_USER.as_bytes(), token.expose()));
+        client.send(&request, deadline).await
     }
 
     fn form(&self, token: &Secret) -> String {
@@ -147,32 +150,34 @@ impl TokenRequest<'_> {
         form.finish()
     }
 
-    fn question(&self, mut realm: Url) -> Call {
+    fn get_request(&self, mut realm: Url) -> Request {
         {
             let mut pairs = realm.query_pairs_mut();
             pairs.extend_pairs(self.scopes.iter().map(|scope| ("scope", scope)));
             pairs.extend_pairs(self.bearer.service.iter().map(|service| ("service", service)));
         }
-        Call::get(realm, LARGEST)
+        Request::get(realm, MAX_RESPONSE)
     }
 
     /// Returns the address of the token server, if it may get our credentials.
     fn realm(&self) -> Result<Url, RegistryError> {
         let realm = &self.bearer.realm;
-        let flawed = |flaw| RegistryError::Realm {
+        let invalid = |defect| RegistryError::TokenRealm {
             registry: self.registry.host_str().unwrap_or_default().to_owned(),
             realm: Url::parse(realm).map_or_else(|_| "elsewhere".to_owned(), |url| origin(&url)),
-            flaw,
+            defect,
         };
-        let mut url = Url::parse(realm).map_err(|_| flawed("that is no address"))?;
+        let mut url = Url::parse(realm).map_err(|_| invalid("that is no address"))?;
         let is_registry = url.origin() == self.registry.origin();
         match (self.registry.scheme(), url.scheme()) {
             (_, "https") | ("http", "http") => {}
-            (_, "http") => return Err(flawed("the way there is not encrypted, and that to the registry is")),
-            _ => return Err(flawed("that is no address of a web server")),
+            (_, "http") => {
+                return Err(invalid("the way there is not encrypted, and that to the registry is"));
+            }
+            _ => return Err(invalid("that is no address of a web server")),
         }
         if is_inside(&url) && !is_inside(self.registry) && !is_registry {
-            return Err(flawed("it is in a private network, and the registry is not"));
+            return Err(invalid("it is in a private network, and the registry is not"));
         }
         let _ = url.set_username("");
         let _ = url.set_password(None);

@@ -1,8 +1,8 @@
 //! State and limits that requests over all routes share.
 
-use super::budget::Budgets;
 use super::options::RegistryOptions;
 use super::pauses::Pauses;
+use super::rate_limit::RateLimiters;
 use super::transports::Transports;
 use crate::tenancy::{Capacity, FairSemaphore, SlotLimits};
 
@@ -13,7 +13,7 @@ const PAGED_LISTS: usize = 32;
 #[derive(Debug)]
 pub(super) struct Traffic {
     /// The rate limiters of servers.
-    pub(super) budgets: Budgets,
+    pub(super) limiters: RateLimiters,
     /// The pauses that servers asked for.
     pub(super) pauses: Pauses,
     /// The connections of all routes.
@@ -27,7 +27,7 @@ pub(super) struct Traffic {
 impl Traffic {
     pub(super) fn new(options: &RegistryOptions) -> Self {
         Self {
-            budgets: Budgets::new(options.budget),
+            limiters: RateLimiters::new(options.rate_limits),
             pauses: Pauses::default(),
             transports: Transports::default(),
             paging: FairSemaphore::new(SlotLimits::shared(PAGED_LISTS)),

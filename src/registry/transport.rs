@@ -1,17 +1,17 @@
 //! HTTP connections of one route.
 
+use reqwest::Method;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
-use reqwest::{Method, Response};
 use tokio::time::timeout;
 
-use super::answer::Answer;
-use super::call::Call;
 use super::deadline::Deadline;
 use super::error::RegistryError;
+use super::error_response::truncate;
 use super::options::RegistryOptions;
-use super::refusal::cut;
+use super::request::Request;
+use super::response::Response;
+use super::route::{Route, Timeouts};
 use super::tls::Tls;
-use super::way::{Limits, Way};
 use crate::net::{self, HttpClientOptions, ProxyChoice, root_cause};
 use crate::tenancy::{INLINE_BYTES, MemoryBudget, MemoryReservation};
 
@@ -23,9 +23,9 @@ const UNRESERVED: usize = 256 * 1024;
 pub(super) struct Transport {
     http: reqwest::Client,
     /// The same connections without a client certificate, for targets of redirects.
-    elsewhere: reqwest::Client,
+    without_identity: reqwest::Client,
     proxy: ProxyChoice,
-    limits: Limits,
+    timeouts: Timeouts,
 }
 
 /// The namespace that memory of large responses is reserved for, and an existing reservation.
@@ -48,7 +48,7 @@ pub(super) struct Reserved {
 /// The end of one exchange.
 pub(super) enum Exchanged {
     /// The response.
-    Answer(Box<Answer>),
+    Response(Box<Response>),
     /// Not enough memory is free for the response, which needs so many bytes.
     ///
     /// The request is sent again when they are reserved: no slot of the server is held during the wait for memory.
@@ -56,22 +56,22 @@ pub(super) enum Exchanged {
 }
 
 impl Transport {
-    pub(super) fn new(way: &Way, options: &RegistryOptions) -> Result<Self, RegistryError> {
-        let limits = options.limits;
+    pub(super) fn new(route: &Route, options: &RegistryOptions) -> Result<Self, RegistryError> {
+        let timeouts = options.timeouts;
         let connections = |tls: &Tls| {
             tls.apply(HttpClientOptions {
-                proxy: way.proxy.clone(),
+                proxy: route.proxy.clone(),
                 local_addresses: options.local_addresses,
                 lookups: options.capacity.lookups.clone(),
-                ..HttpClientOptions::within(limits.connect, limits.between_bytes)
+                ..HttpClientOptions::within(timeouts.connect, timeouts.between_bytes)
             })
         };
-        let http = connections(&way.tls)?.client()?;
-        let elsewhere = match &way.tls.identity {
-            Some(_) => connections(&Tls { identity: None, ..way.tls.clone() })?.client()?,
+        let http = connections(&route.tls)?.client()?;
+        let without_identity = match &route.tls.identity {
+            Some(_) => connections(&Tls { identity: None, ..route.tls.clone() })?.client()?,
             None => http.clone(),
         };
-        Ok(Self { http, elsewhere, proxy: way.proxy.clone(), limits })
+        Ok(Self { http, without_identity, proxy: route.proxy.clone(), timeouts })
     }
 
     /// Sends a request once, and reads its response.
@@ -79,36 +79,36 @@ impl Transport {
     /// `is_foreign` is set after a redirect by another server.
     pub(super) async fn exchange(
         &self,
-        call: &Call,
+        request: &Request,
         is_foreign: bool,
         reserve: Reserve<'_>,
     ) -> Result<Exchanged, RegistryError> {
-        let mut response = net::on_behalf_of(reserve.namespace, self.begin(call, is_foreign)).await?;
+        let mut response = net::on_behalf_of(reserve.namespace, self.begin(request, is_foreign)).await?;
         let status = response.status();
         let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
         if packing.is_some_and(|packing| status.is_success() && !packing.is_empty()) {
-            let flaw = "it is packed (Content-Encoding), which was not asked for".to_owned();
-            return Err(RegistryError::Malformed { request: call.shown(), flaw });
+            let defect = "it is packed (Content-Encoding), which was not asked for".to_owned();
+            return Err(RegistryError::Malformed { request: request.describe(), defect });
         }
-        let largest = if status.is_success() { call.largest } else { INLINE_BYTES };
+        let largest = if status.is_success() { request.largest } else { INLINE_BYTES };
         let mut body = Vec::new();
         let Reserve { memory: budget, namespace, deadline, mut reserved } = reserve;
         let mut is_reserved = false;
         loop {
-            let next = async { response.chunk().await.map_err(|error| self.unreachable(call, error)) };
+            let next = async { response.chunk().await.map_err(|error| self.unreachable(request, error)) };
             let chunk = match &reserved {
-                Some(reserved) => reserved.deadline.hold(|| call.shown(), next).await?,
+                Some(reserved) => reserved.deadline.limit(|| request.describe(), next).await?,
                 None => next.await?,
             };
             let Some(chunk) = chunk else { break };
             let length = body.len() + chunk.len();
             if length > largest {
                 if status.is_success() {
-                    return Err(RegistryError::TooLarge { request: call.shown(), largest });
+                    return Err(RegistryError::TooLarge { request: request.describe(), largest });
                 }
                 break;
             }
-            if let Some(memory) = call.memory.filter(|_| length > UNRESERVED && !is_reserved) {
+            if let Some(memory) = request.memory.filter(|_| length > UNRESERVED && !is_reserved) {
                 let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
                 let expected = announced.unwrap_or(largest).min(largest);
                 let mut bytes = memory.bytes(expected);
@@ -121,7 +121,7 @@ impl Transport {
                     let Some(memory) = budget.try_reserve(namespace, bytes) else {
                         return Ok(Exchanged::NeedsMemory(bytes));
                     };
-                    let deadline = deadline.holding_memory(self.limits.with_memory);
+                    let deadline = deadline.holding_memory(self.timeouts.with_memory);
                     reserved = Some(Reserved { bytes, memory, deadline });
                 }
                 is_reserved = true;
@@ -131,51 +131,54 @@ impl Transport {
         let headers = std::mem::take(response.headers_mut());
         if !status.is_success() {
             // Redacted before a part of it is quoted: half a secret would not be recognized.
-            body = call.scrub(&String::from_utf8_lossy(&body)).into_bytes();
+            body = request.redact(&String::from_utf8_lossy(&body)).into_bytes();
         }
-        let is_head = call.method == Method::HEAD;
-        let (request, url) = (call.shown(), call.url.clone());
+        let is_head = request.method == Method::HEAD;
+        let (request, url) = (request.describe(), request.url.clone());
         let reserved = reserved.filter(|_| is_reserved).map(|reserved| reserved.memory);
-        let answer = Answer { request, url, status, headers, body, is_head, is_foreign, reserved };
-        Ok(Exchanged::Answer(Box::new(answer)))
+        let response = Response { request, url, status, headers, body, is_head, is_foreign, reserved };
+        Ok(Exchanged::Response(Box::new(response)))
     }
 
     /// Sends a request and waits for the head of its response.
-    async fn begin(&self, call: &Call, is_foreign: bool) -> Result<Response, RegistryError> {
-        let http = if is_foreign { &self.elsewhere } else { &self.http };
-        let mut request = http.request(call.method.clone(), call.url.clone()).headers(call.headers.clone());
+    async fn begin(&self, request: &Request, is_foreign: bool) -> Result<reqwest::Response, RegistryError> {
+        let http = if is_foreign { &self.without_identity } else { &self.http };
+        let mut builder =
+            http.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
         // A compressed response cannot be read, and has another digest.
-        request = request.header(ACCEPT_ENCODING, "identity");
-        if let Some(authorization) = &call.authorization {
-            request = request.header(AUTHORIZATION, authorization.clone());
+        builder = builder.header(ACCEPT_ENCODING, "identity");
+        if let Some(authorization) = &request.authorization {
+            builder = builder.header(AUTHORIZATION, authorization.clone());
         }
-        if let Some(body) = &call.body {
-            request = request.header(CONTENT_TYPE, body.kind).body(body.bytes.to_vec());
+        if let Some(body) = &request.body {
+            builder = builder.header(CONTENT_TYPE, body.kind).body(body.bytes.to_vec());
         }
-        let allowed = self.limits.first_byte;
-        let response = timeout(allowed, request.send()).await;
-        let response = response.map_err(|_| RegistryError::Silent { request: call.shown(), allowed })?;
+        let allowed = self.timeouts.first_byte;
+        let response = timeout(allowed, builder.send()).await;
+        let response =
+            response.map_err(|_| RegistryError::NoResponse { request: request.describe(), allowed })?;
         response.map_err(|error| match net::ssrf_refusal(&error) {
-            Some(refusal) => astray(call, refusal.to_string()),
-            None if error.is_timeout() && !error.is_connect() => {
-                RegistryError::Silent { request: call.shown(), allowed: self.limits.between_bytes }
-            }
-            None => self.unreachable(call, error),
+            Some(refusal) => forbidden_address(request, refusal.to_string()),
+            None if error.is_timeout() && !error.is_connect() => RegistryError::NoResponse {
+                request: request.describe(),
+                allowed: self.timeouts.between_bytes,
+            },
+            None => self.unreachable(request, error),
         })
     }
 
-    fn unreachable(&self, call: &Call, error: reqwest::Error) -> RegistryError {
+    fn unreachable(&self, request: &Request, error: reqwest::Error) -> RegistryError {
         let is_connection = error.is_connect();
         // Connection errors are the proxy's, if there is one.
-        let proxy = self.proxy.shown_for(&call.url).filter(|_| is_connection);
+        let proxy = self.proxy.shown_for(&request.url).filter(|_| is_connection);
         let by = proxy.map(|proxy| format!("by the proxy {proxy}: ")).unwrap_or_default();
-        let trouble = cut(&format!("{by}{}", root_cause(&error.without_url())));
-        RegistryError::Unreachable { request: call.shown(), is_connection, trouble }
+        let cause = truncate(&format!("{by}{}", root_cause(&error.without_url())));
+        RegistryError::Unreachable { request: request.describe(), is_connection, cause }
     }
 }
 
 /// Returns the error of a request to a forbidden address.
-pub(super) fn astray(call: &Call, words: String) -> RegistryError {
-    let host = call.url.host_str().unwrap_or_default().to_owned();
-    RegistryError::LeadsAstray { request: call.shown(), host, words }
+pub(super) fn forbidden_address(request: &Request, message: String) -> RegistryError {
+    let host = request.url.host_str().unwrap_or_default().to_owned();
+    RegistryError::ForbiddenRedirect { request: request.describe(), host, message }
 }

@@ -90,10 +90,10 @@ mod tests {
     use super::*;
     use crate::net::ProxyChoice;
     use crate::registry::options::RegistryOptions;
-    use crate::registry::way::Way;
+    use crate::registry::route::Route;
 
     fn transport() -> Result<Transport, RegistryError> {
-        let way = Way { proxy: ProxyChoice::Direct, ..Way::default() };
+        let way = Route { proxy: ProxyChoice::Direct, ..Route::default() };
         Transport::new(&way, &RegistryOptions::default())
     }
 

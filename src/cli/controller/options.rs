@@ -22,7 +22,7 @@ use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::times::TimeBounds;
-use crate::registry::{BudgetOptions, CloudEnvironment, CloudOptions, KeepOptions, RegistryOptions};
+use crate::registry::{CloudEnvironment, CloudOptions, KeepOptions, RateLimitOptions, RegistryOptions};
 use crate::telemetry::{LogEncoding, LogLevel};
 use crate::tenancy::Capacity;
 
@@ -228,12 +228,12 @@ impl ControllerArguments {
                 capacity: capacity.clone(),
             },
             registries: RegistryOptions {
-                budget: BudgetOptions {
+                rate_limits: RateLimitOptions {
                     concurrency: self.number::<NonZeroUsize>("registry-concurrency")?.get(),
-                    ..BudgetOptions::default()
+                    ..RateLimitOptions::default()
                 },
                 local_addresses,
-                most_tags: self.number("registry-max-tags")?,
+                max_tags: self.number("registry-max-tags")?,
                 clouds: CloudOptions {
                     environment: CloudEnvironment::of_this_process(),
                     kept: KeepOptions {
@@ -337,9 +337,9 @@ mod tests {
         assert_eq!(options.local_addresses, LocalAddresses::Refused);
         assert!(!options.warns_of_markers);
         let defaults = RegistryOptions::default();
-        assert_eq!(options.registries.budget, defaults.budget);
+        assert_eq!(options.registries.rate_limits, defaults.rate_limits);
         assert_eq!(options.registries.local_addresses, LocalAddresses::Refused);
-        assert_eq!(options.registries.most_tags, defaults.most_tags);
+        assert_eq!(options.registries.max_tags, defaults.max_tags);
         assert_eq!(options.registries.clouds.kept, defaults.clouds.kept);
         assert_eq!((options.policies.identity, options.default_account), (ObjectIdentity::Off, None));
         assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));

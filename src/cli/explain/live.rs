@@ -15,12 +15,12 @@ use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry};
 use crate::reference::TagList;
-use crate::registry::{Access, ImageFacts, Registries, RegistryOptions};
+use crate::registry::{ImageFacts, Registries, RegistryOptions, RepositoryAuth};
 
 /// The registry of one ImageRepository.
 pub(super) struct LiveRegistry {
     registries: Registries,
-    access: Access,
+    access: RepositoryAuth,
     exclusions: Vec<String>,
     /// What to do where the registry lets nobody in.
     advice: Option<String>,

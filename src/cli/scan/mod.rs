@@ -23,8 +23,8 @@ use crate::objects::manifests::SecretDirectory;
 use crate::policy::natural_order;
 use crate::reference::{RepositoryAddress, Tag};
 use crate::registry::{
-    Access, CloudIdentity, CloudProvider, Credential, DockerConfig, ListOptions, Listed, Listing,
-    LoginChoice, ProxyChoice, Registries, RegistryOptions, Repository, Tls, Way,
+    CloudIdentity, CloudProvider, Credential, DockerConfig, ListOptions, Listed, Listing, LoginChoice,
+    ProxyChoice, Registries, RegistryOptions, Repository, RepositoryAuth, Route, Tls,
 };
 use crate::secrets::Secret;
 use report::{FoundTag, ScanReport};
@@ -116,7 +116,7 @@ pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
 
 impl ScanArguments {
     /// Who asks, and by which way.
-    fn access(&self) -> Result<Access, Failure> {
+    fn access(&self) -> Result<RepositoryAuth, Failure> {
         let address = RepositoryAddress::parse(&self.image, self.insecure).map_err(|error| {
             let hint = if self.image.contains('@') { "; give the image without a digest" } else { "" };
             Failure::Usage(format!("{error}{hint}"))
@@ -144,9 +144,9 @@ impl ScanArguments {
         } else {
             Tls::default()
         };
-        let way = Way { tls, proxy: ProxyChoice::Environment };
+        let route = Route { tls, proxy: ProxyChoice::Environment };
         let (namespace, referred_from, secrets) = (String::new(), None, Vec::new());
-        Ok(Access { namespace, referred_from, address, login, way, secrets, timeout })
+        Ok(RepositoryAuth { namespace, referred_from, address, login, route, secrets, timeout })
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {
@@ -203,7 +203,7 @@ fn of_the_user(address: &RepositoryAddress) -> Result<Credential, Failure> {
 
 /// Lists tags, and looks at the latest ones.
 async fn scan(
-    access: Access,
+    access: RepositoryAuth,
     limit: usize,
     advice: Option<&str>,
 ) -> Result<(ScanReport, Vec<String>), Failure> {
@@ -244,7 +244,7 @@ async fn scan(
 /// All tags, with a line of progress while they come, and a warning of names that are no tags.
 pub(super) async fn list(
     registries: &Registries,
-    access: Access,
+    access: RepositoryAuth,
 ) -> Result<Listing, crate::registry::RegistryError> {
     let line = Mutex::new(ProgressLine::new());
     let progress = |count: usize| line.lock().say(|| format!("{count} tags listed"));

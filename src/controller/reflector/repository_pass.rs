@@ -15,7 +15,7 @@ use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::course::{Next, reported_on};
 use crate::reconcile::repository::run::Run;
 use crate::reconcile::tags::Registry;
-use crate::registry::left_out_in_words;
+use crate::registry::left_out_warning;
 
 /// The reason of the event about names in a list that are no tags.
 const NAMES_LEFT_OUT: &str = "NamesLeftOut";
@@ -91,7 +91,7 @@ async fn pass<R: Registry>(shared: &Arc<Shared<R>>, done: &mut Done) -> Result<b
     let left_out = shared.memory.newly_left_out(&done.name, &conclusion).map(|number| Event {
         type_: EventType::Warning,
         reason: NAMES_LEFT_OUT.to_owned(),
-        message: left_out_in_words(number),
+        message: left_out_warning(number),
     });
     let announcing = async {
         for event in left_out.iter().chain([&report.event]) {

@@ -15,7 +15,7 @@ use super::pull_secrets;
 use crate::net::Proxy;
 use crate::objects::{Objects, ObjectsError};
 use crate::reference::RepositoryAddress;
-use crate::registry::{Access, CloudProvider, Credential, ProxyChoice, Tls, Way, tls};
+use crate::registry::{CloudProvider, Credential, ProxyChoice, RepositoryAuth, Route, Tls, tls};
 use crate::secrets::{Secret, SecretData};
 use crate::tenancy::BlockingPool;
 
@@ -44,7 +44,7 @@ impl Threads<'_> {
 #[derive(Debug, Clone)]
 pub struct FoundAccess {
     /// The access.
-    pub access: Access,
+    pub access: RepositoryAuth,
     /// A warning, which is no error.
     pub notes: Vec<String>,
 }
@@ -122,10 +122,10 @@ pub async fn access(
             login.into()
         }
     };
-    let way = Way { tls, proxy };
+    let route = Route { tls, proxy };
     let (secrets, timeout) = (sources(spec), spec.effective_timeout()?);
     Ok(FoundAccess {
-        access: Access { namespace, referred_from: None, address, login, way, secrets, timeout },
+        access: RepositoryAuth { namespace, referred_from: None, address, login, route, secrets, timeout },
         notes,
     })
 }

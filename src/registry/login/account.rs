@@ -76,8 +76,8 @@ impl CloudAccount {
     }
 
     /// Returns the error of a malformed annotation.
-    pub(super) fn flawed(&self, cloud: &'static str, annotation: &'static str, flaw: String) -> LoginError {
-        LoginError::Annotation { cloud, account: self.full_name(), annotation, flaw }
+    pub(super) fn flawed(&self, cloud: &'static str, annotation: &'static str, defect: String) -> LoginError {
+        LoginError::Annotation { cloud, account: self.full_name(), annotation, defect }
     }
 
     /// Requests a token for an audience, as text for a form.

@@ -8,11 +8,11 @@ use super::fingerprint::Fingerprint;
 use super::network::{Matter, Network};
 use super::options::CloudOptions;
 use crate::net::ProxyChoice;
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
 use crate::registry::error::RegistryError;
 use crate::registry::pauses::Requester;
-use crate::registry::way::Way;
+use crate::registry::request::Request;
+use crate::registry::response::Response;
+use crate::registry::route::Route;
 
 /// The context of one login: options, network, identity and time.
 #[derive(Clone, Copy)]
@@ -43,7 +43,7 @@ impl LoginContext<'_> {
 
     /// Returns a cache key, which differs between identities and between routes.
     pub(super) fn key<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Fingerprint {
-        let way = Way { proxy: self.proxy.clone(), ..Way::default() }.fingerprint();
+        let way = Route { proxy: self.proxy.clone(), ..Route::default() }.fingerprint();
         let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
         let identity = self.identity.fingerprint();
         Fingerprint::of([
@@ -55,13 +55,13 @@ impl LoginContext<'_> {
     }
 
     /// Sends a request to a service of the cloud; any answer but success is an error.
-    pub(super) async fn service(&self, matter: Matter, call: Call) -> Result<Answer, LoginError> {
-        self.network.service(matter, self.proxy, self.requester(), call).await
+    pub(super) async fn service(&self, matter: Matter, request: Request) -> Result<Response, LoginError> {
+        self.network.service(matter, self.proxy, self.requester(), request).await
     }
 
     /// Sends a request to a metadata server.
-    pub(super) async fn metadata(&self, call: Call) -> Result<Answer, RegistryError> {
-        self.network.metadata(self.requester(), call).await
+    pub(super) async fn metadata(&self, request: Request) -> Result<Response, RegistryError> {
+        self.network.metadata(self.requester(), request).await
     }
 
     fn requester(&self) -> Requester {

@@ -89,7 +89,7 @@ impl CloudEnvironment {
         variable: &'static str,
     ) -> Result<Option<Secret>, LoginError> {
         let Some(path) = self.text(variable).map(PathBuf::from) else { return Ok(None) };
-        let flawed = |flaw: String| LoginError::Variable { cloud, variable, flaw };
+        let flawed = |defect: String| LoginError::Variable { cloud, variable, defect };
         let shown = path.display().to_string();
         let read = content(path).await;
         let content =
@@ -113,7 +113,7 @@ pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
 /// It is read each time, because such files are renewed.
 pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Secret, LoginError> {
     let what = format!("the file {}", path.display());
-    let flawed = |flaw: String| LoginError::Setting { cloud, what: what.clone(), flaw };
+    let flawed = |defect: String| LoginError::Setting { cloud, what: what.clone(), defect };
     let content = content(path).await.map_err(|error| flawed(format!("cannot be read: {error}")))?;
     match content.expose().trim_ascii() {
         [] => Err(flawed("is empty".to_owned())),

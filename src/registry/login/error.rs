@@ -31,28 +31,28 @@ pub enum LoginError {
         cause: Box<RegistryError>,
     },
     /// An environment variable, or the file that it names, is unusable.
-    #[error("cannot log in at {cloud}: the variable {variable} of the environment {flaw}")]
+    #[error("cannot log in at {cloud}: the variable {variable} of the environment {defect}")]
     Variable {
         /// The cloud.
         cloud: &'static str,
         /// The variable.
         variable: &'static str,
         /// The defect, as the rest of the sentence.
-        flaw: String,
+        defect: String,
     },
     /// Another setting is unusable.
-    #[error("cannot log in at {cloud}: {what} {flaw}")]
+    #[error("cannot log in at {cloud}: {what} {defect}")]
     Setting {
         /// The cloud.
         cloud: &'static str,
         /// The setting: a file, a profile.
         what: String,
         /// The defect, as the rest of the sentence.
-        flaw: String,
+        defect: String,
     },
     /// A service account has a missing or malformed annotation.
     #[error(
-        "cannot log in at {cloud} as the service account '{account}': its annotation {annotation} {flaw}"
+        "cannot log in at {cloud} as the service account '{account}': its annotation {annotation} {defect}"
     )]
     Annotation {
         /// The cloud.
@@ -62,7 +62,7 @@ pub enum LoginError {
         /// The annotation.
         annotation: &'static str,
         /// The defect, as the rest of the sentence.
-        flaw: String,
+        defect: String,
     },
     /// The cluster issues no token for a service account.
     #[error("cannot log in at {cloud} as the service account '{account}': the cluster gives no token of it")]
@@ -99,14 +99,14 @@ pub enum LoginError {
         cause: Box<RegistryError>,
     },
     /// The cloud's response is malformed.
-    #[error("cannot log in at {cloud}: the answer that should hold {what} {flaw}")]
+    #[error("cannot log in at {cloud}: the answer that should hold {what} {defect}")]
     Malformed {
         /// The cloud.
         cloud: &'static str,
         /// The requested item.
         what: &'static str,
         /// The defect, as the rest of the sentence.
-        flaw: &'static str,
+        defect: &'static str,
     },
     /// The login would be sent without encryption.
     #[error(

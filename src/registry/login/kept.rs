@@ -172,8 +172,8 @@ mod tests {
         let kept: Kept<u32> = Kept::new(KeepOptions::default());
         let key = Fingerprint::of([&b"a"[..]]);
         let failing = || async {
-            let flaw = "says nothing";
-            Err(LoginError::Malformed { cloud: "AWS", what: "a token", flaw })
+            let defect = "says nothing";
+            Err(LoginError::Malformed { cloud: "AWS", what: "a token", defect })
         };
         assert!(kept.get("apps", key, at(0), failing()).await.is_err());
         let good = || async { Ok(Lasting { value: 1, ends: Some(at(100)) }) };

@@ -11,16 +11,16 @@ use url::form_urlencoded::Serializer;
 
 use super::error::LoginError;
 use crate::net::{LocalAddresses, ProxyChoice};
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
 use crate::registry::client::Client;
 use crate::registry::deadline::Deadline;
 use crate::registry::error::RegistryError;
+use crate::registry::error_response::single_line;
 use crate::registry::options::RegistryOptions;
 use crate::registry::pauses::Requester;
-use crate::registry::refusal::cleaned;
+use crate::registry::request::Request;
+use crate::registry::response::Response;
+use crate::registry::route::{Route, Timeouts};
 use crate::registry::traffic::Traffic;
-use crate::registry::way::{Limits, Way};
 
 /// The timeout of one request, as in Flux.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ impl Network {
     pub(super) fn new(options: RegistryOptions, traffic: Arc<Traffic>) -> Self {
         let metadata = RegistryOptions {
             local_addresses: LocalAddresses::Allowed,
-            limits: Limits { connect: NEXT_DOOR, ..options.limits },
+            timeouts: Timeouts { connect: NEXT_DOOR, ..options.timeouts },
             ..options.clone()
         };
         Self { services: Arc::new(options), metadata: Arc::new(metadata), traffic }
@@ -65,27 +65,31 @@ impl Network {
         matter: Matter,
         proxy: &ProxyChoice,
         requester: Requester,
-        call: Call,
-    ) -> Result<Answer, LoginError> {
-        let way = Way { proxy: proxy.clone(), ..Way::default() };
+        request: Request,
+    ) -> Result<Response, LoginError> {
+        let way = Route { proxy: proxy.clone(), ..Route::default() };
         let client = Client::new(way, Arc::clone(&self.services), Arc::clone(&self.traffic), requester);
-        let answer = client.send(&call.staying(), &Deadline::within(PATIENCE)).await;
-        matter.success(answer.map_err(|cause| matter.unreachable(cause))?)
+        let response = client.send(&request.without_redirects(), &Deadline::within(PATIENCE)).await;
+        matter.success(response.map_err(|cause| matter.unreachable(cause))?)
     }
 
     /// Sends a request to a metadata server.
     ///
     /// The address is ours, not an object's, so it may be on the machine's own link, and no proxy is used.
-    pub(super) async fn metadata(&self, requester: Requester, call: Call) -> Result<Answer, RegistryError> {
-        let way = Way { proxy: ProxyChoice::Direct, ..Way::default() };
+    pub(super) async fn metadata(
+        &self,
+        requester: Requester,
+        request: Request,
+    ) -> Result<Response, RegistryError> {
+        let way = Route { proxy: ProxyChoice::Direct, ..Route::default() };
         let client = Client::new(way, Arc::clone(&self.metadata), Arc::clone(&self.traffic), requester);
-        client.send(&call.staying(), &Deadline::within(PATIENCE)).await
+        client.send(&request.without_redirects(), &Deadline::within(PATIENCE)).await
     }
 }
 
 impl Matter {
-    pub(super) fn malformed(self, flaw: &'static str) -> LoginError {
-        LoginError::Malformed { cloud: self.cloud, what: self.what, flaw }
+    pub(super) fn malformed(self, defect: &'static str) -> LoginError {
+        LoginError::Malformed { cloud: self.cloud, what: self.what, defect }
     }
 
     pub(super) fn unreachable(self, cause: RegistryError) -> LoginError {
@@ -93,23 +97,23 @@ impl Matter {
     }
 
     /// Returns a successful response, or the error of any other.
-    pub(super) fn success(self, answer: Answer) -> Result<Answer, LoginError> {
-        if answer.status.is_success() {
-            return Ok(answer);
+    pub(super) fn success(self, response: Response) -> Result<Response, LoginError> {
+        if response.status.is_success() {
+            return Ok(response);
         }
         Err(LoginError::Refused {
             cloud: self.cloud,
             what: self.what,
-            status: answer.status.as_u16(),
-            words: words(&answer.body),
+            status: response.status.as_u16(),
+            words: words(&response.body),
         })
     }
 
     /// Parses the body of a response as JSON.
     ///
     /// The parser's message is dropped, because it may contain a token.
-    pub(super) fn json<T: serde::de::DeserializeOwned>(self, answer: &Answer) -> Result<T, LoginError> {
-        answer.object().map_err(|_| self.malformed("is no JSON with it"))
+    pub(super) fn json<T: serde::de::DeserializeOwned>(self, response: &Response) -> Result<T, LoginError> {
+        response.object().map_err(|_| self.malformed("is no JSON with it"))
     }
 }
 
@@ -137,7 +141,7 @@ fn words(body: &[u8]) -> String {
     };
     // Further lines repeat the request, which contains credentials.
     let firsts = said.iter().filter_map(|part| part.trim().lines().next());
-    let said = cleaned(&firsts.collect::<Vec<_>>().join(": "));
+    let said = single_line(&firsts.collect::<Vec<_>>().join(": "));
     if said.is_empty() { "it does not say why".to_owned() } else { said.chars().take(SHOWN).collect() }
 }
 

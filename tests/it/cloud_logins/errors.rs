@@ -110,7 +110,7 @@ async fn without_an_identity_the_error_lists_the_sources() {
     let mut options = options(&gone, &[]);
     drop(gone);
     // The port is free again, and is not reused at once.
-    options.limits.connect = std::time::Duration::from_secs(5);
+    options.timeouts.connect = std::time::Duration::from_secs(5);
     let known = std::sync::Arc::new(Clouds::new(&options));
     for (image, words) in [
         (

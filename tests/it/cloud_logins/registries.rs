@@ -7,7 +7,7 @@ use std::time::Duration;
 use tagboat::net::Proxy;
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, CloudIdentity, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, Tls, Way,
+    CloudIdentity, Listed, LoginChoice, ProxyChoice, Registries, RegistryError, RepositoryAuth, Route, Tls,
 };
 use tagboat::secrets::{Secret, SecretData};
 
@@ -29,22 +29,22 @@ fn plan(request: &crate::support::git_host::request::Request) -> Reply {
 }
 
 /// Access to an image through a proxy that connects to the registry of the test.
-fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> Access {
+fn access(image: &str, proxy: &ProxyHost, authority: Option<&Authority>) -> RepositoryAuth {
     let data = BTreeMap::from([("address".to_owned(), Secret::new(proxy.url()))]);
     let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
     let authority = authority.map(|authority| Secret::new(fs::read(authority.certificate_file()).unwrap()));
-    Access {
+    RepositoryAuth {
         namespace: "apps".to_owned(),
         referred_from: None,
         address: RepositoryAddress::parse(image, authority.is_none()).unwrap(),
         login: LoginChoice::Cloud(provider(image), CloudIdentity::Process),
-        way: Way { tls: Tls { authority, identity: None }, proxy: ProxyChoice::Given(proxy) },
+        route: Route { tls: Tls { authority, identity: None }, proxy: ProxyChoice::Given(proxy) },
         secrets: Vec::new(),
         timeout: Duration::from_secs(20),
     }
 }
 
-async fn list(registries: &Registries, access: Access) -> Result<Vec<String>, RegistryError> {
+async fn list(registries: &Registries, access: RepositoryAuth) -> Result<Vec<String>, RegistryError> {
     match registries.list(access, None).await? {
         Listed::Tags(listing) => Ok(listing.tags.iter().map(str::to_owned).collect()),
         Listed::Unchanged => panic!("nothing was known before"),
@@ -63,7 +63,7 @@ async fn a_registry_of_a_cloud_is_listed_with_its_token() {
         assert_eq!(list(&registries, access(ECR, &proxy, Some(&authority))).await.unwrap(), ["1.0.0"]);
     }
     // Another namespace acts as the same controller.
-    let other = Access { namespace: "other".to_owned(), ..access(ECR, &proxy, Some(&authority)) };
+    let other = RepositoryAuth { namespace: "other".to_owned(), ..access(ECR, &proxy, Some(&authority)) };
     assert_eq!(list(&registries, other).await.unwrap(), ["1.0.0"]);
     recording.finish();
     // The services of the cloud are reached through the object's proxy, as with Flux.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::reference::{Digest, Tag};
-use tagboat::registry::{Access, Listed, Registries, RegistryError};
+use tagboat::registry::{Listed, Registries, RegistryError, RepositoryAuth};
 use tokio::task::{JoinHandle, yield_now};
 
 use super::{anonymous, registries};
@@ -39,8 +39,11 @@ impl HeldRegistry {
         Self { front, open }
     }
 
-    fn access(&self, seconds: u64) -> Access {
-        Access { timeout: Duration::from_secs(seconds), ..anonymous(&self.front.address(), "app/web") }
+    fn access(&self, seconds: u64) -> RepositoryAuth {
+        RepositoryAuth {
+            timeout: Duration::from_secs(seconds),
+            ..anonymous(&self.front.address(), "app/web")
+        }
     }
 
     /// Lets some answers through, when all callers have asked.
@@ -60,14 +63,14 @@ impl HeldRegistry {
 /// Starts a listing.
 fn list(
     registries: &Registries,
-    access: Access,
+    access: RepositoryAuth,
     known: Option<&str>,
 ) -> JoinHandle<Result<Listed, RegistryError>> {
     let (registries, known) = (registries.clone(), known.map(str::to_owned));
     tokio::spawn(async move { registries.list(access, known.as_deref()).await })
 }
 
-fn digest(registries: &Registries, access: Access) -> JoinHandle<Result<Digest, RegistryError>> {
+fn digest(registries: &Registries, access: RepositoryAuth) -> JoinHandle<Result<Digest, RegistryError>> {
     let registries = registries.clone();
     tokio::spawn(async move { registries.digest(access, &Tag::parse("1.0.0").unwrap()).await })
 }
@@ -181,10 +184,10 @@ async fn nothing_is_shared_between_namespaces_or_secrets() {
     let registries = registries();
     let own = registry.access(60);
     let strangers = [
-        Access { namespace: "other".to_owned(), ..own.clone() },
-        Access { secrets: vec!["login/a".to_owned()], ..own.clone() },
-        Access { secrets: vec!["login/b".to_owned()], ..own.clone() },
-        Access { login: super::user(&registry.front.address(), "app/web").login, ..own.clone() },
+        RepositoryAuth { namespace: "other".to_owned(), ..own.clone() },
+        RepositoryAuth { secrets: vec!["login/a".to_owned()], ..own.clone() },
+        RepositoryAuth { secrets: vec!["login/b".to_owned()], ..own.clone() },
+        RepositoryAuth { login: super::user(&registry.front.address(), "app/web").login, ..own.clone() },
     ];
     let mut waiting = vec![list(&registries, own, None)];
     for access in strangers {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use tagboat::reference::Tag;
-use tagboat::registry::{Access, Credential, Tls};
+use tagboat::registry::{Credential, RepositoryAuth, Tls};
 use tagboat::secrets::Secret;
 
 use super::{registries, tags, tags_by, user};
@@ -25,8 +25,8 @@ fn tls(authority: &Authority, identity: Option<&Identity>) -> Tls {
     Tls::from_secret("apps/tls", &data).unwrap()
 }
 
-fn with_tls(mut access: Access, tls: Tls) -> Access {
-    access.way.tls = tls;
+fn with_tls(mut access: RepositoryAuth, tls: Tls) -> RepositoryAuth {
+    access.route.tls = tls;
     access
 }
 
@@ -112,9 +112,10 @@ async fn a_challenge_of_one_tenants_path_gets_no_login_of_another() {
             }
         });
         let registries = registries();
-        let attacker = Access { namespace: "evil".to_owned(), ..user(&registry.address(), "evil/app") };
+        let attacker =
+            RepositoryAuth { namespace: "evil".to_owned(), ..user(&registry.address(), "evil/app") };
         let password = Credential::Basic { user: Secret::new("bob"), password: Secret::new("of-the-victim") };
-        let victim = |repository: &str| Access {
+        let victim = |repository: &str| RepositoryAuth {
             namespace: "victim".to_owned(),
             login: password.clone().into(),
             ..user(&registry.address(), repository)

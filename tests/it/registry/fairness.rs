@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::net::Proxy;
-use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
+use tagboat::registry::{
+    ProxyChoice, RateLimitOptions, Registries, RegistryError, RegistryOptions, RepositoryAuth,
+};
 use tagboat::secrets::{Secret, SecretData};
 use tokio::task::JoinHandle;
 
@@ -16,11 +18,11 @@ use crate::support::http_front::{Front, Reply};
 /// Long enough for any machine, and far less than the attackers hold their slots.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-fn of(namespace: &str, access: Access) -> Access {
-    Access { namespace: namespace.to_owned(), timeout: Duration::from_secs(90), ..access }
+fn of(namespace: &str, access: RepositoryAuth) -> RepositoryAuth {
+    RepositoryAuth { namespace: namespace.to_owned(), timeout: Duration::from_secs(90), ..access }
 }
 
-fn list(registries: &Registries, access: Access) -> JoinHandle<Result<Vec<String>, RegistryError>> {
+fn list(registries: &Registries, access: RepositoryAuth) -> JoinHandle<Result<Vec<String>, RegistryError>> {
     let registries = registries.clone();
     tokio::spawn(async move { tags_by(&registries, access).await })
 }
@@ -51,7 +53,7 @@ async fn slots_that_are_held_by_own_proxies_are_none_of_the_direct_way() {
             BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
         let mut access = of("evil", anonymous(&registry.address(), "app/web"));
         let proxy = Proxy::from_secret(SecretData { name: "evil/proxy", data: &data }).unwrap();
-        access.way.proxy = ProxyChoice::Given(proxy);
+        access.route.proxy = ProxyChoice::Given(proxy);
         hanging.push(list(&registries, access));
     }
     for proxy in &proxies {
@@ -69,8 +71,8 @@ async fn slots_that_are_held_by_own_proxies_are_none_of_the_direct_way() {
 async fn a_namespace_without_a_slot_gets_one_though_all_are_held() {
     let registry = hangs_for_evil();
     for concurrency in [1, 16] {
-        let budget = BudgetOptions { concurrency, ..BudgetOptions::default() };
-        let registries = Registries::new(RegistryOptions { budget, ..RegistryOptions::default() });
+        let rate_limits = RateLimitOptions { concurrency, ..RateLimitOptions::default() };
+        let registries = Registries::new(RegistryOptions { rate_limits, ..RegistryOptions::default() });
         let before = registry.requests().len();
         let hanging: Vec<_> = (0..3 * concurrency)
             .map(|number| {
@@ -117,7 +119,7 @@ async fn a_retry_after_of_one_namespace_or_login_concerns_no_other() {
     // The login that got the `Retry-After` respects it.
     is_over.store(true, Ordering::SeqCst);
     let error = tags_by(&registries, of("evil", user(&server, "evil/other"))).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Resting { .. }), "{error}");
+    assert!(matches!(error, RegistryError::Paused { .. }), "{error}");
 }
 
 /// The `Retry-After` of a redirect's target does not concern the server that redirects.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::net::Proxy;
-use tagboat::registry::{Access, BudgetOptions, ProxyChoice, Registries, RegistryError, RegistryOptions};
+use tagboat::registry::{
+    ProxyChoice, RateLimitOptions, Registries, RegistryError, RegistryOptions, RepositoryAuth,
+};
 use tagboat::secrets::{Secret, SecretData};
 
 use super::{anonymous, registries, tags, tags_by, with_short_timeouts};
@@ -93,7 +95,7 @@ async fn a_retry_after_beyond_the_deadline_ends_the_call_at_once() {
     assert!(error.to_string().contains("429 Too Many Requests"), "{error}");
     assert!(error.to_string().ends_with("; it wants no requests for 120s"), "{error}");
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Resting { .. }), "{error}");
+    assert!(matches!(error, RegistryError::Paused { .. }), "{error}");
     assert!(error.to_string().contains("wants no requests for another"), "{error}");
     assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!(front.requests_for(LIST).len(), 1);
@@ -194,7 +196,7 @@ async fn a_proxy_of_a_secret_is_used() {
         let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{address}")))]);
         let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
         let mut access = anonymous("registry.example.localhost", "app/web");
-        access.way.proxy = ProxyChoice::Given(proxy);
+        access.route.proxy = ProxyChoice::Given(proxy);
         access
     };
     assert_eq!(tags(access(&proxy.address())).await.unwrap(), ["1.0.0"]);
@@ -242,15 +244,15 @@ async fn a_dead_proxy_is_named_and_its_login_is_not() {
     ]);
     let proxy = Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap();
     let mut access = anonymous("registry.example", "app/web");
-    access.way.proxy = ProxyChoice::Given(proxy);
+    access.route.proxy = ProxyChoice::Given(proxy);
     let error = tags(access).await.unwrap_err().to_string();
     assert!(error.contains(&format!("by the proxy {dead}: ")) && !error.contains("hunter2"), "{error}");
 }
 
 /// The same access through an object's own proxy.
-fn by(proxy: &Front, mut access: Access) -> Access {
+fn by(proxy: &Front, mut access: RepositoryAuth) -> RepositoryAuth {
     let data = BTreeMap::from([("address".to_owned(), Secret::new(format!("http://{}", proxy.address())))]);
-    access.way.proxy =
+    access.route.proxy =
         ProxyChoice::Given(Proxy::from_secret(SecretData { name: "apps/proxy", data: &data }).unwrap());
     access
 }
@@ -280,13 +282,13 @@ async fn waiting_for_such_a_retry_after_takes_no_slot() {
         _ => Reply::status(404),
     });
     let registries = Registries::new(RegistryOptions {
-        budget: BudgetOptions { concurrency: 1, ..BudgetOptions::default() },
+        rate_limits: RateLimitOptions { concurrency: 1, ..RateLimitOptions::default() },
         ..RegistryOptions::default()
     });
     let access = anonymous(&registry.address(), "app/web");
     let waiting = ["app/web", "app/other"].map(|repository| {
         let access = by(&proxy, anonymous(&registry.address(), repository));
-        let access = Access { timeout: Duration::from_secs(120), ..access };
+        let access = RepositoryAuth { timeout: Duration::from_secs(120), ..access };
         let registries = registries.clone();
         tokio::spawn(async move { tags_by(&registries, access).await })
     });

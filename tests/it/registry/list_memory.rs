@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tagboat::registry::{BudgetOptions, Limits, Listed, Listing, Registries, RegistryOptions};
+use tagboat::registry::{Listed, Listing, RateLimitOptions, Registries, RegistryOptions, Timeouts};
 use tagboat::tenancy::Capacity;
 
 use super::anonymous;
@@ -24,8 +24,8 @@ fn front() -> Front {
 }
 
 fn registries(capacity: &Capacity, concurrency: usize) -> Registries {
-    let budget = BudgetOptions { concurrency, ..BudgetOptions::default() };
-    Registries::new(RegistryOptions { budget, capacity: capacity.clone(), ..RegistryOptions::default() })
+    let rate_limits = RateLimitOptions { concurrency, ..RateLimitOptions::default() };
+    Registries::new(RegistryOptions { rate_limits, capacity: capacity.clone(), ..RegistryOptions::default() })
 }
 
 async fn list(registries: &Registries, front: &Front, repository: &str) -> Listing {
@@ -114,14 +114,17 @@ async fn a_registry_that_sends_a_large_list_slowly_holds_memory_for_a_short_time
         (_, "next") => Reply::Drip,
         _ => Reply::body(200, page.clone()).with("Link", "</v2/paged/tags/list?next>; rel=next"),
     });
-    let limits = Limits {
+    let timeouts = Timeouts {
         between_bytes: Duration::from_secs(600),
         with_memory: Duration::from_secs(1),
-        ..Limits::default()
+        ..Timeouts::default()
     };
     let capacity = Capacity::default();
-    let registries =
-        Registries::new(RegistryOptions { limits, capacity: capacity.clone(), ..RegistryOptions::default() });
+    let registries = Registries::new(RegistryOptions {
+        timeouts,
+        capacity: capacity.clone(),
+        ..RegistryOptions::default()
+    });
     for repository in ["slow", "paged"] {
         let mut access = anonymous(&front.address(), repository);
         access.timeout = Duration::from_secs(600);

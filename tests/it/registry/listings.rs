@@ -180,7 +180,7 @@ async fn smaller_pages_are_requested_where_large_ones_are_refused_and_the_size_i
 #[tokio::test]
 async fn too_many_tags_are_an_error_and_not_a_part_of_them() {
     let front = registry(|_| page(named(0..11)));
-    let taking = |most_tags| Registries::new(RegistryOptions { most_tags, ..RegistryOptions::default() });
+    let taking = |max_tags| Registries::new(RegistryOptions { max_tags, ..RegistryOptions::default() });
     let access = anonymous(&front.address(), "app/web");
     let error = taking(10).list(access.clone(), None).await.unwrap_err();
     assert!(error.to_string().contains("app/web has more than 10 tags"), "{error}");

@@ -49,7 +49,7 @@ async fn nor_is_one_behind_a_proxy() {
 }
 
 /// Access to a registry of any name, which a front serves as its proxy.
-fn by_proxy(registry: &str, proxy: &Front) -> tagboat::registry::Access {
+fn by_proxy(registry: &str, proxy: &Front) -> tagboat::registry::RepositoryAuth {
     let data = std::collections::BTreeMap::from([(
         "address".to_owned(),
         tagboat::secrets::Secret::new(proxy.url("")),
@@ -57,6 +57,6 @@ fn by_proxy(registry: &str, proxy: &Front) -> tagboat::registry::Access {
     let secret = tagboat::secrets::SecretData { name: "apps/proxy", data: &data };
     let proxy = tagboat::net::Proxy::from_secret(secret).unwrap();
     let mut access = user(registry, "app/web");
-    access.way.proxy = ProxyChoice::Given(proxy);
+    access.route.proxy = ProxyChoice::Given(proxy);
     access
 }

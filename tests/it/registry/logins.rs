@@ -77,7 +77,7 @@ async fn a_wrong_password_is_the_token_servers_to_refuse() {
     let mut wrong = user(&guarded.address(), "app/web");
     wrong.login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter3") }.into();
     let error = tags(wrong).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Barred(_)));
+    assert!(matches!(error, RegistryError::Handshake(_)));
     assert!(error.to_string().ends_with("service=test-registry: DENIED: wrong password"), "{error}");
 }
 

@@ -16,30 +16,30 @@ use std::time::Duration;
 
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    Access, BudgetOptions, Credential, Limits, Listed, LoginChoice, ProxyChoice, Registries, RegistryError,
-    RegistryOptions, Way,
+    Credential, Listed, LoginChoice, ProxyChoice, RateLimitOptions, Registries, RegistryError,
+    RegistryOptions, RepositoryAuth, Route, Timeouts,
 };
 use tagboat::secrets::Secret;
 
 use crate::support::registry::{PASSWORD, USER};
 
 /// Anonymous access to a repository, without a proxy.
-fn anonymous(server: &str, repository: &str) -> Access {
-    Access {
+fn anonymous(server: &str, repository: &str) -> RepositoryAuth {
+    RepositoryAuth {
         namespace: "apps".to_owned(),
         referred_from: None,
         address: RepositoryAddress::parse(&format!("{server}/{repository}"), false).unwrap(),
         login: LoginChoice::default(),
-        way: Way { proxy: ProxyChoice::Direct, ..Way::default() },
+        route: Route { proxy: ProxyChoice::Direct, ..Route::default() },
         secrets: Vec::new(),
         timeout: Duration::from_secs(20),
     }
 }
 
 /// Access with the login of registries that want a password.
-fn user(server: &str, repository: &str) -> Access {
+fn user(server: &str, repository: &str) -> RepositoryAuth {
     let credential = Credential::Basic { user: Secret::new(USER), password: Secret::new(PASSWORD) };
-    Access { login: credential.into(), ..anonymous(server, repository) }
+    RepositoryAuth { login: credential.into(), ..anonymous(server, repository) }
 }
 
 fn registries() -> Registries {
@@ -50,18 +50,18 @@ fn registries() -> Registries {
 fn with_short_timeouts() -> Registries {
     let limit = Duration::from_millis(500);
     Registries::new(RegistryOptions {
-        budget: BudgetOptions { concurrency: 2, per_second: 100, burst: 20 },
-        limits: Limits { connect: limit, first_byte: limit, between_bytes: limit, ..Limits::default() },
+        rate_limits: RateLimitOptions { concurrency: 2, per_second: 100, burst: 20 },
+        timeouts: Timeouts { connect: limit, first_byte: limit, between_bytes: limit, ..Timeouts::default() },
         ..RegistryOptions::default()
     })
 }
 
 /// The tags of a listing.
-async fn tags(access: Access) -> Result<Vec<String>, RegistryError> {
+async fn tags(access: RepositoryAuth) -> Result<Vec<String>, RegistryError> {
     tags_by(&registries(), access).await
 }
 
-async fn tags_by(registries: &Registries, access: Access) -> Result<Vec<String>, RegistryError> {
+async fn tags_by(registries: &Registries, access: RepositoryAuth) -> Result<Vec<String>, RegistryError> {
     match registries.list(access, None).await? {
         Listed::Tags(listing) => Ok(listing.tags.iter().map(str::to_owned).collect()),
         Listed::Unchanged => panic!("nothing was known before"),

@@ -195,8 +195,8 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row("src/reconcile/tags.rs", "Shelf.told", "namespace and name of a repository", GOES_WITH_OBJECT),
     row(
-        "src/registry/budget.rs",
-        "Budgets.servers",
+        "src/registry/rate_limit.rs",
+        "RateLimiters.servers",
         "server and route",
         "2,048; idle ones go first, then those of the namespace with most entries",
     ),
@@ -214,7 +214,7 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row(
         "src/registry/registries.rs",
-        "Entry.looks",
+        "Entry.lookups",
         "tag; the entry belongs to one repository, namespace, route and login",
         "one entry for a lookup in flight; removed with the last that waits for it",
     ),
@@ -225,9 +225,9 @@ pub(super) const INVENTORY: &[Row] = &[
         "8,192; idle ones go first, then those of the namespace with most entries",
     ),
     row(
-        "src/registry/rounds.rs",
-        "Rounds.next",
-        "one flight; the rounds belong to one entry of a registry",
+        "src/registry/coalesce.rs",
+        "Coalescer.next",
+        "one flight; the coalescer belongs to one entry of a registry",
         "one value: the request that follows the one in flight",
     ),
     row(

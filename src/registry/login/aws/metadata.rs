@@ -8,13 +8,13 @@ use url::Url;
 use super::registry::CLOUD;
 use super::signature::Keys;
 use crate::net::Host;
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
 use crate::registry::headers::secret_header;
 use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter};
+use crate::registry::request::Request;
+use crate::registry::response::Response;
 use crate::secrets::Secret;
 
 const CONTAINER: Matter = Matter { cloud: CLOUD, what: "the role of the container" };
@@ -63,8 +63,8 @@ fn container_url(context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
     }
     let variable = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
     let Some(text) = options.environment.text(variable) else { return Ok(None) };
-    let flaw = "is no https address, nor one of this machine or its network link".to_owned();
-    let flawed = || LoginError::Variable { cloud: CLOUD, variable, flaw };
+    let defect = "is no https address, nor one of this machine or its network link".to_owned();
+    let flawed = || LoginError::Variable { cloud: CLOUD, variable, defect };
     let Ok(url) = Url::parse(&text) else { return Err(flawed()) };
     let host = url.host_str().unwrap_or_default();
     let is_near = url.scheme() == "http" && (Host::read(host).is_local() || host == CONTAINERS_V6);
@@ -77,9 +77,9 @@ async fn of_the_container(url: Url, context: LoginContext<'_>) -> Result<Lasting
         Some(token) => Some(token),
         None => environment.secret("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned(),
     };
-    let call = Call::get(url, LARGEST).authorized(token.as_ref().and_then(secret_header));
-    let answer = context.metadata(call).await.map_err(|cause| CONTAINER.unreachable(cause))?;
-    read(CONTAINER, &CONTAINER.success(answer)?)
+    let request = Request::get(url, LARGEST).with_authorization(token.as_ref().and_then(secret_header));
+    let response = context.metadata(request).await.map_err(|cause| CONTAINER.unreachable(cause))?;
+    read(CONTAINER, &CONTAINER.success(response)?)
 }
 
 /// Requests the instance's credentials (IMDSv2).
@@ -91,26 +91,26 @@ async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, Log
         return Err(LoginError::Variable {
             cloud: CLOUD,
             variable: "AWS_EC2_METADATA_DISABLED",
-            flaw: format!("forbids to ask the instance, and {MISSING}"),
+            defect: format!("forbids to ask the instance, and {MISSING}"),
         });
     }
     let at = |path: &str| {
         let url = options.endpoints.aws_metadata.join(path);
         url.map_err(|_| INSTANCE.malformed("names a role that is none"))
     };
-    let call = Call::put(at("latest/api/token")?, LARGEST)
-        .with(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
-    let answer = context.metadata(call).await.map_err(|cause| LoginError::Nobody {
+    let request = Request::put(at("latest/api/token")?, LARGEST)
+        .with_header(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
+    let response = context.metadata(request).await.map_err(|cause| LoginError::Nobody {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
     })?;
-    let token = Secret::new(INSTANCE.success(answer)?.body.trim_ascii());
+    let token = Secret::new(INSTANCE.success(response)?.body.trim_ascii());
     let ask = async |path: &str| {
         let name = HeaderName::from_static("x-aws-ec2-metadata-token");
-        let call = Call::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
-        let answer = context.metadata(call).await;
-        INSTANCE.success(answer.map_err(|cause| INSTANCE.unreachable(cause))?)
+        let request = Request::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
+        let response = context.metadata(request).await;
+        INSTANCE.success(response.map_err(|cause| INSTANCE.unreachable(cause))?)
     };
     let roles = ask(ROLES).await?;
     let roles = String::from_utf8_lossy(&roles.body).into_owned();
@@ -119,8 +119,8 @@ async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, Log
     read(INSTANCE, &ask(&format!("{ROLES}{role}")).await?)
 }
 
-fn read(matter: Matter, answer: &Answer) -> Result<Lasting<Keys>, LoginError> {
-    let found: Found = matter.json(answer)?;
+fn read(matter: Matter, response: &Response) -> Result<Lasting<Keys>, LoginError> {
+    let found: Found = matter.json(response)?;
     let keys = Keys { id: found.access_key_id, secret: found.secret_access_key, session: Some(found.token) };
     Ok(Lasting { value: keys, ends: Some(found.expiration) })
 }

@@ -21,8 +21,8 @@ use super::credential::Credential;
 use super::error::LoginError;
 use super::kept::{KeepOptions, Kept, Lasting};
 use super::network::{LARGEST, Matter};
-use crate::registry::call::{Body, Call};
 use crate::registry::headers::secret_header;
+use crate::registry::request::{Body, Request};
 use crate::secrets::Secret;
 use registry::{CLOUD, EcrRegistries, EcrRegistry, endpoint};
 use signature::{JSON, Keys, Signable};
@@ -46,7 +46,7 @@ enum Data {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct TokenResponse {
     #[serde(rename = "authorizationData")]
     data: Data,
 }
@@ -99,16 +99,17 @@ async fn credential(
         body: b"{}",
     };
     let signed = signable.sign(keys, context.now);
-    let mut call = Call::get(url.clone(), LARGEST)
-        .sending(Body { kind: JSON, bytes: signable.body.into() })
-        .with(HeaderName::from_static("x-amz-target"), registry.target())
-        .with(HeaderName::from_static("x-amz-date"), &signed.date)
-        .with(AUTHORIZATION, &signed.authorization);
+    let mut request = Request::get(url.clone(), LARGEST)
+        .with_body(Body { kind: JSON, bytes: signable.body.into() })
+        .with_header(HeaderName::from_static("x-amz-target"), registry.target())
+        .with_header(HeaderName::from_static("x-amz-date"), &signed.date)
+        .with_header(AUTHORIZATION, &signed.authorization);
     if let Some(session) = &keys.session {
-        call = call.with_secret(HeaderName::from_static("x-amz-security-token"), secret_header(session));
+        request =
+            request.with_secret(HeaderName::from_static("x-amz-security-token"), secret_header(session));
     }
-    let answer = context.service(TOKEN, call).await?;
-    let authorization = match TOKEN.json::<Answer>(&answer)?.data {
+    let response = context.service(TOKEN, request).await?;
+    let authorization = match TOKEN.json::<TokenResponse>(&response)?.data {
         Data::One(authorization) => Some(authorization),
         Data::List(list) => list.into_iter().next(),
     };

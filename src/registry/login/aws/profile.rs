@@ -66,8 +66,8 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
             Ok(content) => profiles.add(&String::from_utf8_lossy(content.expose()), is_config),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
             Err(error) => {
-                let (what, flaw) = (format!("the file {shown}"), format!("cannot be read: {error}"));
-                return Err(LoginError::Setting { cloud: CLOUD, what, flaw });
+                let (what, defect) = (format!("the file {shown}"), format!("cannot be read: {error}"));
+                return Err(LoginError::Setting { cloud: CLOUD, what, defect });
             }
         }
     }
@@ -76,10 +76,10 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
         return Ok(None);
     }
     let name = named.as_deref().unwrap_or(DEFAULT);
-    profiles.source(name).map_err(|Flaw(flaw)| LoginError::Setting {
+    profiles.source(name).map_err(|Flaw(defect)| LoginError::Setting {
         cloud: CLOUD,
         what: format!("the profile '{name}' of AWS's shared files"),
-        flaw,
+        defect,
     })
 }
 

@@ -2,14 +2,14 @@
 
 use super::registry::{CLOUD, EcrRegistry, endpoint};
 use super::signature::Keys;
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::CloudAccount;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, element, form};
 use crate::registry::login::pattern::is_like;
+use crate::registry::request::Request;
+use crate::registry::response::Response;
 use crate::secrets::Secret;
 
 pub(super) const OF_THE_ENVIRONMENT: Matter =
@@ -78,12 +78,12 @@ pub(super) async fn assume(
         ("Action", "AssumeRoleWithWebIdentity"),
         ("WebIdentityToken", token),
     ];
-    let answer = context.service(matter, Call::post(url, form(pairs), LARGEST)).await?;
-    read(matter, &answer)
+    let response = context.service(matter, Request::post(url, form(pairs), LARGEST)).await?;
+    read(matter, &response)
 }
 
-fn read(matter: Matter, answer: &Answer) -> Result<Lasting<Keys>, LoginError> {
-    let text = String::from_utf8_lossy(&answer.body);
+fn read(matter: Matter, response: &Response) -> Result<Lasting<Keys>, LoginError> {
+    let text = String::from_utf8_lossy(&response.body);
     let part = |name| element(&text, name).filter(|part| !part.is_empty());
     let found = (part("AccessKeyId"), part("SecretAccessKey"), part("SessionToken"), part("Expiration"));
     let (Some(id), Some(secret), Some(session), Some(ends)) = found else {

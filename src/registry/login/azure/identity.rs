@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use super::{CLOUD, Part};
-use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::{CloudAccount, CloudIdentity};
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::whole_text;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::request::Request;
 use crate::secrets::Secret;
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of Azure" };
@@ -56,7 +56,7 @@ pub(super) async fn token(part: &Part, context: LoginContext<'_>) -> Result<Last
     let url = tenant_url(part, &tenant, context)?.ok_or_else(|| LoginError::Variable {
         cloud: CLOUD,
         variable: "AZURE_TENANT_ID",
-        flaw: NO_TENANT.to_owned(),
+        defect: NO_TENANT.to_owned(),
     })?;
     let application = Application { url, client: &client };
     if let Some(secret) = environment.secret("AZURE_CLIENT_SECRET") {
@@ -96,9 +96,9 @@ impl Application<'_> {
     ) -> Result<Lasting<Secret>, LoginError> {
         let scope = format!("{}/.default", part.audience);
         let who = [("grant_type", "client_credentials"), ("client_id", self.client), ("scope", &scope)];
-        let call = Call::post(self.url, form(who.into_iter().chain(proof.iter().copied())), LARGEST);
-        let answer = context.service(TOKEN, call).await?;
-        lasting(TOKEN.json(&answer)?, context)
+        let request = Request::post(self.url, form(who.into_iter().chain(proof.iter().copied())), LARGEST);
+        let response = context.service(TOKEN, request).await?;
+        lasting(TOKEN.json(&response)?, context)
     }
 }
 
@@ -125,7 +125,7 @@ fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Op
     url.map(Some).ok_or_else(|| LoginError::Variable {
         cloud: CLOUD,
         variable: "AZURE_AUTHORITY_HOST",
-        flaw: "is no address of a server: write https://HOST/".to_owned(),
+        defect: "is no address of a server: write https://HOST/".to_owned(),
     })
 }
 
@@ -140,13 +140,13 @@ async fn of_the_machine(part: &Part, context: LoginContext<'_>) -> Result<Lastin
         pairs.append_pair("resource", &part.audience);
         pairs.extend_pairs(options.environment.text("AZURE_CLIENT_ID").map(|client| ("client_id", client)));
     }
-    let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata"), "true");
-    let answer = context.metadata(call).await.map_err(|cause| LoginError::Nobody {
+    let request = Request::get(url, LARGEST).with_header(HeaderName::from_static("metadata"), "true");
+    let response = context.metadata(request).await.map_err(|cause| LoginError::Nobody {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
     })?;
-    lasting(TOKEN.json(&TOKEN.success(answer)?)?, context)
+    lasting(TOKEN.json(&TOKEN.success(response)?)?, context)
 }
 
 fn lasting(token: Token, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {

@@ -16,7 +16,7 @@ use super::kept::{KeepOptions, Kept, Lasting};
 use super::network::{LARGEST, Matter, form};
 use super::pattern::HostPattern;
 use super::{Credential, LoginError};
-use crate::registry::call::Call;
+use crate::registry::request::Request;
 use crate::secrets::Secret;
 
 const CLOUD: &str = "Azure";
@@ -141,7 +141,7 @@ async fn own_cloud(context: LoginContext<'_>) -> Result<Option<OwnCloud>, LoginE
     serde_json::from_slice(file.expose()).map(Some).map_err(|_| LoginError::Variable {
         cloud: CLOUD,
         variable: OWN_CLOUD,
-        flaw: "names a file that is no JSON about a cloud".to_owned(),
+        defect: "names a file that is no JSON about a cloud".to_owned(),
     })
 }
 
@@ -159,9 +159,9 @@ async fn exchange(
     let url = url.map_err(|_| EXCHANGE.malformed("has no address: the registry's name is none"))?;
     let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
     let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
-    let call = Call::post(url, form, LARGEST);
-    let answer = context.service(EXCHANGE, call).await?;
-    let password = EXCHANGE.json::<Exchanged>(&answer)?.refresh_token;
+    let request = Request::post(url, form, LARGEST);
+    let response = context.service(EXCHANGE, request).await?;
+    let password = EXCHANGE.json::<Exchanged>(&response)?.refresh_token;
     if password.expose().is_empty() {
         return Err(EXCHANGE.malformed("has an empty one"));
     }

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::token::{CLOUD, SCOPES, read};
-use crate::registry::call::{Body, Call};
 use crate::registry::headers::bearer;
 use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::request::{Body, Request};
 use crate::secrets::Secret;
 
 const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of Google for that of another" };
@@ -38,7 +38,7 @@ pub(super) struct Exchange<'e> {
 }
 
 #[derive(Serialize)]
-struct Wish {
+struct ImpersonationRequest {
     scope: [&'static str; 2],
     lifetime: &'static str,
 }
@@ -63,9 +63,9 @@ impl Exchange<'_> {
             ("subject_token", self.token),
             ("subject_token_type", self.kind),
         ]);
-        let call = Call::post(self.url, form, LARGEST);
-        let answer = context.service(EXCHANGE, call).await?;
-        let token = read(EXCHANGE, &answer, context)?;
+        let request = Request::post(self.url, form, LARGEST);
+        let response = context.service(EXCHANGE, request).await?;
+        let token = read(EXCHANGE, &response, context)?;
         match self.account {
             None => Ok(token),
             Some(url) => act(url, &token.value, context).await,
@@ -74,12 +74,13 @@ impl Exchange<'_> {
 }
 
 async fn act(url: Url, token: &Secret, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
-    let wish = serde_json::to_vec(&Wish { scope: SCOPES, lifetime: LIFE });
-    let bytes = wish.expect("texts are JSON").into();
-    let call =
-        Call::get(url, LARGEST).sending(Body { kind: "application/json", bytes }).authorized(bearer(token));
-    let answer = context.service(ACT, call).await?;
-    let acting: Acting = ACT.json(&answer)?;
+    let request = serde_json::to_vec(&ImpersonationRequest { scope: SCOPES, lifetime: LIFE });
+    let bytes = request.expect("texts are JSON").into();
+    let request = Request::get(url, LARGEST)
+        .with_body(Body { kind: "application/json", bytes })
+        .with_authorization(bearer(token));
+    let response = context.service(ACT, request).await?;
+    let acting: Acting = ACT.json(&response)?;
     if acting.access_token.expose().is_empty() {
         return Err(ACT.malformed("has an empty one"));
     }

@@ -13,12 +13,12 @@ use url::Url;
 use super::assertion::Assertion;
 use super::exchange::{Exchange, JWT};
 use super::token::{CLOUD, SCOPES, guarded, read};
-use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::{content, token_file, whole_text};
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::request::Request;
 use crate::secrets::Secret;
 
 const VARIABLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
@@ -121,8 +121,12 @@ impl File<'_> {
             .map_err(|_| self.flawed("lacks a part that credentials of its type have"))
     }
 
-    fn flawed(&self, flaw: &str) -> LoginError {
-        LoginError::Setting { cloud: CLOUD, what: format!("the file {}", self.shown), flaw: flaw.to_owned() }
+    fn flawed(&self, defect: &str) -> LoginError {
+        LoginError::Setting {
+            cloud: CLOUD,
+            what: format!("the file {}", self.shown),
+            defect: defect.to_owned(),
+        }
     }
 
     /// Parses an address in the file.
@@ -199,8 +203,8 @@ impl File<'_> {
     }
 
     async fn ask(&self, matter: Matter, url: Url, form: Vec<u8>) -> Result<Lasting<Secret>, LoginError> {
-        let call = Call::post(url, form, LARGEST);
-        let answer = self.context.service(matter, call).await?;
-        read(matter, &answer, self.context)
+        let request = Request::post(url, form, LARGEST);
+        let response = self.context.service(matter, request).await?;
+        read(matter, &response, self.context)
     }
 }

@@ -4,12 +4,12 @@ use reqwest::header::HeaderName;
 use url::Url;
 
 use super::token::{CLOUD, SCOPES, read};
-use crate::registry::answer::Answer;
-use crate::registry::call::Call;
 use crate::registry::login::LoginError;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::{LARGEST, Matter};
+use crate::registry::request::Request;
+use crate::registry::response::Response;
 use crate::secrets::Secret;
 
 const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the service account" };
@@ -52,8 +52,8 @@ pub(super) async fn cluster(context: LoginContext<'_>) -> Result<Cluster, LoginE
     let missing = "only GKE has a metadata server that knows the cluster; elsewhere the service account needs the annotation \
                    gcp.auth.fluxcd.io/workload-identity-provider";
     let text = async |path: &str| {
-        let answer = CLUSTER.success(ask(address(path, context)?, missing, context).await?)?;
-        match String::from_utf8_lossy(answer.body.trim_ascii()) {
+        let response = CLUSTER.success(ask(address(path, context)?, missing, context).await?)?;
+        match String::from_utf8_lossy(response.body.trim_ascii()) {
             text if text.is_empty() => Err(CLUSTER.malformed("is empty")),
             text => Ok(text.into_owned()),
         }
@@ -72,15 +72,16 @@ fn address(path: &str, context: LoginContext<'_>) -> Result<Url, LoginError> {
         Some(host) => Url::parse(&format!("http://{host}/")).map_err(|_| LoginError::Variable {
             cloud: CLOUD,
             variable: "GCE_METADATA_HOST",
-            flaw: "is no host: write HOST or HOST:PORT".to_owned(),
+            defect: "is no host: write HOST or HOST:PORT".to_owned(),
         })?,
     };
     let url = base.join(&format!("computeMetadata/v1/{path}"));
     Ok(url.expect("a path can be joined to an address of a web server"))
 }
 
-async fn ask(url: Url, missing: &'static str, context: LoginContext<'_>) -> Result<Answer, LoginError> {
-    let call = Call::get(url, LARGEST).with(HeaderName::from_static("metadata-flavor"), "Google");
-    let answer = context.metadata(call).await;
-    answer.map_err(|cause| LoginError::Nobody { cloud: CLOUD, missing, cause: Box::new(cause) })
+async fn ask(url: Url, missing: &'static str, context: LoginContext<'_>) -> Result<Response, LoginError> {
+    let request =
+        Request::get(url, LARGEST).with_header(HeaderName::from_static("metadata-flavor"), "Google");
+    let response = context.metadata(request).await;
+    response.map_err(|cause| LoginError::Nobody { cloud: CLOUD, missing, cause: Box::new(cause) })
 }

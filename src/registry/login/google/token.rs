@@ -4,11 +4,11 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::net::Host;
-use crate::registry::answer::Answer;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::error::LoginError;
 use crate::registry::login::kept::Lasting;
 use crate::registry::login::network::Matter;
+use crate::registry::response::Response;
 use crate::secrets::Secret;
 
 /// The name of the cloud in messages.
@@ -27,10 +27,10 @@ struct Token {
 /// Parses the token in a response.
 pub(super) fn read(
     matter: Matter,
-    answer: &Answer,
+    response: &Response,
     context: LoginContext<'_>,
 ) -> Result<Lasting<Secret>, LoginError> {
-    let token: Token = matter.json(answer)?;
+    let token: Token = matter.json(response)?;
     if token.access_token.expose().is_empty() {
         return Err(matter.malformed("has an empty one"));
     }

@@ -8,7 +8,7 @@ use crate::net::ProxyChoice;
 
 /// Timeouts of the parts of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct Timeouts {
     /// Until the connection is made.
     pub connect: Duration,
     /// Until the first byte of the response.
@@ -19,7 +19,7 @@ pub struct Limits {
     pub with_memory: Duration,
 }
 
-impl Default for Limits {
+impl Default for Timeouts {
     fn default() -> Self {
         let limit = Duration::from_secs(30);
         Self {
@@ -33,14 +33,14 @@ impl Default for Limits {
 
 /// The route to a registry: TLS and proxy, shared by all its requests.
 #[derive(Debug, Clone, Default)]
-pub struct Way {
+pub struct Route {
     /// The trusted authority and the client certificate.
     pub tls: Tls,
     /// The proxy.
     pub proxy: ProxyChoice,
 }
 
-impl Way {
+impl Route {
     /// Returns a fingerprint that is equal for equal routes.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of([self.tls.fingerprint().as_bytes(), self.proxy().as_bytes()])
@@ -49,7 +49,7 @@ impl Way {
     /// Returns a fingerprint of the proxy and the certificate authority.
     ///
     /// Routes with an equal one reach the same server, with any client certificate.
-    pub fn route(&self) -> Fingerprint {
+    pub fn server_fingerprint(&self) -> Fingerprint {
         let authority = match &self.tls.authority {
             Some(authority) => Fingerprint::of([&b"own"[..], authority.expose()]),
             None => Fingerprint::of([&b"system"[..]]),

@@ -13,7 +13,7 @@ use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 const MAX_SERVERS: usize = 2048;
 
 /// The maximum number of requests in flight to all servers; each needs memory for its connection.
-const IN_FLIGHT: usize = 256;
+const MAX_IN_FLIGHT: usize = 256;
 
 /// The steady rate per server and route: the 3,000 reads a minute of Azure's Standard registries.
 const REQUESTS_PER_SECOND: u32 = 50;
@@ -25,7 +25,7 @@ const BURST: u32 = 1000;
 
 /// The rate limits of one server over one route, for all objects together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BudgetOptions {
+pub struct RateLimitOptions {
     /// The maximum number of requests in flight.
     pub concurrency: usize,
     /// The steady rate, in requests per second.
@@ -34,7 +34,7 @@ pub struct BudgetOptions {
     pub burst: u32,
 }
 
-impl Default for BudgetOptions {
+impl Default for RateLimitOptions {
     fn default() -> Self {
         Self { concurrency: 16, per_second: REQUESTS_PER_SECOND, burst: BURST }
     }
@@ -44,7 +44,7 @@ impl Default for BudgetOptions {
 ///
 /// A tenant's own proxy or certificate authority may lead to any other server under the same name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Target {
+pub(super) struct ServerRoute {
     /// Host and port.
     pub(super) server: Arc<str>,
     /// The fingerprint of the proxy and the certificate authority.
@@ -53,17 +53,17 @@ pub(super) struct Target {
 
 /// The limiters of all servers.
 #[derive(Debug)]
-pub(super) struct Budgets {
-    options: BudgetOptions,
+pub(super) struct RateLimiters {
+    options: RateLimitOptions,
     in_flight: FairSemaphore,
-    servers: Mutex<FairCache<Target, Arc<Budget>>>,
+    servers: Mutex<FairCache<ServerRoute, Arc<ServerLimiter>>>,
 }
 
 /// The limiter of one server over one route.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct ServerLimiter {
     slots: FairSemaphore,
-    limiter: RateLimiter,
+    rate: RateLimiter,
 }
 
 /// Permission to have one request in flight, until it is dropped.
@@ -93,55 +93,55 @@ struct Gcra {
     theoretical_arrival: Option<Instant>,
 }
 
-impl Budgets {
+impl RateLimiters {
     /// Makes limiters with the same limits for each server.
-    pub(super) fn new(options: BudgetOptions) -> Self {
-        let limits = SlotLimits::shared(IN_FLIGHT);
+    pub(super) fn new(options: RateLimitOptions) -> Self {
+        let limits = SlotLimits::shared(MAX_IN_FLIGHT);
         let in_flight = FairSemaphore::new(SlotLimits { per_namespace: limits.total / 2, ..limits });
         Self { options, in_flight, servers: Mutex::new(FairCache::new(MAX_SERVERS)) }
     }
 
     /// Waits until a request may be sent to a server for a namespace.
-    pub(super) async fn enter(&self, target: &Target, namespace: &str) -> Slot {
-        let budget = self.of(target, namespace);
-        let of_server = budget.slots.acquire(namespace, 1).await;
-        budget.limiter.admit(namespace).await;
+    pub(super) async fn acquire(&self, target: &ServerRoute, namespace: &str) -> Slot {
+        let limiter = self.of(target, namespace);
+        let of_server = limiter.slots.acquire(namespace, 1).await;
+        limiter.rate.admit(namespace).await;
         // Acquired last, so that a wait for one server takes nothing from others.
         let of_all = self.in_flight.acquire(namespace, 1).await;
         Slot { _of_server: of_server, _of_all: of_all }
     }
 
-    fn of(&self, target: &Target, namespace: &str) -> Arc<Budget> {
+    fn of(&self, target: &ServerRoute, namespace: &str) -> Arc<ServerLimiter> {
         let mut servers = self.servers.lock();
-        if let Some(budget) = servers.get(target) {
-            return Arc::clone(budget);
+        if let Some(limiter) = servers.get(target) {
+            return Arc::clone(limiter);
         }
         if servers.len() >= MAX_SERVERS {
             let now = Instant::now();
-            servers.retain(|_, budget| Arc::strong_count(budget) > 1 || !budget.is_idle(now));
+            servers.retain(|_, limiter| Arc::strong_count(limiter) > 1 || !limiter.is_idle(now));
         }
-        let budget = Arc::new(Budget::new(self.options));
-        servers.insert(namespace, target.clone(), Arc::clone(&budget));
-        budget
+        let limiter = Arc::new(ServerLimiter::new(self.options));
+        servers.insert(namespace, target.clone(), Arc::clone(&limiter));
+        limiter
     }
 }
 
-impl Budget {
-    fn new(options: BudgetOptions) -> Self {
+impl ServerLimiter {
+    fn new(options: RateLimitOptions) -> Self {
         Self {
             slots: FairSemaphore::new(SlotLimits::shared(options.concurrency)),
-            limiter: RateLimiter::new(options),
+            rate: RateLimiter::new(options),
         }
     }
 
     /// Returns `true` if a new limiter would admit the same requests.
     fn is_idle(&self, now: Instant) -> bool {
-        self.slots.is_idle() && self.limiter.gcra.lock().is_idle(now)
+        self.slots.is_idle() && self.rate.gcra.lock().is_idle(now)
     }
 }
 
 impl RateLimiter {
-    fn new(options: BudgetOptions) -> Self {
+    fn new(options: RateLimitOptions) -> Self {
         let limits = SlotLimits { total: 1, per_namespace: 1, overflow: None };
         Self { turn: FairSemaphore::new(limits), gcra: Mutex::new(Gcra::new(options)) }
     }
@@ -158,7 +158,7 @@ impl RateLimiter {
 }
 
 impl Gcra {
-    fn new(options: BudgetOptions) -> Self {
+    fn new(options: RateLimitOptions) -> Self {
         let interval = Duration::from_secs(1) / options.per_second.max(1);
         Self {
             interval,
@@ -191,13 +191,13 @@ mod tests {
 
     use super::*;
 
-    fn target(server: &str) -> Target {
-        Target { server: server.into(), route: Fingerprint::of([&b"route"[..]]) }
+    fn target(server: &str) -> ServerRoute {
+        ServerRoute { server: server.into(), route: Fingerprint::of([&b"route"[..]]) }
     }
 
     #[test]
     fn a_burst_is_followed_by_a_steady_rate() {
-        let mut gcra = Gcra::new(BudgetOptions { concurrency: 1, per_second: 10, burst: 3 });
+        let mut gcra = Gcra::new(RateLimitOptions { concurrency: 1, per_second: 10, burst: 3 });
         let now = Instant::now() + Duration::from_secs(1000);
         let waits = |gcra: &mut Gcra, now: Instant, number: usize| -> Vec<u128> {
             let waits = (0..number).map(|_| {
@@ -216,14 +216,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn thousands_of_queued_requests_delay_another_namespace_by_one_turn() {
-        let budgets = Budgets::new(BudgetOptions { concurrency: 4, per_second: 10, burst: 1 });
+        let limiters = RateLimiters::new(RateLimitOptions { concurrency: 4, per_second: 10, burst: 1 });
         let server = target("r.example:443");
-        let flood: Vec<_> = (0..5000).map(|_| budgets.enter(&server, "attacker").map(drop).boxed()).collect();
+        let flood: Vec<_> =
+            (0..5000).map(|_| limiters.acquire(&server, "attacker").map(drop).boxed()).collect();
         let flood = join_all(flood);
         let victim = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             let begin = Instant::now();
-            let slot = budgets.enter(&server, "victim").await;
+            let slot = limiters.acquire(&server, "victim").await;
             drop(slot);
             begin.elapsed()
         };
@@ -238,35 +239,35 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_namespace_without_a_slot_gets_one_beyond_the_limit() {
-        let budgets = Budgets::new(BudgetOptions { concurrency: 2, ..BudgetOptions::default() });
+        let limiters = RateLimiters::new(RateLimitOptions { concurrency: 2, ..RateLimitOptions::default() });
         let server = target("r.example:443");
-        let held = [budgets.enter(&server, "attacker").await, budgets.enter(&server, "attacker").await];
-        assert!(budgets.enter(&server, "attacker").now_or_never().is_none());
+        let held = [limiters.acquire(&server, "attacker").await, limiters.acquire(&server, "attacker").await];
+        assert!(limiters.acquire(&server, "attacker").now_or_never().is_none());
         let begin = Instant::now();
-        let first = budgets.enter(&server, "victim").await;
+        let first = limiters.acquire(&server, "victim").await;
         assert_eq!(begin.elapsed(), SlotLimits::OVERFLOW_AFTER);
-        let second = budgets.enter(&server, "other").await;
+        let second = limiters.acquire(&server, "other").await;
         // Four in all are twice the limit.
-        let more = [budgets.enter(&server, "third").boxed(), budgets.enter(&server, "victim").boxed()];
+        let more = [limiters.acquire(&server, "third").boxed(), limiters.acquire(&server, "victim").boxed()];
         let more = select_all(more);
         assert!(tokio::time::timeout(Duration::from_secs(60), more).await.is_err());
         drop((held, first, second));
         // Another route to the same host has slots of its own.
-        let route = Target { route: Fingerprint::of([&b"other"[..]]), ..server.clone() };
-        assert!(budgets.enter(&route, "victim").now_or_never().is_some());
+        let route = ServerRoute { route: Fingerprint::of([&b"other"[..]]), ..server.clone() };
+        assert!(limiters.acquire(&route, "victim").now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn idle_servers_are_forgotten_and_busy_ones_are_not() {
-        let budgets = Budgets::new(BudgetOptions { burst: 1, ..BudgetOptions::default() });
+        let limiters = RateLimiters::new(RateLimitOptions { burst: 1, ..RateLimitOptions::default() });
         let busy = target("busy:443");
-        let slot = budgets.enter(&busy, "victim").await;
-        let before = budgets.of(&busy, "victim");
+        let slot = limiters.acquire(&busy, "victim").await;
+        let before = limiters.of(&busy, "victim");
         for number in 0..2 * MAX_SERVERS {
-            budgets.of(&target(&number.to_string()), "attacker");
+            limiters.of(&target(&number.to_string()), "attacker");
         }
-        assert!(budgets.servers.lock().len() <= MAX_SERVERS);
-        assert!(Arc::ptr_eq(&before, &budgets.of(&busy, "victim")));
+        assert!(limiters.servers.lock().len() <= MAX_SERVERS);
+        assert!(Arc::ptr_eq(&before, &limiters.of(&busy, "victim")));
         drop(slot);
     }
 }

@@ -15,14 +15,14 @@ use url::Url;
 
 use super::challenge::Challenge;
 use super::error::RegistryError;
-use super::refusal::Refusal;
+use super::error_response::ErrorResponse;
 use crate::tenancy::MemoryReservation;
 
 /// The maximum of `Retry-After` that is respected.
-const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// A response.
-pub(super) struct Answer {
+pub(super) struct Response {
     /// The request, formatted for messages.
     pub(super) request: String,
     /// The address that responded.
@@ -37,7 +37,7 @@ pub(super) struct Answer {
     pub(super) reserved: Option<MemoryReservation>,
 }
 
-impl Answer {
+impl Response {
     /// Returns the values of a header that are text.
     fn values(&self, name: HeaderName) -> impl Iterator<Item = &str> {
         self.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok())
@@ -72,26 +72,26 @@ impl Answer {
         self.values(CONTENT_TYPE).next()
     }
 
-    pub(super) fn refusal(&self) -> Refusal {
-        let mut refusal = Refusal::read(self.status, self.is_head, &self.body);
+    pub(super) fn error_response(&self) -> ErrorResponse {
+        let mut error_response = ErrorResponse::read(self.status, self.is_head, &self.body);
         let mut unknown = Challenge::unknown(self.challenges());
         // Names of schemes are single words: long ones and many of them are not shown.
         unknown.retain(|name| name.len() <= 32);
         unknown.truncate(4);
         if self.status == StatusCode::UNAUTHORIZED && !unknown.is_empty() {
             let names = unknown.join(", ");
-            refusal
-                .words
+            error_response
+                .message
                 .push_str(&format!("; it wants a login by {names}, and only Basic and Bearer are known"));
         }
-        refusal
+        error_response
     }
 
     /// Converts this response into an error.
     pub(super) fn to_error(&self) -> RegistryError {
         RegistryError::Refused {
             request: self.request.clone(),
-            refusal: self.refusal(),
+            response: self.error_response(),
             retry_after: self.retry_after(),
         }
     }
@@ -108,11 +108,11 @@ impl Answer {
     pub(super) fn retry_after(&self) -> Option<Duration> {
         let may_rest = matches!(self.status.as_u16(), 429 | 503);
         let value = self.values(RETRY_AFTER).next().filter(|_| may_rest)?;
-        Some(retry_after(value, Timestamp::now())?.min(LONGEST_REST))
+        Some(retry_after(value, Timestamp::now())?.min(MAX_RETRY_AFTER))
     }
 
     /// Returns `true` if a retry of the same request may succeed.
-    pub(super) fn is_passing(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         matches!(self.status.as_u16(), 408 | 429 | 499 | 500 | 502 | 503 | 504 | 522)
     }
 }
@@ -125,8 +125,8 @@ fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
-    let rest = http_date(value)?.duration_since(TimeZone::UTC.to_datetime(now));
-    Some(Duration::try_from(rest).unwrap_or_default())
+    let wait = http_date(value)?.duration_since(TimeZone::UTC.to_datetime(now));
+    Some(Duration::try_from(wait).unwrap_or_default())
 }
 
 /// Parses a date in any of the three forms of RFC 9110, section 5.6.7.
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn no_rest_is_too_long_to_count() {
         for value in ["99999999999999999999", "3601", "Fri, 31 Dec 9999 23:59:59 GMT"] {
-            let answer = Answer {
+            let answer = Response {
                 request: String::new(),
                 url: Url::parse("https://r.example/").unwrap(),
                 status: StatusCode::TOO_MANY_REQUESTS,
@@ -188,7 +188,7 @@ mod tests {
                 is_foreign: false,
                 reserved: None,
             };
-            assert_eq!(answer.retry_after(), Some(LONGEST_REST), "{value}");
+            assert_eq!(answer.retry_after(), Some(MAX_RETRY_AFTER), "{value}");
         }
     }
 }

@@ -6,29 +6,29 @@ use url::{Origin, Url};
 use super::error_document::{self, OciError};
 
 /// The maximum number of characters of a response in a message.
-const SHOWN_TEXT: usize = 300;
+const MAX_TEXT: usize = 300;
 
 /// The maximum number of characters of an address in a message.
-const SHOWN_ADDRESS: usize = 500;
+const MAX_ADDRESS: usize = 500;
 
 /// The query parameters that are never secret.
-const SHOWN: [&str; 7] = ["scope", "service", "mount", "from", "digest", "n", "last"];
+const PUBLIC_PARAMETERS: [&str; 7] = ["scope", "service", "mount", "from", "digest", "n", "last"];
 
 /// A response other than success.
 ///
 /// Of its body only the codes and messages of an error document are shown: an object can name any server of the
 /// cluster's network, and its status must not become a way to read that server's responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ErrorResponse {
     /// The status.
     pub status: u16,
     /// The codes of the errors in the body, such as `NAME_UNKNOWN`.
     pub codes: Vec<String>,
     /// The codes and messages of the errors, or else the status and its reason.
-    pub words: String,
+    pub message: String,
 }
 
-impl Refusal {
+impl ErrorResponse {
     /// Parses a response; a response to HEAD has no body.
     pub fn read(status: StatusCode, is_head: bool, body: &[u8]) -> Self {
         Self::of(status, is_head, &error_document::parse(body))
@@ -37,20 +37,20 @@ impl Refusal {
     /// Makes an error response of the errors of a document.
     pub(super) fn of(status: StatusCode, is_head: bool, errors: &[OciError]) -> Self {
         let codes = errors.iter().map(|error| error.code.clone()).collect();
-        let shown = |error: &OciError| format!("{}: {}", error.code, error.message);
-        let words = match errors {
+        let text = |error: &OciError| format!("{}: {}", error.code, error.message);
+        let message = match errors {
             [] if is_head => format!(
                 "unexpected status code {} (HEAD responses have no body, use GET for details)",
-                in_words(status)
+                status_text(status)
             ),
-            [] => format!("unexpected status code {}", in_words(status)),
-            [one] => shown(one),
+            [] => format!("unexpected status code {}", status_text(status)),
+            [one] => text(one),
             several => {
-                let words: Vec<String> = several.iter().map(shown).collect();
-                format!("multiple errors returned: {}", words.join("; "))
+                let message: Vec<String> = several.iter().map(text).collect();
+                format!("multiple errors returned: {}", message.join("; "))
             }
         };
-        Self { status: status.as_u16(), codes, words: cut(&cleaned(&words)) }
+        Self { status: status.as_u16(), codes, message: truncate(&single_line(&message)) }
     }
 
     /// Returns `true` if the requested name does not exist.
@@ -67,22 +67,22 @@ impl Refusal {
 }
 
 /// Formats a status with its name, as in `404 Not Found`.
-pub(super) fn in_words(status: StatusCode) -> String {
+pub(super) fn status_text(status: StatusCode) -> String {
     let name = status.canonical_reason().unwrap_or_default();
     format!("{} {name}", status.as_str()).trim_end().to_owned()
 }
 
 /// Joins lines: the text of a server must not look like several messages.
-pub(super) fn cleaned(words: &str) -> String {
-    words.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+pub(super) fn single_line(message: &str) -> String {
+    message.split(|c: char| c.is_control()).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Truncates the text of a server for messages.
-pub(super) fn cut(text: &str) -> String {
-    shortened(text, SHOWN_TEXT)
+pub(super) fn truncate(text: &str) -> String {
+    truncate_to(text, MAX_TEXT)
 }
 
-fn shortened(text: &str, characters: usize) -> String {
+fn truncate_to(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -100,11 +100,11 @@ pub(super) fn origin(url: &Url) -> String {
             false => format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
         },
     };
-    shortened(&origin, SHOWN_ADDRESS)
+    truncate_to(&origin, MAX_ADDRESS)
 }
 
 /// Formats an address for messages, without a login or secret query parameters.
-pub(super) fn shown(url: &Url) -> String {
+pub(super) fn redacted_url(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
     let _ = url.set_password(None);
@@ -114,12 +114,12 @@ pub(super) fn shown(url: &Url) -> String {
         .split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| match pair.split_once('=') {
-            Some((name, _)) if !SHOWN.contains(&name) => format!("{name}=REDACTED"),
+            Some((name, _)) if !PUBLIC_PARAMETERS.contains(&name) => format!("{name}=REDACTED"),
             _ => pair.to_owned(),
         })
         .collect();
     url.set_query((!pairs.is_empty()).then(|| pairs.join("&")).as_deref());
-    shortened(url.as_str(), SHOWN_ADDRESS)
+    truncate_to(url.as_str(), MAX_ADDRESS)
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
     fn only_codes_and_messages_of_an_error_document_are_shown() {
         let name = r#"{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known to registry","detail":{"name":"a/b"}}]}"#;
         let two = r#"{"errors":[{"code":"A","message":"one","detail":null},{"code":"B","message":"two","detail":[{"Type":"x","Action":"pull"}]}]}"#;
-        for (status, is_head, body, words) in [
+        for (status, is_head, body, message) in [
             (404, false, name, "NAME_UNKNOWN: repository name not known to registry"),
             (401, false, two, "multiple errors returned: A: one; B: two"),
             (404, false, "404 page\nnot found\n", "unexpected status code 404 Not Found"),
@@ -153,18 +153,20 @@ mod tests {
             ),
             (429, false, r#"{"errors":[{"message":"slow down"}]}"#, ": slow down"),
         ] {
-            let refusal = Refusal::read(StatusCode::from_u16(status).unwrap(), is_head, body.as_bytes());
-            assert_eq!((refusal.status, refusal.words.as_str()), (status, words));
+            let response =
+                ErrorResponse::read(StatusCode::from_u16(status).unwrap(), is_head, body.as_bytes());
+            assert_eq!((response.status, response.message.as_str()), (status, message));
         }
         let long = format!(r#"{{"errors":[{{"code":"A","message":"{}"}}]}}"#, "é".repeat(1000));
-        let long = Refusal::read(StatusCode::BAD_GATEWAY, false, long.as_bytes());
-        assert!(long.words.ends_with("é…") && long.words.chars().count() == SHOWN_TEXT + 1);
+        let long = ErrorResponse::read(StatusCode::BAD_GATEWAY, false, long.as_bytes());
+        assert!(long.message.ends_with("é…") && long.message.chars().count() == MAX_TEXT + 1);
     }
 
     #[test]
     fn smaller_pages_are_asked_for_in_several_ways() {
         let read = |status: u16, body: &str| {
-            Refusal::read(StatusCode::from_u16(status).unwrap(), false, body.as_bytes()).wants_smaller_pages()
+            ErrorResponse::read(StatusCode::from_u16(status).unwrap(), false, body.as_bytes())
+                .wants_smaller_pages()
         };
         assert!(read(400, ""));
         assert!(read(403, r#"{"errors":[{"code":"TOO_MANY_TAGS_REQUESTED"}]}"#));
@@ -202,15 +204,15 @@ mod tests {
             ("https://r/?x", "https://r/?x"),
             ("https://r/?", "https://r/"),
         ] {
-            assert_eq!(shown(&Url::parse(address).unwrap()), wanted);
+            assert_eq!(redacted_url(&Url::parse(address).unwrap()), wanted);
         }
     }
 
     proptest! {
         #[test]
         fn any_body_has_one_line_of_words(body in any::<Vec<u8>>(), status in 100_u16..600, is_head: bool) {
-            let refusal = Refusal::read(StatusCode::from_u16(status).unwrap(), is_head, &body);
-            prop_assert!(!refusal.words.contains('\n') && refusal.words.chars().count() <= SHOWN_TEXT + 1);
+            let response = ErrorResponse::read(StatusCode::from_u16(status).unwrap(), is_head, &body);
+            prop_assert!(!response.message.contains('\n') && response.message.chars().count() <= MAX_TEXT + 1);
         }
     }
 }

@@ -18,58 +18,58 @@ use super::error::RegistryError;
 
 /// Coalesces calls of one operation.
 #[derive(Debug)]
-pub(super) struct Rounds<T: Clone> {
+pub(super) struct Coalescer<T: Clone> {
     /// Held while the operation is in flight.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    in_flight: Arc<tokio::sync::Mutex<()>>,
     /// The next flight, which has not started yet.
-    next: Mutex<Option<Next<T>>>,
+    next: Mutex<Option<NextFlight<T>>>,
     /// Measures waits of all flights for capacity, which do not count towards callers' timeouts.
     clock: WaitClock,
 }
 
 /// The options of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct CallOptions {
     /// The caller's timeout.
-    pub(super) allowed: Duration,
+    pub(super) timeout: Duration,
     /// The state that the caller knows already.
     pub(super) known: Option<String>,
 }
 
 /// A flight that has not started yet. Only its callers keep it alive.
 #[derive(Debug)]
-struct Next<T: Clone> {
-    round: WeakShared<BoxFuture<'static, Begun<T>>>,
-    wish: Wish,
+struct NextFlight<T: Clone> {
+    flight: WeakShared<BoxFuture<'static, Started<T>>>,
+    options: CallOptions,
 }
 
 /// A flight that waits for the one before it to end.
-type Round<T> = Shared<BoxFuture<'static, Begun<T>>>;
+type Flight<T> = Shared<BoxFuture<'static, Started<T>>>;
 
 /// A flight that has started.
 #[derive(Clone)]
-struct Begun<T: Clone> {
+struct Started<T: Clone> {
     deadline: Deadline,
     work: Shared<BoxFuture<'static, Result<T, RegistryError>>>,
 }
 
-impl<T: Clone> Default for Rounds<T> {
+impl<T: Clone> Default for Coalescer<T> {
     fn default() -> Self {
-        Self { turn: Arc::default(), next: Mutex::default(), clock: WaitClock::default() }
+        Self { in_flight: Arc::default(), next: Mutex::default(), clock: WaitClock::default() }
     }
 }
 
-impl Wish {
+impl CallOptions {
     /// Merges two calls: the longer timeout, and the known state only if both share it.
     fn join(&mut self, other: &Self) {
-        self.allowed = self.allowed.max(other.allowed);
+        self.timeout = self.timeout.max(other.timeout);
         if self.known != other.known {
             self.known = None;
         }
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> Rounds<T> {
+impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
     /// Joins the next flight and waits for its result.
     ///
     /// The first caller of a flight provides the operation, which gets the merged options of all callers.
@@ -80,54 +80,54 @@ impl<T: Clone + Send + Sync + 'static> Rounds<T> {
     /// names the operation in that error.
     pub(super) async fn join<F>(
         self: &Arc<Self>,
-        wish: Wish,
+        options: CallOptions,
         what: impl Fn() -> String,
-        work: impl FnOnce(Wish, Deadline) -> F + Send + 'static,
+        work: impl FnOnce(CallOptions, Deadline) -> F + Send + 'static,
     ) -> Result<T, RegistryError>
     where
         F: Future<Output = Result<T, RegistryError>> + Send + 'static,
     {
-        let allowed = wish.allowed;
-        let round = self.enter(wish, work);
+        let timeout = options.timeout;
+        let flight = self.enter(options, work);
         // Callers that arrive in the same moment join the same flight.
         yield_now().await;
-        let begun = Deadline::by(&self.clock, allowed).hold(&what, round.map(Ok)).await?;
-        begun.deadline.allowing(allowed).hold(what, begun.work).await
+        let started = Deadline::with_clock(&self.clock, timeout).limit(&what, flight.map(Ok)).await?;
+        started.deadline.with_timeout(timeout).limit(what, started.work).await
     }
 
     /// Returns the next flight, with one more caller.
     fn enter<F>(
         self: &Arc<Self>,
-        wish: Wish,
-        work: impl FnOnce(Wish, Deadline) -> F + Send + 'static,
-    ) -> Round<T>
+        options: CallOptions,
+        work: impl FnOnce(CallOptions, Deadline) -> F + Send + 'static,
+    ) -> Flight<T>
     where
         F: Future<Output = Result<T, RegistryError>> + Send + 'static,
     {
         let mut next = self.next.lock();
         if let Some(next) = next.as_mut()
-            && let Some(round) = next.round.upgrade()
+            && let Some(flight) = next.flight.upgrade()
         {
-            next.wish.join(&wish);
-            return round;
+            next.options.join(&options);
+            return flight;
         }
-        let rounds = Arc::clone(self);
-        let round = async move {
-            let turn = Arc::clone(&rounds.turn).lock_owned().await;
-            let next = rounds.next.lock().take().expect("a round waits until it begins");
-            let deadline = Deadline::by(&rounds.clock, next.wish.allowed);
-            let work = work(next.wish, deadline.clone());
+        let coalescer = Arc::clone(self);
+        let flight = async move {
+            let in_flight = Arc::clone(&coalescer.in_flight).lock_owned().await;
+            let next = coalescer.next.lock().take().expect("a flight waits until it starts");
+            let deadline = Deadline::with_clock(&coalescer.clock, next.options.timeout);
+            let work = work(next.options, deadline.clone());
             let work = async move {
                 let ended = work.await;
-                drop(turn);
+                drop(in_flight);
                 ended
             };
-            Begun { deadline, work: work.boxed().shared() }
+            Started { deadline, work: work.boxed().shared() }
         };
-        let round = round.boxed().shared();
-        let waiting = round.downgrade().expect("nobody has waited for it yet");
-        *next = Some(Next { round: waiting, wish });
-        round
+        let flight = flight.boxed().shared();
+        let waiting = flight.downgrade().expect("it has not completed");
+        *next = Some(NextFlight { flight: waiting, options });
+        flight
     }
 }
 
@@ -142,8 +142,8 @@ mod tests {
     /// An operation that ends on demand, and returns its number and the merged options.
     #[derive(Default)]
     struct Scene {
-        rounds: Arc<Rounds<(usize, Wish)>>,
-        begun: Arc<AtomicUsize>,
+        coalescer: Arc<Coalescer<(usize, CallOptions)>>,
+        started: Arc<AtomicUsize>,
         leave: Option<Arc<Semaphore>>,
     }
 
@@ -152,17 +152,21 @@ mod tests {
             Self { leave: Some(Arc::new(Semaphore::new(0))), ..Self::default() }
         }
 
-        fn ask(&self, wish: Wish) -> tokio::task::JoinHandle<Result<(usize, Wish), RegistryError>> {
-            let (rounds, begun, leave) = (self.rounds.clone(), self.begun.clone(), self.leave.clone());
+        fn ask(
+            &self,
+            options: CallOptions,
+        ) -> tokio::task::JoinHandle<Result<(usize, CallOptions), RegistryError>> {
+            let (coalescer, started, leave) =
+                (self.coalescer.clone(), self.started.clone(), self.leave.clone());
             tokio::spawn(async move {
-                let work = move |wish: Wish, _| async move {
-                    let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                let work = move |options: CallOptions, _| async move {
+                    let number = started.fetch_add(1, Ordering::SeqCst) + 1;
                     if let Some(leave) = leave {
-                        leave.acquire().await.expect("nobody closes it").forget();
+                        leave.acquire().await.expect("the semaphore stays open").forget();
                     }
-                    Ok((number, wish))
+                    Ok((number, options))
                 };
-                rounds.join(wish, || "the work".to_owned(), work).await
+                coalescer.join(options, || "the work".to_owned(), work).await
             })
         }
 
@@ -178,51 +182,51 @@ mod tests {
         }
     }
 
-    fn wish(seconds: u64, known: &str) -> Wish {
+    fn options(seconds: u64, known: &str) -> CallOptions {
         let known = Some(known.to_owned()).filter(|known| !known.is_empty());
-        Wish { allowed: Duration::from_secs(seconds), known }
+        CallOptions { timeout: Duration::from_secs(seconds), known }
     }
 
     #[test]
-    fn a_round_takes_the_longest_time_and_what_all_know() {
-        for (wishes, expected) in [
-            (vec![wish(5, "a")], wish(5, "a")),
-            (vec![wish(5, "a"), wish(9, "a"), wish(1, "a")], wish(9, "a")),
-            (vec![wish(5, "a"), wish(1, "b")], wish(5, "")),
-            (vec![wish(5, "a"), wish(1, "b"), wish(1, "a")], wish(5, "")),
-            (vec![wish(5, "a"), wish(1, "")], wish(5, "")),
-            (vec![wish(5, ""), wish(1, "a")], wish(5, "")),
+    fn a_flight_takes_the_longest_timeout_and_the_state_that_all_know() {
+        for (calls, expected) in [
+            (vec![options(5, "a")], options(5, "a")),
+            (vec![options(5, "a"), options(9, "a"), options(1, "a")], options(9, "a")),
+            (vec![options(5, "a"), options(1, "b")], options(5, "")),
+            (vec![options(5, "a"), options(1, "b"), options(1, "a")], options(5, "")),
+            (vec![options(5, "a"), options(1, "")], options(5, "")),
+            (vec![options(5, ""), options(1, "a")], options(5, "")),
         ] {
-            let whole = wishes.clone().into_iter().reduce(|mut whole, wish| {
-                whole.join(&wish);
+            let whole = calls.clone().into_iter().reduce(|mut whole, options| {
+                whole.join(&options);
                 whole
             });
-            assert_eq!(whole.unwrap(), expected, "{wishes:?}");
+            assert_eq!(whole.unwrap(), expected, "{calls:?}");
         }
     }
 
     #[tokio::test]
-    async fn who_comes_while_a_round_is_under_way_gets_the_next() {
+    async fn a_caller_that_comes_during_a_flight_gets_the_next() {
         let scene = Scene::new();
-        let first = [scene.ask(wish(60, "a")), scene.ask(wish(30, "a"))];
+        let first = [scene.ask(options(60, "a")), scene.ask(options(30, "a"))];
         scene.settle().await;
-        let second = [scene.ask(wish(10, "a")), scene.ask(wish(20, "b"))];
+        let second = [scene.ask(options(10, "a")), scene.ask(options(20, "b"))];
         scene.settle().await;
-        assert_eq!(scene.begun.load(Ordering::SeqCst), 1);
+        assert_eq!(scene.started.load(Ordering::SeqCst), 1);
         scene.end_one();
         scene.end_one();
         for one in first {
-            assert_eq!(one.await.unwrap().unwrap(), (1, wish(60, "a")));
+            assert_eq!(one.await.unwrap().unwrap(), (1, options(60, "a")));
         }
         for one in second {
-            assert_eq!(one.await.unwrap().unwrap(), (2, wish(20, "")));
+            assert_eq!(one.await.unwrap().unwrap(), (2, options(20, "")));
         }
     }
 
     #[tokio::test]
-    async fn who_has_little_time_leaves_and_the_round_goes_on_for_the_others() {
+    async fn a_caller_with_a_short_timeout_leaves_and_the_flight_goes_on() {
         let scene = Scene::new();
-        let (hasty, patient) = (scene.ask(wish(1, "")), scene.ask(wish(60, "")));
+        let (hasty, patient) = (scene.ask(options(1, "")), scene.ask(options(60, "")));
         let error = hasty.await.unwrap().unwrap_err();
         assert!(error.to_string().starts_with("the work: there was no complete answer within 1s"), "{error}");
         scene.end_one();
@@ -230,11 +234,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_patience_of_those_who_came_before_is_not_that_of_those_who_wait() {
+    async fn the_timeouts_of_callers_before_do_not_count_for_those_who_wait() {
         let scene = Scene::new();
-        let (hanging, hasty) = (scene.ask(wish(600, "")), scene.ask(wish(1, "")));
+        let (hanging, hasty) = (scene.ask(options(600, "")), scene.ask(options(1, "")));
         scene.settle().await;
-        let later = scene.ask(wish(1, ""));
+        let later = scene.ask(options(1, ""));
         for one in [hasty, later] {
             let error = one.await.unwrap().unwrap_err();
             assert!(
@@ -244,7 +248,7 @@ mod tests {
         }
         assert!(!hanging.is_finished());
         // A flight without callers leaves nothing behind.
-        let next = scene.ask(wish(60, ""));
+        let next = scene.ask(options(60, ""));
         scene.end_one();
         scene.end_one();
         assert_eq!((hanging.await.unwrap().unwrap().0, next.await.unwrap().unwrap().0), (1, 2));
@@ -252,13 +256,13 @@ mod tests {
 
     /// A listing's wait for memory counted towards the timeout of each of its callers.
     #[tokio::test(start_paused = true)]
-    async fn a_round_that_waits_for_memory_uses_up_no_time_of_those_that_wait_for_it() {
-        let rounds: Arc<Rounds<()>> = Arc::default();
+    async fn a_wait_for_memory_uses_up_no_timeout_of_the_callers() {
+        let coalescer: Arc<Coalescer<()>> = Arc::default();
         let ask = || {
             let work = |_, deadline: Deadline| async move {
                 deadline.wait_for(tokio::time::sleep(Duration::from_secs(300))).await
             };
-            rounds.join(wish(60, ""), || "the work".to_owned(), work)
+            coalescer.join(options(60, ""), || "the work".to_owned(), work)
         };
         let later = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -269,11 +273,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_round_that_nobody_waits_for_is_no_obstacle() {
+    async fn a_flight_without_callers_is_cancelled() {
         let scene = Scene::new();
-        let (first, second) = (scene.ask(wish(60, "")), scene.ask(wish(60, "")));
+        let (first, second) = (scene.ask(options(60, "")), scene.ask(options(60, "")));
         scene.settle().await;
-        let next = scene.ask(wish(60, ""));
+        let next = scene.ask(options(60, ""));
         scene.settle().await;
         for one in [first, next] {
             one.abort();
@@ -282,11 +286,11 @@ mod tests {
         // One caller is left in the first flight; the other flight is cancelled in the queue.
         scene.end_one();
         assert_eq!(second.await.unwrap().unwrap().0, 1);
-        let alone = scene.ask(wish(60, ""));
+        let alone = scene.ask(options(60, ""));
         scene.settle().await;
         alone.abort();
         assert!(alone.await.unwrap_err().is_cancelled());
-        let last = scene.ask(wish(60, ""));
+        let last = scene.ask(options(60, ""));
         scene.end_one();
         assert_eq!(last.await.unwrap().unwrap().0, 3);
     }

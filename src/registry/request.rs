@@ -6,11 +6,11 @@ use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH};
 use url::Url;
 
-use super::refusal::{origin, shown};
+use super::error_response::{origin, redacted_url};
 
 /// One request.
 #[derive(Clone)]
-pub(super) struct Call {
+pub(super) struct Request {
     pub(super) method: Method,
     pub(super) url: Url,
     /// Headers that any server may see.
@@ -24,9 +24,9 @@ pub(super) struct Call {
     /// The memory that must be reserved for a large response; `None` if that is done already.
     pub(super) memory: Option<WorkingMemory>,
     /// Set if the request is retried when that may help.
-    pub(super) is_repeated: bool,
+    pub(super) is_retried: bool,
     /// Set if redirects are not followed, but returned like any other response.
-    pub(super) stays: bool,
+    pub(super) keeps_redirects: bool,
     /// Set if messages name only the server.
     ///
     /// Another server chose the rest of the address then.
@@ -61,7 +61,7 @@ pub(super) struct Body {
 /// The media type of a form.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
-impl Call {
+impl Request {
     pub(super) fn get(url: Url, largest: usize) -> Self {
         Self {
             method: Method::GET,
@@ -71,8 +71,8 @@ impl Call {
             body: None,
             largest,
             memory: Some(WorkingMemory::default()),
-            is_repeated: true,
-            stays: false,
+            is_retried: true,
+            keeps_redirects: false,
             is_redirected: false,
         }
     }
@@ -82,7 +82,7 @@ impl Call {
     }
 
     pub(super) fn post(url: Url, form: impl Into<Arc<[u8]>>, largest: usize) -> Self {
-        Self::get(url, largest).sending(Body { kind: FORM, bytes: form.into() })
+        Self::get(url, largest).with_body(Body { kind: FORM, bytes: form.into() })
     }
 
     pub(super) fn put(url: Url, largest: usize) -> Self {
@@ -90,37 +90,37 @@ impl Call {
     }
 
     /// Turns the request into a POST of a body.
-    pub(super) fn sending(self, body: Body) -> Self {
+    pub(super) fn with_body(self, body: Body) -> Self {
         Self { method: Method::POST, body: Some(body), ..self }
     }
 
-    pub(super) fn accepting(self, types: &str) -> Self {
-        self.with(ACCEPT, types)
+    pub(super) fn accept(self, types: &str) -> Self {
+        self.with_header(ACCEPT, types)
     }
 
-    pub(super) fn unless(self, etag: Option<&str>) -> Self {
+    pub(super) fn if_none_match(self, etag: Option<&str>) -> Self {
         match etag {
-            Some(etag) => self.with(IF_NONE_MATCH, etag),
+            Some(etag) => self.with_header(IF_NONE_MATCH, etag),
             None => self,
         }
     }
 
     /// Adds a header; a value that no header can have is left out.
-    pub(super) fn with(mut self, name: HeaderName, value: &str) -> Self {
+    pub(super) fn with_header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
         }
         self
     }
 
-    pub(super) fn authorized(mut self, authorization: Option<HeaderValue>) -> Self {
+    pub(super) fn with_authorization(mut self, authorization: Option<HeaderValue>) -> Self {
         self.authorization = authorization;
         self
     }
 
     /// Follows no redirects: some headers are secrets too.
-    pub(super) fn staying(mut self) -> Self {
-        self.stays = true;
+    pub(super) fn without_redirects(mut self) -> Self {
+        self.keeps_redirects = true;
         self
     }
 
@@ -132,14 +132,14 @@ impl Call {
         self
     }
 
-    pub(super) fn once(mut self) -> Self {
-        self.is_repeated = false;
+    pub(super) fn without_retries(mut self) -> Self {
+        self.is_retried = false;
         self
     }
 
     /// Formats the request for messages.
-    pub(super) fn shown(&self) -> String {
-        let address = if self.is_redirected { origin(&self.url) } else { shown(&self.url) };
+    pub(super) fn describe(&self) -> String {
+        let address = if self.is_redirected { origin(&self.url) } else { redacted_url(&self.url) };
         format!("{} {address}", self.method)
     }
 }

@@ -8,25 +8,25 @@ use reqwest::header::HeaderValue;
 use url::form_urlencoded;
 use zeroize::Zeroizing;
 
-use super::call::{Call, FORM};
 use super::error::RegistryError;
 use super::login::Credential;
+use super::request::{FORM, Request};
 use crate::secrets::{Redactor, Secret};
 
 /// Parts of the names of form fields that hold secrets.
 const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];
 
 /// The number of headers that are kept: the current one, and the last one before it.
-const REMEMBERED: usize = 2;
+const MAX_HEADERS: usize = 2;
 
 /// The credentials that were sent lately. They are wiped from memory on drop.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct SentSecrets {
     credential: Credential,
     headers: VecDeque<Secret>,
 }
 
-impl Shown {
+impl SentSecrets {
     pub(super) fn note_credential(&mut self, credential: &Credential) {
         self.credential = credential.clone();
     }
@@ -34,113 +34,115 @@ impl Shown {
     pub(super) fn note_header(&mut self, header: Option<&HeaderValue>) {
         let Some(header) = header.map(HeaderValue::as_bytes) else { return };
         if self.headers.iter().all(|known| known.expose() != header) {
-            self.headers.truncate(REMEMBERED - 1);
+            self.headers.truncate(MAX_HEADERS - 1);
             self.headers.push_front(Secret::new(header));
         }
     }
 
     /// Returns a redactor for all of them.
-    pub(super) fn scrubber(&self) -> Redactor {
-        let mut scrubber = Redactor::default();
-        learn_credential(&mut scrubber, &self.credential);
+    pub(super) fn redactor(&self) -> Redactor {
+        let mut redactor = Redactor::default();
+        add_credential(&mut redactor, &self.credential);
         for header in &self.headers {
-            learn_header(&mut scrubber, header.expose());
+            add_header(&mut redactor, header.expose());
         }
-        scrubber
+        redactor
     }
 }
 
-impl Call {
+impl Request {
     /// Redacts the secrets of this request from a text.
-    pub(super) fn scrub(&self, text: &str) -> String {
-        let mut scrubber = Redactor::default();
+    pub(super) fn redact(&self, text: &str) -> String {
+        let mut redactor = Redactor::default();
         let headers = self.headers.values().chain(&self.authorization).filter(|value| value.is_sensitive());
         for value in headers {
-            learn_header(&mut scrubber, value.as_bytes());
+            add_header(&mut redactor, value.as_bytes());
         }
         for body in self.body.iter().filter(|body| body.kind == FORM) {
             for (name, value) in form_urlencoded::parse(&body.bytes) {
                 let name = name.to_ascii_lowercase();
                 if SECRET_FIELDS.iter().any(|field| name.contains(field)) && !name.ends_with("_type") {
-                    scrubber.add_secret(value.as_bytes());
+                    redactor.add_secret(value.as_bytes());
                 }
             }
         }
-        scrubber.redact(text)
+        redactor.redact(text)
     }
 }
 
 /// Adds the value of `Authorization`: `Basic` and a pair, a scheme and a token, or a token alone.
-fn learn_header(scrubber: &mut Redactor, value: &[u8]) {
+fn add_header(redactor: &mut Redactor, value: &[u8]) {
     let space = value.iter().position(|&byte| byte == b' ');
-    let shown = space.map_or(value, |space| &value[space + 1..]);
-    if !shown.is_empty() {
-        scrubber.add_secret(shown);
+    let sent = space.map_or(value, |space| &value[space + 1..]);
+    if !sent.is_empty() {
+        redactor.add_secret(sent);
     }
-    let pair = Zeroizing::new(STANDARD.decode(shown).unwrap_or_default());
+    let pair = Zeroizing::new(STANDARD.decode(sent).unwrap_or_default());
     if let Some(colon) = pair.iter().position(|&byte| byte == b':').filter(|_| value.starts_with(b"Basic ")) {
-        learn_password(scrubber, &pair[colon + 1..]);
+        add_password(redactor, &pair[colon + 1..]);
     }
 }
 
 /// Adds the secrets of a credential; a user name is not secret.
-fn learn_credential(scrubber: &mut Redactor, credential: &Credential) {
+fn add_credential(redactor: &mut Redactor, credential: &Credential) {
     match credential {
         Credential::Anonymous => {}
         Credential::Basic { user, password } => {
             let pair = Zeroizing::new([user.expose(), b":", password.expose()].concat());
-            scrubber.add_secret(&pair);
-            learn_password(scrubber, password.expose());
+            redactor.add_secret(&pair);
+            add_password(redactor, password.expose());
         }
         Credential::IdentityToken(token) | Credential::RegistryToken(token) => {
-            scrubber.add_secret(token.expose())
+            redactor.add_secret(token.expose())
         }
     }
 }
 
-fn learn_password(scrubber: &mut Redactor, password: &[u8]) {
+fn add_password(redactor: &mut Redactor, password: &[u8]) {
     if !password.is_empty() {
-        scrubber.add_secret(password);
+        redactor.add_secret(password);
     }
 }
 
 impl RegistryError {
     /// Redacts secrets from every field that may quote a server.
-    pub(super) fn scrubbed(mut self, scrubber: &Redactor) -> Self {
-        let clean = |text: &mut String| *text = scrubber.redact(text);
+    pub(super) fn redacted(mut self, redactor: &Redactor) -> Self {
+        let clean = |text: &mut String| *text = redactor.redact(text);
         match &mut self {
-            Self::Refused { request, refusal, .. } => {
+            Self::Refused { request, response, .. } => {
                 clean(request);
-                clean(&mut refusal.words);
-                refusal.codes.iter_mut().for_each(clean);
+                clean(&mut response.message);
+                response.codes.iter_mut().for_each(clean);
             }
-            Self::Barred(cause) => **cause = cause.as_ref().clone().scrubbed(scrubber),
+            Self::Handshake(cause) => **cause = cause.as_ref().clone().redacted(redactor),
             Self::NeitherScheme { secured, plain } => {
-                **secured = secured.as_ref().clone().scrubbed(scrubber);
-                **plain = plain.as_ref().clone().scrubbed(scrubber);
+                **secured = secured.as_ref().clone().redacted(redactor);
+                **plain = plain.as_ref().clone().redacted(redactor);
             }
-            Self::Unreachable { request, trouble: said, .. }
-            | Self::Malformed { request, flaw: said }
+            Self::Unreachable { request, cause: said, .. }
+            | Self::Malformed { request, defect: said }
             | Self::Redirect { request, to: said, .. }
-            | Self::Elsewhere { request, server: said }
-            | Self::Damaged { request, found: said }
-            | Self::Realm { registry: request, realm: said, .. } => {
+            | Self::ForeignLink { request, server: said }
+            | Self::DigestMismatch { request, found: said }
+            | Self::TokenRealm { registry: request, realm: said, .. } => {
                 clean(request);
                 clean(said);
             }
-            Self::LeadsAstray { request, host, words } => {
+            Self::ForbiddenRedirect { request, host, message } => {
                 clean(request);
                 clean(host);
-                clean(words);
+                clean(message);
             }
-            Self::Silent { request, .. } | Self::TooLarge { request, .. } | Self::Circle { request } => {
+            Self::NoResponse { request, .. }
+            | Self::TooLarge { request, .. }
+            | Self::PaginationLoop { request } => {
                 clean(request);
             }
             // These quote no server.
-            Self::TooSlow { .. }
-            | Self::TooSlowForMemory { .. }
+            Self::Timeout { .. }
+            | Self::MemoryTimeout { .. }
             | Self::NoCapacity
-            | Self::Resting { .. }
+            | Self::Paused { .. }
             | Self::TooManyTags { .. }
             | Self::Tls(_)
             | Self::Login(_)
@@ -162,39 +164,40 @@ mod tests {
     #[test]
     fn a_request_knows_what_it_shows() {
         let url = Url::parse("https://r.example/").unwrap();
-        let call = |authorization| Call::get(url.clone(), 0).authorized(authorization);
-        let shown = call(basic(b"robot", b"hunter2 long"));
+        let request = |authorization| Request::get(url.clone(), 0).with_authorization(authorization);
+        let sent = request(basic(b"robot", b"hunter2 long"));
         let pair = STANDARD.encode("robot:hunter2 long");
-        assert_eq!(shown.scrub(&format!("robot, {pair}: hunter2 long")), "robot, ••••: ••••");
-        assert_eq!(call(bearer(&Secret::new("t0ken"))).scrub("Bearer t0ken"), "Bearer ••••");
-        assert_eq!(call(None).scrub("t0ken"), "t0ken");
+        assert_eq!(sent.redact(&format!("robot, {pair}: hunter2 long")), "robot, ••••: ••••");
+        assert_eq!(request(bearer(&Secret::new("t0ken"))).redact("Bearer t0ken"), "Bearer ••••");
+        assert_eq!(request(None).redact("t0ken"), "t0ken");
         let form = "grant_type=refresh_token&refresh_token=a%2Fb%2Bc&client_assertion=eyJ";
-        let call = Call::post(url.clone(), form.as_bytes(), 0);
-        assert_eq!(call.scrub("refresh_token a/b+c a%2Fb%2Bc eyJ"), "refresh_token •••• •••• ••••");
+        let request = Request::post(url.clone(), form.as_bytes(), 0);
+        assert_eq!(request.redact("refresh_token a/b+c a%2Fb%2Bc eyJ"), "refresh_token •••• •••• ••••");
         let mut value = HeaderValue::from_static("s3ssion");
         value.set_sensitive(true);
-        let call =
-            Call::get(url, 0).with_secret(AUTHORIZATION, Some(value)).with(reqwest::header::ACCEPT, "text");
-        assert_eq!(call.scrub("text s3ssion"), "text ••••");
+        let request = Request::get(url, 0)
+            .with_secret(AUTHORIZATION, Some(value))
+            .with_header(reqwest::header::ACCEPT, "text");
+        assert_eq!(request.redact("text s3ssion"), "text ••••");
     }
 
     #[test]
     fn a_login_is_no_part_of_an_error() {
-        let mut scrubber = Redactor::default();
+        let mut redactor = Redactor::default();
         let login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter2") };
-        learn_credential(&mut scrubber, &login);
+        add_credential(&mut redactor, &login);
         let malformed = RegistryError::Malformed {
             request: "GET https://r/hunter2".to_owned(),
-            flaw: "hunter2".to_owned(),
+            defect: "hunter2".to_owned(),
         };
         let error = RegistryError::NeitherScheme {
-            secured: Box::new(RegistryError::Elsewhere {
+            secured: Box::new(RegistryError::ForeignLink {
                 request: "GET x".to_owned(),
                 server: "hunter2".to_owned(),
             }),
-            plain: Box::new(RegistryError::Barred(Box::new(malformed))),
+            plain: Box::new(RegistryError::Handshake(Box::new(malformed))),
         };
-        let words = error.scrubbed(&scrubber).to_string();
-        assert!(!words.contains("hunter2") && words.matches("••••").count() == 3, "{words}");
+        let message = error.redacted(&redactor).to_string();
+        assert!(!message.contains("hunter2") && message.matches("••••").count() == 3, "{message}");
     }
 }
