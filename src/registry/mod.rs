@@ -15,7 +15,7 @@
 //! | `request`, `response`, `redirect`, `deadline`, `route` | a request; its response; the targets of redirects; its deadline; its route |
 //! | `challenge`, `link`, `error_response`, `headers` | headers and errors, parsed; header values that hold secrets |
 //! | `redact` | redaction of our secrets in what servers answer |
-//! | `login` | credentials that are known, or obtained from a cloud (`aws`, `azure`, `google`) for this process or a service account; `kept` is the credential cache |
+//! | `login` | credentials that are known, or obtained from a cloud (`aws`, `azure`, `google`) for this process or a service account; `cache` is the credential cache |
 //! | `docker_config`, `glob`, `tls` | logins from Secrets and the repositories that they match; certificates |
 //! | `store` | the tag store, in memory and in one file per object, with the time at which each tag was first seen |
 
@@ -62,7 +62,7 @@ pub use error_response::ErrorResponse;
 pub use listing::{ListOptions, Listed, Listing, left_out_warning};
 pub use login::{
     AccountError, Accounts, CloudAccount, CloudEndpoints, CloudEnvironment, CloudIdentity, CloudLogin,
-    CloudOptions, CloudProvider, Clouds, Credential, Fingerprint, KeepOptions, Login, LoginChoice,
+    CloudOptions, CloudProvider, Clouds, Credential, CredentialCacheOptions, Fingerprint, Login, LoginChoice,
     LoginError,
 };
 pub use manifest::ImageFacts;

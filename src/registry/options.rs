@@ -34,8 +34,8 @@ pub struct RegistryOptions {
 
 impl RegistryOptions {
     /// The defaults for interactive use: the cloud identity comes from the environment.
-    pub fn of_this_process() -> Self {
-        let environment = CloudEnvironment::of_this_process();
+    pub fn from_env() -> Self {
+        let environment = CloudEnvironment::from_env();
         Self { clouds: CloudOptions { environment, ..CloudOptions::default() }, ..Self::default() }
     }
 }

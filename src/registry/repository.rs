@@ -212,7 +212,7 @@ impl Repository {
         let credential = deadline.limit(|| format!("the login for {host}"), login).await?;
         self.session.sent_secrets().note_credential(&credential);
         if self.login.needs_encryption() && server.base.scheme() != "https" {
-            return Err(LoginError::Open { host: host.to_owned() }.into());
+            return Err(LoginError::Unencrypted { host: host.to_owned() }.into());
         }
         Ok(credential)
     }

@@ -22,7 +22,9 @@ use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::times::TimeBounds;
-use crate::registry::{CloudEnvironment, CloudOptions, KeepOptions, RateLimitOptions, RegistryOptions};
+use crate::registry::{
+    CloudEnvironment, CloudOptions, CredentialCacheOptions, RateLimitOptions, RegistryOptions,
+};
 use crate::telemetry::{LogEncoding, LogLevel};
 use crate::tenancy::Capacity;
 
@@ -235,10 +237,10 @@ impl ControllerArguments {
                 local_addresses,
                 max_tags: self.number("registry-max-tags")?,
                 clouds: CloudOptions {
-                    environment: CloudEnvironment::of_this_process(),
-                    kept: KeepOptions {
-                        most: self.number("token-cache-max-size")?,
-                        longest: self.duration("token-cache-max-duration")?,
+                    environment: CloudEnvironment::from_env(),
+                    credential_cache: CredentialCacheOptions {
+                        max_entries: self.number("token-cache-max-size")?,
+                        max_ttl: self.duration("token-cache-max-duration")?,
                     },
                     ..CloudOptions::default()
                 },
@@ -340,7 +342,7 @@ mod tests {
         assert_eq!(options.registries.rate_limits, defaults.rate_limits);
         assert_eq!(options.registries.local_addresses, LocalAddresses::Refused);
         assert_eq!(options.registries.max_tags, defaults.max_tags);
-        assert_eq!(options.registries.clouds.kept, defaults.clouds.kept);
+        assert_eq!(options.registries.clouds.credential_cache, defaults.clouds.credential_cache);
         assert_eq!((options.policies.identity, options.default_account), (ObjectIdentity::Off, None));
         assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
         assert_eq!(options.backoff.first, Duration::from_millis(750));

@@ -58,7 +58,7 @@ impl LiveRegistry {
         logins: &Logins,
     ) -> Result<Self, Unreadable> {
         let name = ObjectName::of(repository);
-        let registries = Registries::new(RegistryOptions::of_this_process());
+        let registries = Registries::new(RegistryOptions::from_env());
         let threads = Threads { pool: registries.pool(), namespace: &name.namespace };
         let found = access(objects, repository, logins, threads).await.map_err(|error| {
             let words = chain(&error);

@@ -207,7 +207,7 @@ async fn scan(
     limit: usize,
     advice: Option<&str>,
 ) -> Result<(ScanReport, Vec<String>), Failure> {
-    let registries = Registries::new(RegistryOptions::of_this_process());
+    let registries = Registries::new(RegistryOptions::from_env());
     let failed = |error: &crate::registry::RegistryError| {
         let advice = advice.filter(|_| error.is_denied());
         Failure::new([chain(error).as_str()].into_iter().chain(advice).collect::<Vec<_>>().join("; "))

@@ -68,14 +68,14 @@ impl ClusterAccounts {
         let answer = self.gate.answer(namespace, create).await;
         let status = answer.map_err(|error| match error {
             error if error.is_forbidden() => {
-                AccountError::Cluster { words: format!("{}; {ADVICE}", chain(&error)) }
+                AccountError::Cluster { message: format!("{}; {ADVICE}", chain(&error)) }
             }
             error => failed(&error),
         })?;
         let token = status.status.map(|status| status.token).filter(|token| !token.is_empty());
         token
             .map(Secret::new)
-            .ok_or_else(|| AccountError::Cluster { words: "its answer has none".to_owned() })
+            .ok_or_else(|| AccountError::Cluster { message: "its answer has none".to_owned() })
     }
 
     fn api(&self, namespace: &str) -> Api<ServiceAccount> {
@@ -112,5 +112,5 @@ fn missing(namespace: &str, name: &str) -> AccountError {
 }
 
 fn failed(error: &ClusterError) -> AccountError {
-    AccountError::Cluster { words: chain(error) }
+    AccountError::Cluster { message: chain(error) }
 }

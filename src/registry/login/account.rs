@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::environment::whole_text;
+use super::environment::form_text;
 use super::error::{AccountError, LoginError};
 use super::fingerprint::Fingerprint;
 use crate::secrets::Secret;
@@ -71,12 +71,17 @@ impl CloudAccount {
     /// # Errors
     ///
     /// When it is missing.
-    pub(super) fn needed(&self, cloud: &'static str, key: &'static str) -> Result<&str, LoginError> {
-        self.annotation(key).ok_or_else(|| self.flawed(cloud, key, "is missing".to_owned()))
+    pub(super) fn required(&self, cloud: &'static str, key: &'static str) -> Result<&str, LoginError> {
+        self.annotation(key).ok_or_else(|| self.invalid_annotation(cloud, key, "is missing".to_owned()))
     }
 
     /// Returns the error of a malformed annotation.
-    pub(super) fn flawed(&self, cloud: &'static str, annotation: &'static str, defect: String) -> LoginError {
+    pub(super) fn invalid_annotation(
+        &self,
+        cloud: &'static str,
+        annotation: &'static str,
+        defect: String,
+    ) -> LoginError {
         LoginError::Annotation { cloud, account: self.full_name(), annotation, defect }
     }
 
@@ -88,7 +93,7 @@ impl CloudAccount {
     ) -> Result<zeroize::Zeroizing<String>, LoginError> {
         let token = self.accounts.token(&self.namespace, &self.name, audience).await;
         let token = token.map_err(|cause| LoginError::NoToken { cloud, account: self.full_name(), cause })?;
-        Ok(whole_text(&token))
+        Ok(form_text(&token))
     }
 
     fn full_name(&self) -> String {
@@ -103,9 +108,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Nobody;
+    struct FakeAccounts;
 
-    impl Accounts for Nobody {
+    impl Accounts for FakeAccounts {
         fn annotations<'a>(
             &'a self,
             _: &'a str,
@@ -133,7 +138,7 @@ mod tests {
                 namespace: namespace.to_owned(),
                 name: name.to_owned(),
                 annotations,
-                accounts: Arc::new(Nobody),
+                accounts: Arc::new(FakeAccounts),
             })
         };
         let all = [

@@ -53,13 +53,13 @@ impl Clouds {
 
     /// Makes the state; requests share the limits of those to registries.
     pub(in crate::registry) fn sharing(options: &RegistryOptions, traffic: Arc<Traffic>) -> Self {
-        let kept = options.clouds.kept;
+        let cache = options.clouds.credential_cache;
         Self {
             network: Network::new(options.clone(), traffic),
             options: options.clouds.clone(),
-            aws: Aws::new(kept),
-            azure: Azure::new(kept),
-            google: Google::new(kept),
+            aws: Aws::new(cache),
+            azure: Azure::new(cache),
+            google: Google::new(cache),
         }
     }
 

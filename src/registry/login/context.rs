@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::account::CloudIdentity;
 use super::error::LoginError;
 use super::fingerprint::Fingerprint;
-use super::network::{Matter, Network};
+use super::network::{Network, RequestLabel};
 use super::options::CloudOptions;
 use crate::net::ProxyChoice;
 use crate::registry::error::RegistryError;
@@ -55,8 +55,12 @@ impl LoginContext<'_> {
     }
 
     /// Sends a request to a service of the cloud; any answer but success is an error.
-    pub(super) async fn service(&self, matter: Matter, request: Request) -> Result<Response, LoginError> {
-        self.network.service(matter, self.proxy, self.requester(), request).await
+    pub(super) async fn service(
+        &self,
+        label: RequestLabel,
+        request: Request,
+    ) -> Result<Response, LoginError> {
+        self.network.service(label, self.proxy, self.requester(), request).await
     }
 
     /// Sends a request to a metadata server.

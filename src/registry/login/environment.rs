@@ -46,7 +46,7 @@ pub struct CloudEnvironment(BTreeMap<&'static str, Secret>);
 
 impl CloudEnvironment {
     /// Reads the variables of this process.
-    pub fn of_this_process() -> Self {
+    pub fn from_env() -> Self {
         Self::of(|name| std::env::var(name).ok())
     }
 
@@ -71,7 +71,7 @@ impl CloudEnvironment {
     }
 
     /// Returns the path that a variable contains, or else one in the home directory.
-    pub(super) fn place(&self, variable: &'static str, at_home: &str) -> Option<PathBuf> {
+    pub(super) fn path(&self, variable: &'static str, at_home: &str) -> Option<PathBuf> {
         let named = self.text(variable).map(PathBuf::from);
         named.or_else(|| Some(PathBuf::from(self.text("HOME")?).join(at_home)))
     }
@@ -89,14 +89,14 @@ impl CloudEnvironment {
         variable: &'static str,
     ) -> Result<Option<Secret>, LoginError> {
         let Some(path) = self.text(variable).map(PathBuf::from) else { return Ok(None) };
-        let flawed = |defect: String| LoginError::Variable { cloud, variable, defect };
+        let invalid = |defect: String| LoginError::Variable { cloud, variable, defect };
         let shown = path.display().to_string();
         let read = content(path).await;
         let content =
-            read.map_err(|error| flawed(format!("names {shown}, which cannot be read: {error}")))?;
+            read.map_err(|error| invalid(format!("names {shown}, which cannot be read: {error}")))?;
         let text = content.expose().trim_ascii();
         if text.is_empty() {
-            return Err(flawed(format!("names {shown}, which is empty")));
+            return Err(invalid(format!("names {shown}, which is empty")));
         }
         Ok(Some(Secret::new(text)))
     }
@@ -113,16 +113,16 @@ pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
 /// It is read each time, because such files are renewed.
 pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Secret, LoginError> {
     let what = format!("the file {}", path.display());
-    let flawed = |defect: String| LoginError::Setting { cloud, what: what.clone(), defect };
-    let content = content(path).await.map_err(|error| flawed(format!("cannot be read: {error}")))?;
+    let invalid = |defect: String| LoginError::Setting { cloud, what: what.clone(), defect };
+    let content = content(path).await.map_err(|error| invalid(format!("cannot be read: {error}")))?;
     match content.expose().trim_ascii() {
-        [] => Err(flawed("is empty".to_owned())),
+        [] => Err(invalid("is empty".to_owned())),
         text => Ok(Secret::new(text)),
     }
 }
 
 /// Returns a secret as text for a form.
-pub(super) fn whole_text(secret: &Secret) -> Zeroizing<String> {
+pub(super) fn form_text(secret: &Secret) -> Zeroizing<String> {
     Zeroizing::new(String::from_utf8_lossy(secret.expose()).into_owned())
 }
 

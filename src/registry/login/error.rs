@@ -21,7 +21,7 @@ pub enum LoginError {
     #[error(
         "cannot log in at {cloud}: {missing}, and the metadata server of the machine, asked last, does not answer"
     )]
-    Nobody {
+    NoCredentials {
         /// The cloud.
         cloud: &'static str,
         /// A clause about the missing sources.
@@ -76,7 +76,7 @@ pub enum LoginError {
         cause: AccountError,
     },
     /// The cloud refuses.
-    #[error("cannot log in at {cloud}: {what} is refused with status {status}: {words}")]
+    #[error("cannot log in at {cloud}: {what} is refused with status {status}: {message}")]
     Refused {
         /// The cloud.
         cloud: &'static str,
@@ -85,7 +85,7 @@ pub enum LoginError {
         /// The status.
         status: u16,
         /// The cloud's message.
-        words: String,
+        message: String,
     },
     /// The cloud cannot be reached.
     #[error("cannot log in at {cloud}: {what} cannot be had")]
@@ -113,7 +113,7 @@ pub enum LoginError {
         "the registry {host} is spoken to without TLS, and a cloud's login is shown to nobody there: remove \
          spec.insecure, or give the registry a certificate"
     )]
-    Open {
+    Unencrypted {
         /// The registry.
         host: String,
     },
@@ -123,7 +123,7 @@ impl LoginError {
     /// Returns the pause that the cloud asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Nobody { cause, .. } | Self::Unreachable { cause, .. } => cause.retry_after(),
+            Self::NoCredentials { cause, .. } | Self::Unreachable { cause, .. } => cause.retry_after(),
             _ => None,
         }
     }
@@ -141,9 +141,9 @@ pub enum AccountError {
         name: String,
     },
     /// The cluster refuses or fails.
-    #[error("{words}")]
+    #[error("{message}")]
     Cluster {
         /// The message of the cluster.
-        words: String,
+        message: String,
     },
 }

@@ -23,16 +23,16 @@ use crate::registry::route::{Route, Timeouts};
 use crate::registry::traffic::Traffic;
 
 /// The timeout of one request, as in Flux.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The connect timeout of a metadata server, which is on the same link or absent.
-const NEXT_DOOR: Duration = Duration::from_secs(1);
+const METADATA_CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The maximum size of a response in bytes.
-pub(super) const LARGEST: usize = 1024 * 1024;
+pub(super) const MAX_RESPONSE: usize = 1024 * 1024;
 
 /// The maximum number of characters of a cloud's message.
-const SHOWN: usize = 300;
+const MAX_MESSAGE: usize = 300;
 
 /// Sends requests to clouds.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Network {
 
 /// The cloud and the requested item, for error messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Matter {
+pub(super) struct RequestLabel {
     pub(super) cloud: &'static str,
     pub(super) what: &'static str,
 }
@@ -53,7 +53,7 @@ impl Network {
     pub(super) fn new(options: RegistryOptions, traffic: Arc<Traffic>) -> Self {
         let metadata = RegistryOptions {
             local_addresses: LocalAddresses::Allowed,
-            timeouts: Timeouts { connect: NEXT_DOOR, ..options.timeouts },
+            timeouts: Timeouts { connect: METADATA_CONNECT_TIMEOUT, ..options.timeouts },
             ..options.clone()
         };
         Self { services: Arc::new(options), metadata: Arc::new(metadata), traffic }
@@ -62,15 +62,15 @@ impl Network {
     /// Sends a request to a service of a cloud; any response but success is an error.
     pub(super) async fn service(
         &self,
-        matter: Matter,
+        label: RequestLabel,
         proxy: &ProxyChoice,
         requester: Requester,
         request: Request,
     ) -> Result<Response, LoginError> {
         let way = Route { proxy: proxy.clone(), ..Route::default() };
         let client = Client::new(way, Arc::clone(&self.services), Arc::clone(&self.traffic), requester);
-        let response = client.send(&request.without_redirects(), &Deadline::within(PATIENCE)).await;
-        matter.success(response.map_err(|cause| matter.unreachable(cause))?)
+        let response = client.send(&request.without_redirects(), &Deadline::within(REQUEST_TIMEOUT)).await;
+        label.success(response.map_err(|cause| label.unreachable(cause))?)
     }
 
     /// Sends a request to a metadata server.
@@ -83,11 +83,11 @@ impl Network {
     ) -> Result<Response, RegistryError> {
         let way = Route { proxy: ProxyChoice::Direct, ..Route::default() };
         let client = Client::new(way, Arc::clone(&self.metadata), Arc::clone(&self.traffic), requester);
-        client.send(&request.without_redirects(), &Deadline::within(PATIENCE)).await
+        client.send(&request.without_redirects(), &Deadline::within(REQUEST_TIMEOUT)).await
     }
 }
 
-impl Matter {
+impl RequestLabel {
     pub(super) fn malformed(self, defect: &'static str) -> LoginError {
         LoginError::Malformed { cloud: self.cloud, what: self.what, defect }
     }
@@ -105,7 +105,7 @@ impl Matter {
             cloud: self.cloud,
             what: self.what,
             status: response.status.as_u16(),
-            words: words(&response.body),
+            message: error_message(&response.body),
         })
     }
 
@@ -123,9 +123,9 @@ pub(super) fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> V
 }
 
 /// Extracts code and message from the error response of a cloud, as one line.
-fn words(body: &[u8]) -> String {
+fn error_message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let said = match serde_json::from_str::<Value>(&text) {
+    let parts = match serde_json::from_str::<Value>(&text) {
         Ok(json) => {
             // Azure's registries send a list, Google and some of Azure's servers a nested object.
             let inner = json["errors"].get(0).or_else(|| json["error"].as_object().map(|_| &json["error"]));
@@ -140,9 +140,13 @@ fn words(body: &[u8]) -> String {
         Err(_) => ["Code", "Message"].iter().filter_map(|name| element(&text, name)).collect(),
     };
     // Further lines repeat the request, which contains credentials.
-    let firsts = said.iter().filter_map(|part| part.trim().lines().next());
-    let said = single_line(&firsts.collect::<Vec<_>>().join(": "));
-    if said.is_empty() { "it does not say why".to_owned() } else { said.chars().take(SHOWN).collect() }
+    let firsts = parts.iter().filter_map(|part| part.trim().lines().next());
+    let message = single_line(&firsts.collect::<Vec<_>>().join(": "));
+    if message.is_empty() {
+        "it does not say why".to_owned()
+    } else {
+        message.chars().take(MAX_MESSAGE).collect()
+    }
 }
 
 /// Returns the text of the first XML element of a name that contains only text.
@@ -183,7 +187,7 @@ mod tests {
             ("", "it does not say why"),
             ("[]", "it does not say why"),
         ] {
-            assert_eq!(words(body.as_bytes()), expected, "{body}");
+            assert_eq!(error_message(body.as_bytes()), expected, "{body}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Options of logins at clouds.
 
+use super::cache::CredentialCacheOptions;
 use super::endpoints::CloudEndpoints;
 use super::environment::CloudEnvironment;
-use super::kept::KeepOptions;
 
 /// Options of logins at clouds.
 #[derive(Debug, Clone, Default)]
@@ -12,5 +12,5 @@ pub struct CloudOptions {
     /// The endpoints of the clouds.
     pub endpoints: CloudEndpoints,
     /// The limits of the credential caches.
-    pub kept: KeepOptions,
+    pub credential_cache: CredentialCacheOptions,
 }

@@ -5,15 +5,15 @@ use tagboat_go_text::{Captures, Regexp};
 use super::error::LoginError;
 
 /// The maximum memory of a compiled pattern in bytes; ours need far less.
-const SIZE: usize = 1024 * 1024;
+const MAX_MEMORY: usize = 1024 * 1024;
 
 /// Returns `true` if a text matches one of our patterns.
-pub(super) fn is_like(pattern: &'static str, text: &str) -> bool {
+pub(super) fn is_match(pattern: &'static str, text: &str) -> bool {
     compile(pattern).is_match(text.as_bytes())
 }
 
 fn compile(pattern: &'static str) -> Regexp {
-    Regexp::compile_within(pattern, SIZE).expect("the patterns of clouds are expressions")
+    Regexp::compile_within(pattern, MAX_MEMORY).expect("the patterns of clouds are expressions")
 }
 
 /// The pattern of a cloud's registry names, which Flux's messages show.
@@ -30,7 +30,7 @@ impl HostPattern {
     }
 
     /// Returns the captures of a matching name.
-    pub(super) fn read<'h>(&self, host: &'h str) -> Result<Captures<'h>, LoginError> {
+    pub(super) fn captures<'h>(&self, host: &'h str) -> Result<Captures<'h>, LoginError> {
         self.regexp.captures(host.as_bytes()).ok_or_else(|| LoginError::Registry {
             cloud: self.cloud,
             host: host.to_owned(),
@@ -38,7 +38,7 @@ impl HostPattern {
         })
     }
 
-    pub(super) fn fits(&self, host: &str) -> bool {
+    pub(super) fn is_match(&self, host: &str) -> bool {
         self.regexp.is_match(host.as_bytes())
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
-    CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds, KeepOptions, Login,
-    ProxyChoice, RegistryOptions,
+    CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds,
+    CredentialCacheOptions, Login, ProxyChoice, RegistryOptions,
 };
 
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in};
@@ -176,7 +176,7 @@ async fn the_regions_of_one_namespace_displace_no_login_of_another() {
     let options = CloudOptions {
         environment: CloudEnvironment::of(|name| variables.get(name).cloned()),
         endpoints: CloudEndpoints { aws: Some(front.url("/").parse().unwrap()), ..CloudEndpoints::default() },
-        kept: KeepOptions { most: 4, ..KeepOptions::default() },
+        credential_cache: CredentialCacheOptions { max_entries: 4, ..CredentialCacheOptions::default() },
     };
     let clouds = Arc::new(Clouds::new(&RegistryOptions { clouds: options, ..RegistryOptions::default() }));
     let log_in = async |namespace: &str, region: &str| {

@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
     CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds, Credential,
-    KeepOptions, Login, LoginError, ProxyChoice, RegistryOptions,
+    CredentialCacheOptions, Login, LoginError, ProxyChoice, RegistryOptions,
 };
 
 use crate::support::recording::Recording;
@@ -60,7 +60,10 @@ fn options(recording: &Recording, variables: &[(&str, &str)]) -> RegistryOptions
     let clouds = CloudOptions {
         environment: CloudEnvironment::of(|name| variables.get(name).cloned()),
         endpoints,
-        kept: KeepOptions { longest: std::time::Duration::from_secs(24 * 60 * 60), ..KeepOptions::default() },
+        credential_cache: CredentialCacheOptions {
+            max_ttl: std::time::Duration::from_secs(24 * 60 * 60),
+            ..CredentialCacheOptions::default()
+        },
     };
     RegistryOptions { clouds, ..RegistryOptions::default() }
 }

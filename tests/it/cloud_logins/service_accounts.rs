@@ -44,7 +44,7 @@ impl Accounts for RecordingIssuer {
         let token = format!("jwt of {namespace}/{name} for {audience}");
         self.0.lock().unwrap().push(token.clone());
         let answer = match name {
-            "stranger" => Err(AccountError::Cluster { words: "the API server says no".to_owned() }),
+            "stranger" => Err(AccountError::Cluster { message: "the API server says no".to_owned() }),
             _ => Ok(Secret::new(token)),
         };
         ready(answer).boxed()

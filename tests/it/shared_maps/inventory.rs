@@ -201,8 +201,8 @@ pub(super) const INVENTORY: &[Row] = &[
         "2,048; idle ones go first, then those of the namespace with most entries",
     ),
     row(
-        "src/registry/login/kept.rs",
-        "Kept.places",
+        "src/registry/login/cache.rs",
+        "CredentialCache.slots",
         "fingerprint of a login, with the namespace and all that it was made from",
         "--token-cache-max-size; expired ones go first, then those of the namespace with most entries",
     ),

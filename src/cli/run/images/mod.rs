@@ -113,7 +113,7 @@ pub(super) async fn choose(
     let sources = Sources {
         registry: KnownRegistries {
             objects: store.clone(),
-            registries: Registries::new(RegistryOptions::of_this_process()),
+            registries: Registries::new(RegistryOptions::from_env()),
             logins,
         },
         shelf: Shelf::new(tags, options.capacity.clone()),

@@ -6,19 +6,19 @@ use serde::Deserialize;
 use url::Url;
 
 use super::registry::CLOUD;
-use super::signature::Keys;
+use super::signature::AwsCredentials;
 use crate::net::Host;
 use crate::registry::headers::secret_header;
 use crate::registry::login::LoginError;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel};
 use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::secrets::Secret;
 
-const CONTAINER: Matter = Matter { cloud: CLOUD, what: "the role of the container" };
-const INSTANCE: Matter = Matter { cloud: CLOUD, what: "the role of the instance" };
+const CONTAINER: RequestLabel = RequestLabel { cloud: CLOUD, what: "the role of the container" };
+const INSTANCE: RequestLabel = RequestLabel { cloud: CLOUD, what: "the role of the instance" };
 
 /// The clause of the error when no source has credentials.
 const MISSING: &str = "there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN with \
@@ -36,7 +36,7 @@ const CONTAINERS_V6: &str = "[fd00:ec2::23]";
 /// The response of a metadata server.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Found {
+struct MetadataCredentials {
     access_key_id: String,
     secret_access_key: Secret,
     token: Secret,
@@ -44,10 +44,10 @@ struct Found {
 }
 
 /// Returns the credentials of the container if the environment names one, else of the instance.
-pub(super) async fn of_the_machine(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
+pub(super) async fn from_metadata(context: LoginContext<'_>) -> Result<Expiring<AwsCredentials>, LoginError> {
     match container_url(context)? {
-        Some(url) => of_the_container(url, context).await,
-        None => of_the_instance(context).await,
+        Some(url) => container_credentials(url, context).await,
+        None => instance_credentials(context).await,
     }
 }
 
@@ -56,36 +56,39 @@ fn container_url(context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
     let options = &context.options;
     if let Some(path) = options.environment.text("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
         let mut url = options.endpoints.aws_containers.clone();
-        let (path, question) = path.split_once('?').map_or((path.as_str(), None), |(a, b)| (a, Some(b)));
+        let (path, query) = path.split_once('?').map_or((path.as_str(), None), |(a, b)| (a, Some(b)));
         url.set_path(path);
-        url.set_query(question);
+        url.set_query(query);
         return Ok(Some(url));
     }
     let variable = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
     let Some(text) = options.environment.text(variable) else { return Ok(None) };
     let defect = "is no https address, nor one of this machine or its network link".to_owned();
-    let flawed = || LoginError::Variable { cloud: CLOUD, variable, defect };
-    let Ok(url) = Url::parse(&text) else { return Err(flawed()) };
+    let invalid = || LoginError::Variable { cloud: CLOUD, variable, defect };
+    let Ok(url) = Url::parse(&text) else { return Err(invalid()) };
     let host = url.host_str().unwrap_or_default();
-    let is_near = url.scheme() == "http" && (Host::read(host).is_local() || host == CONTAINERS_V6);
-    if is_near || url.scheme() == "https" { Ok(Some(url)) } else { Err(flawed()) }
+    let is_local = url.scheme() == "http" && (Host::read(host).is_local() || host == CONTAINERS_V6);
+    if is_local || url.scheme() == "https" { Ok(Some(url)) } else { Err(invalid()) }
 }
 
-async fn of_the_container(url: Url, context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
+async fn container_credentials(
+    url: Url,
+    context: LoginContext<'_>,
+) -> Result<Expiring<AwsCredentials>, LoginError> {
     let environment = &context.options.environment;
     let token = match environment.file(CLOUD, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").await? {
         Some(token) => Some(token),
         None => environment.secret("AWS_CONTAINER_AUTHORIZATION_TOKEN").cloned(),
     };
-    let request = Request::get(url, LARGEST).with_authorization(token.as_ref().and_then(secret_header));
+    let request = Request::get(url, MAX_RESPONSE).with_authorization(token.as_ref().and_then(secret_header));
     let response = context.metadata(request).await.map_err(|cause| CONTAINER.unreachable(cause))?;
-    read(CONTAINER, &CONTAINER.success(response)?)
+    parse(CONTAINER, &CONTAINER.success(response)?)
 }
 
 /// Requests the instance's credentials (IMDSv2).
 ///
 /// The token that is requested first protects the server against forged requests.
-async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, LoginError> {
+async fn instance_credentials(context: LoginContext<'_>) -> Result<Expiring<AwsCredentials>, LoginError> {
     let options = &context.options;
     if options.environment.is_true("AWS_EC2_METADATA_DISABLED") {
         return Err(LoginError::Variable {
@@ -98,29 +101,33 @@ async fn of_the_instance(context: LoginContext<'_>) -> Result<Lasting<Keys>, Log
         let url = options.endpoints.aws_metadata.join(path);
         url.map_err(|_| INSTANCE.malformed("names a role that is none"))
     };
-    let request = Request::put(at("latest/api/token")?, LARGEST)
+    let request = Request::put(at("latest/api/token")?, MAX_RESPONSE)
         .with_header(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
-    let response = context.metadata(request).await.map_err(|cause| LoginError::Nobody {
+    let response = context.metadata(request).await.map_err(|cause| LoginError::NoCredentials {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
     })?;
     let token = Secret::new(INSTANCE.success(response)?.body.trim_ascii());
-    let ask = async |path: &str| {
+    let get = async |path: &str| {
         let name = HeaderName::from_static("x-aws-ec2-metadata-token");
-        let request = Request::get(at(path)?, LARGEST).with_secret(name, secret_header(&token));
+        let request = Request::get(at(path)?, MAX_RESPONSE).with_secret(name, secret_header(&token));
         let response = context.metadata(request).await;
         INSTANCE.success(response.map_err(|cause| INSTANCE.unreachable(cause))?)
     };
-    let roles = ask(ROLES).await?;
+    let roles = get(ROLES).await?;
     let roles = String::from_utf8_lossy(&roles.body).into_owned();
     let role = roles.lines().map(str::trim).find(|role| !role.is_empty());
     let role = role.ok_or_else(|| INSTANCE.malformed("names none: the instance has no profile"))?;
-    read(INSTANCE, &ask(&format!("{ROLES}{role}")).await?)
+    parse(INSTANCE, &get(&format!("{ROLES}{role}")).await?)
 }
 
-fn read(matter: Matter, response: &Response) -> Result<Lasting<Keys>, LoginError> {
-    let found: Found = matter.json(response)?;
-    let keys = Keys { id: found.access_key_id, secret: found.secret_access_key, session: Some(found.token) };
-    Ok(Lasting { value: keys, ends: Some(found.expiration) })
+fn parse(label: RequestLabel, response: &Response) -> Result<Expiring<AwsCredentials>, LoginError> {
+    let found: MetadataCredentials = label.json(response)?;
+    let credentials = AwsCredentials {
+        id: found.access_key_id,
+        secret: found.secret_access_key,
+        session: Some(found.token),
+    };
+    Ok(Expiring { value: credentials, expires_at: Some(found.expiration) })
 }

@@ -1,14 +1,14 @@
 //! Logins at AWS: signed requests for the tokens of a region's registries.
 //!
-//! [`registry`] parses a registry's name; [`keys`] finds credentials: in the files of a [`profile`], from a
+//! [`registry`] parses a registry's name; [`credentials`] finds credentials: in the files of a [`profile`], from a
 //! [`metadata`] server, or with the web identity of [`roles`]; [`signature`] signs requests with them.
 
-mod keys;
+mod credentials;
 mod metadata;
 mod profile;
 mod registry;
-mod roles;
 mod signature;
+mod sts;
 
 use base64::Engine;
 use jiff::Timestamp;
@@ -16,25 +16,26 @@ use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
+use super::cache::{CredentialCache, CredentialCacheOptions, Expiring};
 use super::context::LoginContext;
 use super::credential::Credential;
 use super::error::LoginError;
-use super::kept::{KeepOptions, Kept, Lasting};
-use super::network::{LARGEST, Matter};
+use super::network::{MAX_RESPONSE, RequestLabel};
 use crate::registry::headers::secret_header;
 use crate::registry::request::{Body, Request};
 use crate::secrets::Secret;
 use registry::{CLOUD, EcrRegistries, EcrRegistry, endpoint};
-use signature::{JSON, Keys, Signable};
+use signature::{AwsCredentials, JSON, Signable};
 
-const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the registry (GetAuthorizationToken)" };
+const TOKEN: RequestLabel =
+    RequestLabel { cloud: CLOUD, what: "a token of the registry (GetAuthorizationToken)" };
 
 /// Logins at AWS's registries.
 #[derive(Debug)]
 pub(super) struct Aws {
     registries: EcrRegistries,
-    keys: Kept<Keys>,
-    credentials: Kept<Credential>,
+    aws_credentials: CredentialCache<AwsCredentials>,
+    registry_credentials: CredentialCache<Credential>,
 }
 
 /// The token in the response: in a list of one entry for private registries, else alone.
@@ -56,12 +57,16 @@ struct Authorization {
     #[serde(rename = "authorizationToken")]
     token: Secret,
     #[serde(rename = "expiresAt", default)]
-    ends: Option<f64>,
+    expires_at: Option<f64>,
 }
 
 impl Aws {
-    pub(super) fn new(kept: KeepOptions) -> Self {
-        Self { registries: EcrRegistries::new(), keys: Kept::new(kept), credentials: Kept::new(kept) }
+    pub(super) fn new(options: CredentialCacheOptions) -> Self {
+        Self {
+            registries: EcrRegistries::new(),
+            aws_credentials: CredentialCache::new(options),
+            registry_credentials: CredentialCache::new(options),
+        }
     }
 
     pub(super) async fn credential(
@@ -69,28 +74,31 @@ impl Aws {
         host: &str,
         context: LoginContext<'_>,
     ) -> Result<Credential, LoginError> {
-        let registry = self.registries.read(host)?;
+        let registry = self.registries.parse(host)?;
         // A token is valid for all registries of a region. Objects choose the region, so cache entries are charged to
         // their namespace, even if other namespaces use them too.
         let key = context.key(["registry", registry.service(), &registry.region, &registry.domain]);
         let fetch = async {
             let key = context.key(["keys", &registry.region, &registry.domain]);
-            let keys =
-                self.keys.get(context.tenant, key, context.now, keys::find(&registry, context)).await?.value;
-            credential(&registry, &keys, context).await
+            let aws_credentials = self
+                .aws_credentials
+                .get(context.tenant, key, context.now, credentials::find(&registry, context))
+                .await?
+                .value;
+            credential(&registry, &aws_credentials, context).await
         };
-        Ok(self.credentials.get(context.tenant, key, context.now, fetch).await?.value)
+        Ok(self.registry_credentials.get(context.tenant, key, context.now, fetch).await?.value)
     }
 }
 
 /// Requests a token, which contains user and password.
 async fn credential(
     registry: &EcrRegistry,
-    keys: &Keys,
+    aws_credentials: &AwsCredentials,
     context: LoginContext<'_>,
-) -> Result<Lasting<Credential>, LoginError> {
+) -> Result<Expiring<Credential>, LoginError> {
     let is_fips = context.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
-    let url = endpoint(registry.api(is_fips), context)?;
+    let url = endpoint(registry.api_host(is_fips), context)?;
     let signable = Signable {
         service: registry.service(),
         region: &registry.region,
@@ -98,13 +106,13 @@ async fn credential(
         url: &url,
         body: b"{}",
     };
-    let signed = signable.sign(keys, context.now);
-    let mut request = Request::get(url.clone(), LARGEST)
+    let signed = signable.sign(aws_credentials, context.now);
+    let mut request = Request::get(url.clone(), MAX_RESPONSE)
         .with_body(Body { kind: JSON, bytes: signable.body.into() })
         .with_header(HeaderName::from_static("x-amz-target"), registry.target())
         .with_header(HeaderName::from_static("x-amz-date"), &signed.date)
         .with_header(AUTHORIZATION, &signed.authorization);
-    if let Some(session) = &keys.session {
+    if let Some(session) = &aws_credentials.session {
         request =
             request.with_secret(HeaderName::from_static("x-amz-security-token"), secret_header(session));
     }
@@ -119,9 +127,9 @@ async fn credential(
     let colon = clear.iter().position(|byte| *byte == b':');
     let colon = colon.ok_or_else(|| TOKEN.malformed("has one that is not of the form USER:PASSWORD"))?;
     let (user, password) = (Secret::new(&clear[..colon]), Secret::new(&clear[colon + 1..]));
-    Ok(Lasting {
+    Ok(Expiring {
         value: Credential::Basic { user, password },
-        ends: authorization.ends.and_then(whole_seconds),
+        expires_at: authorization.expires_at.and_then(whole_seconds),
     })
 }
 

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use super::registry::CLOUD;
-use super::roles::Role;
-use super::signature::Keys;
+use super::signature::AwsCredentials;
+use super::sts::Role;
 use crate::registry::login::LoginError;
 use crate::registry::login::environment::{CloudEnvironment, content};
 use crate::secrets::Secret;
@@ -15,7 +15,7 @@ use crate::secrets::Secret;
 const DEFAULT: &str = "default";
 
 /// The settings that are credentials.
-const KEYS: [&str; 3] = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
+const CREDENTIAL_SETTINGS: [&str; 3] = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
 
 /// Settings for roles that need credentials of another source, and that source.
 ///
@@ -24,7 +24,7 @@ const ROLE_SOURCES: [(&str, &str); 2] =
     [("source_profile", "the keys of another profile"), ("credential_source", "the keys of the machine")];
 
 /// Settings for sources of credentials that are not supported, and the reason.
-const ELSEWHERE: [(&str, &str); 5] = [
+const UNSUPPORTED_SOURCES: [(&str, &str); 5] = [
     ("credential_process", "a program, and none is started for a login"),
     ("sso_session", "a login in a browser"),
     ("sso_account_id", "a login in a browser"),
@@ -36,9 +36,9 @@ const ELSEWHERE: [(&str, &str); 5] = [
 #[derive(Debug)]
 pub(super) enum Source {
     /// Credentials in the profile.
-    Keys(Keys),
+    Credentials(AwsCredentials),
     /// A role that is assumed with the token in a file.
-    Token(Role, PathBuf),
+    WebIdentity(Role, PathBuf),
 }
 
 /// The profiles of both files, by name.
@@ -50,7 +50,7 @@ type Profile = BTreeMap<String, Secret>;
 
 /// A defect of a profile, as the rest of a sentence about it.
 #[derive(Debug, PartialEq, Eq)]
-struct Flaw(String);
+struct Defect(String);
 
 /// Returns the source of the credentials in the profile that the environment names.
 ///
@@ -60,7 +60,7 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
     for (variable, at_home, is_config) in
         [("AWS_CONFIG_FILE", ".aws/config", true), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", false)]
     {
-        let Some(path) = environment.place(variable, at_home) else { continue };
+        let Some(path) = environment.path(variable, at_home) else { continue };
         let shown = path.display().to_string();
         match content(path).await {
             Ok(content) => profiles.add(&String::from_utf8_lossy(content.expose()), is_config),
@@ -76,7 +76,7 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
         return Ok(None);
     }
     let name = named.as_deref().unwrap_or(DEFAULT);
-    profiles.source(name).map_err(|Flaw(defect)| LoginError::Setting {
+    profiles.source(name).map_err(|Defect(defect)| LoginError::Setting {
         cloud: CLOUD,
         what: format!("the profile '{name}' of AWS's shared files"),
         defect,
@@ -89,60 +89,67 @@ impl Profiles {
         for (name, settings) in parse(text, is_config) {
             let known = self.0.entry(name).or_default();
             // Credentials are never combined from two files.
-            if KEYS.iter().any(|key| settings.contains_key(*key)) {
-                known.retain(|key, _| !KEYS.contains(&key.as_str()));
+            if CREDENTIAL_SETTINGS.iter().any(|key| settings.contains_key(*key)) {
+                known.retain(|key, _| !CREDENTIAL_SETTINGS.contains(&key.as_str()));
             }
             known.extend(settings);
         }
     }
 
     /// Returns the source of a profile's credentials, if it names one.
-    fn source(&self, name: &str) -> Result<Option<Source>, Flaw> {
-        let profile = self.0.get(name).ok_or_else(|| Flaw("is not there".to_owned()))?;
+    fn source(&self, name: &str) -> Result<Option<Source>, Defect> {
+        let profile = self.0.get(name).ok_or_else(|| Defect("is not there".to_owned()))?;
         let text =
             |key: &str| profile.get(key).map(|value| String::from_utf8_lossy(value.expose()).into_owned());
         let Some(arn) = text("role_arn") else {
-            return match keys(profile)? {
-                Some(keys) => Ok(Some(Source::Keys(keys))),
-                None => refuse(name, profile, &ELSEWHERE).map(|()| None),
+            return match credentials(profile)? {
+                Some(credentials) => Ok(Some(Source::Credentials(credentials))),
+                None => refuse(name, profile, &UNSUPPORTED_SOURCES).map(|()| None),
             };
         };
         refuse(name, profile, &ROLE_SOURCES)?;
         if profile.contains_key("mfa_serial") {
-            return Err(Flaw(
+            return Err(Defect(
                 "asks for the code of a device (mfa_serial), which nobody enters here".to_owned(),
             ));
         }
         if let Some(file) = text("web_identity_token_file") {
-            return Ok(Some(Source::Token(Role { arn, session: text("role_session_name") }, file.into())));
+            return Ok(Some(Source::WebIdentity(
+                Role { arn, session: text("role_session_name") },
+                file.into(),
+            )));
         }
-        refuse(name, profile, &ELSEWHERE)?;
-        Err(Flaw("has a role_arn without web_identity_token_file".to_owned()))
+        refuse(name, profile, &UNSUPPORTED_SOURCES)?;
+        Err(Defect("has a role_arn without web_identity_token_file".to_owned()))
     }
 }
 
 /// Returns the credentials in a profile.
-fn keys(profile: &Profile) -> Result<Option<Keys>, Flaw> {
-    let [id, secret, session] = KEYS.map(|key| profile.get(key));
+fn credentials(profile: &Profile) -> Result<Option<AwsCredentials>, Defect> {
+    let [id, secret, session] = CREDENTIAL_SETTINGS.map(|key| profile.get(key));
     match (id, secret) {
-        (Some(id), Some(secret)) => Ok(Some(Keys {
+        (Some(id), Some(secret)) => Ok(Some(AwsCredentials {
             id: String::from_utf8_lossy(id.expose()).into_owned(),
             secret: secret.clone(),
             session: session.cloned(),
         })),
         (None, None) => Ok(None),
-        (Some(_), None) => Err(Flaw(format!("has {} without {}", KEYS[0], KEYS[1]))),
-        (None, Some(_)) => Err(Flaw(format!("has {} without {}", KEYS[1], KEYS[0]))),
+        (Some(_), None) => {
+            Err(Defect(format!("has {} without {}", CREDENTIAL_SETTINGS[0], CREDENTIAL_SETTINGS[1])))
+        }
+        (None, Some(_)) => {
+            Err(Defect(format!("has {} without {}", CREDENTIAL_SETTINGS[1], CREDENTIAL_SETTINGS[0])))
+        }
     }
 }
 
 /// Refuses a profile with one of these settings.
 ///
 /// The error names the command that exports the profile's credentials.
-fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<(), Flaw> {
+fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<(), Defect> {
     let found = settings.iter().find(|(setting, _)| profile.contains_key(*setting));
     found.map_or(Ok(()), |(setting, what)| {
-        Err(Flaw(format!(
+        Err(Defect(format!(
             "wants {what} ({setting}): export the keys into the environment, as \
              `aws configure export-credentials --profile {name} --format env` does"
         )))
@@ -160,7 +167,7 @@ fn parse(text: &str, is_config: bool) -> BTreeMap<String, Profile> {
         }
         if let Some(rest) = line.strip_prefix('[') {
             let section = rest.split(']').next().unwrap_or_default().trim();
-            name = if is_config { of_config(section) } else { Some(section) };
+            name = if is_config { profile_of_section(section) } else { Some(section) };
             name.map(|name| profiles.entry(name.to_owned()).or_default());
         } else if let (Some(name), Some((key, value))) = (name, line.split_once('=')) {
             let (key, value) = (key.trim().to_ascii_lowercase(), without_comment(value).trim());
@@ -173,7 +180,7 @@ fn parse(text: &str, is_config: bool) -> BTreeMap<String, Profile> {
 }
 
 /// Returns the profile of a section in the configuration, which has other sections as well.
-fn of_config(section: &str) -> Option<&str> {
+fn profile_of_section(section: &str) -> Option<&str> {
     match section.split_once(char::is_whitespace) {
         Some(("profile", name)) => Some(name.trim()),
         None if section == DEFAULT => Some(section),
@@ -249,10 +256,10 @@ aws_access_key_id = IGNORED
         let profiles = profiles();
         let source = |name: &str| profiles.source(name).unwrap();
         assert!(source("default").is_none());
-        let Some(Source::Keys(keys)) = source("keys") else { panic!("no keys") };
-        assert_eq!((keys.id.as_str(), keys.secret.expose()), ("AKIA", &b"hunter2"[..]));
-        assert!(keys.session.is_none(), "a part of other keys");
-        let Some(Source::Token(role, file)) = source("token") else { panic!("no role") };
+        let Some(Source::Credentials(credentials)) = source("keys") else { panic!("no keys") };
+        assert_eq!((credentials.id.as_str(), credentials.secret.expose()), ("AKIA", &b"hunter2"[..]));
+        assert!(credentials.session.is_none(), "a part of other keys");
+        let Some(Source::WebIdentity(role, file)) = source("token") else { panic!("no role") };
         let expected = Role { arn: "arn:aws:iam::1:role/x".to_owned(), session: Some("me".to_owned()) };
         assert_eq!((role, file), (expected, PathBuf::from("/token")));
         let Profiles(mut alone) = Profiles::default();
@@ -284,7 +291,7 @@ aws_access_key_id = IGNORED
             ),
             ("half", "has aws_access_key_id without aws_secret_access_key".to_owned()),
         ] {
-            assert_eq!(profiles().source(name).unwrap_err(), Flaw(words), "{name}");
+            assert_eq!(profiles().source(name).unwrap_err(), Defect(words), "{name}");
         }
     }
 }

@@ -41,7 +41,7 @@ impl EcrRegistries {
         Self(HostPattern::new(CLOUD, HOSTS))
     }
 
-    pub(super) fn read(&self, host: &str) -> Result<EcrRegistry, LoginError> {
+    pub(super) fn parse(&self, host: &str) -> Result<EcrRegistry, LoginError> {
         if PUBLIC.contains(&host) {
             return Ok(EcrRegistry {
                 region: PUBLIC_REGION.to_owned(),
@@ -49,7 +49,7 @@ impl EcrRegistries {
                 is_public: true,
             });
         }
-        let found = self.0.read(host)?;
+        let found = self.0.captures(host)?;
         let part = |number: usize| found.get(number).map_or("", |part| &host[part.range()]);
         // Dual-stack names belong to the same services.
         let domain = match part(3) {
@@ -63,7 +63,7 @@ impl EcrRegistries {
 
 impl EcrRegistry {
     /// Returns the host that issues tokens for registries.
-    pub(super) fn api(&self, is_fips: bool) -> String {
+    pub(super) fn api_host(&self, is_fips: bool) -> String {
         let Self { region, domain, is_public } = self;
         match (is_public, is_fips) {
             (true, _) => format!("api.ecr-public.{region}.{domain}"),
@@ -73,7 +73,7 @@ impl EcrRegistry {
     }
 
     /// Returns the host of STS, where roles are assumed.
-    pub(super) fn roles(&self, is_fips: bool) -> String {
+    pub(super) fn sts_host(&self, is_fips: bool) -> String {
         let name = if is_fips { "sts-fips" } else { "sts" };
         format!("{name}.{}.{}", self.region, self.domain)
     }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_registry_names_its_region() {
         let registries = EcrRegistries::new();
-        for (host, region, api) in [
+        for (host, region, api_host) in [
             ("012345678901.dkr.ecr.us-east-1.amazonaws.com", "us-east-1", "api.ecr.us-east-1.amazonaws.com"),
             (
                 "012345678901.dkr.ecr.cn-north-1.amazonaws.com.cn",
@@ -155,13 +155,13 @@ mod tests {
             ("public.ecr.aws", "us-east-1", "api.ecr-public.us-east-1.amazonaws.com"),
             ("ecr-public.aws.com", "us-east-1", "api.ecr-public.us-east-1.amazonaws.com"),
         ] {
-            let registry = registries.read(host).unwrap();
-            assert_eq!((registry.region.as_str(), registry.api(false).as_str()), (region, api));
+            let registry = registries.parse(host).unwrap();
+            assert_eq!((registry.region.as_str(), registry.api_host(false).as_str()), (region, api_host));
         }
-        let registry = registries.read("012345678901.dkr.ecr.us-east-1.amazonaws.com").unwrap();
-        assert_eq!(registry.api(true), "ecr-fips.us-east-1.amazonaws.com");
-        assert_eq!(registry.roles(true), "sts-fips.us-east-1.amazonaws.com");
-        assert_eq!(registry.roles(false), "sts.us-east-1.amazonaws.com");
+        let registry = registries.parse("012345678901.dkr.ecr.us-east-1.amazonaws.com").unwrap();
+        assert_eq!(registry.api_host(true), "ecr-fips.us-east-1.amazonaws.com");
+        assert_eq!(registry.sts_host(true), "sts-fips.us-east-1.amazonaws.com");
+        assert_eq!(registry.sts_host(false), "sts.us-east-1.amazonaws.com");
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
             "012345678901.dkr.ecr.us-east-1.amazonaws.com:443",
             "evil.example.012345678901.dkr.ecr.us-east-1.amazonaws.com",
         ] {
-            let error = registries.read(host).unwrap_err().to_string();
+            let error = registries.parse(host).unwrap_err().to_string();
             assert_eq!(error, format!("invalid AWS registry: '{host}'. must match {HOSTS}"));
         }
     }

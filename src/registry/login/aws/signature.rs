@@ -18,7 +18,7 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// The credentials that sign requests.
 #[derive(Debug, Clone)]
-pub(super) struct Keys {
+pub(super) struct AwsCredentials {
     pub(super) id: String,
     pub(super) secret: Secret,
     /// The session token of temporary credentials.
@@ -46,7 +46,7 @@ pub(super) struct Signed {
 }
 
 /// The parts of a request that are signed.
-struct Canonical<'c> {
+struct CanonicalRequest<'c> {
     method: &'c str,
     url: &'c Url,
     /// Lower-case names, in order.
@@ -56,42 +56,50 @@ struct Canonical<'c> {
 
 impl Signable<'_> {
     /// Signs the request at a time, for the host of its address.
-    pub(super) fn sign(&self, keys: &Keys, now: Timestamp) -> Signed {
+    pub(super) fn sign(&self, credentials: &AwsCredentials, now: Timestamp) -> Signed {
         let date = now.to_zoned(TimeZone::UTC).strftime("%Y%m%dT%H%M%SZ").to_string();
         let host = host(self.url);
-        let session = keys.session.as_ref().map(|session| String::from_utf8_lossy(session.expose()));
+        let session = credentials.session.as_ref().map(|session| String::from_utf8_lossy(session.expose()));
         let session = session.map(|session| Zeroizing::new(session.into_owned()));
         let mut headers =
             vec![("content-type", JSON), ("host", host.as_str()), ("x-amz-date", date.as_str())];
         headers.extend(session.as_ref().map(|session| ("x-amz-security-token", session.as_str())));
         headers.push(("x-amz-target", self.target));
-        let canonical = Canonical { method: "POST", url: self.url, headers: &headers, body: self.body };
-        let authorization = canonical.authorization(keys, &date, [self.region, self.service]);
+        let canonical =
+            CanonicalRequest { method: "POST", url: self.url, headers: &headers, body: self.body };
+        let authorization = canonical.authorization(credentials, &date, [self.region, self.service]);
         Signed { date, authorization }
     }
 }
 
-impl Canonical<'_> {
-    fn authorization(&self, keys: &Keys, date: &str, [region, service]: [&str; 2]) -> String {
+impl CanonicalRequest<'_> {
+    fn authorization(
+        &self,
+        credentials: &AwsCredentials,
+        date: &str,
+        [region, service]: [&str; 2],
+    ) -> String {
         let day = date.split('T').next().unwrap_or_default();
         let scope = format!("{day}/{region}/{service}/aws4_request");
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
         let text =
             format!("{ALGORITHM}\n{date}\n{scope}\n{}", hex(&Sha256::digest(self.text(&names).as_bytes())));
-        let mut key = Zeroizing::new([b"AWS4", keys.secret.expose()].concat());
+        let mut key = Zeroizing::new([b"AWS4", credentials.secret.expose()].concat());
         for part in [day, region, service, "aws4_request"] {
-            key = Zeroizing::new(code(&key, part.as_bytes()));
+            key = Zeroizing::new(hmac_sha256(&key, part.as_bytes()));
         }
-        let signature = hex(&code(&key, text.as_bytes()));
-        format!("{ALGORITHM} Credential={}/{scope}, SignedHeaders={names}, Signature={signature}", keys.id)
+        let signature = hex(&hmac_sha256(&key, text.as_bytes()));
+        format!(
+            "{ALGORITHM} Credential={}/{scope}, SignedHeaders={names}, Signature={signature}",
+            credentials.id
+        )
     }
 
     fn text(&self, names: &str) -> Zeroizing<String> {
-        let mut question: Vec<&str> = self.url.query().unwrap_or_default().split('&').collect();
-        question.sort_unstable();
-        let mut text =
-            Zeroizing::new(format!("{}\n{}\n{}\n", self.method, self.url.path(), question.join("&")));
+        let mut query: Vec<&str> = self.url.query().unwrap_or_default().split('&').collect();
+        query.sort_unstable();
+        let mut text = Zeroizing::new(format!("{}\n{}\n{}\n", self.method, self.url.path(), query.join("&")));
         for (name, value) in self.headers {
             let _infallible = writeln!(text, "{name}:{}", value.trim());
         }
@@ -106,10 +114,10 @@ fn host(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-fn code(key: &[u8], message: &[u8]) -> Vec<u8> {
-    let mut code = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
-    code.update(message);
-    code.finalize().into_bytes().to_vec()
+fn hmac_sha256(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
+    mac.update(message);
+    mac.finalize().into_bytes().to_vec()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -124,8 +132,8 @@ mod tests {
     use super::*;
     use crate::secrets::Secret;
 
-    fn keys(session: Option<&str>) -> Keys {
-        Keys {
+    fn credentials(session: Option<&str>) -> AwsCredentials {
+        AwsCredentials {
             id: "AKIDEXAMPLE".to_owned(),
             secret: Secret::new("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"),
             session: session.map(Secret::new),
@@ -182,8 +190,8 @@ mod tests {
         ];
         for (method, url, headers, body, signature) in cases {
             let url = Url::parse(url).unwrap();
-            let canonical = Canonical { method, url: &url, headers, body: body.as_bytes() };
-            let authorization = canonical.authorization(&keys(None), DATE.1, ["us-east-1", "service"]);
+            let canonical = CanonicalRequest { method, url: &url, headers, body: body.as_bytes() };
+            let authorization = canonical.authorization(&credentials(None), DATE.1, ["us-east-1", "service"]);
             let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
             let expected = format!(
                 "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, \
@@ -205,7 +213,8 @@ mod tests {
             body: b"{}",
         };
         let now = "2015-08-30T12:36:00.9Z".parse().unwrap();
-        let (plain, session) = (signable.sign(&keys(None), now), signable.sign(&keys(Some("x")), now));
+        let (plain, session) =
+            (signable.sign(&credentials(None), now), signable.sign(&credentials(Some("x")), now));
         assert_eq!(plain.date, "20150830T123600Z");
         for (signed, names) in [
             (&plain, "content-type;host;x-amz-date;x-amz-target"),

@@ -2,7 +2,7 @@
 //!
 //! The registry token is the password.
 
-mod identity;
+mod entra;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use url::Url;
 use zeroize::Zeroizing;
 
+use super::cache::{CredentialCache, CredentialCacheOptions, Expiring};
 use super::context::LoginContext;
-use super::kept::{KeepOptions, Kept, Lasting};
-use super::network::{LARGEST, Matter, form};
+use super::network::{MAX_RESPONSE, RequestLabel, form};
 use super::pattern::HostPattern;
 use super::{Credential, LoginError};
 use crate::registry::request::Request;
@@ -25,7 +25,7 @@ const CLOUD: &str = "Azure";
 const HOSTS: &str = r"^.+\.(azurecr\.io|azurecr\.cn|azurecr\.de|azurecr\.us)$";
 
 /// The variable that names a file about a custom cloud, such as Azure Stack.
-const OWN_CLOUD: &str = "AZURE_ENVIRONMENT_FILEPATH";
+const CUSTOM_CLOUD: &str = "AZURE_ENVIRONMENT_FILEPATH";
 
 /// The audience of tokens that are exchanged for registry tokens.
 const AUDIENCE: &str = "https://containerregistry.azure.net";
@@ -33,21 +33,21 @@ const AUDIENCE: &str = "https://containerregistry.azure.net";
 /// The user of registry tokens.
 const USER: &str = "00000000-0000-0000-0000-000000000000";
 
-const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of the registry" };
+const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of the registry" };
 
 /// Logins at Azure's registries.
 #[derive(Debug)]
 pub(super) struct Azure {
     hosts: HostPattern,
     /// Entra tokens.
-    tokens: Kept<Secret>,
+    tokens: CredentialCache<Secret>,
     /// Registry tokens.
-    credentials: Kept<Credential>,
+    credentials: CredentialCache<Credential>,
 }
 
 /// The endpoints of one of Azure's clouds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
+struct AzureCloud {
     /// The authority that issues tokens, unless a variable names another.
     authority: String,
     /// The audience of the token.
@@ -56,7 +56,7 @@ struct Part {
 
 /// The settings of a custom cloud.
 #[derive(Deserialize)]
-struct OwnCloud {
+struct CustomCloud {
     #[serde(rename = "containerRegistryDNSSuffix", default)]
     suffix: Option<String>,
     #[serde(rename = "resourceManagerEndpoint", default)]
@@ -66,7 +66,7 @@ struct OwnCloud {
 }
 
 #[derive(Deserialize)]
-struct Exchanged {
+struct ExchangeResponse {
     refresh_token: Secret,
 }
 
@@ -76,8 +76,12 @@ struct Claims {
 }
 
 impl Azure {
-    pub(super) fn new(kept: KeepOptions) -> Self {
-        Self { hosts: HostPattern::new(CLOUD, HOSTS), tokens: Kept::new(kept), credentials: Kept::new(kept) }
+    pub(super) fn new(options: CredentialCacheOptions) -> Self {
+        Self {
+            hosts: HostPattern::new(CLOUD, HOSTS),
+            tokens: CredentialCache::new(options),
+            credentials: CredentialCache::new(options),
+        }
     }
 
     pub(super) async fn credential(
@@ -85,14 +89,14 @@ impl Azure {
         host: &str,
         context: LoginContext<'_>,
     ) -> Result<Credential, LoginError> {
-        let part = self.part(host, context).await?;
+        let cloud = self.cloud(host, context).await?;
         // Tenants may name any number of registries.
         let own = context.of_tenant();
         let fetch = async {
-            let key = context.key(["token", &part.authority, &part.audience]);
+            let key = context.key(["token", &cloud.authority, &cloud.audience]);
             let token = self
                 .tokens
-                .get(context.namespace, key, context.now, identity::token(&part, context))
+                .get(context.namespace, key, context.now, entra::token(&cloud, context))
                 .await?
                 .value;
             exchange(host, &token, own).await
@@ -101,28 +105,28 @@ impl Azure {
     }
 
     /// Returns the cloud of a registry.
-    async fn part(&self, host: &str, context: LoginContext<'_>) -> Result<Part, LoginError> {
-        let Some(own) = own_cloud(context).await? else {
-            self.hosts.read(host)?;
-            return Ok(Part::of(host));
+    async fn cloud(&self, host: &str, context: LoginContext<'_>) -> Result<AzureCloud, LoginError> {
+        let Some(own) = custom_cloud(context).await? else {
+            self.hosts.captures(host)?;
+            return Ok(AzureCloud::of(host));
         };
         let suffix = own.suffix.unwrap_or_default();
-        if !self.hosts.fits(host) && (suffix.is_empty() || !host.ends_with(&suffix)) {
+        if !self.hosts.is_match(host) && (suffix.is_empty() || !host.ends_with(&suffix)) {
             return Err(LoginError::Registry {
                 cloud: CLOUD,
                 host: host.to_owned(),
                 must: format!("end with {suffix}"),
             });
         }
-        let part = Part::of(host);
-        Ok(Part {
-            authority: own.active_directory.unwrap_or(part.authority),
-            audience: own.resource_manager.unwrap_or(part.audience).trim_end_matches('/').to_owned(),
+        let cloud = AzureCloud::of(host);
+        Ok(AzureCloud {
+            authority: own.active_directory.unwrap_or(cloud.authority),
+            audience: own.resource_manager.unwrap_or(cloud.audience).trim_end_matches('/').to_owned(),
         })
     }
 }
 
-impl Part {
+impl AzureCloud {
     /// Returns the public cloud, or those of China or the United States government.
     fn of(host: &str) -> Self {
         let authority = if host.ends_with(".azurecr.cn") {
@@ -136,11 +140,11 @@ impl Part {
     }
 }
 
-async fn own_cloud(context: LoginContext<'_>) -> Result<Option<OwnCloud>, LoginError> {
-    let Some(file) = context.options.environment.file(CLOUD, OWN_CLOUD).await? else { return Ok(None) };
+async fn custom_cloud(context: LoginContext<'_>) -> Result<Option<CustomCloud>, LoginError> {
+    let Some(file) = context.options.environment.file(CLOUD, CUSTOM_CLOUD).await? else { return Ok(None) };
     serde_json::from_slice(file.expose()).map(Some).map_err(|_| LoginError::Variable {
         cloud: CLOUD,
-        variable: OWN_CLOUD,
+        variable: CUSTOM_CLOUD,
         defect: "names a file that is no JSON about a cloud".to_owned(),
     })
 }
@@ -150,7 +154,7 @@ async fn exchange(
     host: &str,
     token: &Secret,
     context: LoginContext<'_>,
-) -> Result<Lasting<Credential>, LoginError> {
+) -> Result<Expiring<Credential>, LoginError> {
     let base = match &context.options.endpoints.azure_registry {
         Some(endpoint) => Ok(endpoint.clone()),
         None => Url::parse(&format!("https://{host}/")),
@@ -159,18 +163,18 @@ async fn exchange(
     let url = url.map_err(|_| EXCHANGE.malformed("has no address: the registry's name is none"))?;
     let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
     let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
-    let request = Request::post(url, form, LARGEST);
+    let request = Request::post(url, form, MAX_RESPONSE);
     let response = context.service(EXCHANGE, request).await?;
-    let password = EXCHANGE.json::<Exchanged>(&response)?.refresh_token;
+    let password = EXCHANGE.json::<ExchangeResponse>(&response)?.refresh_token;
     if password.expose().is_empty() {
         return Err(EXCHANGE.malformed("has an empty one"));
     }
-    let ends = end(&password);
-    Ok(Lasting { value: Credential::Basic { user: Secret::new(USER), password }, ends })
+    let expires_at = expiry(&password);
+    Ok(Expiring { value: Credential::Basic { user: Secret::new(USER), password }, expires_at })
 }
 
 /// Returns the expiry in a token's claims; a token without one is used once.
-fn end(token: &Secret) -> Option<Timestamp> {
+fn expiry(token: &Secret) -> Option<Timestamp> {
     let claims = token.expose().split(|byte| *byte == b'.').nth(1)?;
     let claims = URL_SAFE_NO_PAD.decode(claims.trim_ascii_end()).ok()?;
     let claims: Claims = serde_json::from_slice(&claims).ok()?;
@@ -190,11 +194,11 @@ mod tests {
             ("foo.azurecr.de", "https://login.microsoftonline.com/"),
             ("foo.azurecr.us", "https://login.microsoftonline.us/"),
         ] {
-            assert!(hosts.fits(host), "{host}");
-            assert_eq!(Part::of(host).authority, authority);
+            assert!(hosts.is_match(host), "{host}");
+            assert_eq!(AzureCloud::of(host).authority, authority);
         }
         for host in ["foo.azurecr.com", ".azurecr.io", "012345678901.dkr.ecr.us-east-1.amazonaws.com"] {
-            let error = hosts.read(host).unwrap_err().to_string();
+            let error = hosts.captures(host).unwrap_err().to_string();
             let begin = format!("invalid Azure registry: '{host}'. must match ^.+\\.(azurecr\\.io|");
             assert!(error.starts_with(&begin), "{error}");
         }
@@ -203,9 +207,9 @@ mod tests {
     #[test]
     fn a_token_says_when_it_ends() {
         let token = |claims: &str| Secret::new(format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims)));
-        assert_eq!(end(&token(r#"{"exp": 1700000000, "iss": "x"}"#)).unwrap().as_second(), 1_700_000_000);
+        assert_eq!(expiry(&token(r#"{"exp": 1700000000, "iss": "x"}"#)).unwrap().as_second(), 1_700_000_000);
         for other in [token("{}"), token("[]"), Secret::new("opaque"), Secret::new("a.%.c")] {
-            assert_eq!(end(&other), None);
+            assert_eq!(expiry(&other), None);
         }
     }
 }

@@ -7,9 +7,9 @@ use super::metadata;
 use super::token::CLOUD;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::CloudAccount;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::pattern::is_like;
+use crate::registry::login::pattern::is_match;
 use crate::secrets::Secret;
 
 /// The annotation with the Google service account to impersonate.
@@ -25,14 +25,16 @@ const PATH: &str =
 pub(super) async fn token(
     account: &CloudAccount,
     context: LoginContext<'_>,
-) -> Result<Lasting<Secret>, LoginError> {
-    let fitting = |annotation, pattern| match account.annotation(annotation) {
-        Some(value) if !is_like(pattern, value) => {
-            Err(account.flawed(CLOUD, annotation, format!("is '{value}', and must match {pattern}")))
-        }
+) -> Result<Expiring<Secret>, LoginError> {
+    let checked = |annotation, pattern| match account.annotation(annotation) {
+        Some(value) if !is_match(pattern, value) => Err(account.invalid_annotation(
+            CLOUD,
+            annotation,
+            format!("is '{value}', and must match {pattern}"),
+        )),
         value => Ok(value),
     };
-    let (address, provider) = (fitting(ACCOUNT, ADDRESS)?, fitting(PROVIDER, PATH)?);
+    let (address, provider) = (checked(ACCOUNT, ADDRESS)?, checked(PROVIDER, PATH)?);
     let (audience, provider) = match provider {
         Some(provider) => {
             let provider = format!("//iam.googleapis.com/{provider}");
@@ -46,7 +48,7 @@ pub(super) async fn token(
     let token = account.token(CLOUD, &audience).await?;
     let endpoints = &context.options.endpoints;
     let joined = "a path can be joined to an address of a web server";
-    let act = |address| {
+    let impersonation_url = |address| {
         let path = format!("v1/projects/-/serviceAccounts/{address}:generateAccessToken");
         endpoints.google_accounts.join(&path).expect(joined)
     };
@@ -55,9 +57,9 @@ pub(super) async fn token(
         audience: &provider,
         kind: JWT,
         token: &token,
-        account: address.map(act),
+        account: address.map(impersonation_url),
     };
-    exchange.carry_out(context).await
+    exchange.execute(context).await
 }
 
 #[cfg(test)]
@@ -77,7 +79,7 @@ mod tests {
             (PATH, "projects/x/locations/global/workloadIdentityPools/pool/providers/cluster", false),
             (PATH, "projects/12/locations/global/workloadIdentityPools/pool", false),
         ] {
-            assert_eq!(is_like(pattern, text), expected, "{text}");
+            assert_eq!(is_match(pattern, text), expected, "{text}");
         }
     }
 }

@@ -4,18 +4,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::token::{CLOUD, SCOPES, read};
+use super::token::{CLOUD, SCOPES, parse_token};
 use crate::registry::headers::bearer;
 use crate::registry::login::LoginError;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form};
 use crate::registry::request::{Body, Request};
 use crate::secrets::Secret;
 
-const EXCHANGE: Matter = Matter { cloud: CLOUD, what: "a token of Google for that of another" };
-const ACT: Matter =
-    Matter { cloud: CLOUD, what: "a token of the service account of Google (generateAccessToken)" };
+const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of Google for that of another" };
+const IMPERSONATE: RequestLabel =
+    RequestLabel { cloud: CLOUD, what: "a token of the service account of Google (generateAccessToken)" };
 
 /// The default type of subject tokens.
 pub(super) const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
@@ -45,14 +45,14 @@ struct ImpersonationRequest {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Acting {
+struct ImpersonationResponse {
     access_token: Secret,
     expire_time: Timestamp,
 }
 
 impl Exchange<'_> {
     /// Exchanges the token, and impersonates the service account if one is named.
-    pub(super) async fn carry_out(self, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+    pub(super) async fn execute(self, context: LoginContext<'_>) -> Result<Expiring<Secret>, LoginError> {
         // Impersonation needs only the first scope.
         let scope = if self.account.is_some() { SCOPES[0].to_owned() } else { SCOPES.join(" ") };
         let form = form([
@@ -63,26 +63,30 @@ impl Exchange<'_> {
             ("subject_token", self.token),
             ("subject_token_type", self.kind),
         ]);
-        let request = Request::post(self.url, form, LARGEST);
+        let request = Request::post(self.url, form, MAX_RESPONSE);
         let response = context.service(EXCHANGE, request).await?;
-        let token = read(EXCHANGE, &response, context)?;
+        let token = parse_token(EXCHANGE, &response, context)?;
         match self.account {
             None => Ok(token),
-            Some(url) => act(url, &token.value, context).await,
+            Some(url) => impersonate(url, &token.value, context).await,
         }
     }
 }
 
-async fn act(url: Url, token: &Secret, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+async fn impersonate(
+    url: Url,
+    token: &Secret,
+    context: LoginContext<'_>,
+) -> Result<Expiring<Secret>, LoginError> {
     let request = serde_json::to_vec(&ImpersonationRequest { scope: SCOPES, lifetime: LIFE });
     let bytes = request.expect("texts are JSON").into();
-    let request = Request::get(url, LARGEST)
+    let request = Request::get(url, MAX_RESPONSE)
         .with_body(Body { kind: "application/json", bytes })
         .with_authorization(bearer(token));
-    let response = context.service(ACT, request).await?;
-    let acting: Acting = ACT.json(&response)?;
-    if acting.access_token.expose().is_empty() {
-        return Err(ACT.malformed("has an empty one"));
+    let response = context.service(IMPERSONATE, request).await?;
+    let response: ImpersonationResponse = IMPERSONATE.json(&response)?;
+    if response.access_token.expose().is_empty() {
+        return Err(IMPERSONATE.malformed("has an empty one"));
     }
-    Ok(Lasting { value: acting.access_token, ends: Some(acting.expire_time) })
+    Ok(Expiring { value: response.access_token, expires_at: Some(response.expire_time) })
 }

@@ -12,24 +12,24 @@ use url::Url;
 
 use super::assertion::Assertion;
 use super::exchange::{Exchange, JWT};
-use super::token::{CLOUD, SCOPES, guarded, read};
+use super::token::{CLOUD, SCOPES, parse_token, secure_url};
 use crate::registry::login::LoginError;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::environment::{content, token_file, whole_text};
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::login::environment::{content, form_text, token_file};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form};
 use crate::registry::request::Request;
 use crate::secrets::Secret;
 
 const VARIABLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 const AT_HOME: &str = ".config/gcloud/application_default_credentials.json";
 
-const KEY: Matter = Matter { cloud: CLOUD, what: "a token for the key of the service account" };
-const PERSON: Matter = Matter { cloud: CLOUD, what: "a token for the login of the person" };
+const KEY: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the key of the service account" };
+const USER: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the login of the person" };
 
 /// A key of a service account.
 #[derive(Deserialize)]
-struct Key {
+struct ServiceAccountKey {
     client_email: String,
     private_key: Secret,
     #[serde(default)]
@@ -40,7 +40,7 @@ struct Key {
 
 /// The login of a user.
 #[derive(Deserialize)]
-struct Person {
+struct AuthorizedUser {
     client_id: String,
     client_secret: Secret,
     refresh_token: Secret,
@@ -50,19 +50,19 @@ struct Person {
 
 /// A workload identity that an external provider vouches for.
 #[derive(Deserialize)]
-struct External {
+struct ExternalAccount {
     audience: String,
     #[serde(default)]
     subject_token_type: Option<String>,
     token_url: String,
     #[serde(default)]
     service_account_impersonation_url: Option<String>,
-    credential_source: Place,
+    credential_source: TokenSource,
 }
 
 /// The location of an external token.
 #[derive(Deserialize)]
-struct Place {
+struct TokenSource {
     #[serde(default)]
     file: Option<PathBuf>,
     #[serde(default)]
@@ -84,9 +84,9 @@ struct File<'v> {
 }
 
 /// Requests an access token with the credential file, if there is one.
-pub(super) async fn token(context: LoginContext<'_>) -> Result<Option<Lasting<Secret>>, LoginError> {
+pub(super) async fn token(context: LoginContext<'_>) -> Result<Option<Expiring<Secret>>, LoginError> {
     let environment = &context.options.environment;
-    let Some(path) = environment.place(VARIABLE, AT_HOME) else { return Ok(None) };
+    let Some(path) = environment.path(VARIABLE, AT_HOME) else { return Ok(None) };
     let file = File { shown: path.display().to_string(), context };
     let content = match content(path).await {
         Ok(content) => content,
@@ -96,32 +96,32 @@ pub(super) async fn token(context: LoginContext<'_>) -> Result<Option<Lasting<Se
         {
             return Ok(None);
         }
-        Err(error) => return Err(file.flawed(&format!("cannot be read: {error}"))),
+        Err(error) => return Err(file.invalid(&format!("cannot be read: {error}"))),
     };
     file.token(&content).await.map(Some)
 }
 
 impl File<'_> {
-    async fn token(&self, content: &Secret) -> Result<Lasting<Secret>, LoginError> {
+    async fn token(&self, content: &Secret) -> Result<Expiring<Secret>, LoginError> {
         let json: Value = serde_json::from_slice(content.expose()).unwrap_or_default();
         match json["type"].as_str() {
-            Some("service_account") => self.by_key(self.parse(content)?).await,
-            Some("authorized_user") => self.by_person(self.parse(content)?).await,
-            Some("external_account") => self.by_others(self.parse(content)?).await,
-            Some(other) => Err(self.flawed(&format!(
+            Some("service_account") => self.token_for_key(self.parse(content)?).await,
+            Some("authorized_user") => self.token_for_user(self.parse(content)?).await,
+            Some("external_account") => self.token_for_external(self.parse(content)?).await,
+            Some(other) => Err(self.invalid(&format!(
                 "has credentials of the type '{other}': use service_account, authorized_user or external_account"
             ))),
-            None => Err(self.flawed("is no JSON with credentials of Google, which have a type")),
+            None => Err(self.invalid("is no JSON with credentials of Google, which have a type")),
         }
     }
 
     /// The parser's message is dropped, because it may contain a secret.
     fn parse<T: serde::de::DeserializeOwned>(&self, content: &Secret) -> Result<T, LoginError> {
         serde_json::from_slice(content.expose())
-            .map_err(|_| self.flawed("lacks a part that credentials of its type have"))
+            .map_err(|_| self.invalid("lacks a part that credentials of its type have"))
     }
 
-    fn flawed(&self, defect: &str) -> LoginError {
+    fn invalid(&self, defect: &str) -> LoginError {
         LoginError::Setting {
             cloud: CLOUD,
             what: format!("the file {}", self.shown),
@@ -131,20 +131,23 @@ impl File<'_> {
 
     /// Parses an address in the file.
     fn address(&self, text: &str) -> Result<Url, LoginError> {
-        guarded(text).ok_or_else(|| self.flawed(&format!("has the address {text:?}, which is none of https")))
+        secure_url(text)
+            .ok_or_else(|| self.invalid(&format!("has the address {text:?}, which is none of https")))
     }
 
     /// Returns the token endpoint.
-    fn tokens(&self, given: Option<&str>) -> Result<Url, LoginError> {
-        let tokens = &self.context.options.endpoints.google_tokens;
+    fn token_endpoint(&self, given: Option<&str>) -> Result<Url, LoginError> {
+        let token_endpoint = &self.context.options.endpoints.google_tokens;
         match given {
             Some(text) => self.address(text),
-            None => Ok(tokens.join("token").expect("a path can be joined to an address of a web server")),
+            None => {
+                Ok(token_endpoint.join("token").expect("a path can be joined to an address of a web server"))
+            }
         }
     }
 
-    async fn by_key(&self, key: Key) -> Result<Lasting<Secret>, LoginError> {
-        let url = self.tokens(key.token_uri.as_deref())?;
+    async fn token_for_key(&self, key: ServiceAccountKey) -> Result<Expiring<Secret>, LoginError> {
+        let url = self.token_endpoint(key.token_uri.as_deref())?;
         let assertion = Assertion {
             issuer: &key.client_email,
             key_id: key.private_key_id.as_deref(),
@@ -153,27 +156,27 @@ impl File<'_> {
             now: self.context.now,
         };
         let signed = assertion.sign(&key.private_key);
-        let signed = signed.ok_or_else(|| self.flawed("has a private_key that is no key of RSA in PEM"))?;
+        let signed = signed.ok_or_else(|| self.invalid("has a private_key that is no key of RSA in PEM"))?;
         let form =
             form([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &signed)]);
-        self.ask(KEY, url, form).await
+        self.request_token(KEY, url, form).await
     }
 
-    async fn by_person(&self, person: Person) -> Result<Lasting<Secret>, LoginError> {
-        let url = self.tokens(person.token_uri.as_deref())?;
+    async fn token_for_user(&self, user: AuthorizedUser) -> Result<Expiring<Secret>, LoginError> {
+        let url = self.token_endpoint(user.token_uri.as_deref())?;
         let form = form([
             ("grant_type", "refresh_token"),
-            ("client_id", &person.client_id),
-            ("client_secret", &whole_text(&person.client_secret)),
-            ("refresh_token", &whole_text(&person.refresh_token)),
+            ("client_id", &user.client_id),
+            ("client_secret", &form_text(&user.client_secret)),
+            ("refresh_token", &form_text(&user.refresh_token)),
         ]);
-        self.ask(PERSON, url, form).await
+        self.request_token(USER, url, form).await
     }
 
-    async fn by_others(&self, external: External) -> Result<Lasting<Secret>, LoginError> {
-        let Place { file, format } = &external.credential_source;
+    async fn token_for_external(&self, external: ExternalAccount) -> Result<Expiring<Secret>, LoginError> {
+        let TokenSource { file, format } = &external.credential_source;
         let Some(file) = file else {
-            return Err(self.flawed("has a credential_source that is no file, and no other is known here"));
+            return Err(self.invalid("has a credential_source that is no file, and no other is known here"));
         };
         let token = token_file(CLOUD, file.clone()).await?;
         let token = match format.kind.as_str() {
@@ -183,28 +186,33 @@ impl File<'_> {
                 let field = format.subject_token_field_name.as_str();
                 let token = json[field].as_str().filter(|token| !token.is_empty());
                 Secret::new(token.ok_or_else(|| {
-                    self.flawed(&format!(
+                    self.invalid(&format!(
                         "names the file {} for a token, which has no {field:?}",
                         file.display()
                     ))
                 })?)
             }
-            other => return Err(self.flawed(&format!("has a credential_source of the format '{other}'"))),
+            other => return Err(self.invalid(&format!("has a credential_source of the format '{other}'"))),
         };
         let account = external.service_account_impersonation_url.as_deref();
         let exchange = Exchange {
             url: self.address(&external.token_url)?,
             audience: &external.audience,
             kind: external.subject_token_type.as_deref().unwrap_or(JWT),
-            token: &whole_text(&token),
+            token: &form_text(&token),
             account: account.map(|text| self.address(text)).transpose()?,
         };
-        exchange.carry_out(self.context).await
+        exchange.execute(self.context).await
     }
 
-    async fn ask(&self, matter: Matter, url: Url, form: Vec<u8>) -> Result<Lasting<Secret>, LoginError> {
-        let request = Request::post(url, form, LARGEST);
-        let response = self.context.service(matter, request).await?;
-        read(matter, &response, self.context)
+    async fn request_token(
+        &self,
+        label: RequestLabel,
+        url: Url,
+        form: Vec<u8>,
+    ) -> Result<Expiring<Secret>, LoginError> {
+        let request = Request::post(url, form, MAX_RESPONSE);
+        let response = self.context.service(label, request).await?;
+        parse_token(label, &response, self.context)
     }
 }

@@ -3,17 +3,17 @@
 use reqwest::header::HeaderName;
 use url::Url;
 
-use super::token::{CLOUD, SCOPES, read};
+use super::token::{CLOUD, SCOPES, parse_token};
 use crate::registry::login::LoginError;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel};
 use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::secrets::Secret;
 
-const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of the service account" };
-const CLUSTER: Matter = Matter { cloud: CLOUD, what: "the name of the GKE cluster" };
+const TOKEN: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of the service account" };
+const CLUSTER: RequestLabel = RequestLabel { cloud: CLOUD, what: "the name of the GKE cluster" };
 
 /// The GKE cluster in which this process runs.
 pub(super) struct Cluster {
@@ -39,12 +39,12 @@ impl Cluster {
 }
 
 /// Requests an access token for the machine or the pod.
-pub(super) async fn token(context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+pub(super) async fn token(context: LoginContext<'_>) -> Result<Expiring<Secret>, LoginError> {
     let mut url = address("instance/service-accounts/default/token", context)?;
     url.query_pairs_mut().append_pair("scopes", &SCOPES.join(","));
     let missing = "there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS or in ~/.config/gcloud; \
                    else only machines of Google's, and pods of GKE, have a service account";
-    read(TOKEN, &TOKEN.success(ask(url, missing, context).await?)?, context)
+    parse_token(TOKEN, &TOKEN.success(send(url, missing, context).await?)?, context)
 }
 
 /// Requests the name of the cluster.
@@ -52,7 +52,7 @@ pub(super) async fn cluster(context: LoginContext<'_>) -> Result<Cluster, LoginE
     let missing = "only GKE has a metadata server that knows the cluster; elsewhere the service account needs the annotation \
                    gcp.auth.fluxcd.io/workload-identity-provider";
     let text = async |path: &str| {
-        let response = CLUSTER.success(ask(address(path, context)?, missing, context).await?)?;
+        let response = CLUSTER.success(send(address(path, context)?, missing, context).await?)?;
         match String::from_utf8_lossy(response.body.trim_ascii()) {
             text if text.is_empty() => Err(CLUSTER.malformed("is empty")),
             text => Ok(text.into_owned()),
@@ -79,9 +79,9 @@ fn address(path: &str, context: LoginContext<'_>) -> Result<Url, LoginError> {
     Ok(url.expect("a path can be joined to an address of a web server"))
 }
 
-async fn ask(url: Url, missing: &'static str, context: LoginContext<'_>) -> Result<Response, LoginError> {
+async fn send(url: Url, missing: &'static str, context: LoginContext<'_>) -> Result<Response, LoginError> {
     let request =
-        Request::get(url, LARGEST).with_header(HeaderName::from_static("metadata-flavor"), "Google");
+        Request::get(url, MAX_RESPONSE).with_header(HeaderName::from_static("metadata-flavor"), "Google");
     let response = context.metadata(request).await;
-    response.map_err(|cause| LoginError::Nobody { cloud: CLOUD, missing, cause: Box::new(cause) })
+    response.map_err(|cause| LoginError::NoCredentials { cloud: CLOUD, missing, cause: Box::new(cause) })
 }

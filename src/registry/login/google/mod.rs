@@ -12,10 +12,10 @@ mod metadata;
 mod token;
 
 use super::account::CloudIdentity;
+use super::cache::{CredentialCache, CredentialCacheOptions, Expiring};
 use super::context::LoginContext;
 use super::credential::Credential;
 use super::error::LoginError;
-use super::kept::{KeepOptions, Kept, Lasting};
 use super::pattern::HostPattern;
 use crate::secrets::Secret;
 use token::CLOUD;
@@ -30,12 +30,12 @@ const USER: &str = "oauth2accesstoken";
 #[derive(Debug)]
 pub(super) struct Google {
     hosts: HostPattern,
-    tokens: Kept<Secret>,
+    tokens: CredentialCache<Secret>,
 }
 
 impl Google {
-    pub(super) fn new(kept: KeepOptions) -> Self {
-        Self { hosts: HostPattern::new(CLOUD, HOSTS), tokens: Kept::new(kept) }
+    pub(super) fn new(options: CredentialCacheOptions) -> Self {
+        Self { hosts: HostPattern::new(CLOUD, HOSTS), tokens: CredentialCache::new(options) }
     }
 
     pub(super) async fn credential(
@@ -43,7 +43,7 @@ impl Google {
         host: &str,
         context: LoginContext<'_>,
     ) -> Result<Credential, LoginError> {
-        self.hosts.read(host)?;
+        self.hosts.captures(host)?;
         let token = self
             .tokens
             .get(context.namespace, context.key(["token"]), context.now, token(context))
@@ -53,7 +53,7 @@ impl Google {
     }
 }
 
-async fn token(context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+async fn token(context: LoginContext<'_>) -> Result<Expiring<Secret>, LoginError> {
     if let CloudIdentity::Account(account) = context.identity {
         return account::token(account, context).await;
     }
@@ -71,7 +71,7 @@ mod tests {
     fn a_registry_of_google_is_known_by_its_name() {
         let hosts = HostPattern::new(CLOUD, HOSTS);
         for host in ["gcr.io", "a.gcr.io", "a-docker.pkg.dev", "docker.s3nsregistry.fr"] {
-            assert!(hosts.fits(host), "{host}");
+            assert!(hosts.is_match(host), "{host}");
         }
         for host in [
             ".gcr.io",
@@ -82,7 +82,7 @@ mod tests {
             "gcr.io.example",
             "gcr.io:443",
         ] {
-            let error = hosts.read(host).unwrap_err();
+            let error = hosts.captures(host).unwrap_err();
             let words = format!(
                 "invalid GCP registry: '{host}'. must match \
                  ^(((.+\\.)?gcr\\.io)|(.+-docker\\.pkg\\.dev)|(docker\\.s3nsregistry\\.fr))$"

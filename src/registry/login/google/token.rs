@@ -4,10 +4,10 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::net::Host;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::error::LoginError;
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::Matter;
+use crate::registry::login::network::RequestLabel;
 use crate::registry::response::Response;
 use crate::secrets::Secret;
 
@@ -25,22 +25,22 @@ struct Token {
 }
 
 /// Parses the token in a response.
-pub(super) fn read(
-    matter: Matter,
+pub(super) fn parse_token(
+    label: RequestLabel,
     response: &Response,
     context: LoginContext<'_>,
-) -> Result<Lasting<Secret>, LoginError> {
-    let token: Token = matter.json(response)?;
+) -> Result<Expiring<Secret>, LoginError> {
+    let token: Token = label.json(response)?;
     if token.access_token.expose().is_empty() {
-        return Err(matter.malformed("has an empty one"));
+        return Err(label.malformed("has an empty one"));
     }
-    let ends = context.now.checked_add(jiff::SignedDuration::from_secs(token.expires_in)).ok();
-    Ok(Lasting { value: token.access_token, ends })
+    let expires_at = context.now.checked_add(jiff::SignedDuration::from_secs(token.expires_in)).ok();
+    Ok(Expiring { value: token.access_token, expires_at })
 }
 
 /// Parses an address that secrets may be sent to: HTTPS, or this machine.
-pub(super) fn guarded(text: &str) -> Option<Url> {
+pub(super) fn secure_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
-    let is_near = url.scheme() == "http" && Host::read(url.host_str()?).is_local();
-    (url.scheme() == "https" || is_near).then_some(url)
+    let is_local = url.scheme() == "http" && Host::read(url.host_str()?).is_local();
+    (url.scheme() == "https" || is_local).then_some(url)
 }

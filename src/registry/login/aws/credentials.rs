@@ -6,46 +6,46 @@
 use super::metadata;
 use super::profile::{self, Source};
 use super::registry::{CLOUD, EcrRegistry};
-use super::roles::{self, Role};
-use super::signature::Keys;
+use super::signature::AwsCredentials;
+use super::sts::{self, Role};
 use crate::registry::login::account::CloudIdentity;
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::{CloudEnvironment, token_file};
-use crate::registry::login::kept::Lasting;
 use crate::registry::login::{LoginError, environment};
 
 /// Finds the credentials of the identity that logs in, for the region of a registry.
 pub(super) async fn find(
     registry: &EcrRegistry,
     context: LoginContext<'_>,
-) -> Result<Lasting<Keys>, LoginError> {
+) -> Result<Expiring<AwsCredentials>, LoginError> {
     if let CloudIdentity::Account(account) = context.identity {
-        return roles::of_an_account(registry, account, context).await;
+        return sts::for_account(registry, account, context).await;
     }
     let environment = &context.options.environment;
-    if let Some(keys) = given(environment) {
-        return Ok(Lasting { value: keys, ends: None });
+    if let Some(credentials) = from_environment(environment) {
+        return Ok(Expiring { value: credentials, expires_at: None });
     }
     if let Some(arn) = environment.text("AWS_ROLE_ARN")
         && let Some(token) = environment.file(CLOUD, "AWS_WEB_IDENTITY_TOKEN_FILE").await?
     {
         let role = Role { arn, session: environment.text("AWS_ROLE_SESSION_NAME") };
-        let token = environment::whole_text(&token);
-        return roles::assume(registry, &role, (roles::OF_THE_ENVIRONMENT, &token), context).await;
+        let token = environment::form_text(&token);
+        return sts::assume(registry, &role, (sts::ENVIRONMENT_ROLE, &token), context).await;
     }
     match profile::source(environment).await? {
-        Some(Source::Keys(keys)) => Ok(Lasting { value: keys, ends: None }),
-        Some(Source::Token(role, file)) => {
-            let token = environment::whole_text(&token_file(CLOUD, file).await?);
-            roles::assume(registry, &role, (roles::OF_A_PROFILE, &token), context).await
+        Some(Source::Credentials(credentials)) => Ok(Expiring { value: credentials, expires_at: None }),
+        Some(Source::WebIdentity(role, file)) => {
+            let token = environment::form_text(&token_file(CLOUD, file).await?);
+            sts::assume(registry, &role, (sts::PROFILE_ROLE, &token), context).await
         }
-        None => metadata::of_the_machine(context).await,
+        None => metadata::from_metadata(context).await,
     }
 }
 
 /// Returns the credentials in the environment.
-fn given(environment: &CloudEnvironment) -> Option<Keys> {
-    Some(Keys {
+fn from_environment(environment: &CloudEnvironment) -> Option<AwsCredentials> {
+    Some(AwsCredentials {
         id: environment.text("AWS_ACCESS_KEY_ID")?,
         secret: environment.secret("AWS_SECRET_ACCESS_KEY")?.clone(),
         session: environment.secret("AWS_SESSION_TOKEN").cloned(),

@@ -8,17 +8,17 @@ use reqwest::header::HeaderName;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
-use super::{CLOUD, Part};
+use super::{AzureCloud, CLOUD};
 use crate::registry::login::LoginError;
 use crate::registry::login::account::{CloudAccount, CloudIdentity};
+use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::environment::whole_text;
-use crate::registry::login::kept::Lasting;
-use crate::registry::login::network::{LARGEST, Matter, form};
+use crate::registry::login::environment::form_text;
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form};
 use crate::registry::request::Request;
 use crate::secrets::Secret;
 
-const TOKEN: Matter = Matter { cloud: CLOUD, what: "a token of Azure" };
+const TOKEN: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of Azure" };
 
 /// The annotations with the identity of a service account.
 const TENANT: &str = "azure.workload.identity/tenant-id";
@@ -43,42 +43,45 @@ struct Token {
 }
 
 /// Requests a token for one of Azure's clouds.
-pub(super) async fn token(part: &Part, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+pub(super) async fn token(
+    cloud: &AzureCloud,
+    context: LoginContext<'_>,
+) -> Result<Expiring<Secret>, LoginError> {
     if let CloudIdentity::Account(account) = context.identity {
-        return of_an_account(part, account, context).await;
+        return account_token(cloud, account, context).await;
     }
     let environment = &context.options.environment;
     let (Some(tenant), Some(client)) =
         (environment.text("AZURE_TENANT_ID"), environment.text("AZURE_CLIENT_ID"))
     else {
-        return of_the_machine(part, context).await;
+        return managed_identity_token(cloud, context).await;
     };
-    let url = tenant_url(part, &tenant, context)?.ok_or_else(|| LoginError::Variable {
+    let url = tenant_url(cloud, &tenant, context)?.ok_or_else(|| LoginError::Variable {
         cloud: CLOUD,
         variable: "AZURE_TENANT_ID",
         defect: NO_TENANT.to_owned(),
     })?;
     let application = Application { url, client: &client };
     if let Some(secret) = environment.secret("AZURE_CLIENT_SECRET") {
-        application.token(part, &[("client_secret", &whole_text(secret))], context).await
+        application.token(cloud, &[("client_secret", &form_text(secret))], context).await
     } else if let Some(assertion) = environment.file(CLOUD, "AZURE_FEDERATED_TOKEN_FILE").await? {
-        application.token(part, &vouched(&whole_text(&assertion)), context).await
+        application.token(cloud, &client_assertion(&form_text(&assertion)), context).await
     } else {
-        of_the_machine(part, context).await
+        managed_identity_token(cloud, context).await
     }
 }
 
 /// Requests a token for a service account, whose own token is the assertion.
-async fn of_an_account(
-    part: &Part,
+async fn account_token(
+    cloud: &AzureCloud,
     account: &CloudAccount,
     context: LoginContext<'_>,
-) -> Result<Lasting<Secret>, LoginError> {
-    let (tenant, client) = (account.needed(CLOUD, TENANT)?, account.needed(CLOUD, CLIENT)?);
-    let url = tenant_url(part, tenant, context)?
-        .ok_or_else(|| account.flawed(CLOUD, TENANT, NO_TENANT.to_owned()))?;
+) -> Result<Expiring<Secret>, LoginError> {
+    let (tenant, client) = (account.required(CLOUD, TENANT)?, account.required(CLOUD, CLIENT)?);
+    let url = tenant_url(cloud, tenant, context)?
+        .ok_or_else(|| account.invalid_annotation(CLOUD, TENANT, NO_TENANT.to_owned()))?;
     let assertion = account.token(CLOUD, AUDIENCE).await?;
-    Application { url, client }.token(part, &vouched(&assertion), context).await
+    Application { url, client }.token(cloud, &client_assertion(&assertion), context).await
 }
 
 /// An application that logs in at its tenant.
@@ -90,25 +93,30 @@ struct Application<'a> {
 impl Application<'_> {
     async fn token(
         self,
-        part: &Part,
+        cloud: &AzureCloud,
         proof: &[(&str, &str)],
         context: LoginContext<'_>,
-    ) -> Result<Lasting<Secret>, LoginError> {
-        let scope = format!("{}/.default", part.audience);
-        let who = [("grant_type", "client_credentials"), ("client_id", self.client), ("scope", &scope)];
-        let request = Request::post(self.url, form(who.into_iter().chain(proof.iter().copied())), LARGEST);
+    ) -> Result<Expiring<Secret>, LoginError> {
+        let scope = format!("{}/.default", cloud.audience);
+        let identity = [("grant_type", "client_credentials"), ("client_id", self.client), ("scope", &scope)];
+        let request =
+            Request::post(self.url, form(identity.into_iter().chain(proof.iter().copied())), MAX_RESPONSE);
         let response = context.service(TOKEN, request).await?;
-        lasting(TOKEN.json(&response)?, context)
+        expiring(TOKEN.json(&response)?, context)
     }
 }
 
 /// Returns the form fields of a client assertion.
-fn vouched(assertion: &str) -> [(&str, &str); 2] {
+fn client_assertion(assertion: &str) -> [(&str, &str); 2] {
     [("client_assertion_type", ASSERTION), ("client_assertion", assertion)]
 }
 
 /// Returns the token endpoint of a tenant; `None` if the tenant's name is invalid.
-fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
+fn tenant_url(
+    cloud: &AzureCloud,
+    tenant: &str,
+    context: LoginContext<'_>,
+) -> Result<Option<Url>, LoginError> {
     if tenant.trim_matches('.').is_empty()
         || !tenant.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
     {
@@ -119,7 +127,7 @@ fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Op
         return Ok(Some(url.expect("a path can be joined to an address of a web server")));
     }
     let authority = context.options.environment.text("AZURE_AUTHORITY_HOST");
-    let authority = authority.unwrap_or_else(|| part.authority.clone());
+    let authority = authority.unwrap_or_else(|| cloud.authority.clone());
     let url = Url::parse(&format!("{}/{tenant}/oauth2/v2.0/token", authority.trim_end_matches('/')));
     let url = url.ok().filter(|url| url.scheme() == "https");
     url.map(Some).ok_or_else(|| LoginError::Variable {
@@ -130,31 +138,34 @@ fn tenant_url(part: &Part, tenant: &str, context: LoginContext<'_>) -> Result<Op
 }
 
 /// Requests a token for the managed identity of the machine.
-async fn of_the_machine(part: &Part, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+async fn managed_identity_token(
+    cloud: &AzureCloud,
+    context: LoginContext<'_>,
+) -> Result<Expiring<Secret>, LoginError> {
     let options = &context.options;
     let url = options.endpoints.azure_metadata.join("metadata/identity/oauth2/token");
     let mut url = url.expect("a path can be joined to an address of a web server");
     {
         let mut pairs = url.query_pairs_mut();
         pairs.append_pair("api-version", "2018-02-01");
-        pairs.append_pair("resource", &part.audience);
+        pairs.append_pair("resource", &cloud.audience);
         pairs.extend_pairs(options.environment.text("AZURE_CLIENT_ID").map(|client| ("client_id", client)));
     }
-    let request = Request::get(url, LARGEST).with_header(HeaderName::from_static("metadata"), "true");
-    let response = context.metadata(request).await.map_err(|cause| LoginError::Nobody {
+    let request = Request::get(url, MAX_RESPONSE).with_header(HeaderName::from_static("metadata"), "true");
+    let response = context.metadata(request).await.map_err(|cause| LoginError::NoCredentials {
         cloud: CLOUD,
         missing: MISSING,
         cause: Box::new(cause),
     })?;
-    lasting(TOKEN.json(&TOKEN.success(response)?)?, context)
+    expiring(TOKEN.json(&TOKEN.success(response)?)?, context)
 }
 
-fn lasting(token: Token, context: LoginContext<'_>) -> Result<Lasting<Secret>, LoginError> {
+fn expiring(token: Token, context: LoginContext<'_>) -> Result<Expiring<Secret>, LoginError> {
     if token.access_token.expose().is_empty() {
         return Err(TOKEN.malformed("has an empty one"));
     }
-    let ends = context.now.checked_add(SignedDuration::from_secs(token.expires_in)).ok();
-    Ok(Lasting { value: token.access_token, ends })
+    let expires_at = context.now.checked_add(SignedDuration::from_secs(token.expires_in)).ok();
+    Ok(Expiring { value: token.access_token, expires_at })
 }
 
 /// Deserializes a number, which the metadata server sends as a string.
