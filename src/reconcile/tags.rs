@@ -14,7 +14,7 @@ use crate::objects::ObjectName;
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reference::RepositoryAddress;
 use crate::registry::store::{
-    Kept, Scan, StoreError, StoreKey, StoredHead, StoredSize, StoredTags, TagStore,
+    Scan, StoreError, StoreKey, StoredHead, StoredScan, StoredSize, StoredTags, TagStore,
 };
 use crate::registry::{ImageFacts, Listing};
 use crate::tenancy::{Capacity, MemoryReservation};
@@ -194,7 +194,7 @@ impl Shelf {
     ///
     /// A sentence, if they cannot be kept at all.
     pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
-        let kept = self.store.keep(&key(object), scan).map_err(|error| chain(&error))?;
+        let kept = self.store.save_scan(&key(object), scan).map_err(|error| chain(&error))?;
         Ok(self.told_of_trouble(object, kept))
     }
 
@@ -215,14 +215,17 @@ impl Shelf {
         let (shelf, name, canonical) = (self.clone(), object.clone(), canonical.to_owned());
         let renew = move || {
             let _memory = memory;
-            let kept = shelf.store.renew(&key(&name), &canonical, scanned).map_err(|error| chain(&error))?;
+            let kept = shelf
+                .store
+                .save_unchanged(&key(&name), &canonical, scanned)
+                .map_err(|error| chain(&error))?;
             Ok(kept.map(|kept| then(&shelf.told_of_trouble(&name, kept))))
         };
         self.capacity.pool.run(&object.namespace, renew).await
     }
 
-    fn told_of_trouble(&self, object: &ObjectName, kept: Kept) -> Arc<StoredTags> {
-        match &kept.trouble {
+    fn told_of_trouble(&self, object: &ObjectName, kept: StoredScan) -> Arc<StoredTags> {
+        match &kept.write_error {
             None => {
                 self.told.lock().remove(object);
             }
@@ -260,7 +263,7 @@ impl Shelf {
         let (store, key, canonical) = (self.store.clone(), key(object), canonical.to_owned());
         let learn = move || {
             let _memory = memory;
-            store.learn(&key, &canonical, learned)
+            store.save_images(&key, &canonical, learned)
         };
         let kept = self.capacity.pool.run(namespace, learn).await;
         if let Err(error) = kept {

@@ -16,11 +16,11 @@ use super::{KnownImage, StoredHead, StoredTags};
 use crate::reference::{SortedTags, Tag, TagList};
 
 /// The name of the format, at the begin of the first line.
-const FORM: &str = "tagboat tags 1";
+const FORMAT: &str = "tagboat tags 1";
 
 /// A file as it is written, without a copy of the tags.
 #[derive(Serialize)]
-struct Written<'a> {
+struct DocumentRef<'a> {
     canonical: &'a str,
     scanned: Timestamp,
     etag: Option<&'a str>,
@@ -122,13 +122,13 @@ impl Visitor<'_> for Entry<'_> {
 }
 
 /// The prefix of temporary files.
-const UNFINISHED: &str = ".new-";
+const TEMPORARY_PREFIX: &str = ".new-";
 
 /// Returns `true` for the temporary file of a process that was killed.
 ///
 /// Only the process that writes the store may ask.
-pub(super) fn is_left_over(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(UNFINISHED.as_bytes()))
+pub(super) fn is_leftover(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(TEMPORARY_PREFIX.as_bytes()))
 }
 
 /// Writes a file atomically: either the old or the new content is there.
@@ -137,21 +137,21 @@ pub(super) fn is_left_over(path: &Path) -> bool {
 pub(super) fn write(path: &Path, tags: &StoredTags) -> io::Result<u64> {
     let directory = path.parent().unwrap_or(Path::new("."));
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
-    let stored = Written {
+    let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(directory)?;
+    let stored = DocumentRef {
         canonical: &tags.canonical,
         scanned: tags.scanned,
         etag: tags.etag.as_deref(),
         tags: Tags(&tags.tags),
         first_seen: &tags.first_seen,
-        begun: tags.begun,
+        begun: tags.first_scan,
         images: &tags.images,
     };
     // Serialized twice: the checksum comes first, and the document may be too large for one more copy.
-    let mut sum = Sum(Sha256::new());
-    serde_json::to_writer(&mut sum, &stored)?;
+    let mut checksum = ChecksumWriter(Sha256::new());
+    serde_json::to_writer(&mut checksum, &stored)?;
     let mut output = BufWriter::with_capacity(64 * 1024, &mut file);
-    writeln!(output, "{FORM} {}", hexadecimal(sum.0))?;
+    writeln!(output, "{FORMAT} {}", hexadecimal(checksum.0))?;
     serde_json::to_writer(&mut output, &stored)?;
     output.write_all(b"\n")?;
     output.flush()?;
@@ -162,9 +162,9 @@ pub(super) fn write(path: &Path, tags: &StoredTags) -> io::Result<u64> {
 }
 
 /// A writer that only computes the checksum.
-struct Sum(Sha256);
+struct ChecksumWriter(Sha256);
 
-impl Write for Sum {
+impl Write for ChecksumWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())
@@ -181,7 +181,7 @@ impl Write for Sum {
 ///
 /// When it cannot be read.
 pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
-    let Some(document) = checked::<Document>(file)? else { return Ok(None) };
+    let Some(document) = read_document::<Document>(file)? else { return Ok(None) };
     let Document { canonical, scanned, etag, tags, mut first_seen, begun, images } = document;
     if !tags.tags.is_in_order() || first_seen.len() != tags.entries as usize {
         return Ok(None);
@@ -194,7 +194,15 @@ pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
         });
     }
     let (tags, begun) = (tags.tags.finish(), begun.unwrap_or(scanned));
-    Ok(Some(StoredTags { canonical, scanned, etag, tags, first_seen: first_seen.into(), begun, images }))
+    Ok(Some(StoredTags {
+        canonical,
+        scanned,
+        etag,
+        tags,
+        first_seen: first_seen.into(),
+        first_scan: begun,
+        images,
+    }))
 }
 
 /// Reads the identity of the list in a file, without keeping its tags; `None` if it is damaged.
@@ -203,18 +211,18 @@ pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
 ///
 /// When it cannot be read.
 pub(super) fn read_head(file: impl Read) -> io::Result<Option<StoredHead>> {
-    let head = checked::<Head>(file)?;
+    let head = read_document::<Head>(file)?;
     Ok(head.map(|Head { canonical, etag }| StoredHead { canonical, etag }))
 }
 
 /// Parses the document of a file while reading it; `None` if the checksum differs.
-fn checked<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> {
+fn read_document<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> {
     let mut input = BufReader::with_capacity(64 * 1024, file);
     let mut first = Vec::new();
-    input.by_ref().take(FORM.len() as u64 + 66).read_until(b'\n', &mut first)?;
-    let mut summed = Summed { input, sum: Sha256::new(), last: None };
+    input.by_ref().take(FORMAT.len() as u64 + 66).read_until(b'\n', &mut first)?;
+    let mut checksum_reader = ChecksumReader { input, checksum: Sha256::new(), last: None };
     let document = {
-        let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut summed));
+        let mut reader = serde_json::Deserializer::from_reader(BufReader::new(&mut checksum_reader));
         let document = T::deserialize(&mut reader);
         document.and_then(|document| reader.end().map(|()| document))
     };
@@ -223,29 +231,29 @@ fn checked<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> {
         Err(error) if error.is_io() => return Err(error.into()),
         Err(_) => return Ok(None),
     };
-    let expected = format!("{FORM} {}\n", hexadecimal(summed.sum));
-    Ok((first == expected.as_bytes() && summed.last == Some(b'\n')).then_some(document))
+    let expected = format!("{FORMAT} {}\n", hexadecimal(checksum_reader.checksum));
+    Ok((first == expected.as_bytes() && checksum_reader.last == Some(b'\n')).then_some(document))
 }
 
 /// A reader that computes the checksum of all bytes but the last newline.
-struct Summed<R> {
+struct ChecksumReader<R> {
     input: R,
-    sum: Sha256,
+    checksum: Sha256,
     last: Option<u8>,
 }
 
-impl<R: Read> Read for Summed<R> {
+impl<R: Read> Read for ChecksumReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.input.read(buffer)?;
         if let Some((last, others)) = buffer[..length].split_last() {
-            self.sum.update(self.last.as_slice());
-            self.sum.update(others);
+            self.checksum.update(self.last.as_slice());
+            self.checksum.update(others);
             self.last = Some(*last);
         }
         Ok(length)
     }
 }
 
-fn hexadecimal(sum: Sha256) -> String {
-    sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+fn hexadecimal(checksum: Sha256) -> String {
+    checksum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -38,25 +38,25 @@ impl Default for StoreLimits {
 }
 
 /// The maximum number of images per repository whose age is kept.
-const IMAGES: usize = 1024;
+const MAX_IMAGES: usize = 1024;
 
 /// The age at which a file without an object is removed by [`TagStore::sweep_old`].
-const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_UNUSED_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The minimum size in bytes of a tag in a file.
 ///
 /// It has quotes, a comma and three letters, and a digit and a comma for the time at which it was first seen; shorter
 /// tags are rare.
-const LEAST_BYTES_OF_TAG: u64 = 8;
+const MIN_TAG_BYTES: u64 = 8;
 
 /// The file name extension.
-const ENDING: &str = "tags";
+const EXTENSION: &str = "tags";
 
 /// The tags of repositories, each by the object that scans it.
 #[derive(Debug)]
 pub struct TagStore {
     root: Option<PathBuf>,
-    is_rehearsal: bool,
+    is_dry_run: bool,
     limits: StoreLimits,
     memory: Mutex<SizedCache<StoreKey, Arc<StoredTags>>>,
     /// The files on disk; `None` until the directory is listed.
@@ -93,7 +93,7 @@ pub struct StoredTags {
     /// The time in seconds at which each tag was first seen; `0` for tags of the first scan.
     first_seen: Box<[u32]>,
     /// The time of the first scan.
-    begun: Timestamp,
+    first_scan: Timestamp,
     /// The images whose age was looked up, by their tags.
     images: BTreeMap<String, KnownImage>,
 }
@@ -135,10 +135,10 @@ pub enum StoreError {
         name: String,
     },
     /// A file operation fails.
-    #[error("cannot {doing} {}", path.display())]
-    Refused {
+    #[error("cannot {operation} {}", path.display())]
+    Io {
         /// The operation, as a verb.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
         path: PathBuf,
         /// The cause.
@@ -168,7 +168,7 @@ impl StoredTags {
     /// Returns the time of the first scan for a tag that it found.
     pub fn listed_since(&self, tag: &str) -> Option<Timestamp> {
         let seconds = self.first_seen[self.tags.position(tag)?];
-        (seconds == 0).then_some(self.begun)
+        (seconds == 0).then_some(self.first_scan)
     }
 
     /// Returns the image of a tag, as it was looked up.
@@ -179,20 +179,20 @@ impl StoredTags {
     /// Returns a copy with more images.
     ///
     /// If there are too many, those first in the order of bytes are dropped.
-    fn with(&self, learned: Vec<(String, ImageFacts)>) -> Self {
-        let mut whole = self.clone();
-        for (tag, facts) in learned.into_iter().filter(|(tag, _)| self.tags.position(tag).is_some()) {
+    fn with_images(&self, images: Vec<(String, ImageFacts)>) -> Self {
+        let mut copy = self.clone();
+        for (tag, facts) in images.into_iter().filter(|(tag, _)| self.tags.position(tag).is_some()) {
             let image = KnownImage { digest: facts.digest.to_string(), created: facts.created };
-            whole.images.insert(tag, image);
+            copy.images.insert(tag, image);
         }
-        while whole.images.len() > IMAGES {
-            whole.images.pop_first();
+        while copy.images.len() > MAX_IMAGES {
+            copy.images.pop_first();
         }
-        whole
+        copy
     }
 
     /// Merges the result of a scan with the stored result of the one before.
-    fn after(before: Option<&Self>, scan: Scan) -> Self {
+    fn merge(before: Option<&Self>, scan: Scan) -> Self {
         let now = u32::try_from(scan.scanned.as_second()).unwrap_or_default();
         let before = before.filter(|before| before.canonical == scan.canonical);
         let first_seen = scan.tags.iter().map(|tag| match before {
@@ -200,13 +200,13 @@ impl StoredTags {
             Some(before) => before.tags.position(tag).map_or(now, |index| before.first_seen[index]),
         });
         let first_seen = first_seen.collect();
-        let begun = before.map_or(scan.scanned, |before| before.begun);
+        let first_scan = before.map_or(scan.scanned, |before| before.first_scan);
         let is_there = |tag: &str| scan.tags.position(tag).is_some();
         let images = before.map(|before| &before.images).into_iter().flatten();
         let images = images.filter(|(tag, _)| is_there(tag));
         let images = images.map(|(tag, image)| (tag.clone(), image.clone())).collect();
         let Scan { canonical, scanned, etag, tags } = scan;
-        Self { canonical, scanned, etag, tags, first_seen, begun, images }
+        Self { canonical, scanned, etag, tags, first_seen, first_scan, images }
     }
 
     /// Returns the identity of this list.
@@ -241,11 +241,11 @@ pub struct Scan {
 
 /// A stored scan.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredScan {
     /// The tags.
     pub tags: Arc<StoredTags>,
     /// The error of writing the file, if the tags are in memory only.
-    pub trouble: Option<StoreError>,
+    pub write_error: Option<StoreError>,
 }
 
 impl TagStore {
@@ -265,14 +265,14 @@ impl TagStore {
     /// Makes a store that reads a directory and writes nothing to it (dry run).
     ///
     /// New scans are kept in memory only.
-    pub fn rehearsal(root: PathBuf) -> Self {
+    pub fn dry_run(root: PathBuf) -> Self {
         Self::with(Some(root), true, StoreLimits { memory: u64::MAX, disk: 0 })
     }
 
-    fn with(root: Option<PathBuf>, is_rehearsal: bool, limits: StoreLimits) -> Self {
+    fn with(root: Option<PathBuf>, is_dry_run: bool, limits: StoreLimits) -> Self {
         Self {
             root,
-            is_rehearsal,
+            is_dry_run,
             limits,
             memory: Mutex::new(SizedCache::new(limits.memory)),
             disk: Mutex::default(),
@@ -318,7 +318,7 @@ impl TagStore {
             return Some(size);
         }
         let bytes = fs::metadata(self.path(key).ok()??).ok()?.len();
-        Some(StoredSize { bytes, tags: bytes / LEAST_BYTES_OF_TAG })
+        Some(StoredSize { bytes, tags: bytes / MIN_TAG_BYTES })
     }
 
     /// Returns the size of the list of an object, if it is in memory.
@@ -340,21 +340,21 @@ impl TagStore {
     /// # Errors
     ///
     /// When the object's name cannot be a file name.
-    pub fn keep(&self, key: &StoreKey, scan: Scan) -> Result<Kept, StoreError> {
+    pub fn save_scan(&self, key: &StoreKey, scan: Scan) -> Result<StoredScan, StoreError> {
         let path = self.path(key)?;
         let _no_sweep = self.sweeping.read();
-        let lock = self.lock_of(key);
+        let lock = self.object_lock(key);
         let _guard = lock.lock();
         let before = self.read(key, &scan.canonical).unwrap_or_default();
-        Ok(self.put(key, path, StoredTags::after(before.as_deref(), scan)))
+        Ok(self.put(key, path, StoredTags::merge(before.as_deref(), scan)))
     }
 
     /// Stores a list in memory and in its file. The object's lock is held.
-    fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> Kept {
+    fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> StoredScan {
         let tags = Arc::new(tags);
         self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
-        let trouble = path.and_then(|path| self.write(key, &path, &tags).err());
-        Kept { tags, trouble }
+        let write_error = path.and_then(|path| self.write(key, &path, &tags).err());
+        StoredScan { tags, write_error }
     }
 
     /// Stores the time of another scan that found the list unchanged.
@@ -364,15 +364,15 @@ impl TagStore {
     /// # Errors
     ///
     /// When an existing file cannot be read, or the object's name cannot be a file name.
-    pub fn renew(
+    pub fn save_unchanged(
         &self,
         key: &StoreKey,
         canonical: &str,
         scanned: Timestamp,
-    ) -> Result<Option<Kept>, StoreError> {
+    ) -> Result<Option<StoredScan>, StoreError> {
         let path = self.path(key)?;
         let _no_sweep = self.sweeping.read();
-        let lock = self.lock_of(key);
+        let lock = self.object_lock(key);
         let _guard = lock.lock();
         let Some(known) = self.read(key, canonical)? else { return Ok(None) };
         Ok(Some(self.put(key, path, StoredTags { scanned, ..StoredTags::clone(&known) })))
@@ -383,17 +383,17 @@ impl TagStore {
     /// # Errors
     ///
     /// When the file cannot be written; the images are in memory only then.
-    pub fn learn(
+    pub fn save_images(
         &self,
         key: &StoreKey,
         canonical: &str,
-        learned: Vec<(String, ImageFacts)>,
+        images: Vec<(String, ImageFacts)>,
     ) -> Result<(), StoreError> {
         let _no_sweep = self.sweeping.read();
-        let lock = self.lock_of(key);
+        let lock = self.object_lock(key);
         let _guard = lock.lock();
         let Some(known) = self.read(key, canonical)? else { return Ok(()) };
-        let tags = Arc::new(known.with(learned));
+        let tags = Arc::new(known.with_images(images));
         self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         self.path(key)?.map_or(Ok(()), |path| self.write(key, &path, &tags))
     }
@@ -403,11 +403,11 @@ impl TagStore {
     /// The least recently used files of the namespace with most bytes are evicted. Their repositories are scanned
     /// again before a policy selects from them.
     fn write(&self, key: &StoreKey, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
-        if self.is_rehearsal {
+        if self.is_dry_run {
             return Ok(());
         }
-        let bytes = file::write(path, tags).map_err(|cause| refused("write", path, cause))?;
-        let evicted = self.with_disk(|disk| disk.insert(&key.namespace, key.clone(), bytes, ()));
+        let bytes = file::write(path, tags).map_err(|cause| io_error("write", path, cause))?;
+        let evicted = self.with_file_index(|disk| disk.insert(&key.namespace, key.clone(), bytes, ()));
         for evicted in evicted.unwrap_or_default() {
             self.evict(&evicted);
         }
@@ -418,9 +418,9 @@ impl TagStore {
     fn evict(&self, key: &StoreKey) {
         // Only `try_lock`, because the lock of the written object is held: an object whose lock is taken is being
         // written, or read to be written, and is counted again after that.
-        let lock = self.lock_of(key);
+        let lock = self.object_lock(key);
         let Some(_guard) = lock.try_lock() else { return };
-        let is_back = self.with_disk(|disk| disk.get(key).is_some()).unwrap_or_default();
+        let is_back = self.with_file_index(|disk| disk.get(key).is_some()).unwrap_or_default();
         if let Ok(Some(path)) = self.path(key)
             && !is_back
         {
@@ -430,10 +430,10 @@ impl TagStore {
     }
 
     /// Runs a function on the table of files, which is made at the first use.
-    fn with_disk<T>(&self, work: impl FnOnce(&mut SizedCache<StoreKey, ()>) -> T) -> Option<T> {
-        let root = self.root.as_ref().filter(|_| !self.is_rehearsal)?;
+    fn with_file_index<T>(&self, work: impl FnOnce(&mut SizedCache<StoreKey, ()>) -> T) -> Option<T> {
+        let root = self.root.as_ref().filter(|_| !self.is_dry_run)?;
         let mut disk = self.disk.lock();
-        Some(work(disk.get_or_insert_with(|| files(root, self.limits.disk))))
+        Some(work(disk.get_or_insert_with(|| index_files(root, self.limits.disk))))
     }
 
     /// Deletes the tags of an object.
@@ -443,13 +443,13 @@ impl TagStore {
     /// When the file cannot be removed.
     pub fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
         let _no_sweep = self.sweeping.read();
-        let lock = self.lock_of(key);
+        let lock = self.object_lock(key);
         let _guard = lock.lock();
         self.memory.lock().remove(key);
-        let Some(path) = self.path(key)?.filter(|_| !self.is_rehearsal) else { return Ok(()) };
-        self.with_disk(|disk| disk.remove(key));
+        let Some(path) = self.path(key)?.filter(|_| !self.is_dry_run) else { return Ok(()) };
+        self.with_file_index(|disk| disk.remove(key));
         match fs::remove_file(&path) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(refused("remove", &path, cause)),
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path, cause)),
             _ => Ok(()),
         }
     }
@@ -462,7 +462,7 @@ impl TagStore {
         self.memory.lock().retain(&is_there);
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
-            is_gone || file::is_left_over(path)
+            is_gone || file::is_leftover(path)
         });
     }
 
@@ -472,19 +472,19 @@ impl TagStore {
     pub fn sweep_old(&self, is_there: impl Fn(&StoreKey) -> bool, now: SystemTime) {
         let is_old = |path: &Path| {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
-            written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= OLD))
+            written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= MAX_UNUSED_AGE))
         };
         let _sweep = self.sweeping.write();
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
-            (is_gone || file::is_left_over(path)) && is_old(path)
+            (is_gone || file::is_leftover(path)) && is_old(path)
         });
     }
 
     fn remove(&self, is_gone: impl Fn(&Path) -> bool) {
-        let Some(root) = self.root.as_ref().filter(|_| !self.is_rehearsal) else { return };
-        for directory in entries(root) {
-            for path in entries(&directory).into_iter().filter(|path| is_gone(path)) {
+        let Some(root) = self.root.as_ref().filter(|_| !self.is_dry_run) else { return };
+        for directory in list(root) {
+            for path in list(&directory).into_iter().filter(|path| is_gone(path)) {
                 let _ = fs::remove_file(path);
             }
             // Fails unless it is empty.
@@ -501,7 +501,7 @@ impl TagStore {
         let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
         memory.insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         drop(memory);
-        self.with_disk(|disk| {
+        self.with_file_index(|disk| {
             disk.get(key);
         });
         Ok(Some(tags))
@@ -516,7 +516,7 @@ impl TagStore {
         let Some(path) = self.path(key)? else { return Ok(None) };
         match directory::open(&path).and_then(read) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
-            found => found.map_err(|cause| refused("read", &path, cause)),
+            found => found.map_err(|cause| io_error("read", &path, cause)),
         }
     }
 
@@ -528,12 +528,12 @@ impl TagStore {
                 return Err(StoreError::Name { name: name.clone() });
             }
         }
-        let file = format!("{}.{ENDING}", key.name);
+        let file = format!("{}.{EXTENSION}", key.name);
         Ok(self.root.as_ref().map(|root| root.join(&key.namespace).join(file)))
     }
 
     /// Returns the lock of an object.
-    fn lock_of(&self, key: &StoreKey) -> Arc<Mutex<()>> {
+    fn object_lock(&self, key: &StoreKey) -> Arc<Mutex<()>> {
         let mut objects = self.objects.lock();
         objects.retain(|_, lock| Arc::strong_count(lock) > 1);
         Arc::clone(objects.entry(key.clone()).or_default())
@@ -541,8 +541,8 @@ impl TagStore {
 }
 
 /// Lists the files with their sizes; the one that was written last counts as used last.
-fn files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
-    let paths = entries(root).into_iter().flat_map(|directory| entries(&directory));
+fn index_files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
+    let paths = list(root).into_iter().flat_map(|directory| list(&directory));
     let mut found: Vec<_> = paths
         .filter_map(|path| {
             let metadata = fs::symlink_metadata(&path).ok()?;
@@ -558,18 +558,18 @@ fn files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
     table
 }
 
-fn refused(doing: &'static str, path: &Path, cause: io::Error) -> StoreError {
-    StoreError::Refused { doing, path: path.to_owned(), cause }
+fn io_error(operation: &'static str, path: &Path, cause: io::Error) -> StoreError {
+    StoreError::Io { operation, path: path.to_owned(), cause }
 }
 
 /// Lists a directory, as far as it can be read.
-fn entries(directory: &Path) -> Vec<PathBuf> {
+fn list(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
 /// Returns the object that a file belongs to.
 fn key_of(path: &Path) -> Option<StoreKey> {
-    let name = path.file_name()?.to_str()?.strip_suffix(&format!(".{ENDING}"))?;
+    let name = path.file_name()?.to_str()?.strip_suffix(&format!(".{EXTENSION}"))?;
     let namespace = path.parent()?.file_name()?.to_str()?;
     Some(StoreKey { namespace: namespace.to_owned(), name: name.to_owned() })
 }

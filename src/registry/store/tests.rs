@@ -27,13 +27,13 @@ fn tags_are_first_seen_by_the_scan_that_finds_them_new() {
     let directory = TempDir::new().unwrap();
     for store in [TagStore::new(Some(directory.path().to_owned())), TagStore::new(None)] {
         assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
-        store.keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
-        let found = store.keep(&key("web"), scan(&["1.1", "1.2", "odd\n\"tag\""], SECOND)).unwrap().tags;
+        store.save_scan(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
+        let found = store.save_scan(&key("web"), scan(&["1.1", "1.2", "odd\n\"tag\""], SECOND)).unwrap().tags;
         assert_eq!(found.first_seen("1.1"), None);
         assert_eq!(found.first_seen("1.2"), Some(at(SECOND)));
         assert_eq!(found.first_seen("1.0"), None);
         // A tag that comes back is new.
-        let found = store.keep(&key("web"), scan(&["1.0"], "2026-11-21T12:00:00Z")).unwrap().tags;
+        let found = store.save_scan(&key("web"), scan(&["1.0"], "2026-11-21T12:00:00Z")).unwrap().tags;
         assert_eq!(found.first_seen("1.0"), Some(at("2026-11-21T12:00:00Z")));
     }
 }
@@ -49,12 +49,12 @@ fn what_was_learned_of_an_image_stays_with_its_tag() {
     let learned =
         |tags: &[&str]| tags.iter().map(|tag| ((*tag).to_owned(), facts("1", Some(FIRST)))).collect();
     let store = TagStore::new(root());
-    store.learn(&key("web"), "r.io/app", learned(&["1.0"])).unwrap();
+    store.save_images(&key("web"), "r.io/app", learned(&["1.0"])).unwrap();
     assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
-    store.keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
-    store.learn(&key("web"), "r.io/other", learned(&["1.0"])).unwrap();
-    store.learn(&key("web"), "r.io/app", learned(&["1.0", "1.1", "gone"])).unwrap();
-    store.learn(&key("web"), "r.io/app", vec![("1.1".to_owned(), facts("2", None))]).unwrap();
+    store.save_scan(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
+    store.save_images(&key("web"), "r.io/other", learned(&["1.0"])).unwrap();
+    store.save_images(&key("web"), "r.io/app", learned(&["1.0", "1.1", "gone"])).unwrap();
+    store.save_images(&key("web"), "r.io/app", vec![("1.1".to_owned(), facts("2", None))]).unwrap();
     for store in [store, TagStore::new(root())] {
         let known = store.read(&key("web"), "r.io/app").unwrap().unwrap();
         assert_eq!(known.image("1.0").unwrap().created, Some(at(FIRST)));
@@ -64,14 +64,14 @@ fn what_was_learned_of_an_image_stays_with_its_tag() {
     }
     // A tag that comes back has no stored image, and the others keep the time of the first scan.
     let store = TagStore::new(root());
-    store.keep(&key("web"), scan(&["1.0"], SECOND)).unwrap();
-    let known = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
+    store.save_scan(&key("web"), scan(&["1.0"], SECOND)).unwrap();
+    let known = store.save_scan(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
     assert!(known.image("1.0").is_some() && known.image("1.1").is_none());
     assert_eq!((known.listed_since("1.0"), known.listed_since("1.1")), (Some(at(FIRST)), None));
-    let many: Vec<String> = (0..=IMAGES).map(|number| format!("{number:05}")).collect();
+    let many: Vec<String> = (0..=MAX_IMAGES).map(|number| format!("{number:05}")).collect();
     let tags: Vec<&str> = many.iter().map(String::as_str).collect();
-    store.keep(&key("many"), scan(&tags, FIRST)).unwrap();
-    store.learn(&key("many"), "r.io/app", learned(&tags)).unwrap();
+    store.save_scan(&key("many"), scan(&tags, FIRST)).unwrap();
+    store.save_images(&key("many"), "r.io/app", learned(&tags)).unwrap();
     let known = store.read(&key("many"), "r.io/app").unwrap().unwrap();
     assert!(known.image("00000").is_none() && known.image("00001").is_some());
 }
@@ -80,9 +80,9 @@ fn what_was_learned_of_an_image_stays_with_its_tag() {
 fn a_restart_loses_nothing() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
-    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    TagStore::new(root()).save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
     let store = TagStore::new(root());
-    let kept = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
+    let kept = store.save_scan(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
     let found = TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().unwrap();
     assert_eq!(found, kept);
     assert_eq!(found.first_seen("1.1"), Some(at(SECOND)));
@@ -93,7 +93,7 @@ fn a_restart_loses_nothing() {
 fn a_damaged_file_is_as_good_as_none() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
-    TagStore::new(root()).keep(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
+    TagStore::new(root()).save_scan(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
     let path = directory.path().join("apps/web.tags");
     let whole = fs::read(&path).unwrap();
     for at in 0..whole.len() {
@@ -105,9 +105,9 @@ fn a_damaged_file_is_as_good_as_none() {
         fs::write(&path, &whole[..at]).unwrap();
         assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_none(), "{at}");
     }
-    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    TagStore::new(root()).save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
     assert!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().is_some());
-    let left: Vec<PathBuf> = entries(&directory.path().join("apps"));
+    let left: Vec<PathBuf> = list(&directory.path().join("apps"));
     assert_eq!(left, [path]);
 }
 
@@ -117,7 +117,7 @@ fn memory_is_bounded_and_the_disk_has_the_rest() {
     let store = TagStore::new(Some(directory.path().to_owned()));
     *store.memory.lock() = SizedCache::new(2000);
     for number in 0..20 {
-        store.keep(&key(&format!("web{number}")), scan(&["1.0"], FIRST)).unwrap();
+        store.save_scan(&key(&format!("web{number}")), scan(&["1.0"], FIRST)).unwrap();
     }
     assert!(
         store.memory.lock().get(&key("web19")).is_some() && store.memory.lock().get(&key("web0")).is_none()
@@ -130,14 +130,14 @@ fn a_tenant_with_many_tags_on_disk_displaces_its_own() {
     let directory = TempDir::new().unwrap();
     let store = || TagStore::new(Some(directory.path().to_owned()));
     let victim = StoreKey { namespace: "victim".to_owned(), name: "web".to_owned() };
-    store().keep(&victim, scan(&["1.0"], FIRST)).unwrap();
+    store().save_scan(&victim, scan(&["1.0"], FIRST)).unwrap();
     // After a restart the files that are there count too.
     let limits = StoreLimits { disk: 1500, ..StoreLimits::default() };
     let attacker = TagStore::limited(directory.path().to_owned(), limits);
     for number in 0..20 {
-        attacker.keep(&key(&format!("web{number:02}")), scan(&["1.0"], FIRST)).unwrap();
+        attacker.save_scan(&key(&format!("web{number:02}")), scan(&["1.0"], FIRST)).unwrap();
     }
-    let left = entries(&directory.path().join("apps"));
+    let left = list(&directory.path().join("apps"));
     let bytes: u64 = left.iter().map(|path| fs::metadata(path).unwrap().len()).sum();
     assert!(!left.is_empty() && bytes <= 1500, "{left:?}");
     let found = store();
@@ -153,14 +153,14 @@ fn a_file_that_was_written_again_is_not_evicted() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
     for name in ["web", "api"] {
-        store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
+        store.save_scan(&key(name), scan(&["1.0"], FIRST)).unwrap();
     }
     let path = |name: &str| store.path(&key(name)).unwrap().unwrap();
     store.evict(&key("web"));
     assert!(path("web").exists(), "it counts in the table, so it is there again");
-    store.with_disk(|disk| disk.remove(&key("web")));
+    store.with_file_index(|disk| disk.remove(&key("web")));
     {
-        let lock = store.lock_of(&key("web"));
+        let lock = store.object_lock(&key("web"));
         let _writing = lock.lock();
         store.evict(&key("web"));
         assert!(path("web").exists(), "it is being written");
@@ -173,17 +173,17 @@ fn a_file_that_was_written_again_is_not_evicted() {
 fn a_list_that_is_unchanged_keeps_all_but_the_time_of_its_scan() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
-    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    TagStore::new(root()).save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
     let store = TagStore::new(root());
-    let before = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
+    let before = store.save_scan(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
     let head = StoredHead { canonical: "r.io/app".to_owned(), etag: Some("\"x\"".to_owned()) };
     for store in [store, TagStore::new(root())] {
         assert_eq!(store.head(&key("web"), "r.io/app").unwrap().as_ref(), Some(&head));
         assert_eq!(store.head(&key("web"), "r.io/other").unwrap(), None);
         let third = at("2026-11-21T12:00:00Z");
-        let renewed = store.renew(&key("web"), "r.io/app", third).unwrap().unwrap();
+        let renewed = store.save_unchanged(&key("web"), "r.io/app", third).unwrap().unwrap();
         assert_eq!(*renewed.tags, StoredTags { scanned: third, ..StoredTags::clone(&before) });
-        assert!(store.renew(&key("web"), "r.io/other", third).unwrap().is_none());
+        assert!(store.save_unchanged(&key("web"), "r.io/other", third).unwrap().is_none());
     }
     assert_eq!(TagStore::new(root()).head(&key("none"), "r.io/app").unwrap(), None);
 }
@@ -192,8 +192,8 @@ fn a_list_that_is_unchanged_keeps_all_but_the_time_of_its_scan() {
 fn names_that_are_no_tags_of_an_older_file_are_passed_over() {
     let directory = TempDir::new().unwrap();
     let store = || TagStore::new(Some(directory.path().to_owned()));
-    store().keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
-    store().keep(&key("web"), scan(&["1.0", "odd\n\"tag\"", ".a", "2.0"], SECOND)).unwrap();
+    store().save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    store().save_scan(&key("web"), scan(&["1.0", "odd\n\"tag\"", ".a", "2.0"], SECOND)).unwrap();
     let found = store().read(&key("web"), "r.io/app").unwrap().unwrap();
     assert_eq!(found.tags.iter().collect::<Vec<_>>(), ["2.0", "1.0"]);
     assert_eq!((found.first_seen("2.0"), found.first_seen("1.0")), (Some(at(SECOND)), None));
@@ -203,18 +203,18 @@ fn names_that_are_no_tags_of_an_older_file_are_passed_over() {
 #[test]
 fn objects_are_kept_beside_each_other() {
     let store = TagStore::new(None);
-    let lock = store.lock_of(&key("large"));
+    let lock = store.object_lock(&key("large"));
     let _writing = lock.lock();
-    store.keep(&key("small"), scan(&["1.0"], FIRST)).unwrap();
+    store.save_scan(&key("small"), scan(&["1.0"], FIRST)).unwrap();
     assert!(store.read(&key("small"), "r.io/app").unwrap().is_some());
 }
 
 #[test]
-fn what_belongs_to_nobody_goes() {
+fn files_without_an_object_are_removed() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
     for name in ["web", "api"] {
-        store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
+        store.save_scan(&key(name), scan(&["1.0"], FIRST)).unwrap();
     }
     let left_over = directory.path().join("apps/.new-a1b2c3");
     fs::write(&left_over, "tagboat ta").unwrap();
@@ -226,7 +226,7 @@ fn what_belongs_to_nobody_goes() {
     store.delete(&key("web")).unwrap();
     assert!(store.read(&key("web"), "r.io/app").unwrap().is_none());
     store.sweep(|_| false);
-    assert!(entries(directory.path()).is_empty());
+    assert!(list(directory.path()).is_empty());
 }
 
 #[test]
@@ -239,20 +239,20 @@ fn no_name_leads_out_of_the_directory() {
 }
 
 #[test]
-fn a_rehearsal_knows_what_is_there_and_writes_nothing() {
+fn a_dry_run_reads_the_store_and_writes_nothing() {
     let directory = TempDir::new().unwrap();
     let root = directory.path().to_owned();
-    TagStore::new(Some(root.clone())).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
-    let store = TagStore::rehearsal(root.clone());
-    let found = store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
+    TagStore::new(Some(root.clone())).save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    let store = TagStore::dry_run(root.clone());
+    let found = store.save_scan(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap().tags;
     assert_eq!((found.first_seen("1.0"), found.first_seen("1.1")), (None, Some(at(SECOND))));
     assert_eq!(store.read(&key("web"), "r.io/app").unwrap().unwrap(), found);
-    store.keep(&key("api"), scan(&["1.0"], FIRST)).unwrap();
+    store.save_scan(&key("api"), scan(&["1.0"], FIRST)).unwrap();
     store.delete(&key("web")).unwrap();
     store.sweep(|_| false);
     let there = TagStore::new(Some(root)).read(&key("web"), "r.io/app").unwrap().unwrap();
     assert_eq!(there.tags.iter().collect::<Vec<_>>(), ["1.0"]);
-    assert_eq!(entries(&directory.path().join("apps")).len(), 1);
+    assert_eq!(list(&directory.path().join("apps")).len(), 1);
 }
 
 #[test]
@@ -260,15 +260,15 @@ fn a_file_that_cannot_be_read_is_as_good_as_a_damaged_one() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
     let path = directory.path().join("apps/web.tags");
-    TagStore::new(root()).keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    TagStore::new(root()).save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
     // root may read any file; a circular link can be read by no user.
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("web.tags", &path).unwrap();
     let store = TagStore::new(root());
     let error = store.read(&key("web"), "r.io/app").unwrap_err();
     assert_eq!(error.to_string(), format!("cannot read {}", path.display()));
-    let kept = store.keep(&key("web"), scan(&["1.0"], SECOND)).unwrap();
-    assert!(kept.trouble.is_none());
+    let kept = store.save_scan(&key("web"), scan(&["1.0"], SECOND)).unwrap();
+    assert!(kept.write_error.is_none());
     assert_eq!(TagStore::new(root()).read(&key("web"), "r.io/app").unwrap().unwrap(), kept.tags);
 }
 
@@ -280,15 +280,15 @@ fn what_cannot_be_written_is_known_all_the_same() {
     fs::write(&root, "").unwrap();
     let store = TagStore::new(Some(root.clone()));
     for _ in 0..2 {
-        let kept = store.keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+        let kept = store.save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
         let words = format!("cannot write {}", root.join("apps/web.tags").display());
-        assert_eq!(kept.trouble.unwrap().to_string(), words);
+        assert_eq!(kept.write_error.unwrap().to_string(), words);
         assert_eq!(store.read(&key("web"), "r.io/app").unwrap().unwrap(), kept.tags);
     }
 }
 
 #[test]
-fn files_that_are_old_and_nobodys_go() {
+fn old_files_without_an_object_are_removed() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
     let now = SystemTime::now();
@@ -298,17 +298,17 @@ fn files_that_are_old_and_nobodys_go() {
     };
     let path = |name: &str| directory.path().join("apps").join(name);
     for (name, days) in [("there", 30), ("gone", 8), ("of-another-run", 6)] {
-        store.keep(&key(name), scan(&["1.0"], FIRST)).unwrap();
+        store.save_scan(&key(name), scan(&["1.0"], FIRST)).unwrap();
         set_age(&path(&format!("{name}.tags")), days);
     }
     for (name, days) in [(".new-old", 8), (".new-under-way", 0), ("note", 30)] {
         fs::write(path(name), "").unwrap();
         set_age(&path(name), days);
     }
-    TagStore::rehearsal(directory.path().to_owned()).sweep_old(|_| false, now);
-    assert_eq!(entries(&directory.path().join("apps")).len(), 6);
+    TagStore::dry_run(directory.path().to_owned()).sweep_old(|_| false, now);
+    assert_eq!(list(&directory.path().join("apps")).len(), 6);
     store.sweep_old(|found| *found == key("there"), now);
-    let mut left = entries(&directory.path().join("apps"));
+    let mut left = list(&directory.path().join("apps"));
     left.sort();
     assert_eq!(left, [".new-under-way", "note", "of-another-run.tags", "there.tags"].map(path));
 }
@@ -317,10 +317,10 @@ fn files_that_are_old_and_nobodys_go() {
 fn what_was_read_of_a_file_takes_no_newer_scans_place() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
-    store.keep(&key("web"), scan(&["1.0"], FIRST)).unwrap();
+    store.save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
     let path = store.path(&key("web")).unwrap().unwrap();
     let old = fs::read(&path).unwrap();
-    store.keep(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
+    store.save_scan(&key("web"), scan(&["1.0", "1.1"], SECOND)).unwrap();
     fs::write(&path, old).unwrap();
     // As for a caller that read the file before the second scan ended.
     for found in [store.load(&key("web")), store.read(&key("web"), "r.io/app")] {

@@ -107,7 +107,7 @@ pub(super) async fn choose(
 ) -> Result<Option<Images>, Failure> {
     let tags = match &store.state {
         None => TagStore::new(None),
-        Some(state) if options.is_rehearsal => TagStore::rehearsal(state.tags()),
+        Some(state) if options.is_rehearsal => TagStore::dry_run(state.tags()),
         Some(state) => TagStore::new(Some(state.tags())),
     };
     let sources = Sources {
