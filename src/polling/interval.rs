@@ -88,8 +88,8 @@ mod tests {
             (Some("-0"), hours(12), false),
             (Some("6"), hours(12), false),
         ] {
-            let (interval, words) = PollingInterval::read(VARIABLE, value);
-            assert_eq!((interval, words.is_none()), (expected, is_good), "{value:?}");
+            let (interval, warning) = PollingInterval::read(VARIABLE, value);
+            assert_eq!((interval, warning.is_none()), (expected, is_good), "{value:?}");
         }
         assert_eq!(
             PollingInterval::read(VARIABLE, Some("abc")).1.unwrap(),

@@ -5,11 +5,11 @@
 //! their digests together or not at all. Each registry has a circuit breaker. [`interval`] parses
 //! `UPDATE_POLLING_INTERVAL`, and computes the waits between two lookups.
 
+mod circuit_breaker;
+mod digest_state;
 pub mod interval;
-mod knowledge;
-mod rests;
 mod schedule;
 
+pub use digest_state::{DigestState, FailureScope, LookupFailure, Missing, StaleReason};
 pub use interval::PollingInterval;
-pub use knowledge::{Concern, Failure, Known, Missing, Trouble};
-pub use schedule::{AtRegistry, Group, Schedule, Subscription};
+pub use schedule::{Group, InRegistry, Schedule, Subscription};

@@ -18,7 +18,7 @@ use super::shared::{Kind, Shared};
 use crate::backoff::random_fraction;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
-use crate::polling::{AtRegistry, Concern, Failure, PollingInterval, Schedule, Subscription};
+use crate::polling::{FailureScope, InRegistry, LookupFailure, PollingInterval, Schedule, Subscription};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::belongs_to;
@@ -53,7 +53,7 @@ struct Target {
     registry: String,
 }
 
-impl AtRegistry for Target {
+impl InRegistry for Target {
     fn registry(&self) -> &str {
         &self.registry
     }
@@ -132,7 +132,7 @@ impl Poller {
     /// What is known of a tag that a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
         let state = self.state.lock();
-        Some(followed.polled(state.schedule.known(policy, &Target::of(followed))?))
+        Some(followed.polled(state.schedule.state(policy, &Target::of(followed))?))
     }
 
     /// Takes note of what a policy follows after a run, and gives those for whom something else is known by that.
@@ -258,7 +258,7 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let reference = format!("{}:{}", place.address, target.tag);
     let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
     let turn = shared.poller.line(&target).acquire(&target.tenant, 1).await;
-    let overtaken = shared.poller.state.lock().schedule.overtaken(&target);
+    let overtaken = shared.poller.state.lock().schedule.blocked_since_taken(&target);
     let answer = match overtaken {
         // Its timeout leaves waits for memory out, so that a lookup which takes longer waits for memory.
         None => release_after(place.timeout, turn, shared.registry.digest(&place, &target.tag)).await,
@@ -277,13 +277,13 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     }
     // Who gives a registry less time than others do knows nothing of it for them.
     let is_patient = place.timeout >= PATIENCE;
-    let answer = answer.map_err(|failure| Failure {
-        why: failure.staleness(&reference),
-        concern: match failure.kind {
-            LookFailureKind::Unavailable if is_patient => Concern::Registry,
-            LookFailureKind::Missing | LookFailureKind::Unreadable => Concern::Tag,
+    let answer = answer.map_err(|failure| LookupFailure {
+        reason: failure.staleness(&reference),
+        scope: match failure.kind {
+            LookFailureKind::Unavailable if is_patient => FailureScope::Registry,
+            LookFailureKind::Missing | LookFailureKind::Unreadable => FailureScope::Tag,
             // Who is not let in may not have come as far as the registry.
-            LookFailureKind::Unavailable | LookFailureKind::Denied => Concern::Looker,
+            LookFailureKind::Unavailable | LookFailureKind::Denied => FailureScope::Caller,
         },
         retry_after: failure.retry_after,
     });
@@ -291,7 +291,7 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     let jitter = random_fraction();
     let (woken, followers) = {
         let mut state = shared.poller.state.lock();
-        let woken = state.schedule.done(&target, answer, now, jitter);
+        let woken = state.schedule.record(&target, answer, now, jitter);
         (woken, state.schedule.followers(&target).cloned().collect::<Vec<_>>())
     };
     for policy in woken {

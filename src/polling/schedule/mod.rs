@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::circuit_breaker::{CircuitBreakers, after};
+use super::digest_state::{DigestState, FailureScope, LookupFailure, Missing, StaleReason};
 use super::interval;
-use super::knowledge::{Concern, Failure, Known, Missing, Trouble};
-use super::rests::{Rests, after};
 
 /// A target of lookups, which is in a registry.
-pub trait AtRegistry {
+pub trait InRegistry {
     /// Returns the key of the registry's circuit breaker, which includes login and route.
     fn registry(&self) -> &str;
 }
@@ -51,9 +51,9 @@ pub struct Schedule<S, T, W> {
     /// The subscribed members of each group.
     groups: BTreeMap<String, BTreeSet<S>>,
     /// The targets that wait for a lookup, by due time.
-    agenda: BTreeSet<(Timestamp, T)>,
+    queue: BTreeSet<(Timestamp, T)>,
     /// The circuit breakers of registries.
-    rests: Rests,
+    breakers: CircuitBreakers,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ struct Subscriber<S, T, W> {
     target: T,
     interval: Duration,
     group: Option<Group<S>>,
-    known: Known<S, W>,
+    state: DigestState<S, W>,
 }
 
 #[derive(Debug)]
@@ -83,28 +83,29 @@ impl<S, T, W> Default for Schedule<S, T, W> {
             subscribers: BTreeMap::new(),
             targets: BTreeMap::new(),
             groups: BTreeMap::new(),
-            agenda: BTreeSet::new(),
-            rests: Rests::default(),
+            queue: BTreeSet::new(),
+            breakers: CircuitBreakers::default(),
         }
     }
 }
 
-impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
+impl<S: Ord + Clone, T: InRegistry + Ord + Clone, W: Clone + PartialEq> Schedule<S, T, W> {
     /// Adds or replaces a subscription, and returns the subscribers whose state has changed.
     pub fn subscribe(&mut self, subscriber: &S, subscription: Subscription<S, T>, now: Timestamp) -> Vec<S> {
         let Subscription { target, interval, group, seed, is_fresh } = subscription;
         let before = self.leave(subscriber);
-        let left = before.as_ref().map(|before| before.target.clone()).filter(|left| *left != target);
-        let mut known =
-            before.filter(|before| before.target == target).map(|before| before.known).unwrap_or_default();
-        if is_fresh || known.digest.is_none() {
-            known.digest.clone_from(&seed);
+        let unfollowed =
+            before.as_ref().map(|before| before.target.clone()).filter(|unfollowed| *unfollowed != target);
+        let mut state =
+            before.filter(|before| before.target == target).map(|before| before.state).unwrap_or_default();
+        if is_fresh || state.digest.is_none() {
+            state.digest.clone_from(&seed);
         }
         if let Some(group) = &group {
             self.groups.entry(group.name.clone()).or_default().insert(subscriber.clone());
         }
         let is_grouped = group.is_some();
-        let entry = Subscriber { target: target.clone(), interval, group, known };
+        let entry = Subscriber { target: target.clone(), interval, group, state };
         self.subscribers.insert(subscriber.clone(), entry);
         let is_new = !self.targets.contains_key(&target);
         let followed = self.targets.entry(target.clone()).or_insert_with(|| Target {
@@ -116,37 +117,41 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         });
         followed.followers.insert(subscriber.clone());
         let is_looking = !is_new && followed.due.is_none();
-        let mut is_news = is_grouped;
+        let mut has_changed = is_grouped;
         if let Some(digest) = seed.filter(|_| is_fresh) {
-            is_news |= !matches!(&followed.last, Some(Ok(last)) if *last == digest);
+            has_changed |= !matches!(&followed.last, Some(Ok(last)) if *last == digest);
             (followed.failures, followed.last) = (0, Some(Ok(digest)));
-            self.rests.answered(target.registry(), now);
+            self.breakers.record_success(target.registry(), now);
             if !is_looking {
                 self.set_due(&target, Some(after(now, interval)));
             }
         } else if is_new {
             self.set_due(&target, Some(now));
         }
-        self.hasten(&target, now);
-        left.iter().for_each(|left| self.let_go(left));
+        self.cap_due(&target, now);
+        unfollowed.iter().for_each(|unfollowed| self.remove_unfollowed(unfollowed));
         // If the target's digest is unchanged, only the new follower does not have it yet.
-        if is_news { self.publish(&target) } else { self.tell([subscriber.clone()].into(), &BTreeMap::new()) }
+        if has_changed {
+            self.publish(&target)
+        } else {
+            self.update_states([subscriber.clone()].into(), &BTreeMap::new())
+        }
     }
 
     /// Removes the subscription of a subscriber.
     pub fn unsubscribe(&mut self, subscriber: &S) {
         if let Some(before) = self.leave(subscriber) {
-            self.let_go(&before.target);
+            self.remove_unfollowed(&before.target);
         }
     }
 
     /// Returns the state of the digest that a subscriber follows.
-    pub fn known(&self, subscriber: &S, target: &T) -> Option<&Known<S, W>> {
-        self.subscribers.get(subscriber).filter(|entry| entry.target == *target).map(|entry| &entry.known)
+    pub fn state(&self, subscriber: &S, target: &T) -> Option<&DigestState<S, W>> {
+        self.subscribers.get(subscriber).filter(|entry| entry.target == *target).map(|entry| &entry.state)
     }
 
     /// Makes the target of a subscriber due at once.
-    pub fn hurry(&mut self, subscriber: &S, now: Timestamp) {
+    pub fn make_due(&mut self, subscriber: &S, now: Timestamp) {
         let Some(entry) = self.subscribers.get(subscriber) else { return };
         let target = entry.target.clone();
         if self.targets.get(&target).is_some_and(|target| target.due.is_some()) {
@@ -157,7 +162,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     /// Returns the time of the next lookup that is due and allowed by its breakers.
     pub fn next(&self) -> Option<Timestamp> {
         let mut next: Option<Timestamp> = None;
-        for (due, target) in &self.agenda {
+        for (due, target) in &self.queue {
             if next.is_some_and(|next| next <= *due) {
                 break;
             }
@@ -176,8 +181,8 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     /// Returns the end of the wait if the breaker opened after the target was taken.
     ///
     /// A lookup now would be useless.
-    pub fn overtaken(&self, target: &T) -> Option<Timestamp> {
-        self.rests.until_since(target.registry(), self.targets.get(target)?.taken)
+    pub fn blocked_since_taken(&self, target: &T) -> Option<Timestamp> {
+        self.breakers.open_until_since(target.registry(), self.targets.get(target)?.taken)
     }
 
     /// Returns the number of followed targets.
@@ -195,18 +200,18 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     /// The targets of a group are due together, and wait for the breakers of all their registries. Of a half-open
     /// registry one target is taken as the probe; the others wait for its result.
     pub fn take_due(&mut self, now: Timestamp) -> Vec<T> {
-        let due = self.agenda.iter().take_while(|(due, _)| *due <= now).map(|(_, target)| target.clone());
+        let due = self.queue.iter().take_while(|(due, _)| *due <= now).map(|(_, target)| target.clone());
         let mut taken = BTreeSet::new();
         for target in due.collect::<Vec<T>>() {
             if taken.contains(&target) || self.ready(now, &target) > now {
                 continue;
             }
-            for together in self.together(&target) {
-                if self.rests.until(together.registry()).is_some() {
-                    let interval = self.interval_at(together.registry());
-                    self.rests.try_out(together.registry(), interval, now);
+            for member in self.batch(&target) {
+                if self.breakers.open_until(member.registry()).is_some() {
+                    let interval = self.interval_at(member.registry());
+                    self.breakers.probe(member.registry(), interval, now);
                 }
-                taken.insert(together);
+                taken.insert(member);
             }
         }
         taken.retain(|target| self.set_due(target, None).is_some());
@@ -221,27 +226,27 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     /// Records the result of a lookup, and returns the subscribers whose state has changed.
     ///
     /// `jitter` is from 0 to 1.
-    pub fn done(
+    pub fn record(
         &mut self,
         target: &T,
-        answer: Result<String, Failure<W>>,
+        result: Result<String, LookupFailure<W>>,
         now: Timestamp,
         jitter: f64,
     ) -> Vec<S> {
         // Before the check for followers: other targets may be in the same registry.
-        let rest = match &answer {
-            Err(Failure { concern: Concern::Registry, retry_after, .. }) => {
+        let open_until = match &result {
+            Err(LookupFailure { scope: FailureScope::Registry, retry_after, .. }) => {
                 let interval = self.interval_at(target.registry());
-                Some(self.rests.failed(target.registry(), interval, *retry_after, now))
+                Some(self.breakers.record_failure(target.registry(), interval, *retry_after, now))
             }
-            Err(Failure { concern: Concern::Looker, .. }) => {
+            Err(LookupFailure { scope: FailureScope::Caller, .. }) => {
                 if let Some(entry) = self.targets.get(target) {
-                    self.rests.call_off(target.registry(), entry.taken, now);
+                    self.breakers.abort_probe(target.registry(), entry.taken, now);
                 }
                 None
             }
-            Ok(_) | Err(Failure { concern: Concern::Tag, .. }) => {
-                self.rests.answered(target.registry(), now);
+            Ok(_) | Err(LookupFailure { scope: FailureScope::Tag, .. }) => {
+                self.breakers.record_success(target.registry(), now);
                 None
             }
         };
@@ -250,8 +255,8 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         let (Some(entry), Some(interval)) = (self.targets.get_mut(target), interval) else {
             return Vec::new();
         };
-        let due = match (&answer, rest) {
-            (_, Some(rest)) => rest,
+        let due = match (&result, open_until) {
+            (_, Some(open_until)) => open_until,
             (Ok(_), None) => {
                 entry.failures = 0;
                 after(now, interval::after_success(interval, jitter))
@@ -261,28 +266,28 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
                 after(now, interval::after_failure(interval, entry.failures, failure.retry_after))
             }
         };
-        entry.last = Some(answer.map_err(|failure| failure.why));
+        entry.last = Some(result.map_err(|failure| failure.reason));
         self.set_due(target, Some(due));
         self.publish(target)
     }
 
     /// Returns the time at which its breakers allow a due target, with those of its groups.
     fn ready(&self, due: Timestamp, target: &T) -> Timestamp {
-        if self.rests.is_empty() {
+        if self.breakers.is_empty() {
             return due;
         }
-        let together = self.together(target);
-        let rests = together.iter().filter_map(|target| self.rests.until(target.registry()));
-        rests.fold(due, Timestamp::max)
+        let batch = self.batch(target);
+        let waits = batch.iter().filter_map(|target| self.breakers.open_until(target.registry()));
+        waits.fold(due, Timestamp::max)
     }
 
     /// Returns a target with the targets of its groups, which are looked up together.
-    fn together(&self, target: &T) -> BTreeSet<T> {
-        let mut together = BTreeSet::from([target.clone()]);
+    fn batch(&self, target: &T) -> BTreeSet<T> {
+        let mut batch = BTreeSet::from([target.clone()]);
         for group in self.groups_of(target) {
-            together.extend(self.members(&group).map(|member| member.target.clone()));
+            batch.extend(self.members(&group).map(|member| member.target.clone()));
         }
-        together
+        batch
     }
 
     /// Returns the shortest interval of the subscribers at a registry.
@@ -296,10 +301,10 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         let entry = self.targets.get_mut(target)?;
         let before = std::mem::replace(&mut entry.due, due);
         if let Some(before) = before {
-            self.agenda.remove(&(before, target.clone()));
+            self.queue.remove(&(before, target.clone()));
         }
         if let Some(due) = due {
-            self.agenda.insert((due, target.clone()));
+            self.queue.insert((due, target.clone()));
         }
         before
     }
@@ -311,7 +316,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 
     /// Makes a target due no later than its followers' intervals demand.
-    fn hasten(&mut self, target: &T, now: Timestamp) {
+    fn cap_due(&mut self, target: &T, now: Timestamp) {
         let Some(interval) = self.interval(target) else { return };
         let latest = after(now, interval::after_success(interval, 1.0));
         let is_too_late =
@@ -339,7 +344,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 
     /// Removes a target without followers.
-    fn let_go(&mut self, target: &T) {
+    fn remove_unfollowed(&mut self, target: &T) {
         if self.targets.get(target).is_some_and(|entry| entry.followers.is_empty()) {
             self.set_due(target, None);
             self.targets.remove(target);
@@ -363,33 +368,37 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     fn publish(&mut self, target: &T) -> Vec<S> {
         let groups = self.groups_of(target);
         let states: BTreeMap<&str, GroupState<S>> =
-            groups.iter().map(|group| (group.as_str(), self.state(group))).collect();
+            groups.iter().map(|group| (group.as_str(), self.group_state(group))).collect();
         let members = groups.iter().filter_map(|group| self.groups.get(group)).flatten();
-        let concerned: BTreeSet<S> = self.followers(target).chain(members).cloned().collect();
-        self.tell(concerned, &states)
+        let subscribers: BTreeSet<S> = self.followers(target).chain(members).cloned().collect();
+        self.update_states(subscribers, &states)
     }
 
     /// Updates the states of subscribers, depending on the states of their groups.
-    fn tell(&mut self, concerned: BTreeSet<S>, groups: &BTreeMap<&str, GroupState<S>>) -> Vec<S> {
+    fn update_states(&mut self, subscribers: BTreeSet<S>, groups: &BTreeMap<&str, GroupState<S>>) -> Vec<S> {
         let mut changed = Vec::new();
-        for name in concerned {
+        for name in subscribers {
             let Some(entry) = self.subscribers.get_mut(&name) else { continue };
             let group = entry.group.as_ref().and_then(|group| groups.get(group.name.as_str()));
             let Some(last) = self.targets.get(&entry.target).and_then(|target| target.last.as_ref()) else {
                 continue;
             };
-            let known = match (last, group) {
-                (_, Some(GroupState::Looking)) => continue,
+            let state = match (last, group) {
+                (_, Some(GroupState::LookupInFlight)) => continue,
                 (Ok(digest), None | Some(GroupState::Complete)) => {
-                    Known { digest: Some(digest.clone()), trouble: None }
+                    DigestState { digest: Some(digest.clone()), stale: None }
                 }
-                (Ok(_), Some(GroupState::Incomplete(missing))) => {
-                    Known { trouble: Some(Trouble::GroupIncomplete(missing.clone())), ..entry.known.clone() }
-                }
-                (Err(why), _) => Known { trouble: Some(Trouble::Failed(why.clone())), ..entry.known.clone() },
+                (Ok(_), Some(GroupState::Incomplete(missing))) => DigestState {
+                    stale: Some(StaleReason::GroupIncomplete(missing.clone())),
+                    ..entry.state.clone()
+                },
+                (Err(reason), _) => DigestState {
+                    stale: Some(StaleReason::LookupFailed(reason.clone())),
+                    ..entry.state.clone()
+                },
             };
-            if known != entry.known {
-                entry.known = known;
+            if state != entry.state {
+                entry.state = state;
                 changed.push(name);
             }
         }
@@ -397,12 +406,12 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     }
 
     /// Returns the state of a group.
-    fn state(&self, group: &str) -> GroupState<S> {
+    fn group_state(&self, group: &str) -> GroupState<S> {
         let wanted = self.members(group).filter_map(|entry| entry.group.as_ref());
         let wanted: BTreeSet<&S> = wanted.flat_map(|group| &group.members).collect();
         let mut targets = self.members(group).filter_map(|entry| self.targets.get(&entry.target));
         if targets.any(|target| target.due.is_none()) {
-            return GroupState::Looking;
+            return GroupState::LookupInFlight;
         }
         let here = self.groups.get(group);
         let is_known = |name: &S| {
@@ -423,7 +432,7 @@ impl<S: Ord + Clone, T: AtRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum GroupState<S> {
     /// A lookup for the group is in flight, so the results of others wait.
-    Looking,
+    LookupInFlight,
     /// The digests of all members are known.
     Complete,
     /// Digests of some members are missing.

@@ -9,7 +9,7 @@ use super::digest::Polled;
 use super::request::Request;
 use super::run::Followed;
 use crate::objects::ObjectName;
-use crate::polling::{Group, Known, Missing, Subscription, Trouble};
+use crate::polling::{DigestState, Group, Missing, StaleReason, Subscription};
 use crate::reconcile::lookup::Staleness;
 
 impl Followed {
@@ -34,10 +34,10 @@ impl Followed {
     }
 
     /// Returns the digest of the tag for a policy, from the state of the schedule.
-    pub fn polled(&self, known: &Known<ObjectName, Staleness>) -> Polled {
-        let staleness = known.trouble.as_ref().map(|trouble| match trouble {
-            Trouble::Failed(staleness) => staleness.clone(),
-            Trouble::GroupIncomplete(missing) => Staleness {
+    pub fn polled(&self, known: &DigestState<ObjectName, Staleness>) -> Polled {
+        let staleness = known.stale.as_ref().map(|reason| match reason {
+            StaleReason::LookupFailed(staleness) => staleness.clone(),
+            StaleReason::GroupIncomplete(missing) => Staleness {
                 reason: Reason::GroupIncomplete,
                 message: incomplete(self.group.as_deref().unwrap_or_default(), missing),
             },

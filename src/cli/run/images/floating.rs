@@ -8,7 +8,7 @@ use tagboat_api::policy::ImagePolicyStatus;
 
 use super::sources::Policies;
 use crate::objects::ObjectName;
-use crate::polling::{AtRegistry, Concern, Failure, Schedule};
+use crate::polling::{FailureScope, InRegistry, LookupFailure, Schedule};
 use crate::reconcile::lookup::Staleness;
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::belongs_to;
@@ -19,7 +19,7 @@ use crate::reconcile::tags::{Place, Registry};
 type Target = (ObjectName, String);
 
 /// A run looks once, so no registry is left alone for a while.
-impl AtRegistry for Target {
+impl InRegistry for Target {
     fn registry(&self) -> &str {
         ""
     }
@@ -58,21 +58,21 @@ impl Digests {
         let looks = looks.map(async |(place, target)| {
             let answer = registry.digest(place, &target.1).await;
             let reference = format!("{}:{}", place.address, target.1);
-            let answer = answer.map_err(|failure| Failure {
-                why: failure.staleness(&reference),
-                concern: Concern::Tag,
+            let answer = answer.map_err(|failure| LookupFailure {
+                reason: failure.staleness(&reference),
+                scope: FailureScope::Tag,
                 retry_after: failure.retry_after,
             });
             (target, answer)
         });
         for (target, answer) in join_all(looks).await {
-            self.schedule.done(&target, answer, now, 0.5);
+            self.schedule.record(&target, answer, now, 0.5);
         }
     }
 
     /// What is known of a tag that a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
-        Some(followed.polled(self.schedule.known(policy, &target(followed))?))
+        Some(followed.polled(self.schedule.state(policy, &target(followed))?))
     }
 }
 

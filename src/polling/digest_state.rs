@@ -4,40 +4,40 @@ use std::time::Duration;
 
 /// The failure of a lookup; `W` is the caller's type of the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure<W> {
+pub struct LookupFailure<W> {
     /// The reason.
-    pub why: W,
+    pub reason: W,
     /// The scope of the failure.
-    pub concern: Concern,
+    pub scope: FailureScope,
     /// The pause that the registry asks for.
     pub retry_after: Option<Duration>,
 }
 
 /// The scope of a failure: which other lookups would fail too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Concern {
+pub enum FailureScope {
     /// The tag: the registry responded, and lookups of other tags may succeed.
     Tag,
     /// The caller: the failure says nothing about the registry for others.
-    Looker,
+    Caller,
     /// The registry: lookups of all its tags would fail.
     Registry,
 }
 
 /// The state of the digest that a subscriber follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known<S, W> {
+pub struct DigestState<S, W> {
     /// The last digest that is valid for the subscriber.
     pub digest: Option<String>,
     /// The reason for which the digest may be stale.
-    pub trouble: Option<Trouble<S, W>>,
+    pub stale: Option<StaleReason<S, W>>,
 }
 
 /// Reasons for which a digest may be stale.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble<S, W> {
+pub enum StaleReason<S, W> {
     /// The last lookup failed.
-    Failed(W),
+    LookupFailed(W),
     /// The digest of another member of the group is missing.
     GroupIncomplete(Missing<S>),
 }
@@ -51,8 +51,8 @@ pub struct Missing<S> {
     pub others: usize,
 }
 
-impl<S, W> Default for Known<S, W> {
+impl<S, W> Default for DigestState<S, W> {
     fn default() -> Self {
-        Self { digest: None, trouble: None }
+        Self { digest: None, stale: None }
     }
 }
