@@ -11,23 +11,53 @@ use super::error::RegistryError;
 use super::error_response::origin;
 use super::login::Fingerprint;
 use super::options::RegistryOptions;
-use super::pauses::Requester;
-use super::rate_limit::{ServerRoute, Slot};
+use super::pauses::{Pauses, Requester};
+use super::rate_limit::{RateLimiters, ServerRoute, Slot};
 use super::redirect::target;
 use super::request::Request;
 use super::response::Response;
 use super::route::Route;
-use super::traffic::Traffic;
 use super::transport::{Exchanged, Reserve, Reserved, Transport, forbidden_address};
+use super::transports::Transports;
 use crate::metrics::SlotResource;
 use crate::net::{LocalAddresses, SsrfGuard};
-use crate::tenancy::{MemoryReservation, Permit};
+use crate::tenancy::{Capacity, FairSemaphore, MemoryReservation, Permit, SlotLimits};
 
 /// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
 /// The pauses before the first and the second retry.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+
+/// The maximum number of lists of which further pages are read at the same time.
+const PAGED_LISTS: usize = 32;
+
+/// State and limits that requests over all routes share.
+#[derive(Debug)]
+pub(super) struct ClientState {
+    /// The rate limiters of servers.
+    pub(super) limiters: RateLimiters,
+    /// The pauses that servers asked for.
+    pub(super) pauses: Pauses,
+    /// The connections of all routes.
+    pub(super) transports: Transports,
+    /// Slots of lists that are read beyond their first page; each holds tags in memory meanwhile.
+    pub(super) paging: FairSemaphore,
+    /// Threads and memory of the process.
+    pub(super) capacity: Capacity,
+}
+
+impl ClientState {
+    pub(super) fn new(options: &RegistryOptions) -> Self {
+        Self {
+            limiters: RateLimiters::new(options.rate_limits),
+            pauses: Pauses::default(),
+            transports: Transports::default(),
+            paging: FairSemaphore::new(SlotLimits::shared(PAGED_LISTS)),
+            capacity: options.capacity.clone(),
+        }
+    }
+}
 
 /// Sends the requests of one requester over one route.
 ///
@@ -41,7 +71,7 @@ pub(super) struct Client {
     key: Fingerprint,
     guard: SsrfGuard,
     options: Arc<RegistryOptions>,
-    traffic: Arc<Traffic>,
+    state: Arc<ClientState>,
     requester: Requester,
 }
 
@@ -49,7 +79,7 @@ impl Client {
     pub(super) fn new(
         route: Route,
         options: Arc<RegistryOptions>,
-        traffic: Arc<Traffic>,
+        state: Arc<ClientState>,
         requester: Requester,
     ) -> Self {
         // Connections over an object's own proxy or certificates are not shared with other namespaces.
@@ -63,7 +93,7 @@ impl Client {
             key,
             guard,
             options,
-            traffic,
+            state,
             requester,
         }
     }
@@ -79,14 +109,14 @@ impl Client {
     ///
     /// When certificates or the proxy's address cannot be used.
     pub(super) async fn transport(&self) -> Result<Arc<Transport>, RegistryError> {
-        if let Some(transport) = self.traffic.transports.get(&self.key) {
+        if let Some(transport) = self.state.transports.get(&self.key) {
             return Ok(transport);
         }
         // The certificates come from a Secret and must be parsed, so this runs on a blocking thread.
         let (route, options) = (Arc::clone(&self.route), Arc::clone(&self.options));
         let namespace = &self.requester.namespace;
-        let made = self.traffic.capacity.pool.run(namespace, move || Transport::new(&route, &options)).await;
-        self.traffic.transports.insert(namespace, self.key, || made)
+        let made = self.state.capacity.pool.run(namespace, move || Transport::new(&route, &options)).await;
+        self.state.transports.insert(namespace, self.key, || made)
     }
 
     /// Sends a request with retries, and reads the response; its status may be an error.
@@ -118,7 +148,7 @@ impl Client {
             if let (Some(retry_after), Ok(response)) = (retry_after, &ended) {
                 // Pauses the server that responded, not the one that redirected to it.
                 let target = self.target(&response.url);
-                self.traffic.pauses.pause(&target, &self.requester, Instant::now() + retry_after);
+                self.state.pauses.pause(&target, &self.requester, Instant::now() + retry_after);
             }
             let Some(pause) = pauses.next() else { return ended };
             let pause = retry_after.unwrap_or_default().max(with_jitter(*pause, (self.options.jitter)()));
@@ -164,7 +194,7 @@ impl Client {
         is_foreign: bool,
         deadline: &Deadline,
     ) -> Result<Response, RegistryError> {
-        let Self { traffic, requester, .. } = self;
+        let Self { state, requester, .. } = self;
         let admitted = self.guard.admit(&requester.namespace, &request.url).await;
         admitted.map_err(|refusal| forbidden_address(request, refusal.to_string()))?;
         let target = self.target(&request.url);
@@ -172,7 +202,7 @@ impl Client {
         loop {
             let holding = reserved.as_ref().map(|reserved: &Reserved| reserved.deadline.clone());
             let until = holding.as_ref().unwrap_or(deadline);
-            let (memory, namespace) = (&traffic.capacity.memory, &requester.namespace);
+            let (memory, namespace) = (&state.capacity.memory, &requester.namespace);
             let reserve = Reserve { memory, namespace, deadline, reserved: reserved.take() };
             let attempt = async {
                 let _slot = self.acquire_slot(&target, until).await?;
@@ -189,15 +219,15 @@ impl Client {
 
     /// Waits for a slot of a server. A pause is waited out without holding a slot.
     async fn acquire_slot(&self, target: &ServerRoute, deadline: &Deadline) -> Result<Slot, RegistryError> {
-        let Self { traffic, requester, .. } = self;
+        let Self { state, requester, .. } = self;
         loop {
             self.wait_for_pause(target, deadline).await?;
             let begin = Instant::now();
-            let slot = traffic.limiters.acquire(target, &requester.namespace).await;
+            let slot = state.limiters.acquire(target, &requester.namespace).await;
             if let Some(metrics) = &self.options.metrics {
                 metrics.slot_waited(SlotResource::registry, &requester.namespace, begin.elapsed());
             }
-            if traffic.pauses.remaining(target, requester).is_none() {
+            if state.pauses.remaining(target, requester).is_none() {
                 return Ok(slot);
             }
         }
@@ -214,14 +244,14 @@ impl Client {
     }
 
     async fn wait_for_pause(&self, target: &ServerRoute, deadline: &Deadline) -> Result<(), RegistryError> {
-        let Self { traffic, requester, .. } = self;
-        if let Some(pause) = traffic.pauses.remaining(target, requester)
+        let Self { state, requester, .. } = self;
+        if let Some(pause) = state.pauses.remaining(target, requester)
             && !deadline.has_time_for(pause)
         {
             let (server, pause) = (target.server.to_string(), whole_seconds(pause));
             return Err(RegistryError::Paused { server, pause });
         }
-        traffic.pauses.wait(target, requester).await;
+        state.pauses.wait(target, requester).await;
         Ok(())
     }
 
@@ -231,7 +261,7 @@ impl Client {
         bytes: usize,
         job: impl FnOnce() -> T + Send + 'static,
     ) -> T {
-        self.traffic.capacity.pool.run_sized(&self.requester.namespace, bytes, job).await
+        self.state.capacity.pool.run_sized(&self.requester.namespace, bytes, job).await
     }
 
     /// Reserves memory; the deadline is postponed meanwhile.
@@ -246,7 +276,7 @@ impl Client {
         bytes: u64,
         deadline: &Deadline,
     ) -> Result<MemoryReservation, RegistryError> {
-        deadline.wait_for(self.traffic.capacity.memory.reserve(&self.requester.namespace, bytes)).await
+        deadline.wait_for(self.state.capacity.memory.reserve(&self.requester.namespace, bytes)).await
     }
 
     /// Returns the deadline of work that holds memory from now on.
@@ -260,7 +290,7 @@ impl Client {
     ///
     /// When none is free for too long.
     pub(super) async fn page_slot(&self, deadline: &Deadline) -> Result<Permit, RegistryError> {
-        deadline.wait_for(self.traffic.paging.acquire(&self.requester.namespace, 1)).await
+        deadline.wait_for(self.state.paging.acquire(&self.requester.namespace, 1)).await
     }
 }
 

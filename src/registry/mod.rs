@@ -52,7 +52,6 @@ mod session;
 pub mod store;
 pub mod tls;
 mod token;
-mod traffic;
 mod transport;
 mod transports;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::{Client, ClientState};
 use super::coalesce::{CallOptions, Coalescer};
 use super::error::RegistryError;
 use super::listing::{ListOptions, Listed};
@@ -16,7 +16,6 @@ use super::options::RegistryOptions;
 use super::repository::{Repository, RepositoryAuth};
 use super::server::Servers;
 use super::session::Session;
-use super::traffic::Traffic;
 use crate::net::{Host, ProxyChoice};
 use crate::reference::{Digest, Tag};
 use crate::tenancy::{BlockingPool, FairCache};
@@ -39,7 +38,7 @@ pub struct Registries(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     options: Arc<RegistryOptions>,
-    traffic: Arc<Traffic>,
+    state: Arc<ClientState>,
     servers: Arc<Servers>,
     clouds: Arc<Clouds>,
     entries: Mutex<Entries>,
@@ -65,11 +64,11 @@ struct Entry {
 impl Registries {
     /// Makes the shared state; no registry is known yet.
     pub fn new(options: RegistryOptions) -> Self {
-        let traffic = Arc::new(Traffic::new(&options));
+        let state = Arc::new(ClientState::new(&options));
         let entries = Entries { kept: FairCache::new(MAX_ENTRIES), swept_at: Instant::now() };
         Self(Arc::new(Shared {
-            clouds: Arc::new(Clouds::sharing(&options, Arc::clone(&traffic))),
-            traffic,
+            clouds: Arc::new(Clouds::sharing(&options, Arc::clone(&state))),
+            state,
             options: Arc::new(options),
             servers: Arc::default(),
             entries: Mutex::new(entries),
@@ -139,10 +138,10 @@ impl Registries {
             access.route.proxy = ProxyChoice::Direct;
         }
         let entry = self.entry(&access);
-        let Shared { options, traffic, .. } = &*self.0;
+        let Shared { options, state, .. } = &*self.0;
         // The client is not cached: certificates are dropped with the requester that brought them.
         let client =
-            Client::new(access.route.clone(), Arc::clone(options), Arc::clone(traffic), access.requester());
+            Client::new(access.route.clone(), Arc::clone(options), Arc::clone(state), access.requester());
         let repository = Repository {
             route: access.route.fingerprint(),
             login: Arc::clone(&entry.login),

@@ -9,18 +9,17 @@ use jiff::Timestamp;
 use super::account::CloudIdentity;
 use super::aws::Aws;
 use super::azure::Azure;
+use super::choice::CloudProvider;
 use super::context::LoginContext;
-use super::credential::Credential;
-use super::credential_source::Login;
+use super::credential::{Credential, Login};
 use super::error::LoginError;
 use super::google::Google;
 use super::network::Network;
 use super::options::CloudOptions;
-use super::provider::CloudProvider;
 use crate::net::ProxyChoice;
 use crate::reference::RepositoryAddress;
+use crate::registry::client::ClientState;
 use crate::registry::options::RegistryOptions;
-use crate::registry::traffic::Traffic;
 
 /// State and caches of logins at clouds.
 ///
@@ -48,14 +47,14 @@ pub struct CloudLogin {
 impl Clouds {
     /// Makes the state for use without registries: limits are not shared with other requests.
     pub fn new(options: &RegistryOptions) -> Self {
-        Self::sharing(options, Arc::new(Traffic::new(options)))
+        Self::sharing(options, Arc::new(ClientState::new(options)))
     }
 
     /// Makes the state; requests share the limits of those to registries.
-    pub(in crate::registry) fn sharing(options: &RegistryOptions, traffic: Arc<Traffic>) -> Self {
+    pub(in crate::registry) fn sharing(options: &RegistryOptions, state: Arc<ClientState>) -> Self {
         let cache = options.clouds.credential_cache;
         Self {
-            network: Network::new(options.clone(), traffic),
+            network: Network::new(options.clone(), state),
             options: options.clouds.clone(),
             aws: Aws::new(cache),
             azure: Azure::new(cache),

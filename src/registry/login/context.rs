@@ -43,13 +43,13 @@ impl LoginContext<'_> {
 
     /// Returns a cache key, which differs between identities and between routes.
     pub(super) fn key<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Fingerprint {
-        let way = Route { proxy: self.proxy.clone(), ..Route::default() }.fingerprint();
+        let route = Route { proxy: self.proxy.clone(), ..Route::default() }.fingerprint();
         let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
         let identity = self.identity.fingerprint();
         Fingerprint::of([
             self.scope.as_bytes(),
             identity.as_bytes(),
-            way.as_bytes(),
+            route.as_bytes(),
             Fingerprint::of(parts).as_bytes(),
         ])
     }

@@ -1,6 +1,14 @@
-//! A credential for a registry.
+//! Credentials for registries, and their sources.
 
+use std::fmt;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use jiff::Timestamp;
+
+use super::error::LoginError;
 use super::fingerprint::Fingerprint;
+use crate::reference::RepositoryAddress;
 use crate::secrets::Secret;
 
 /// A credential for a registry or its token server.
@@ -33,6 +41,38 @@ impl Credential {
             Self::IdentityToken(token) => Fingerprint::of([&b"identity"[..], token.expose()]),
             Self::RegistryToken(token) => Fingerprint::of([&b"registry"[..], token.expose()]),
         }
+    }
+}
+
+/// A source of credentials for a registry.
+pub trait Login: fmt::Debug + Send + Sync {
+    /// Returns the credential for the registry of an address, or its token server, that is valid at this time.
+    ///
+    /// # Errors
+    ///
+    /// The source gives no credential.
+    fn credential<'l>(
+        &'l self,
+        address: &'l RepositoryAddress,
+        now: Timestamp,
+    ) -> BoxFuture<'l, Result<Credential, LoginError>>;
+
+    /// Returns `true` if the credential may only be sent over encrypted connections.
+    fn needs_encryption(&self) -> bool;
+}
+
+/// A credential of a secret, or of a user's own configuration, is its own source.
+impl Login for Credential {
+    fn credential<'l>(
+        &'l self,
+        _address: &'l RepositoryAddress,
+        _now: Timestamp,
+    ) -> BoxFuture<'l, Result<Credential, LoginError>> {
+        ready(Ok(self.clone())).boxed()
+    }
+
+    fn needs_encryption(&self) -> bool {
+        false
     }
 }
 

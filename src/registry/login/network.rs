@@ -11,7 +11,7 @@ use url::form_urlencoded::Serializer;
 
 use super::error::LoginError;
 use crate::net::{LocalAddresses, ProxyChoice};
-use crate::registry::client::Client;
+use crate::registry::client::{Client, ClientState};
 use crate::registry::deadline::Deadline;
 use crate::registry::error::RegistryError;
 use crate::registry::error_response::single_line;
@@ -20,7 +20,6 @@ use crate::registry::pauses::Requester;
 use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::registry::route::{Route, Timeouts};
-use crate::registry::traffic::Traffic;
 
 /// The timeout of one request, as in Flux.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,7 +38,7 @@ const MAX_MESSAGE: usize = 300;
 pub(super) struct Network {
     services: Arc<RegistryOptions>,
     metadata: Arc<RegistryOptions>,
-    traffic: Arc<Traffic>,
+    state: Arc<ClientState>,
 }
 
 /// The cloud and the requested item, for error messages.
@@ -50,13 +49,13 @@ pub(super) struct RequestLabel {
 }
 
 impl Network {
-    pub(super) fn new(options: RegistryOptions, traffic: Arc<Traffic>) -> Self {
+    pub(super) fn new(options: RegistryOptions, state: Arc<ClientState>) -> Self {
         let metadata = RegistryOptions {
             local_addresses: LocalAddresses::Allowed,
             timeouts: Timeouts { connect: METADATA_CONNECT_TIMEOUT, ..options.timeouts },
             ..options.clone()
         };
-        Self { services: Arc::new(options), metadata: Arc::new(metadata), traffic }
+        Self { services: Arc::new(options), metadata: Arc::new(metadata), state }
     }
 
     /// Sends a request to a service of a cloud; any response but success is an error.
@@ -67,8 +66,8 @@ impl Network {
         requester: Requester,
         request: Request,
     ) -> Result<Response, LoginError> {
-        let way = Route { proxy: proxy.clone(), ..Route::default() };
-        let client = Client::new(way, Arc::clone(&self.services), Arc::clone(&self.traffic), requester);
+        let route = Route { proxy: proxy.clone(), ..Route::default() };
+        let client = Client::new(route, Arc::clone(&self.services), Arc::clone(&self.state), requester);
         let response = client.send(&request.without_redirects(), &Deadline::within(REQUEST_TIMEOUT)).await;
         label.success(response.map_err(|cause| label.unreachable(cause))?)
     }
@@ -81,8 +80,8 @@ impl Network {
         requester: Requester,
         request: Request,
     ) -> Result<Response, RegistryError> {
-        let way = Route { proxy: ProxyChoice::Direct, ..Route::default() };
-        let client = Client::new(way, Arc::clone(&self.metadata), Arc::clone(&self.traffic), requester);
+        let route = Route { proxy: ProxyChoice::Direct, ..Route::default() };
+        let client = Client::new(route, Arc::clone(&self.metadata), Arc::clone(&self.state), requester);
         client.send(&request.without_redirects(), &Deadline::within(REQUEST_TIMEOUT)).await
     }
 }
