@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 use url::Url;
 
@@ -18,16 +19,21 @@ use super::request::Request;
 use super::response::Response;
 use super::route::Route;
 use super::transport::{Exchanged, Reserve, Reserved, Transport, forbidden_address};
-use super::transports::Transports;
 use crate::metrics::SlotResource;
 use crate::net::{LocalAddresses, SsrfGuard};
-use crate::tenancy::{Capacity, FairSemaphore, MemoryReservation, Permit, SlotLimits};
+use crate::tenancy::{Capacity, FairSemaphore, IdleCache, MemoryReservation, Permit, SlotLimits};
 
 /// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
 
 /// The pauses before the first and the second retry.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+
+/// The maximum number of cached transports. Each takes about 0.15 MiB.
+const MAX_TRANSPORTS: usize = 256;
+
+/// The time after which an unused transport is evicted. Its idle connections are closed sooner.
+const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
 
 /// The maximum number of lists of which further pages are read at the same time.
 const PAGED_LISTS: usize = 32;
@@ -40,7 +46,9 @@ pub(super) struct ClientState {
     /// The pauses that servers asked for.
     pub(super) pauses: Pauses,
     /// The connections of all routes.
-    pub(super) transports: Transports,
+    ///
+    /// An evicted transport lives as long as the requests that use it, whose number is bounded.
+    transports: Mutex<IdleCache<Fingerprint, Arc<Transport>>>,
     /// Slots of lists that are read beyond their first page; each holds tags in memory meanwhile.
     pub(super) paging: FairSemaphore,
     /// Threads and memory of the process.
@@ -52,7 +60,7 @@ impl ClientState {
         Self {
             limiters: RateLimiters::new(options.rate_limits),
             pauses: Pauses::default(),
-            transports: Transports::default(),
+            transports: Mutex::new(IdleCache::new(MAX_TRANSPORTS, MAX_IDLE)),
             paging: FairSemaphore::new(SlotLimits::shared(PAGED_LISTS)),
             capacity: options.capacity.clone(),
         }
@@ -109,14 +117,17 @@ impl Client {
     ///
     /// When certificates or the proxy's address cannot be used.
     pub(super) async fn transport(&self) -> Result<Arc<Transport>, RegistryError> {
-        if let Some(transport) = self.state.transports.get(&self.key) {
+        let cached = self.state.transports.lock().get(&self.key);
+        if let Some(transport) = cached {
             return Ok(transport);
         }
         // The certificates come from a Secret and must be parsed, so this runs on a blocking thread.
         let (route, options) = (Arc::clone(&self.route), Arc::clone(&self.options));
         let namespace = &self.requester.namespace;
         let made = self.state.capacity.pool.run(namespace, move || Transport::new(&route, &options)).await;
-        self.state.transports.insert(namespace, self.key, || made)
+        let transport = Arc::new(made?);
+        self.state.transports.lock().insert(namespace, self.key, Arc::clone(&transport));
+        Ok(transport)
     }
 
     /// Sends a request with retries, and reads the response; its status may be an error.

@@ -53,7 +53,6 @@ pub mod store;
 pub mod tls;
 mod token;
 mod transport;
-mod transports;
 
 pub use docker_config::{DockerConfig, DockerConfigError};
 pub use error::RegistryError;

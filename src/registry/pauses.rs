@@ -40,10 +40,8 @@ impl Pauses {
         let key = (target.clone(), requester.clone());
         let mut pauses = self.0.lock();
         let until = pauses.get(&key).map_or(until, |other| until.max(*other));
-        if pauses.len() >= MAX_PAUSES {
-            let now = Instant::now();
-            pauses.retain(|_, until| *until > now);
-        }
+        let now = Instant::now();
+        pauses.retain_if_full(|_, until| *until > now);
         pauses.insert(&requester.namespace, key, until);
     }
 

@@ -116,10 +116,8 @@ impl RateLimiters {
         if let Some(limiter) = servers.get(target) {
             return Arc::clone(limiter);
         }
-        if servers.len() >= MAX_SERVERS {
-            let now = Instant::now();
-            servers.retain(|_, limiter| Arc::strong_count(limiter) > 1 || !limiter.is_idle(now));
-        }
+        let now = Instant::now();
+        servers.retain_if_full(|_, limiter| Arc::strong_count(limiter) > 1 || !limiter.is_idle(now));
         let limiter = Arc::new(ServerLimiter::new(self.options));
         servers.insert(namespace, target.clone(), Arc::clone(&limiter));
         limiter

@@ -1,11 +1,9 @@
 //! The entry point: shared state of all registries, and coalesced requests.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::client::{Client, ClientState};
 use super::coalesce::{CallOptions, Coalescer};
@@ -18,16 +16,13 @@ use super::server::Servers;
 use super::session::Session;
 use crate::net::{Host, ProxyChoice};
 use crate::reference::{Digest, Tag};
-use crate::tenancy::{BlockingPool, FairCache};
+use crate::tenancy::{BlockingPool, IdleCache, InUseMap};
 
 /// The maximum number of entries in the cache of repositories.
 const MAX_ENTRIES: usize = 8192;
 
 /// The time after which an unused entry is evicted, with its tokens and passwords.
-const IDLE: Duration = Duration::from_secs(60 * 60);
-
-/// The interval between two sweeps of unused entries.
-const SWEEP: Duration = Duration::from_secs(60);
+const MAX_IDLE: Duration = Duration::from_secs(60 * 60);
 
 /// All registries, with the connections, rate limiters and tokens that objects share.
 ///
@@ -41,14 +36,8 @@ struct Shared {
     state: Arc<ClientState>,
     servers: Arc<Servers>,
     clouds: Arc<Clouds>,
-    entries: Mutex<Entries>,
-}
-
-/// The repositories that were requested lately.
-#[derive(Debug)]
-struct Entries {
-    kept: FairCache<Fingerprint, (Arc<Entry>, Instant)>,
-    swept_at: Instant,
+    /// The repositories that were requested lately.
+    entries: Mutex<IdleCache<Fingerprint, Arc<Entry>>>,
 }
 
 /// A repository as one namespace sees it with one login.
@@ -58,20 +47,19 @@ struct Entry {
     session: Arc<Session>,
     listings: Arc<Coalescer<Listed>>,
     /// The lookups of digests in flight, by tag.
-    lookups: Mutex<HashMap<Tag, Arc<Coalescer<Digest>>>>,
+    lookups: Mutex<InUseMap<Tag, Coalescer<Digest>>>,
 }
 
 impl Registries {
     /// Makes the shared state; no registry is known yet.
     pub fn new(options: RegistryOptions) -> Self {
         let state = Arc::new(ClientState::new(&options));
-        let entries = Entries { kept: FairCache::new(MAX_ENTRIES), swept_at: Instant::now() };
         Self(Arc::new(Shared {
             clouds: Arc::new(Clouds::sharing(&options, Arc::clone(&state))),
             state,
             options: Arc::new(options),
             servers: Arc::default(),
-            entries: Mutex::new(entries),
+            entries: Mutex::new(IdleCache::new(MAX_ENTRIES, MAX_IDLE)),
         }))
     }
 
@@ -121,13 +109,13 @@ impl Registries {
     pub async fn digest(&self, access: RepositoryAuth, tag: &Tag) -> Result<Digest, RegistryError> {
         let call = CallOptions { timeout: access.timeout, known: None };
         let (entry, repository) = self.find(access);
-        let lookups = Arc::clone(entry.lookups.lock().entry(tag.clone()).or_default());
+        let lookups = entry.lookups.lock().get(tag.clone());
         let (name, what) = (tag.clone(), repository.digest_label(tag));
         let lookup = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
         let digest = lookups.join(call, || what.clone(), lookup).await;
         drop(lookups);
         // A later caller starts a new lookup: an entry that only the map holds has no waiters.
-        entry.lookups.lock().retain(|_, lookups| Arc::strong_count(lookups) > 1);
+        entry.lookups.lock().remove_unused();
         digest
     }
 
@@ -155,12 +143,10 @@ impl Registries {
     }
 
     fn entry(&self, access: &RepositoryAuth) -> Arc<Entry> {
-        let (key, now) = (access.fingerprint(), Instant::now());
+        let key = access.fingerprint();
         let mut entries = self.0.entries.lock();
-        entries.sweep(now);
-        if let Some((entry, used_at)) = entries.kept.get(&key) {
-            *used_at = now;
-            return Arc::clone(entry);
+        if let Some(entry) = entries.get(&key) {
+            return entry;
         }
         let entry = Arc::new(Entry {
             login: self.login(access),
@@ -168,7 +154,7 @@ impl Registries {
             listings: Arc::default(),
             lookups: Mutex::default(),
         });
-        entries.kept.insert(access.tenant(), key, (Arc::clone(&entry), now));
+        entries.insert(access.tenant(), key, Arc::clone(&entry));
         entry
     }
 
@@ -179,15 +165,6 @@ impl Registries {
                 let (namespace, proxy) = (access.tenant().to_owned(), access.route.proxy.clone());
                 Arc::new(self.0.clouds.login(*provider, identity.clone(), proxy, namespace))
             }
-        }
-    }
-}
-
-impl Entries {
-    fn sweep(&mut self, now: Instant) {
-        if now.duration_since(self.swept_at) >= SWEEP {
-            self.swept_at = now;
-            self.kept.retain(|_, (_, used_at)| now.duration_since(*used_at) < IDLE);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Probes of registries with `GET /v2/`: their scheme and their login challenge.
 
-use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use super::error::RegistryError;
 use super::login::Fingerprint;
 use super::request::Request;
 use crate::reference::{RepositoryAddress, Scheme};
-use crate::tenancy::FairCache;
+use crate::tenancy::{FairCache, InUseMap};
 
 /// The maximum size in bytes of the response to a probe.
 const MAX_RESPONSE: usize = 64 * 1024;
@@ -49,13 +48,10 @@ pub(super) struct Server {
 #[derive(Debug)]
 pub(super) struct Servers {
     known: Mutex<FairCache<ServerKey, Arc<Server>>>,
-    /// The probes in flight. Concurrent requests of one namespace share a probe; requests of another namespace do not
+    /// The locks of probes in flight. Concurrent requests of one namespace share a probe; requests of another namespace do not
     /// wait behind the queue of the first.
-    probes: Mutex<HashMap<(ServerKey, String), Probe>>,
+    probes: Mutex<InUseMap<(ServerKey, String), tokio::sync::Mutex<()>>>,
 }
-
-/// Locked while a probe is in flight.
-type Probe = Arc<tokio::sync::Mutex<()>>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ServerKey {
@@ -84,20 +80,14 @@ impl Servers {
         if let Some(server) = self.known(&key) {
             return Ok(server);
         }
-        let flight = {
-            let mut probes = self.probes.lock();
-            probes.retain(|_, flight| Arc::strong_count(flight) > 1);
-            Arc::clone(probes.entry((key.clone(), namespace.to_owned())).or_default())
-        };
+        let flight = self.probes.lock().get((key.clone(), namespace.to_owned()));
         let _flight = flight.lock().await;
         if let Some(server) = self.known(&key) {
             return Ok(server);
         }
         let server = Arc::new(probe_schemes(address, client, deadline).await?);
         let mut known = self.known.lock();
-        if known.len() >= MAX_SERVERS {
-            known.retain(|_, server| server.is_fresh());
-        }
+        known.retain_if_full(|_, server| server.is_fresh());
         known.insert(namespace, key, Arc::clone(&server));
         Ok(server)
     }

@@ -76,6 +76,13 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         }
     }
 
+    /// Removes the entries that do not match, if there is no room for another.
+    pub fn retain_if_full(&mut self, is_kept: impl Fn(&K, &V) -> bool) {
+        if self.entries.len() >= self.max_entries {
+            self.retain(is_kept);
+        }
+    }
+
     /// All keys and values, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.entries.iter().map(|(key, entry)| (key, &entry.value))

@@ -2,12 +2,14 @@
 //!
 //! A namespace stands for a tenant. All shared resources go through one of these: [`semaphore`] counts slots or bytes
 //! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
-//! inputs, [`cache`] and [`sized_cache`] limit shared tables, [`queue`] limits items to be sent, and [`token_bucket`]
+//! inputs, [`cache`], [`idle_cache`], [`in_use`] and [`sized_cache`] limit shared tables, [`queue`] limits items to be sent, and [`token_bucket`]
 //! limits rates. [`capacity`] combines the resources of a process.
 
 mod cache;
 mod capacity;
 mod checkpoint;
+mod idle_cache;
+mod in_use;
 mod memory;
 mod pool;
 mod queue;
@@ -19,6 +21,8 @@ mod waiters;
 pub use cache::FairCache;
 pub use capacity::Capacity;
 pub use checkpoint::{Checkpoint, Interrupted};
+pub use idle_cache::IdleCache;
+pub use in_use::InUseMap;
 pub use memory::{MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use queue::{FairQueue, QueueLimits};

@@ -180,9 +180,7 @@ impl Poller {
         if let Some(line) = lines.get(&target.route) {
             return line.clone();
         }
-        if lines.len() >= MAX_LINES {
-            lines.retain(|_, line| !line.is_idle());
-        }
+        lines.retain_if_full(|_, line| !line.is_idle());
         let line = FairSemaphore::new(SlotLimits::shared(AT_ONCE));
         lines.insert(&target.tenant, target.route.clone(), line.clone());
         line

@@ -2,7 +2,7 @@
 
 mod file;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::manifest::ImageFacts;
 use crate::directory;
 use crate::error::ReconcileError;
 use crate::reference::TagList;
-use crate::tenancy::SizedCache;
+use crate::tenancy::{InUseMap, SizedCache};
 
 /// The limits of a store, in bytes for all objects together.
 ///
@@ -65,7 +65,7 @@ pub struct TagStore {
     ///
     /// Each is held from reading the stored tags of an object to storing the new ones, so that no scan is lost. Other
     /// objects are not blocked meanwhile.
-    objects: Mutex<HashMap<StoreKey, Arc<Mutex<()>>>>,
+    objects: Mutex<InUseMap<StoreKey, Mutex<()>>>,
     /// Locked for writing by a sweep, which cannot tell left-over files from unfinished ones.
     sweeping: RwLock<()>,
 }
@@ -534,9 +534,7 @@ impl TagStore {
 
     /// Returns the lock of an object.
     fn object_lock(&self, key: &StoreKey) -> Arc<Mutex<()>> {
-        let mut objects = self.objects.lock();
-        objects.retain(|_, lock| Arc::strong_count(lock) > 1);
-        Arc::clone(objects.entry(key.clone()).or_default())
+        self.objects.lock().get(key.clone())
     }
 }
 

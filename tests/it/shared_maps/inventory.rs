@@ -225,6 +225,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "8,192; idle ones go first, then those of the namespace with most entries",
     ),
     row(
+        "src/registry/client.rs",
+        "ClientState.transports",
+        "fingerprint of a route: proxy, certificates and timeouts",
+        "256; idle ones go first, then those of the namespace with most entries",
+    ),
+    row(
         "src/registry/coalesce.rs",
         "Coalescer.next",
         "one flight; the coalescer belongs to one entry of a registry",
@@ -259,12 +265,6 @@ pub(super) const INVENTORY: &[Row] = &[
         "TagStore.objects",
         "namespace and name of an ImageRepository",
         "one lock for a list that is read or written now; removed when nothing holds it",
-    ),
-    row(
-        "src/registry/transports.rs",
-        "Transports.0",
-        "fingerprint of a route: proxy, certificates and timeouts",
-        "256; idle ones go first, then those of the namespace with most entries",
     ),
     row(
         "src/tenancy/semaphore.rs",
