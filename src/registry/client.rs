@@ -42,17 +42,17 @@ const PAGED_LISTS: usize = 32;
 #[derive(Debug)]
 pub(super) struct ClientState {
     /// The rate limiters of servers.
-    pub(super) limiters: RateLimiters,
+    limiters: RateLimiters,
     /// The pauses that servers asked for.
-    pub(super) pauses: Pauses,
+    pauses: Pauses,
     /// The connections of all routes.
     ///
     /// An evicted transport lives as long as the requests that use it, whose number is bounded.
     transports: Mutex<IdleCache<Fingerprint, Arc<Transport>>>,
     /// Slots of lists that are read beyond their first page; each holds tags in memory meanwhile.
-    pub(super) paging: FairSemaphore,
+    paging: FairSemaphore,
     /// Threads and memory of the process.
-    pub(super) capacity: Capacity,
+    capacity: Capacity,
 }
 
 impl ClientState {

@@ -1,11 +1,9 @@
 //! The error document of the distribution specification: `{"errors": [{"code", "message", "detail"}]}`.
 
-use std::fmt;
-
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess};
 
-use super::json::{self, BoundedText};
+use super::json::{self, Any, AnyValue, BoundedText};
 
 /// The number of errors of one document that are kept.
 const MAX_ERRORS: usize = 8;
@@ -33,10 +31,10 @@ pub struct OciErrors {
 
 /// Parses the errors of a document; returns none if it is not an error document.
 pub fn parse(bytes: &[u8]) -> Vec<OciError> {
-    json::object(bytes, Document).map(|errors| errors.known).unwrap_or_default()
+    json::object(bytes, Any(Document)).map(|errors| errors.known).unwrap_or_default()
 }
 
-/// Deserializes a document of which only the errors are kept.
+/// Keeps the errors of a document.
 struct Document;
 
 #[derive(Deserialize)]
@@ -47,91 +45,44 @@ enum DocumentField {
     Other,
 }
 
-impl<'de> DeserializeSeed<'de> for Document {
-    type Value = OciErrors;
+impl AnyValue for Document {
+    type Kept = OciErrors;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<OciErrors, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Document {
-    type Value = OciErrors;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an error document")
+    fn other(self) -> OciErrors {
+        OciErrors::default()
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OciErrors, A::Error> {
+    fn object<'de, A: MapAccess<'de>>(self, mut object: A) -> Result<OciErrors, A::Error> {
         let mut errors = OciErrors::default();
-        while let Some(field) = map.next_key()? {
+        while let Some(field) = object.next_key()? {
             match field {
-                DocumentField::Errors => errors = map.next_value_seed(ErrorsSeed)?,
-                DocumentField::Other => drop(map.next_value::<IgnoredAny>()?),
+                DocumentField::Errors => errors = object.next_value_seed(Any(ErrorsMember))?,
+                DocumentField::Other => drop(object.next_value::<IgnoredAny>()?),
             }
         }
         Ok(errors)
     }
 }
 
-/// Deserializes the member `errors` of any type.
-pub(super) struct ErrorsSeed;
+/// Keeps the member `errors` of any type.
+pub(super) struct ErrorsMember;
 
-impl<'de> DeserializeSeed<'de> for ErrorsSeed {
-    type Value = OciErrors;
+impl AnyValue for ErrorsMember {
+    type Kept = OciErrors;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<OciErrors, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl OciErrors {
-    /// Errors in another form than that of the specification.
-    fn unknown() -> Self {
-        Self { known: Vec::new(), is_present: true }
-    }
-}
-
-impl<'de> Visitor<'de> for ErrorsSeed {
-    type Value = OciErrors;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
+    /// Returns errors in another form than that of the specification.
+    fn other(self) -> OciErrors {
+        OciErrors { known: Vec::new(), is_present: true }
     }
 
-    fn visit_unit<E: Error>(self) -> Result<OciErrors, E> {
-        Ok(OciErrors::default())
+    fn null(self) -> OciErrors {
+        OciErrors::default()
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<OciErrors, E> {
-        Ok(OciErrors::unknown())
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<OciErrors, E> {
-        Ok(OciErrors::unknown())
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<OciErrors, E> {
-        Ok(OciErrors::unknown())
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<OciErrors, E> {
-        Ok(OciErrors::unknown())
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<OciErrors, E> {
-        Ok(OciErrors::unknown())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OciErrors, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(OciErrors::unknown())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OciErrors, A::Error> {
+    fn list<'de, A: SeqAccess<'de>>(self, mut list: A) -> Result<OciErrors, A::Error> {
         let mut errors = OciErrors::default();
         while errors.known.len() < MAX_ERRORS {
-            let Some(error) = list.next_element_seed(ErrorSeed)? else { return Ok(errors) };
+            let Some(error) = list.next_element_seed(Any(OneError))? else { return Ok(errors) };
             errors.is_present = true;
             errors.known.extend(error);
         }
@@ -140,8 +91,8 @@ impl<'de> Visitor<'de> for ErrorsSeed {
     }
 }
 
-/// Deserializes one error; `None` for a value that has neither code nor message.
-struct ErrorSeed;
+/// Keeps one error; `None` for a value that has neither code nor message.
+struct OneError;
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
@@ -152,58 +103,21 @@ enum ErrorField {
     Other,
 }
 
-impl<'de> DeserializeSeed<'de> for ErrorSeed {
-    type Value = Option<OciError>;
+impl AnyValue for OneError {
+    type Kept = Option<OciError>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ErrorSeed {
-    type Value = Option<OciError>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
+    fn other(self) -> Self::Kept {
+        None
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+    fn object<'de, A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Kept, A::Error> {
         let mut error = OciError::default();
-        let text = BoundedText { max: MAX_TEXT };
-        while let Some(field) = map.next_key()? {
+        let text = Any(BoundedText { max: MAX_TEXT });
+        while let Some(field) = object.next_key()? {
             match field {
-                ErrorField::Code => error.code = map.next_value_seed(text)?.unwrap_or_default(),
-                ErrorField::Message => error.message = map.next_value_seed(text)?.unwrap_or_default(),
-                ErrorField::Other => drop(map.next_value::<IgnoredAny>()?),
+                ErrorField::Code => error.code = object.next_value_seed(text)?.unwrap_or_default(),
+                ErrorField::Message => error.message = object.next_value_seed(text)?.unwrap_or_default(),
+                ErrorField::Other => drop(object.next_value::<IgnoredAny>()?),
             }
         }
         Ok(Some(error).filter(|error| *error != OciError::default()))

@@ -45,53 +45,98 @@ pub(super) struct BoundedText {
     pub(super) max: usize,
 }
 
-impl<'de> DeserializeSeed<'de> for BoundedText {
-    type Value = Option<String>;
+impl AnyValue for BoundedText {
+    type Kept = Option<String>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+    fn other(self) -> Self::Kept {
+        None
+    }
+
+    fn string(self, text: &str) -> Self::Kept {
+        Some(text[..text.floor_char_boundary(self.max)].to_owned())
+    }
+}
+
+/// Keeps a part of a value of any type; the rest is skipped without being stored.
+pub(super) trait AnyValue: Sized {
+    /// The part that is kept.
+    type Kept;
+
+    /// Returns the result for values of all other types.
+    fn other(self) -> Self::Kept;
+
+    /// Keeps `null`.
+    fn null(self) -> Self::Kept {
+        self.other()
+    }
+
+    /// Keeps a string.
+    fn string(self, _: &str) -> Self::Kept {
+        self.other()
+    }
+
+    /// Keeps a part of a list.
+    fn list<'de, A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Kept, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(self.other())
+    }
+
+    /// Keeps a part of an object.
+    fn object<'de, A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Kept, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self.other())
+    }
+}
+
+/// Deserializes a value of any type, of which a part is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Any<K>(pub(super) K);
+
+impl<'de, K: AnyValue> DeserializeSeed<'de> for Any<K> {
+    type Value = K::Kept;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Kept, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for BoundedText {
-    type Value = Option<String>;
+impl<'de, K: AnyValue> Visitor<'de> for Any<K> {
+    type Value = K::Kept;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("any value")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(text[..text.floor_char_boundary(self.max)].to_owned()))
+    fn visit_unit<E: Error>(self) -> Result<K::Kept, E> {
+        Ok(self.0.null())
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_bool<E: Error>(self, _: bool) -> Result<K::Kept, E> {
+        Ok(self.0.other())
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_i64<E: Error>(self, _: i64) -> Result<K::Kept, E> {
+        Ok(self.0.other())
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_u64<E: Error>(self, _: u64) -> Result<K::Kept, E> {
+        Ok(self.0.other())
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_f64<E: Error>(self, _: f64) -> Result<K::Kept, E> {
+        Ok(self.0.other())
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E: Error>(self, text: &str) -> Result<K::Kept, E> {
+        Ok(self.0.string(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<K::Kept, A::Error> {
+        self.0.list(list)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(None)
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<K::Kept, A::Error> {
+        self.0.object(object)
     }
 }
 
@@ -160,7 +205,7 @@ mod tests {
     fn a_text_is_cut_and_other_values_are_none() {
         let read = |text: &str| {
             let mut deserializer = serde_json::Deserializer::from_str(text);
-            BoundedText { max: 5 }.deserialize(&mut deserializer).unwrap()
+            Any(BoundedText { max: 5 }).deserialize(&mut deserializer).unwrap()
         };
         assert_eq!(read("\"abcdefg\"").as_deref(), Some("abcde"));
         assert_eq!(read("\"abcdé\"").as_deref(), Some("abcd"));

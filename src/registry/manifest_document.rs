@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use super::json::{self, BoundedText, Fold};
+use super::json::{self, Any, BoundedText, Fold};
 use crate::reference::Digest;
 
 /// The annotation with the creation time of an image.
@@ -88,7 +88,7 @@ struct Text<const MAX: usize>(Option<String>);
 
 impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        BoundedText { max: MAX }.deserialize(deserializer).map(Self)
+        Any(BoundedText { max: MAX }).deserialize(deserializer).map(Self)
     }
 }
 

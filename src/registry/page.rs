@@ -6,8 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::error_document::{ErrorsSeed, OciError, OciErrors};
-use super::json;
+use super::error_document::{ErrorsMember, OciError, OciErrors};
+use super::json::{self, Any};
 use crate::reference::Tag;
 
 /// The longest entry, in bytes, after which the next page can be requested.
@@ -168,7 +168,7 @@ impl<'de> Visitor<'de> for &mut PageReader {
                     self.page = TagPage::default();
                     map.next_value_seed(Tags(self))?;
                 }
-                Field::Errors => errors = map.next_value_seed(ErrorsSeed)?,
+                Field::Errors => errors = map.next_value_seed(Any(ErrorsMember))?,
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
