@@ -56,14 +56,7 @@ pub(super) struct ServerRoute {
 pub(super) struct RateLimiters {
     options: RateLimitOptions,
     in_flight: FairSemaphore,
-    servers: Mutex<FairCache<ServerRoute, Arc<ServerLimiter>>>,
-}
-
-/// The limiter of one server over one route.
-#[derive(Debug)]
-pub(super) struct ServerLimiter {
-    slots: FairSemaphore,
-    rate: RateLimiter,
+    servers: Mutex<FairCache<ServerRoute, Arc<RateLimiter>>>,
 }
 
 /// Permission to have one request in flight, until it is dropped.
@@ -73,9 +66,10 @@ pub(super) struct Slot {
     _of_all: Permit,
 }
 
-/// A rate limiter that admits requests round robin by namespace.
+/// The rate limiter of one server over one route, fair by namespace.
 #[derive(Debug)]
 struct RateLimiter {
+    slots: FairSemaphore,
     /// Held by the request that is admitted next. It is granted round robin, so the queue of one namespace delays a
     /// request of another by one turn at most.
     turn: FairSemaphore,
@@ -104,54 +98,50 @@ impl RateLimiters {
     /// Waits until a request may be sent to a server for a namespace.
     pub(super) async fn acquire(&self, target: &ServerRoute, namespace: &str) -> Slot {
         let limiter = self.of(target, namespace);
-        let of_server = limiter.slots.acquire(namespace, 1).await;
-        limiter.rate.admit(namespace).await;
+        let of_server = limiter.acquire(namespace).await;
         // Acquired last, so that a wait for one server takes nothing from others.
         let of_all = self.in_flight.acquire(namespace, 1).await;
         Slot { _of_server: of_server, _of_all: of_all }
     }
 
-    fn of(&self, target: &ServerRoute, namespace: &str) -> Arc<ServerLimiter> {
+    fn of(&self, target: &ServerRoute, namespace: &str) -> Arc<RateLimiter> {
         let mut servers = self.servers.lock();
         if let Some(limiter) = servers.get(target) {
             return Arc::clone(limiter);
         }
         let now = Instant::now();
         servers.retain_if_full(|_, limiter| Arc::strong_count(limiter) > 1 || !limiter.is_idle(now));
-        let limiter = Arc::new(ServerLimiter::new(self.options));
+        let limiter = Arc::new(RateLimiter::new(self.options));
         servers.insert(namespace, target.clone(), Arc::clone(&limiter));
         limiter
     }
 }
 
-impl ServerLimiter {
-    fn new(options: RateLimitOptions) -> Self {
-        Self {
-            slots: FairSemaphore::new(SlotLimits::shared(options.concurrency)),
-            rate: RateLimiter::new(options),
-        }
-    }
-
-    /// Returns `true` if a new limiter would admit the same requests.
-    fn is_idle(&self, now: Instant) -> bool {
-        self.slots.is_idle() && self.rate.gcra.lock().is_idle(now)
-    }
-}
-
 impl RateLimiter {
     fn new(options: RateLimitOptions) -> Self {
-        let limits = SlotLimits { total: 1, per_namespace: 1, overflow: None };
-        Self { turn: FairSemaphore::new(limits), gcra: Mutex::new(Gcra::new(options)) }
+        let one = SlotLimits { total: 1, per_namespace: 1, overflow: None };
+        Self {
+            slots: FairSemaphore::new(SlotLimits::shared(options.concurrency)),
+            turn: FairSemaphore::new(one),
+            gcra: Mutex::new(Gcra::new(options)),
+        }
     }
 
     /// Waits until a request of a namespace may be sent, and counts it.
     ///
     /// A cancelled wait is not counted.
-    async fn admit(&self, namespace: &str) {
+    async fn acquire(&self, namespace: &str) -> Permit {
+        let slot = self.slots.acquire(namespace, 1).await;
         let _turn = self.turn.acquire(namespace, 1).await;
         let at = self.gcra.lock().ready_at(Instant::now());
         sleep_until(at).await;
         self.gcra.lock().count(Instant::now());
+        slot
+    }
+
+    /// Returns `true` if a new limiter would admit the same requests.
+    fn is_idle(&self, now: Instant) -> bool {
+        self.slots.is_idle() && self.gcra.lock().is_idle(now)
     }
 }
 

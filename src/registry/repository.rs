@@ -58,9 +58,7 @@ impl RepositoryAuth {
             secrets.as_bytes(),
         ])
     }
-}
 
-impl RepositoryAuth {
     /// Returns the namespace that the work is charged to.
     pub(super) fn tenant(&self) -> &str {
         self.referred_from.as_deref().unwrap_or(&self.namespace)
