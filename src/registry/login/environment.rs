@@ -89,16 +89,12 @@ impl CloudEnvironment {
         variable: &'static str,
     ) -> Result<Option<Secret>, LoginError> {
         let Some(path) = self.text(variable).map(PathBuf::from) else { return Ok(None) };
-        let invalid = |defect: String| LoginError::Variable { cloud, variable, defect };
         let shown = path.display().to_string();
-        let read = content(path).await;
-        let content =
-            read.map_err(|error| invalid(format!("names {shown}, which cannot be read: {error}")))?;
-        let text = content.expose().trim_ascii();
-        if text.is_empty() {
-            return Err(invalid(format!("names {shown}, which is empty")));
-        }
-        Ok(Some(Secret::new(text)))
+        trimmed(path).await.map(Some).map_err(|defect| LoginError::Variable {
+            cloud,
+            variable,
+            defect: format!("names {shown}, which {defect}"),
+        })
     }
 }
 
@@ -113,10 +109,14 @@ pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
 /// It is read each time, because such files are renewed.
 pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Secret, LoginError> {
     let what = format!("the file {}", path.display());
-    let invalid = |defect: String| LoginError::Setting { cloud, what: what.clone(), defect };
-    let content = content(path).await.map_err(|error| invalid(format!("cannot be read: {error}")))?;
+    trimmed(path).await.map_err(|defect| LoginError::Setting { cloud, what, defect })
+}
+
+/// Reads a file that must not be empty, without surrounding white space. The error is a defect of the file.
+async fn trimmed(path: PathBuf) -> Result<Secret, String> {
+    let content = content(path).await.map_err(|error| format!("cannot be read: {error}"))?;
     match content.expose().trim_ascii() {
-        [] => Err(invalid("is empty".to_owned())),
+        [] => Err("is empty".to_owned()),
         text => Ok(Secret::new(text)),
     }
 }

@@ -6,9 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use url::Url;
 use url::form_urlencoded::Serializer;
 
+use super::cache::Expiring;
 use super::error::LoginError;
 use crate::net::{LocalAddresses, ProxyChoice};
 use crate::registry::client::{Client, ClientState};
@@ -20,6 +24,7 @@ use crate::registry::pauses::Requester;
 use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::registry::route::{Route, Timeouts};
+use crate::secrets::Secret;
 
 /// The timeout of one request, as in Flux.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -114,6 +119,49 @@ impl RequestLabel {
     pub(super) fn json<T: serde::de::DeserializeOwned>(self, response: &Response) -> Result<T, LoginError> {
         response.object().map_err(|_| self.malformed("is no JSON with it"))
     }
+
+    /// Parses the access token in the response of an OAuth token endpoint.
+    pub(super) fn access_token(
+        self,
+        response: &Response,
+        now: Timestamp,
+    ) -> Result<Expiring<Secret>, LoginError> {
+        let token: AccessToken = self.json(response)?;
+        let expires_at = now.checked_add(SignedDuration::from_secs(token.expires_in)).ok();
+        Ok(Expiring { value: self.not_empty(token.access_token)?, expires_at })
+    }
+
+    /// Returns a token that is not empty, or an error.
+    pub(super) fn not_empty(self, token: Secret) -> Result<Secret, LoginError> {
+        if token.expose().is_empty() { Err(self.malformed("has an empty one")) } else { Ok(token) }
+    }
+}
+
+/// The response of an OAuth token endpoint.
+#[derive(Deserialize)]
+struct AccessToken {
+    access_token: Secret,
+    #[serde(deserialize_with = "seconds")]
+    expires_in: i64,
+}
+
+/// Deserializes a number, which Azure's metadata server sends as a string.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Seconds {
+        Number(i64),
+        Text(String),
+    }
+    match Seconds::deserialize(deserializer)? {
+        Seconds::Number(number) => Ok(number),
+        Seconds::Text(text) => text.parse().map_err(serde::de::Error::custom),
+    }
+}
+
+/// Joins a path to the address of an endpoint.
+pub(super) fn join(endpoint: &Url, path: &str) -> Url {
+    endpoint.join(path).expect("a path can be joined to an address of a web server")
 }
 
 /// Serializes a form.

@@ -21,10 +21,11 @@ use super::context::LoginContext;
 use super::credential::Credential;
 use super::error::LoginError;
 use super::network::{MAX_RESPONSE, RequestLabel};
+use super::pattern::HostPattern;
 use crate::registry::headers::secret_header;
 use crate::registry::request::{Body, Request};
 use crate::secrets::Secret;
-use registry::{CLOUD, EcrRegistries, EcrRegistry, endpoint};
+use registry::{CLOUD, EcrRegistry, HOSTS, endpoint};
 use signature::{AwsCredentials, JSON, Signable};
 
 const TOKEN: RequestLabel =
@@ -33,7 +34,7 @@ const TOKEN: RequestLabel =
 /// Logins at AWS's registries.
 #[derive(Debug)]
 pub(super) struct Aws {
-    registries: EcrRegistries,
+    hosts: HostPattern,
     aws_credentials: CredentialCache<AwsCredentials>,
     registry_credentials: CredentialCache<Credential>,
 }
@@ -63,7 +64,7 @@ struct Authorization {
 impl Aws {
     pub(super) fn new(options: CredentialCacheOptions) -> Self {
         Self {
-            registries: EcrRegistries::new(),
+            hosts: HostPattern::new(CLOUD, HOSTS),
             aws_credentials: CredentialCache::new(options),
             registry_credentials: CredentialCache::new(options),
         }
@@ -74,7 +75,7 @@ impl Aws {
         host: &str,
         context: LoginContext<'_>,
     ) -> Result<Credential, LoginError> {
-        let registry = self.registries.parse(host)?;
+        let registry = EcrRegistry::parse(&self.hosts, host)?;
         // A token is valid for all registries of a region. Objects choose the region, so cache entries are charged to
         // their namespace, even if other namespaces use them too.
         let key = context.key(["registry", registry.service(), &registry.region, &registry.domain]);

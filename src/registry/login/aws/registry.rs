@@ -10,7 +10,7 @@ use crate::registry::login::pattern::HostPattern;
 pub(super) const CLOUD: &str = "AWS";
 
 /// The pattern of AWS's private registry names.
-const HOSTS: &str = concat!(
+pub(super) const HOSTS: &str = concat!(
     r"^([0-9]{12})\.dkr[.-]ecr(?:-fips)?\.([a-zA-Z0-9][a-zA-Z0-9_-]{0,99})\.",
     r"(amazonaws\.(?:com(?:\.cn)?|eu)|on\.(?:aws|amazonwebservices\.com\.cn)|sc2s\.sgov\.gov|c2s\.ic\.gov",
     r"|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$",
@@ -23,10 +23,6 @@ const PUBLIC_REGION: &str = "us-east-1";
 const COMMERCIAL: &str = "amazonaws.com";
 const CHINESE: &str = "amazonaws.com.cn";
 
-/// Parses names of registries.
-#[derive(Debug)]
-pub(super) struct EcrRegistries(HostPattern);
-
 /// An ECR registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EcrRegistry {
@@ -36,20 +32,17 @@ pub(super) struct EcrRegistry {
     is_public: bool,
 }
 
-impl EcrRegistries {
-    pub(super) fn new() -> Self {
-        Self(HostPattern::new(CLOUD, HOSTS))
-    }
-
-    pub(super) fn parse(&self, host: &str) -> Result<EcrRegistry, LoginError> {
+impl EcrRegistry {
+    /// Parses the name of a registry, with the pattern [`HOSTS`].
+    pub(super) fn parse(hosts: &HostPattern, host: &str) -> Result<Self, LoginError> {
         if PUBLIC.contains(&host) {
-            return Ok(EcrRegistry {
+            return Ok(Self {
                 region: PUBLIC_REGION.to_owned(),
                 domain: COMMERCIAL.to_owned(),
                 is_public: true,
             });
         }
-        let found = self.0.captures(host)?;
+        let found = hosts.captures(host)?;
         let part = |number: usize| found.get(number).map_or("", |part| &host[part.range()]);
         // Dual-stack names belong to the same services.
         let domain = match part(3) {
@@ -57,11 +50,9 @@ impl EcrRegistries {
             "on.amazonwebservices.com.cn" => CHINESE,
             domain => domain,
         };
-        Ok(EcrRegistry { region: part(2).to_owned(), domain: domain.to_owned(), is_public: false })
+        Ok(Self { region: part(2).to_owned(), domain: domain.to_owned(), is_public: false })
     }
-}
 
-impl EcrRegistry {
     /// Returns the host that issues tokens for registries.
     pub(super) fn api_host(&self, is_fips: bool) -> String {
         let Self { region, domain, is_public } = self;
@@ -108,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_registry_names_its_region() {
-        let registries = EcrRegistries::new();
+        let hosts = HostPattern::new(CLOUD, HOSTS);
         for (host, region, api_host) in [
             ("012345678901.dkr.ecr.us-east-1.amazonaws.com", "us-east-1", "api.ecr.us-east-1.amazonaws.com"),
             (
@@ -155,10 +146,10 @@ mod tests {
             ("public.ecr.aws", "us-east-1", "api.ecr-public.us-east-1.amazonaws.com"),
             ("ecr-public.aws.com", "us-east-1", "api.ecr-public.us-east-1.amazonaws.com"),
         ] {
-            let registry = registries.parse(host).unwrap();
+            let registry = EcrRegistry::parse(&hosts, host).unwrap();
             assert_eq!((registry.region.as_str(), registry.api_host(false).as_str()), (region, api_host));
         }
-        let registry = registries.parse("012345678901.dkr.ecr.us-east-1.amazonaws.com").unwrap();
+        let registry = EcrRegistry::parse(&hosts, "012345678901.dkr.ecr.us-east-1.amazonaws.com").unwrap();
         assert_eq!(registry.api_host(true), "ecr-fips.us-east-1.amazonaws.com");
         assert_eq!(registry.sts_host(true), "sts-fips.us-east-1.amazonaws.com");
         assert_eq!(registry.sts_host(false), "sts.us-east-1.amazonaws.com");
@@ -166,7 +157,7 @@ mod tests {
 
     #[test]
     fn another_registry_is_refused_in_the_words_of_flux() {
-        let registries = EcrRegistries::new();
+        let hosts = HostPattern::new(CLOUD, HOSTS);
         for host in [
             "ghcr.io",
             "index.docker.io",
@@ -178,7 +169,7 @@ mod tests {
             "012345678901.dkr.ecr.us-east-1.amazonaws.com:443",
             "evil.example.012345678901.dkr.ecr.us-east-1.amazonaws.com",
         ] {
-            let error = registries.parse(host).unwrap_err().to_string();
+            let error = EcrRegistry::parse(&hosts, host).unwrap_err().to_string();
             assert_eq!(error, format!("invalid AWS registry: '{host}'. must match {HOSTS}"));
         }
     }

@@ -3,9 +3,7 @@
 //! The identity is an application with a secret, a pod with a workload identity, a machine with a managed identity,
 //! or a service account.
 
-use jiff::SignedDuration;
 use reqwest::header::HeaderName;
-use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use super::{AzureCloud, CLOUD};
@@ -14,7 +12,7 @@ use crate::registry::login::account::{CloudAccount, CloudIdentity};
 use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::form_text;
-use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form, join};
 use crate::registry::request::Request;
 use crate::secrets::Secret;
 
@@ -34,13 +32,6 @@ const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 const MISSING: &str = "there is neither AZURE_CLIENT_SECRET nor AZURE_FEDERATED_TOKEN_FILE with AZURE_CLIENT_ID and \
                        AZURE_TENANT_ID in the environment";
-
-#[derive(Deserialize)]
-struct Token {
-    access_token: Secret,
-    #[serde(deserialize_with = "seconds")]
-    expires_in: i64,
-}
 
 /// Requests a token for one of Azure's clouds.
 pub(super) async fn token(
@@ -102,7 +93,7 @@ impl Application<'_> {
         let request =
             Request::post(self.url, form(identity.into_iter().chain(proof.iter().copied())), MAX_RESPONSE);
         let response = context.service(TOKEN, request).await?;
-        expiring(TOKEN.json(&response)?, context)
+        TOKEN.access_token(&response, context.now)
     }
 }
 
@@ -123,8 +114,7 @@ fn tenant_url(
         return Ok(None);
     }
     if let Some(endpoint) = &context.options.endpoints.azure_authority {
-        let url = endpoint.join(&format!("{tenant}/oauth2/v2.0/token"));
-        return Ok(Some(url.expect("a path can be joined to an address of a web server")));
+        return Ok(Some(join(endpoint, &format!("{tenant}/oauth2/v2.0/token"))));
     }
     let authority = context.options.environment.text("AZURE_AUTHORITY_HOST");
     let authority = authority.unwrap_or_else(|| cloud.authority.clone());
@@ -143,8 +133,7 @@ async fn managed_identity_token(
     context: LoginContext<'_>,
 ) -> Result<Expiring<Secret>, LoginError> {
     let options = &context.options;
-    let url = options.endpoints.azure_metadata.join("metadata/identity/oauth2/token");
-    let mut url = url.expect("a path can be joined to an address of a web server");
+    let mut url = join(&options.endpoints.azure_metadata, "metadata/identity/oauth2/token");
     {
         let mut pairs = url.query_pairs_mut();
         pairs.append_pair("api-version", "2018-02-01");
@@ -157,27 +146,5 @@ async fn managed_identity_token(
         missing: MISSING,
         cause: Box::new(cause),
     })?;
-    expiring(TOKEN.json(&TOKEN.success(response)?)?, context)
-}
-
-fn expiring(token: Token, context: LoginContext<'_>) -> Result<Expiring<Secret>, LoginError> {
-    if token.access_token.expose().is_empty() {
-        return Err(TOKEN.malformed("has an empty one"));
-    }
-    let expires_at = context.now.checked_add(SignedDuration::from_secs(token.expires_in)).ok();
-    Ok(Expiring { value: token.access_token, expires_at })
-}
-
-/// Deserializes a number, which the metadata server sends as a string.
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Seconds {
-        Number(i64),
-        Text(String),
-    }
-    match Seconds::deserialize(deserializer)? {
-        Seconds::Number(number) => Ok(number),
-        Seconds::Text(text) => text.parse().map_err(serde::de::Error::custom),
-    }
+    TOKEN.access_token(&TOKEN.success(response)?, context.now)
 }

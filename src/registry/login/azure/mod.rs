@@ -165,10 +165,7 @@ async fn exchange(
     let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
     let request = Request::post(url, form, MAX_RESPONSE);
     let response = context.service(EXCHANGE, request).await?;
-    let password = EXCHANGE.json::<ExchangeResponse>(&response)?.refresh_token;
-    if password.expose().is_empty() {
-        return Err(EXCHANGE.malformed("has an empty one"));
-    }
+    let password = EXCHANGE.not_empty(EXCHANGE.json::<ExchangeResponse>(&response)?.refresh_token)?;
     let expires_at = expiry(&password);
     Ok(Expiring { value: Credential::Basic { user: Secret::new(USER), password }, expires_at })
 }

@@ -2,13 +2,13 @@
 //!
 //! The pool is that of GKE or another one.
 
-use super::exchange::{Exchange, JWT};
+use super::exchange::{CLOUD, Exchange, JWT};
 use super::metadata;
-use super::token::CLOUD;
 use crate::registry::login::LoginError;
 use crate::registry::login::account::CloudAccount;
 use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
+use crate::registry::login::network::join;
 use crate::registry::login::pattern::is_match;
 use crate::secrets::Secret;
 
@@ -47,13 +47,12 @@ pub(super) async fn token(
     };
     let token = account.token(CLOUD, &audience).await?;
     let endpoints = &context.options.endpoints;
-    let joined = "a path can be joined to an address of a web server";
     let impersonation_url = |address| {
         let path = format!("v1/projects/-/serviceAccounts/{address}:generateAccessToken");
-        endpoints.google_accounts.join(&path).expect(joined)
+        join(&endpoints.google_accounts, &path)
     };
     let exchange = Exchange {
-        url: endpoints.google_exchange.join("v1/token").expect(joined),
+        url: join(&endpoints.google_exchange, "v1/token"),
         audience: &provider,
         kind: JWT,
         token: &token,

@@ -83,7 +83,7 @@ mod tests {
             issuer: "puller@project-1.iam.gserviceaccount.com",
             key_id: Some("key-1"),
             audience: "https://oauth2.googleapis.com/token",
-            scope: &super::super::token::SCOPES.join(" "),
+            scope: &super::super::exchange::SCOPES.join(" "),
             now: "2026-01-02T03:04:05Z".parse().unwrap(),
         };
         let key = Secret::new(include_bytes!("../../../../testdata/clouds/google-key.pem"));

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::token::{CLOUD, SCOPES, parse_token};
 use crate::registry::headers::bearer;
 use crate::registry::login::LoginError;
 use crate::registry::login::cache::Expiring;
@@ -12,6 +11,13 @@ use crate::registry::login::context::LoginContext;
 use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form};
 use crate::registry::request::{Body, Request};
 use crate::secrets::Secret;
+
+/// The name of the cloud in messages.
+pub(super) const CLOUD: &str = "GCP";
+
+/// The scopes of a token, as in Flux.
+pub(super) const SCOPES: [&str; 2] =
+    ["https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"];
 
 const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of Google for that of another" };
 const IMPERSONATE: RequestLabel =
@@ -65,7 +71,7 @@ impl Exchange<'_> {
         ]);
         let request = Request::post(self.url, form, MAX_RESPONSE);
         let response = context.service(EXCHANGE, request).await?;
-        let token = parse_token(EXCHANGE, &response, context)?;
+        let token = EXCHANGE.access_token(&response, context.now)?;
         match self.account {
             None => Ok(token),
             Some(url) => impersonate(url, &token.value, context).await,
@@ -85,8 +91,6 @@ async fn impersonate(
         .with_authorization(bearer(token));
     let response = context.service(IMPERSONATE, request).await?;
     let response: ImpersonationResponse = IMPERSONATE.json(&response)?;
-    if response.access_token.expose().is_empty() {
-        return Err(IMPERSONATE.malformed("has an empty one"));
-    }
-    Ok(Expiring { value: response.access_token, expires_at: Some(response.expire_time) })
+    let value = IMPERSONATE.not_empty(response.access_token)?;
+    Ok(Expiring { value, expires_at: Some(response.expire_time) })
 }

@@ -11,13 +11,13 @@ use serde_json::Value;
 use url::Url;
 
 use super::assertion::Assertion;
-use super::exchange::{Exchange, JWT};
-use super::token::{CLOUD, SCOPES, parse_token, secure_url};
+use super::exchange::{CLOUD, Exchange, JWT, SCOPES};
+use crate::net::Host;
 use crate::registry::login::LoginError;
 use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
 use crate::registry::login::environment::{content, form_text, token_file};
-use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form, join};
 use crate::registry::request::Request;
 use crate::secrets::Secret;
 
@@ -140,9 +140,7 @@ impl File<'_> {
         let token_endpoint = &self.context.options.endpoints.google_tokens;
         match given {
             Some(text) => self.address(text),
-            None => {
-                Ok(token_endpoint.join("token").expect("a path can be joined to an address of a web server"))
-            }
+            None => Ok(join(token_endpoint, "token")),
         }
     }
 
@@ -213,6 +211,13 @@ impl File<'_> {
     ) -> Result<Expiring<Secret>, LoginError> {
         let request = Request::post(url, form, MAX_RESPONSE);
         let response = self.context.service(label, request).await?;
-        parse_token(label, &response, self.context)
+        label.access_token(&response, self.context.now)
     }
+}
+
+/// Parses an address that secrets may be sent to: HTTPS, or this machine.
+fn secure_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    let is_local = url.scheme() == "http" && Host::read(url.host_str()?).is_local();
+    (url.scheme() == "https" || is_local).then_some(url)
 }

@@ -3,11 +3,11 @@
 use reqwest::header::HeaderName;
 use url::Url;
 
-use super::token::{CLOUD, SCOPES, parse_token};
+use super::exchange::{CLOUD, SCOPES};
 use crate::registry::login::LoginError;
 use crate::registry::login::cache::Expiring;
 use crate::registry::login::context::LoginContext;
-use crate::registry::login::network::{MAX_RESPONSE, RequestLabel};
+use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, join};
 use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::secrets::Secret;
@@ -44,7 +44,7 @@ pub(super) async fn token(context: LoginContext<'_>) -> Result<Expiring<Secret>,
     url.query_pairs_mut().append_pair("scopes", &SCOPES.join(","));
     let missing = "there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS or in ~/.config/gcloud; \
                    else only machines of Google's, and pods of GKE, have a service account";
-    parse_token(TOKEN, &TOKEN.success(send(url, missing, context).await?)?, context)
+    TOKEN.access_token(&TOKEN.success(send(url, missing, context).await?)?, context.now)
 }
 
 /// Requests the name of the cluster.
@@ -75,8 +75,7 @@ fn address(path: &str, context: LoginContext<'_>) -> Result<Url, LoginError> {
             defect: "is no host: write HOST or HOST:PORT".to_owned(),
         })?,
     };
-    let url = base.join(&format!("computeMetadata/v1/{path}"));
-    Ok(url.expect("a path can be joined to an address of a web server"))
+    Ok(join(&base, &format!("computeMetadata/v1/{path}")))
 }
 
 async fn send(url: Url, missing: &'static str, context: LoginContext<'_>) -> Result<Response, LoginError> {

@@ -9,7 +9,6 @@ mod assertion;
 mod exchange;
 mod file;
 mod metadata;
-mod token;
 
 use super::account::CloudIdentity;
 use super::cache::{CredentialCache, CredentialCacheOptions, Expiring};
@@ -18,7 +17,7 @@ use super::credential::Credential;
 use super::error::LoginError;
 use super::pattern::HostPattern;
 use crate::secrets::Secret;
-use token::CLOUD;
+use exchange::CLOUD;
 
 /// The pattern of Google's registry names.
 const HOSTS: &str = r"^(((.+\.)?gcr\.io)|(.+-docker\.pkg\.dev)|(docker\.s3nsregistry\.fr))$";
