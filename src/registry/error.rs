@@ -68,7 +68,7 @@ pub enum RegistryError {
         /// The time in which it must be complete.
         allowed: Duration,
     },
-    /// No memory or slot for a large answer was free for too long.
+    /// No memory or slot for a large response was free for too long.
     #[error(
         "no memory was free for a large answer of the registry, because other runs hold it; the next run tries again"
     )]

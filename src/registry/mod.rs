@@ -1,21 +1,21 @@
 //! Registries: the tags of a repository, and the manifests behind them.
 //!
-//! [`Registries`] is the entry. An [`RepositoryAuth`] names a repository and its login; from it come a [`Repository`] for
+//! [`Registries`] is the entry. A [`RepositoryAuth`] names a repository and its login; from it come a [`Repository`] for
 //! requests, and listings that several objects share.
 //!
 //! | files | contents |
 //! |---|---|
-//! | `registries`, `options` | state that objects share: tokens and listings; the limits of requests |
-//! | `coalesce` | request coalescing, where each that waits has its own timeout |
-//! | `repository`, `session`, `server`, `token` | a repository as one requester sees it; facts learned for that requester alone; facts from `GET /v2/`, shared by all; tokens |
-//! | `listing`, `manifest` | all tags, page by page; the manifest of one |
+//! | `registries`, `options` | the entry point: state that objects share; the options of requests |
+//! | `coalesce` | request coalescing, with a timeout per caller |
+//! | `repository`, `session`, `server`, `token` | authenticated requests to a repository; state of one requester; probes with `GET /v2/`, shared by all; bearer tokens |
+//! | `listing`, `gathered_tags`, `manifest` | all tags, page by page; the manifest of one |
 //! | `page`, `manifest_document`, `error_document`, `json` | documents of servers, read by visitors that keep a bounded part |
-//! | `client`, `traffic`, `transport`, `transports` | retries, pauses and redirects; the limits of all routes; connections of one route; their cache |
-//! | `rate_limit`, `pauses` | slots and the rate limiter of one server by one route, fair by namespace; `Retry-After` of one namespace and login |
-//! | `request`, `response`, `redirect`, `deadline`, `route` | a request; its response; the targets of redirects; its deadline; its route |
+//! | `client`, `transport` | retries, redirects and the state that all routes share; connections of one route |
+//! | `rate_limit`, `pauses` | the rate limiter of one server over one route, fair by namespace; `Retry-After` of one namespace and login |
+//! | `request`, `response`, `redirect`, `deadline`, `route` | a request; its response; the targets of redirects; its deadline; its route and timeouts |
 //! | `challenge`, `link`, `error_response`, `headers` | headers and errors, parsed; header values that hold secrets |
-//! | `redact` | redaction of our secrets in what servers answer |
-//! | `login` | credentials that are known, or obtained from a cloud (`aws`, `azure`, `google`) for this process or a service account; `cache` is the credential cache |
+//! | `redact` | redaction of our secrets in responses |
+//! | `login` | credentials that are known, or requested from a cloud (`aws`, `azure`, `google`) for this process or a service account; `cache` is the credential cache |
 //! | `docker_config`, `glob`, `tls` | logins from Secrets and the repositories that they match; certificates |
 //! | `store` | the tag store, in memory and in one file per object, with the time at which each tag was first seen |
 

@@ -54,7 +54,7 @@ impl LoginContext<'_> {
         ])
     }
 
-    /// Sends a request to a service of the cloud; any answer but success is an error.
+    /// Sends a request to a service of the cloud; any response but success is an error.
     pub(super) async fn service(
         &self,
         label: RequestLabel,
