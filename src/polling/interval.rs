@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_variable_is_a_duration_or_nought() {
+    fn the_interval_is_a_duration_or_zero() {
         let hours = |hours: u64| PollingInterval::Every(Duration::from_secs(hours * 3600));
         for (value, expected, is_good) in [
             (None, hours(12), true),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_are_not_known_are_named() {
+    fn unknown_schemes_are_named() {
         for (headers, names) in [
             (&["Negotiate"][..], &["Negotiate"][..]),
             (

@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_are_spread_by_a_tenth() {
+    fn retry_delays_have_jitter_of_a_tenth() {
         for (jitter, milliseconds) in [(0.0, 1000), (0.5, 1050), (1.0, 1100), (7.0, 1100), (-1.0, 1000)] {
             assert_eq!(
                 with_jitter(Duration::from_secs(1), jitter),

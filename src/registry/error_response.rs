@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_body_has_one_line_of_words(body in any::<Vec<u8>>(), status in 100_u16..600, is_head: bool) {
+        fn any_body_gives_a_one_line_message(body in any::<Vec<u8>>(), status in 100_u16..600, is_head: bool) {
             let response = ErrorResponse::read(StatusCode::from_u16(status).unwrap(), is_head, &body);
             prop_assert!(!response.message.contains('\n') && response.message.chars().count() <= MAX_TEXT + 1);
         }

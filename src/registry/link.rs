@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_header_leads_away(header in "<?(https?:)?/{0,3}([a-z./:@?#\\[\\]%]|\\PC){0,30}>?") {
+        fn next_pages_stay_at_the_registry(header in "<?(https?:)?/{0,3}([a-z./:@?#\\[\\]%]|\\PC){0,30}>?") {
             if let NextPage::At(next) = next_page([header.as_str()], &page()) {
                 prop_assert_eq!(next.origin(), page().origin());
                 prop_assert_eq!((next.username(), next.password()), ("", None));

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest_is_not_quoted() {
+    fn a_malformed_manifest_is_not_quoted() {
         for (text, defect) in [
             (r#"{"secret": 1}"#, "there is no schemaVersion in it"),
             (r#"{"schemaVersion": null}"#, "there is no schemaVersion in it"),

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn idle_servers_are_forgotten_and_busy_ones_are_not() {
+    async fn idle_limiters_are_evicted_and_busy_ones_are_not() {
         let limiters = RateLimiters::new(RateLimitOptions { burst: 1, ..RateLimitOptions::default() });
         let busy = target("busy:443");
         let slot = limiters.acquire(&busy, "victim").await;

@@ -162,7 +162,7 @@ mod tests {
     use crate::registry::headers::{basic, bearer};
 
     #[test]
-    fn a_request_knows_what_it_shows() {
+    fn a_request_redacts_its_own_secrets() {
         let url = Url::parse("https://r.example/").unwrap();
         let request = |authorization| Request::get(url.clone(), 0).with_authorization(authorization);
         let sent = request(basic(b"robot", b"hunter2 long"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_no_part_of_an_error() {
+    fn credentials_are_redacted_from_errors() {
         let mut redactor = Redactor::default();
         let login = Credential::Basic { user: Secret::new("robot"), password: Secret::new("hunter2") };
         add_credential(&mut redactor, &login);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rest_is_given_in_seconds_or_as_a_date() {
+    fn retry_after_is_in_seconds_or_a_date() {
         let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         for (value, wanted) in [
             ("30", Some(30)),
@@ -176,7 +176,7 @@ mod tests {
 
     /// A number or a date that was too large was ignored.
     #[test]
-    fn no_rest_is_too_long_to_count() {
+    fn a_very_long_retry_after_is_capped() {
         for value in ["99999999999999999999", "3601", "Fri, 31 Dec 9999 23:59:59 GMT"] {
             let answer = Response {
                 request: String::new(),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused_in_the_words_of_flux() {
+    fn malformed_certificates_are_refused_in_the_words_of_flux() {
         for (values, words) in [
             (&[][..], "secret 'apps/tls' must contain either 'ca.crt' or both 'tls.crt' and 'tls.key'"),
             (&[("tls.crt", "x")], "secret 'apps/tls' contains 'tls.crt' but missing 'tls.key'"),

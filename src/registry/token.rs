@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_go_to_no_server_that_is_less_guarded_than_the_registry() {
+    fn credentials_are_not_sent_to_less_secure_token_servers() {
         let realm = |registry: &str, realm: &str| {
             let registry = Url::parse(registry).unwrap();
             let bearer = Bearer { realm: realm.to_owned(), ..Bearer::default() };

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_login_is_used_until_shortly_before_its_end() {
+    async fn a_credential_is_used_until_shortly_before_it_expires() {
         for (life, max_ttl, last) in
             [(3600, 36000, 3299), (100, 3600, 79), (43200, 3600, 3599), (-10, 3600, -1)]
         {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_key_has_its_own_and_not_too_many_are_kept() {
+    async fn entries_are_separate_by_key_and_bounded() {
         let source = Source::new(2, 3600);
         assert_eq!((source.get("a", 0, 3600).await, source.get("b", 0, 3600).await), (1, 2));
         assert_eq!((source.get("a", 1, 3600).await, source.get("b", 1, 3600).await), (1, 2));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_not_asked_for_again_at_once() {
+    async fn failed_logins_are_cached_for_a_moment() {
         let kept: CredentialCache<u32> = CredentialCache::new(CredentialCacheOptions::default());
         let key = Fingerprint::of([&b"a"[..]]);
         let failing = || async {

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_cloud_says_is_one_line() {
+    fn error_messages_of_clouds_are_one_line() {
         for (body, expected) in [
             (
                 r#"{"__type":"com.amazon#AccessDeniedException","message":"User is not authorized"}"#,

@@ -39,7 +39,7 @@ fn tags_are_first_seen_by_the_scan_that_finds_them_new() {
 }
 
 #[test]
-fn what_was_learned_of_an_image_stays_with_its_tag() {
+fn the_age_of_an_image_stays_with_its_tag() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
     let facts = |digit: &str, created: Option<&str>| ImageFacts {
@@ -90,7 +90,7 @@ fn a_restart_loses_nothing() {
 }
 
 #[test]
-fn a_damaged_file_is_as_good_as_none() {
+fn a_damaged_file_is_treated_as_missing() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
     TagStore::new(root()).save_scan(&key("web"), scan(&["1.0", "1.1"], FIRST)).unwrap();
@@ -189,7 +189,7 @@ fn a_list_that_is_unchanged_keeps_all_but_the_time_of_its_scan() {
 }
 
 #[test]
-fn names_that_are_no_tags_of_an_older_file_are_passed_over() {
+fn invalid_names_in_an_older_file_are_skipped() {
     let directory = TempDir::new().unwrap();
     let store = || TagStore::new(Some(directory.path().to_owned()));
     store().save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
@@ -201,7 +201,7 @@ fn names_that_are_no_tags_of_an_older_file_are_passed_over() {
 
 /// A large list that is being written blocks no other object.
 #[test]
-fn objects_are_kept_beside_each_other() {
+fn writing_one_object_does_not_block_another() {
     let store = TagStore::new(None);
     let lock = store.object_lock(&key("large"));
     let _writing = lock.lock();
@@ -256,7 +256,7 @@ fn a_dry_run_reads_the_store_and_writes_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_as_good_as_a_damaged_one() {
+fn an_unreadable_file_is_replaced() {
     let directory = TempDir::new().unwrap();
     let root = || Some(directory.path().to_owned());
     let path = directory.path().join("apps/web.tags");
@@ -273,7 +273,7 @@ fn a_file_that_cannot_be_read_is_as_good_as_a_damaged_one() {
 }
 
 #[test]
-fn what_cannot_be_written_is_known_all_the_same() {
+fn a_scan_that_cannot_be_written_stays_in_memory() {
     let directory = TempDir::new().unwrap();
     let root = directory.path().join("tags");
     // No directory can be made in place of a file.
@@ -314,7 +314,7 @@ fn old_files_without_an_object_are_removed() {
 }
 
 #[test]
-fn what_was_read_of_a_file_takes_no_newer_scans_place() {
+fn loading_a_file_does_not_replace_a_newer_scan() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
     store.save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();

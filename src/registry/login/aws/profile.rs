@@ -270,7 +270,7 @@ aws_access_key_id = IGNORED
     }
 
     #[test]
-    fn a_profile_that_leads_nowhere_says_why() {
+    fn a_profile_without_credentials_gives_the_reason() {
         let exported = |what: &str, name: &str| {
             format!(
                 "wants {what}: export the keys into the environment, as `aws configure export-credentials --profile {name} \
