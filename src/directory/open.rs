@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Paths of open streams, such as those of `<(…)` in a shell, and the null device.
+/// Paths of open streams, such as those of `<(…)` in a shell, and `/dev/null`.
 const STREAMS: [&str; 4] = ["/dev/fd", "/dev/stdin", "/dev/null", "/proc/self/fd"];
 
 /// Opens a regular file or a directory for reading. [`STREAMS`] are opened as they are.

@@ -4,7 +4,7 @@
 //! and checks them against their schema ([`schema`]), the table of settings ([`annotation`]) and the rules of their
 //! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); renders templates ([`template`]) and looks up
 //! the policies of markers ([`marker`], [`policy_names`]). Patches of kustomizations are not taken for whole objects
-//! ([`kustomize`]). Places come from `yaml/tree`.
+//! ([`kustomize`]). Locations come from `yaml/tree`.
 //!
 //! Each finding is a mistake. A value that something else may fill in or define is not reported.
 

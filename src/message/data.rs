@@ -225,7 +225,9 @@ fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
 }
 
 impl ObjectUpdate {
-    /// Adds a change, and the image that it is due to unless the object has it; `seen` holds the images from the second on.
+    /// Adds a change, and the image that it is due to unless the object has it.
+    ///
+    /// `seen` holds the images from the second on.
     fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {

@@ -119,7 +119,7 @@ mod tests {
         assert!(timeout(PATIENCE * 2, victim).await.is_ok());
     }
 
-    /// Plans or lists of two namespaces with all memory used to block a third one for minutes.
+    /// Two namespaces with all memory used to block a third one for minutes.
     #[tokio::test(start_paused = true)]
     async fn a_namespace_that_holds_nothing_waits_two_seconds_at_most_for_the_memory_of_a_plan() {
         let budget = MemoryBudget::default();

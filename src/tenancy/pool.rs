@@ -40,7 +40,7 @@ impl BlockingPool {
         Self { threads: FairSemaphore::new(limits(threads)), metrics: None }
     }
 
-    /// Creates a separate pool for DNS lookups, whose threads wait for servers and do no work.
+    /// Creates a separate pool for DNS lookups, whose threads only wait for servers.
     ///
     /// A job keeps its thread until the resolver's timeout, even if its future is dropped.
     pub fn for_lookups() -> Self {

@@ -1,8 +1,8 @@
-//! Plans the edits of a tree of files from the images of policies, and accounts for every marker.
+//! Plans the edits of a file tree from policies' images, and reports every marker.
 //!
-//! [`plan()`] walks a [`tree::FileTree`], finds the markers in each YAML file, asks the [`setter::Setters`] for their
-//! values, and gives an [`UpdatePlan`]. Nothing is written here, and a [`Checkpoint`] can interrupt a plan between two
-//! files.
+//! [`plan()`] walks a [`tree::FileTree`], finds the markers in each YAML file, looks up their desired values in the
+//! [`setter::Setters`], and gives an [`UpdatePlan`]. Nothing is written here, and a [`Checkpoint`] can interrupt a plan
+//! between two files.
 //!
 //! | files | contents |
 //! |---|---|

@@ -34,7 +34,7 @@ const OBJECT_BYTES: usize = 200;
 /// The memory in bytes of one change, without its texts.
 const CHANGE_BYTES: usize = 192;
 
-/// The memory in bytes of any other report, and of each link until it is followed.
+/// The memory in bytes of any other report, and of each unfollowed link.
 const REPORT_BYTES: usize = 96;
 
 /// The input of a plan.
