@@ -43,7 +43,7 @@ const MAX_ADDRESS: usize = 8 * 1024;
 /// The maximum size in bytes of a further page without reserved memory.
 const MAX_FURTHER_PAGE: usize = 256 * 1024;
 
-/// The maximum size in bytes of a further page with memory that is reserved for the list.
+/// The maximum size in bytes of a further page with memory reserved for the list.
 ///
 /// If memory for any list is reserved, a further page may be as large as the first.
 const MAX_RESERVED_FURTHER_PAGE: usize = 4 * 1024 * 1024;

@@ -70,8 +70,9 @@ pub(super) struct Slot {
 #[derive(Debug)]
 struct RateLimiter {
     slots: FairSemaphore,
-    /// Held by the request that is admitted next. It is granted round robin, so the queue of one namespace delays a
-    /// request of another by one turn at most.
+    /// Held by the request that is admitted next.
+    ///
+    /// It is granted round robin, so the queue of one namespace delays a request of another by one turn at most.
     turn: FairSemaphore,
     gcra: Mutex<Gcra>,
 }

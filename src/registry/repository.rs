@@ -35,8 +35,9 @@ pub struct RepositoryAuth {
     pub login: LoginChoice,
     /// The route to the registry.
     pub route: Route,
-    /// The names of the objects, such as Secrets, that login and route come from. Requesters share responses only if
-    /// they name the same objects.
+    /// The names of the objects, such as Secrets, that login and route come from.
+    ///
+    /// Requesters share responses only if they name the same objects.
     pub secrets: Vec<String>,
     /// The timeout of one listing or manifest lookup. It is not part of the requester's identity.
     pub timeout: Duration,

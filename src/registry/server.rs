@@ -48,8 +48,10 @@ pub(super) struct Server {
 #[derive(Debug)]
 pub(super) struct Servers {
     known: Mutex<FairCache<ServerKey, Arc<Server>>>,
-    /// The locks of probes in flight. Concurrent requests of one namespace share a probe; requests of another namespace do not
-    /// wait behind the queue of the first.
+    /// The locks of probes in flight.
+    ///
+    /// Concurrent requests of one namespace share a probe; requests of another namespace do not wait behind the queue
+    /// of the first.
     probes: Mutex<InUseMap<(ServerKey, String), tokio::sync::Mutex<()>>>,
 }
 

@@ -271,7 +271,7 @@ impl<S: Ord + Clone, T: InRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
         self.publish(target)
     }
 
-    /// Returns the time at which its breakers allow a due target, with those of its groups.
+    /// Returns the time at which its breakers, and those of its groups, allow a target.
     fn ready(&self, due: Timestamp, target: &T) -> Timestamp {
         if self.breakers.is_empty() {
             return due;

@@ -46,11 +46,13 @@ impl Credential {
 
 /// A source of credentials for a registry.
 pub trait Login: fmt::Debug + Send + Sync {
-    /// Returns the credential for the registry of an address, or its token server, that is valid at this time.
+    /// Returns the credential for the registry of an address, or its token server.
+    ///
+    /// It is valid at the time `now`.
     ///
     /// # Errors
     ///
-    /// The source gives no credential.
+    /// When the source gives no credential.
     fn credential<'l>(
         &'l self,
         address: &'l RepositoryAddress,
