@@ -98,5 +98,5 @@ fn a_plan_is_cancelled_between_two_files_and_its_index_is_kept() {
     let index = std::fs::read(local.mirror().with_file_name("index")).unwrap();
     let text = String::from_utf8_lossy(&index);
     // Both files are in the index, also the one that is no YAML.
-    assert!(text.contains("default:podinfo:tag") && text.contains("failure"), "{text}");
+    assert!(text.contains("default:podinfo:tag") && text.contains("unclosed bracket"), "{text}");
 }
