@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tagboat_api::policy::ImagePolicySpec;
 use tagboat_api::repository::ImageRepositorySpec;
-use tagboat_api::settings::PREFIX;
+use tagboat_api::settings::own_annotations;
 use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
 
 /// Our settings that decide when to look up, and not which tag to select.
-const ABOUT_POLLING: [&str; 2] = ["poll-interval", "poll-group"];
+const ABOUT_POLLING: [&str; 2] = ["tagboat.dev/poll-interval", "tagboat.dev/poll-group"];
 
 /// The user's intent in a policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,10 +54,10 @@ impl RepositoryIntent {
 
 /// Our annotations that influence a selection.
 fn settings(annotations: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
-    let own = annotations.into_iter().flatten().filter(|(name, _)| {
-        name.strip_prefix(PREFIX).is_some_and(|setting| !ABOUT_POLLING.contains(&setting))
-    });
-    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    let own = annotations.into_iter().flat_map(own_annotations);
+    own.filter(|(name, _)| !ABOUT_POLLING.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -5,31 +5,31 @@ use std::fmt;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, Reason};
 
 use crate::printable::printable_lines;
 
-/// The longest message that an API server takes, in bytes.
+/// The maximum length of a message that the API server accepts, in bytes.
 const LONGEST_MESSAGE: usize = 32_768;
 
-/// What a message that had to be cut ends in.
+/// The end of a message that was cut.
 const CUT: &str = "...";
 
-/// The conditions that we own; all others pass as they are.
+/// The conditions that we own; all others are kept as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionType {
     /// Only a change of an object helps.
     Stalled,
-    /// Work is going on, or failed and will be tried again.
+    /// A run is in progress, or failed and is retried.
     Reconciling,
-    /// The object is as it should be.
+    /// The object is in its desired state.
     Ready,
-    /// No marker in the files is without effect. Flux does not know this one.
+    /// No marker in the files is without effect. Flux does not know this condition.
     MarkersResolved,
-    /// A policy has a lower winner than the present one, and it does not count yet. Flux does not know this one.
+    /// A policy holds a downgrade. Flux does not know this condition.
     RegressionHeld,
-    /// What a policy reports may be out of date, because the registry does not say better. Flux does not know this one.
+    /// The image of a policy may be out of date, because the registry does not answer. Flux does not know this
+    /// condition.
     Stale,
 }
 
@@ -43,10 +43,10 @@ impl ConditionType {
         Self::Stale,
     ];
 
-    /// Those that stand first in a status, in this order; Flux puts all that it does not know behind them.
+    /// The first conditions of a status, in this order; Flux puts conditions that it does not know behind them.
     const FIRST: [Self; 3] = [Self::Stalled, Self::Reconciling, Self::Ready];
 
-    /// The place of a condition in the list.
+    /// Returns the position of a condition in the list.
     fn rank(name: &str) -> usize {
         Self::FIRST.iter().position(|own| own.to_string() == name).unwrap_or(Self::FIRST.len())
     }
@@ -59,14 +59,14 @@ impl fmt::Display for ConditionType {
     }
 }
 
-/// Whether a condition holds.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// It may or may not.
+    /// The condition may or may not hold.
     Unknown,
 }
 
@@ -77,18 +77,19 @@ impl fmt::Display for ConditionStatus {
     }
 }
 
-/// The condition of a type, if it is in the list.
+/// Returns the condition of a type, if it is in the list.
 pub fn find(conditions: &[Condition], type_: ConditionType) -> Option<&Condition> {
     let name = type_.to_string();
     conditions.iter().find(|condition| condition.type_ == name)
 }
 
-/// Whether a condition is in the list with this status.
+/// Returns whether a condition is in the list with this status.
 pub fn is(conditions: &[Condition], type_: ConditionType, status: ConditionStatus) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == status.to_string())
 }
 
-/// Whether an object is as it should be and nothing is going on: Ready, and neither Reconciling nor Stalled.
+/// Returns whether an object is in its desired state and no run is in progress: Ready, and neither Reconciling nor
+/// Stalled.
 pub fn is_ready(conditions: &[Condition]) -> bool {
     use ConditionStatus::True;
     is(conditions, ConditionType::Ready, True)
@@ -96,26 +97,25 @@ pub fn is_ready(conditions: &[Condition]) -> bool {
         && !is(conditions, ConditionType::Stalled, True)
 }
 
-/// Whether only a change of an object helps.
+/// Returns whether only a change of an object helps.
 pub fn is_stalled(conditions: &[Condition]) -> bool {
     is(conditions, ConditionType::Stalled, ConditionStatus::True)
 }
 
-/// Whether a condition is ours to set.
+/// Returns whether the last run came to an end that lasts: the object is Ready or Stalled.
+pub fn is_settled(conditions: &[Condition]) -> bool {
+    is_ready(conditions) || is_stalled(conditions)
+}
+
+/// Returns whether a condition is ours to set.
 pub fn is_own(condition: &Condition) -> bool {
     ConditionType::ALL.iter().any(|own| own.to_string() == condition.type_)
 }
 
-/// A status without the conditions that are not ours.
-pub fn without_those_of_others(status: &ImageUpdateAutomationStatus) -> ImageUpdateAutomationStatus {
-    let mut status = status.clone();
-    status.conditions.retain(is_own);
-    status
-}
-
-/// Conditions while they are being worked on.
+/// Conditions that are being changed.
 ///
-/// When each last changed is settled at the end, against what is stored: what comes and goes in between is no change.
+/// The transition times are set at the end, by comparison with the stored conditions: a condition that is removed and
+/// set again has not changed.
 #[derive(Clone, Debug)]
 pub struct Draft {
     conditions: Vec<Condition>,
@@ -123,22 +123,22 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Starts from a list, on behalf of an object of this generation.
+    /// Starts from a list, for an object of this generation.
     pub fn new(conditions: &[Condition], generation: i64) -> Self {
         Self { conditions: conditions.to_vec(), generation }
     }
 
-    /// The conditions as they are now, in no order.
+    /// Returns the conditions, in no order.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// Whether a condition is in the list with this status.
+    /// Returns whether a condition is in the list with this status.
     pub fn is(&self, type_: ConditionType, status: ConditionStatus) -> bool {
         is(&self.conditions, type_, status)
     }
 
-    /// Sets a condition. Its message quotes files and servers, so characters that a terminal must not get are escaped.
+    /// Sets a condition. Its message quotes files and servers, so control characters are escaped.
     pub fn set(&mut self, type_: ConditionType, status: ConditionStatus, reason: Reason, message: &str) {
         self.remove(type_);
         self.conditions.push(Condition {
@@ -157,7 +157,7 @@ impl Draft {
         self.conditions.retain(|condition| condition.type_ != name);
     }
 
-    /// The conditions as they are to be written over the stored ones.
+    /// Returns the conditions as they are written over the stored ones.
     pub fn settle(mut self, stored: &[Condition], now: Timestamp) -> Vec<Condition> {
         for condition in &mut self.conditions {
             let before = stored.iter().find(|stored| stored.type_ == condition.type_);
@@ -171,7 +171,7 @@ impl Draft {
     }
 }
 
-/// A point in time as Flux writes it: without parts of a second.
+/// Truncates a time to seconds, as Flux writes it.
 pub fn whole_seconds(time: Timestamp) -> Time {
     Time(Timestamp::from_second(time.as_second()).expect("the second of a timestamp is one"))
 }
@@ -180,7 +180,7 @@ fn says_the_same(one: &Condition, other: &Condition) -> bool {
     (&one.status, &one.reason, &one.message) == (&other.status, &other.reason, &other.message)
 }
 
-/// What conditions are sorted by; those that Flux does not know by generation, the newest first, and name.
+/// Returns the sort key of a condition; those that Flux does not know by generation, the newest first, and name.
 fn key(condition: &Condition) -> (usize, Reverse<Option<i64>>, &str) {
     let rank = ConditionType::rank(&condition.type_);
     (rank, Reverse(condition.observed_generation), &condition.type_)

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-/// The shortest interval that counts; zero stays zero and means that only events start a run.
+/// The shortest interval. Zero stays zero and means that only events start a run.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bounds on the times that objects name. Without a longest timeout, as `tagboat run` has it, timeouts count as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBounds {
-    /// The longest timeout that counts, also of one derived from an interval.
+    /// The longest timeout, also of one derived from an interval.
     pub longest_timeout: Duration,
 }
 
@@ -21,14 +21,14 @@ impl Default for TimeBounds {
 }
 
 impl TimeBounds {
-    /// The timeout that counts in place of `given`.
+    /// Limits a timeout to the longest one.
     #[must_use]
     pub fn timeout(self, given: Duration) -> Duration {
         given.min(self.longest_timeout)
     }
 }
 
-/// The interval that counts in place of `given`.
+/// Raises an interval to the shortest one.
 #[must_use]
 pub fn interval(given: Duration) -> Duration {
     if given.is_zero() { given } else { given.max(SHORTEST_INTERVAL) }

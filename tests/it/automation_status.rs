@@ -15,11 +15,12 @@ use serde::Serialize;
 use serde_json::json;
 use tagboat::git::checkout::Revision;
 use tagboat::git::outcome::{Outcome, Push};
+use tagboat::reconcile::action::Action;
 use tagboat::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
-use tagboat::reconcile::automation::report::while_suspended;
-use tagboat::reconcile::automation::run::Run;
+use tagboat::reconcile::automation::report::{report, while_suspended};
 use tagboat::reconcile::automation::source::SourceReference;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
+use tagboat::reconcile::run::ReconcileRun;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{ImageRef, ImageUpdateAutomation, Reason};
 
@@ -36,9 +37,8 @@ impl Chain {
     /// Adds the next run, an hour after the one before; a run takes a second and a half.
     fn run(&mut self, title: &str, conclusion: &Conclusion) {
         self.clock += SignedDuration::from_hours(1);
-        let run = Run {
+        let run = ReconcileRun {
             generation: self.generation,
-            interval: Duration::from_secs(3600),
             requested_at: self.requested_at.clone(),
             started: self.clock,
         };
@@ -47,11 +47,17 @@ impl Chain {
         if begun.is_to_be_written {
             self.write("begin", &begun.status);
         }
-        let report = run.report(&self.status, conclusion, self.clock + SignedDuration::from_millis(1500));
+        let end = self.clock + SignedDuration::from_millis(1500);
+        let report = report(&run, Duration::from_secs(3600), &self.status, conclusion, end);
         self.write("end", &report.status);
         let event = format!("{:?} {}: {}", report.event.type_, report.event.reason, report.event.message);
         self.write("event", &event);
-        self.write("next", &format!("{:?}", report.next));
+        let next = match report.action {
+            Action::RequeueAfter(interval) => format!("After({interval:?})"),
+            Action::Retry => "Retry".to_owned(),
+            Action::AwaitChange => "Wait".to_owned(),
+        };
+        self.write("next", &next);
         self.status = report.status;
     }
 

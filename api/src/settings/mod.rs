@@ -25,6 +25,11 @@ pub use values::{
 /// What the name of every annotation of ours begins with.
 pub const PREFIX: &str = "tagboat.dev/";
 
+/// Returns the annotations that are settings of ours, by their full names.
+pub fn own_annotations(annotations: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
+    annotations.iter().filter(|(name, _)| name.starts_with(PREFIX))
+}
+
 /// The settings of an ImageUpdateAutomation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutomationSettings {

@@ -13,14 +13,13 @@ use kube::Client;
 use kube::client::ClientBuilder;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
 use tower::BoxError;
 use tower::util::MapResultLayer;
 
 use super::Failure;
-use crate::controller::possibility::{Half, is_possible};
+use crate::controller::automation::{self, AutomationOptions, RunOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
-use crate::controller::{self, ControllerError, ControllerOptions, Election, RunOptions, lease_name};
+use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, Surroundings};
 use crate::metrics::Metrics;
@@ -100,58 +99,20 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
     let gate = Gate::measured(&metrics);
     let (second, options) = controller_options(options, scope, &namespace, &gate)?;
-    let (tell, told) = watch::channel(false);
-    let is_told = |mut told: watch::Receiver<bool>| async move {
-        // Whoever tells is there as long as we are.
-        let _ = told.wait_for(|is_told| *is_told).await;
-    };
-    let first = if options.is_shadow { Half::Shadow } else { Half::Automation };
-    // Whether a half is wanted, and the cluster has what it needs before we are told to end.
-    let is_on = async |half, scope: &Scope, is_wanted: bool| {
-        tokio::select! {
-            () = is_told(told.clone()) => Ok(false),
-            possible = is_possible(half, &client, scope), if is_wanted => match possible {
-                Ok(()) => Ok(true),
-                Err(error) => {
-                    tell.send_replace(true);
-                    Err(Failure::new(error.to_string()))
-                }
-            },
-        }
-    };
-    let failed = |error: ControllerError| Failure::new(chain(&error));
-    let automations = async {
-        if !is_on(first, &options.scope, automation).await? {
-            return Ok(());
-        }
-        let ended = controller::run(client.clone(), options, metrics.clone(), is_told(told.clone())).await;
-        // Where one half ends the other has to, for it is one process that others look after.
-        tell.send_replace(true);
-        ended.map_err(failed)
-    };
-    let reflections = async {
-        if !is_on(Half::Reflector, &second.scope, reflector).await? {
-            return Ok(());
-        }
+    let mut controllers = Vec::new();
+    if automation {
+        controllers.push(automation::controller(client.clone(), options, metrics.clone()));
+    }
+    if reflector {
         let objects = ClusterObjects::behind(client.clone(), gate);
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
         let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), capacity) };
-        let ended = reflector::run(client.clone(), second, sources, metrics.clone(), is_told(told.clone()));
-        let ended = ended.await;
-        tell.send_replace(true);
-        ended.map_err(failed)
-    };
-    let ending = async {
-        end.await;
-        tell.send_replace(true);
-    };
-    let (automations, reflections) = tokio::select! {
-        ended = async { tokio::join!(automations, reflections) } => ended,
-        never = async { ending.await; std::future::pending().await } => never,
-    };
-    automations.and(reflections)
+        controllers.push(reflector::controller(client.clone(), second, sources, metrics));
+    }
+    let ended = controller::run(&client, controllers, end).await;
+    ended.map_err(|error| Failure::new(chain(&error)))
 }
 
 /// What the controller is told, from the flags and from where we are.
@@ -160,7 +121,7 @@ fn controller_options(
     scope: Scope,
     namespace: &str,
     gate: &Gate,
-) -> Result<(ReflectorOptions, ControllerOptions), Failure> {
+) -> Result<(ReflectorOptions, AutomationOptions), Failure> {
     let notifier = options.events.as_deref().map(Notifier::new).transpose();
     let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
     let (instance, process_id) = (host_name(), random_uuid()?);
@@ -175,17 +136,21 @@ fn controller_options(
             is_released: times.is_released,
         })
     };
-    let second = ReflectorOptions {
-        scope: scope.clone(),
-        backoff: options.backoff,
-        policies: options.policies,
-        election: election(REFLECTOR),
-        gate: gate.clone(),
-        notifier: notifier.clone(),
-        instance: instance.clone(),
-        process_id: random_uuid()?,
+    let controller = |name: &'static str, is_dry_run| -> Result<ControllerOptions, Failure> {
+        Ok(ControllerOptions {
+            name,
+            scope: scope.clone(),
+            backoff: options.backoff,
+            election: election(name),
+            gate: gate.clone(),
+            notifier: notifier.clone(),
+            instance: instance.clone(),
+            process_id: random_uuid()?,
+            is_dry_run,
+        })
     };
-    let election = election(FIELD_MANAGER);
+    let second =
+        ReflectorOptions { controller: controller(REFLECTOR, false)?, policies: options.policies.clone() };
     let login = LoginOptions {
         local_paths: None,
         local_addresses: options.local_addresses,
@@ -197,10 +162,9 @@ fn controller_options(
         capacity: options.capacity.clone(),
         large: Some(LargeLogins::default()),
     };
-    let options = ControllerOptions {
-        scope,
+    let options = AutomationOptions {
+        controller: controller(FIELD_MANAGER, options.is_dry_run)?,
         concurrent: options.concurrent,
-        backoff: options.backoff,
         run: RunOptions {
             cross_namespace: options.cross_namespace,
             login,
@@ -209,12 +173,6 @@ fn controller_options(
             times: options.times,
         },
         mirrors: MirrorStore::new(options.state.join("mirrors"), options.mirrors_size),
-        election,
-        gate: gate.clone(),
-        notifier,
-        is_shadow: options.is_dry_run,
-        instance,
-        process_id,
         capacity: options.capacity,
     };
     Ok((second, options))

@@ -21,13 +21,13 @@ use crate::objects::{ObjectName, Objects};
 use crate::policy::downgrade::Trigger;
 use crate::policy::{Ages, Policy, Selection, SelectionError, TagAge};
 use crate::reconcile::conditions::{self, ConditionType};
-use crate::reconcile::course::Ending;
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reconcile::policy::access::{self, AccessError};
 use crate::reconcile::policy::ages::{Answers, Gap, Inquiry, MOST};
 use crate::reconcile::policy::digest::{FirstImage, Following, Need, Question};
 use crate::reconcile::policy::report::Stop;
 use crate::reconcile::policy::request::{Request, repository_of};
+use crate::reconcile::run::Outcome;
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 
@@ -197,7 +197,7 @@ impl<O: Objects> Explainer<'_, O> {
                 }
                 if let Err(unresolved) = resolution {
                     explanation.latest = None;
-                    return Err(Obstacle::Condition(words(unresolved.ending)));
+                    return Err(Obstacle::Condition(words(unresolved.outcome)));
                 }
             }
             // The first image of all is announced as it is; but what stands in manifests knows of none before.
@@ -336,12 +336,12 @@ fn missing(answer: &Result<String, LookFailure>) -> Option<LookFailure> {
 
 /// The condition of a policy that gets no repository.
 fn at_repository(error: &AccessError) -> Obstacle {
-    Obstacle::Condition(words(Stop::at_repository(error).ending))
+    Obstacle::Condition(words(Stop::at_repository(error).outcome))
 }
 
-fn words(ending: Ending) -> String {
-    match ending {
-        Ending::Success(words) | Ending::Stall(_, words) | Ending::Failure(_, words) => words,
+fn words(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Success(words) | Outcome::Stall(_, words) | Outcome::Failure(_, words) => words,
     }
 }
 

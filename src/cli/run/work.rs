@@ -23,9 +23,10 @@ use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::findings::Findings;
 use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::report::{interval, report};
 use crate::reconcile::automation::request::Request;
-use crate::reconcile::automation::run::Run;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
+use crate::reconcile::run::ReconcileRun;
 use crate::update::{PolicyName, Setters, UpdatePlan};
 
 /// One automation's run, as far as it has come.
@@ -166,8 +167,9 @@ impl<'i> Work<'i> {
         let now = Timestamp::now();
         let status = |automation: &ImageUpdateAutomation| {
             let previous = automation.status.clone().unwrap_or_default();
-            let run = Run::of(automation, inputs.started);
-            run.report(&previous, conclusion, now).noting(findings, &run, now).status
+            let run = ReconcileRun::of(automation, inputs.started);
+            let report = report(&run, interval(automation), &previous, conclusion, now);
+            report.noting(findings, &run, now).status
         };
         inputs.store.update_status(self.automation, &status).await?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {

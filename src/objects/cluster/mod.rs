@@ -45,8 +45,8 @@ pub use error::ClusterError;
 pub use gate::Gate;
 pub use listing::list;
 pub use notification::{Notification, Notifier, NotifierError};
-pub use watching::{Observation, Scope, follow};
-pub use writing::{ObjectWriter, Written};
+pub use watching::{Observation, Scope, Watched, follow};
+pub use writing::ObjectWriter;
 
 /// The field manager of Flux's automation controller.
 ///
@@ -69,8 +69,6 @@ pub struct ClusterObjects {
     secrets: Option<SecretMemo>,
     /// The namespace that requests for Secrets count for; without one, that of the Secret.
     tenant: Option<Arc<str>>,
-    /// The automations that this process reconciles.
-    pub automations: Cache<ImageUpdateAutomation>,
     /// All policies.
     pub policies: Cache<ImagePolicy>,
     /// All git repositories.
@@ -93,7 +91,6 @@ impl ClusterObjects {
             gate,
             secrets: None,
             tenant: None,
-            automations: Cache::default(),
             policies: Cache::default(),
             git_repositories: Cache::default(),
         }
@@ -116,7 +113,7 @@ impl ClusterObjects {
 
     /// Waits until the first listing of all objects is complete.
     pub async fn complete(&self) {
-        tokio::join!(self.automations.complete(), self.policies.complete(), self.git_repositories.complete(),);
+        tokio::join!(self.policies.complete(), self.git_repositories.complete());
     }
 
     /// Returns the same objects for a batch, with a cache of its secrets.

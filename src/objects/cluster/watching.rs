@@ -1,5 +1,6 @@
 //! Watches the objects of one kind.
 
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -15,6 +16,31 @@ use super::error::ClusterError;
 use super::listing::PAGE_SIZE;
 use crate::backoff::Backoff;
 use crate::objects::ObjectName;
+
+/// A kind of objects that is watched, in namespaces.
+pub trait Watched:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + DeserializeOwned
+    + PartialEq
+    + Debug
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Watched for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + DeserializeOwned
+        + PartialEq
+        + Debug
+        + Send
+        + Sync
+        + 'static
+{
+}
 
 /// The selection of the objects of a kind to watch.
 #[derive(Clone, Debug, Default)]
@@ -79,21 +105,12 @@ impl Waits {
 /// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
 /// listed again after an outage of the API server: if it was restored from a backup, the resource version of the last
 /// watch would be in its future, and it would send no events.
-pub async fn follow<K>(
+pub async fn follow<K: Watched>(
     client: Client,
     scope: &Scope,
     cache: &Cache<K>,
     mut observe: impl FnMut(Observation<K>),
-) where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + PartialEq
-        + std::fmt::Debug
-        + Send
-        + Sync
-        + 'static,
-{
+) {
     let api: Api<DeserializeGuard<K>> = match &scope.namespace {
         Some(namespace) => Api::namespaced(client, namespace),
         None => Api::all(client),

@@ -1,20 +1,18 @@
 //! Writes objects by merge patches of the difference.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
-use k8s_openapi::NamespaceResourceScope;
 use kube::api::{Patch, PatchParams};
 use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::error::ClusterError;
 use super::gate::Gate;
 use super::merge_patch;
+use super::watching::Watched;
 use crate::backoff::Backoff;
 
 /// The maximum number of attempts to write an object.
@@ -24,29 +22,6 @@ const TRIES: u32 = 5;
 
 /// The delay between these attempts.
 const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(60) };
-
-/// An object that can be written.
-pub trait Written:
-    Resource<DynamicType = (), Scope = NamespaceResourceScope>
-    + HasStatus
-    + Clone
-    + DeserializeOwned
-    + Debug
-    + Send
-    + Sync
-{
-}
-
-impl<K> Written for K where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + HasStatus
-        + Clone
-        + DeserializeOwned
-        + Debug
-        + Send
-        + Sync
-{
-}
 
 /// Writes objects as one of Flux's controllers.
 ///
@@ -78,7 +53,7 @@ impl ObjectWriter {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub async fn add_finalizer<K: Written>(
+    pub async fn add_finalizer<K: Watched>(
         &self,
         object: &K,
         finalizer: &str,
@@ -99,7 +74,7 @@ impl ObjectWriter {
     /// # Errors
     ///
     /// If it cannot be written; an object that was deleted is no error.
-    pub async fn remove_finalizer<K: Written>(
+    pub async fn remove_finalizer<K: Watched>(
         &self,
         object: &K,
         finalizer: &str,
@@ -119,10 +94,11 @@ impl ObjectWriter {
     /// # Errors
     ///
     /// If it cannot be written or was changed by another client; an object that was deleted is no error.
-    pub async fn release<K>(&self, metadata: &ObjectMeta, finalizer: &str) -> Result<(), ClusterError>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Debug,
-    {
+    pub async fn release<K: Watched>(
+        &self,
+        metadata: &ObjectMeta,
+        finalizer: &str,
+    ) -> Result<(), ClusterError> {
         let mut finalizers = metadata.finalizers.clone().unwrap_or_default();
         finalizers.retain(|own| own != finalizer);
         let patch =
@@ -148,7 +124,7 @@ impl ObjectWriter {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub async fn update_status<K: Written>(
+    pub async fn update_status<K: Watched + HasStatus>(
         &self,
         object: &K,
         status: &(dyn Fn(&K) -> K::Status + Sync),
@@ -172,7 +148,7 @@ impl ObjectWriter {
     /// Writes a change of an object, again after each conflict.
     ///
     /// Callers put the large future on the heap (`Box`), so that those that do not write yet stay small.
-    async fn write<K: Written>(&self, object: &K, write: &Write<'_, K>) -> Result<Option<K>, ClusterError> {
+    async fn write<K: Watched>(&self, object: &K, write: &Write<'_, K>) -> Result<Option<K>, ClusterError> {
         let name = object.name_any();
         let namespace = object.namespace().unwrap_or_default();
         let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);

@@ -11,12 +11,12 @@ use tagboat_api::{Condition, Reason};
 
 use super::report::Report;
 use super::request::UnusableImage;
-use super::run::Run;
 use crate::objects::{Event, EventType};
 use crate::printable::printable;
 use crate::reconcile::conditions::ConditionStatus::{False, True};
 use crate::reconcile::conditions::ConditionType::MarkersResolved;
 use crate::reconcile::conditions::{self, Draft};
+use crate::reconcile::run::ReconcileRun;
 use crate::update::UpdatePlan;
 
 /// The maximum number of problems that a message names.
@@ -148,7 +148,7 @@ impl News {
 
 impl Report {
     /// Adds the findings of a look at the files. Without any, those of an earlier look stay as they are.
-    pub fn noting(mut self, findings: Option<&Findings>, run: &Run, now: Timestamp) -> Self {
+    pub fn noting(mut self, findings: Option<&Findings>, run: &ReconcileRun, now: Timestamp) -> Self {
         let Some(findings) = findings else { return self };
         let stored = &self.status.conditions;
         let before = conditions::find(stored, MarkersResolved);
@@ -179,12 +179,16 @@ fn set_of(condition: &Condition) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::git::outcome::Outcome;
     use crate::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
     use crate::reconcile::automation::event::UP_TO_DATE;
-    use crate::reconcile::automation::run::tests::{run, short, status};
+    use crate::reconcile::automation::report::report;
+    use crate::reconcile::automation::report::tests::status;
     use crate::reconcile::conditions::ConditionType::Ready;
+    use crate::reconcile::run::tests::{run, short};
     use crate::update::{MarkerOutcome, MarkerReport, PolicyName};
 
     fn now() -> Timestamp {
@@ -284,7 +288,11 @@ mod tests {
         ] {
             let looked = markers.map(findings);
             let now = now() + jiff::SignedDuration::from_secs(keys.len() as i64);
-            let report = run(1).report(&before, conclusion, now).noting(looked.as_ref(), &run(1), now);
+            let report = report(&run(1), Duration::ZERO, &before, conclusion, now).noting(
+                looked.as_ref(),
+                &run(1),
+                now,
+            );
             let found = short(&report.status.conditions);
             let found = found.iter().find_map(|one| one.strip_prefix("MarkersResolved="));
             assert!(found.unwrap_or_default().starts_with(condition), "{markers:?} {found:?}");
@@ -318,7 +326,11 @@ mod tests {
             };
             before.conditions.push(theirs);
         }
-        let report = run(1).report(&before, &done, now()).noting(Some(&findings(&[])), &run(1), now());
+        let report = report(&run(1), Duration::ZERO, &before, &done, now()).noting(
+            Some(&findings(&[])),
+            &run(1),
+            now(),
+        );
         let types: Vec<&str> =
             report.status.conditions.iter().map(|condition| condition.type_.as_str()).collect();
         // As Flux would sort them.

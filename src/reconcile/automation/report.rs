@@ -1,135 +1,122 @@
 //! Makes the report of a reconcile: the status, one event, and the requeue (`docs/flux-behaviour.md`, Observations,
 //! Conditions, Requeue, Events).
 //!
-//! Everything follows from the status before the run and how the run ended. It is modelled step by step as Flux does
-//! it, oddities included, because tools and people read the results.
+//! Everything follows from the status before the run and its conclusion. Each step is as in Flux, oddities included,
+//! because tools and people read the results.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
-use tagboat_api::{Condition, Reason};
+use tagboat_api::{Condition, ImageUpdateAutomation, Reason};
 
 use super::conclusion::{Conclusion, Stage, Stop};
 use super::event::{self, UP_TO_DATE};
 use super::findings::News;
-use super::run::{Beginning, IN_PROGRESS, Run};
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::objects::Event;
+use crate::reconcile::action::Action;
 use crate::reconcile::conditions::ConditionStatus::{False, True, Unknown};
 use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
 use crate::reconcile::conditions::{self, Draft, whole_seconds};
+use crate::reconcile::run::{IN_PROGRESS, ReconcileRun, Started};
+use crate::reconcile::times;
 
-/// What is to be said of a run.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The status that is to be written.
+    /// The new status.
     pub status: ImageUpdateAutomationStatus,
     /// The one event of the run.
     pub event: Event,
-    /// That what is wrong with markers has changed, if it has.
+    /// The change of the problems with markers, if there is one.
     pub news: Option<News>,
-    /// When to look again.
-    pub next: Next,
+    /// The requeue.
+    pub action: Action,
 }
 
-/// When to look at an automation again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// After exactly this time.
-    After(Duration),
-    /// Soon, and ever later the more often it fails.
-    Retry,
-    /// When an object has changed or somebody asks for it.
-    Wait,
+/// Returns the time between two reconciles of an automation; zero if only events start one.
+pub fn interval(automation: &ImageUpdateAutomation) -> Duration {
+    times::interval(automation.spec.interval.to_duration().unwrap_or_default())
 }
 
-impl Run {
-    /// What is to be said of the run that began with the status `previous` and ended now.
-    pub fn report(
-        &self,
-        previous: &ImageUpdateAutomationStatus,
-        conclusion: &Conclusion,
-        now: Timestamp,
-    ) -> Report {
-        let Beginning { mut status, is_to_be_written } = self.begin(previous);
-        let draft = self.conclude(&status.conditions, conclusion);
-        let stored = if is_to_be_written { &status.conditions } else { &previous.conditions };
-        status.conditions = draft.settle(stored, now);
-        if let Conclusion::Success { outcome, policies } = conclusion {
-            if let Some(revision) = observed_revision(outcome) {
-                status.observed_source_revision = Some(revision.to_string());
-                status.observed_policies = policies.clone();
-            }
-            if let Outcome::Pushed(push) = outcome {
-                status.last_push_commit = Some(push.commit.to_string());
-                status.last_push_time = Some(whole_seconds(now));
-            }
+/// Makes the report of a run that began with the status `previous` and ended now.
+pub fn report(
+    run: &ReconcileRun,
+    interval: Duration,
+    previous: &ImageUpdateAutomationStatus,
+    conclusion: &Conclusion,
+    now: Timestamp,
+) -> Report {
+    let Started { mut status, is_to_be_written } = run.begin(previous);
+    let draft = conclude(run.generation, &status.conditions, conclusion);
+    let stored = if is_to_be_written { &status.conditions } else { &previous.conditions };
+    let conditions = draft.settle(stored, now);
+    if let Conclusion::Success { outcome, policies } = conclusion {
+        if let Some(revision) = observed_revision(outcome) {
+            status.observed_source_revision = Some(revision.to_string());
+            status.observed_policies = policies.clone();
         }
-        if self.requested_at.is_some() {
-            status.last_handled_reconcile_at.clone_from(&self.requested_at);
+        if let Outcome::Pushed(push) = outcome {
+            status.last_push_commit = Some(push.commit.to_string());
+            status.last_push_time = Some(whole_seconds(now));
         }
-        observe_generation(&mut status, self.generation);
-        let event = event::of(conditions::is_ready(&previous.conditions), &status.conditions, conclusion);
-        let next = match conclusion {
-            Conclusion::Success { .. } if self.interval.is_zero() => Next::Wait,
-            Conclusion::Success { .. } => Next::After(self.interval),
-            Conclusion::Stall(_) => Next::Wait,
-            Conclusion::Failure(_) => Next::Retry,
-        };
-        Report { status, event, news: None, next }
     }
-
-    /// The conditions after the run, from those that it began with (`docs/flux-behaviour.md`, Conditions).
-    fn conclude(&self, begun: &[Condition], conclusion: &Conclusion) -> Draft {
-        let mut draft = Draft::new(begun, self.generation);
-        match conclusion {
-            Conclusion::Success { .. } => {
-                draft.remove(Reconciling);
-                draft.set(Ready, True, Reason::Succeeded, UP_TO_DATE);
-            }
-            Conclusion::Stall(stop) => {
-                forget_settled_reasons(&mut draft, stop);
-                draft.remove(Reconciling);
-                draft.set(Stalled, True, stop.reason, &stop.message);
-                // An oddity of Flux's: a Ready that is False already keeps its old reason and message.
-                if !draft.is(Ready, False) {
-                    draft.set(Ready, False, stop.reason, &stop.message);
-                }
-            }
-            Conclusion::Failure(stop) => {
-                forget_settled_reasons(&mut draft, stop);
-                // A failure without a reason of its own does not hide one that has.
-                if stop.reason != Reason::Failed || !draft.is(Ready, False) {
-                    draft.set(Ready, False, stop.reason, &stop.message);
-                }
-                let begun = conditions::find(begun, Reconciling).expect("a run begins with Reconciling");
-                draft.set(Reconciling, True, Reason::ProgressingWithRetry, &begun.message);
-            }
-        }
-        draft
-    }
+    let status = run.finish(status, conditions);
+    let event = event::of(conditions::is_ready(&previous.conditions), &status.conditions, conclusion);
+    let action = match conclusion {
+        Conclusion::Success { .. } if interval.is_zero() => Action::AwaitChange,
+        Conclusion::Success { .. } => Action::RequeueAfter(interval),
+        Conclusion::Stall(_) => Action::AwaitChange,
+        Conclusion::Failure(_) => Action::Retry,
+    };
+    Report { status, event, news: None, action }
 }
 
-/// The status of an automation that is suspended: only the generation is taken note of, and that only where an
-/// earlier run came to an end.
+/// Makes the conditions after a run from those that it began with (`docs/flux-behaviour.md`, Conditions).
+fn conclude(generation: i64, begun: &[Condition], conclusion: &Conclusion) -> Draft {
+    let mut draft = Draft::new(begun, generation);
+    match conclusion {
+        Conclusion::Success { .. } => {
+            draft.remove(Reconciling);
+            draft.set(Ready, True, Reason::Succeeded, UP_TO_DATE);
+        }
+        Conclusion::Stall(stop) => {
+            forget_settled_reasons(&mut draft, stop);
+            draft.remove(Reconciling);
+            draft.set(Stalled, True, stop.reason, &stop.message);
+            // An oddity of Flux's: a Ready that is False already keeps its old reason and message.
+            if !draft.is(Ready, False) {
+                draft.set(Ready, False, stop.reason, &stop.message);
+            }
+        }
+        Conclusion::Failure(stop) => {
+            forget_settled_reasons(&mut draft, stop);
+            // A failure without a reason of its own does not hide one that has.
+            if stop.reason != Reason::Failed || !draft.is(Ready, False) {
+                draft.set(Ready, False, stop.reason, &stop.message);
+            }
+            let begun = conditions::find(begun, Reconciling).expect("a run begins with Reconciling");
+            draft.set(Reconciling, True, Reason::ProgressingWithRetry, &begun.message);
+        }
+    }
+    draft
+}
+
+/// Makes the status of a suspended automation: only its generation is observed, and only if an earlier run came to an end.
 pub fn while_suspended(
     previous: &ImageUpdateAutomationStatus,
     generation: i64,
 ) -> ImageUpdateAutomationStatus {
     let mut status = previous.clone();
-    observe_generation(&mut status, generation);
+    if conditions::is_settled(&status.conditions) {
+        status.observed_generation = Some(generation);
+    }
     status
 }
 
-fn observe_generation(status: &mut ImageUpdateAutomationStatus, generation: i64) {
-    if conditions::is_ready(&status.conditions) || conditions::is_stalled(&status.conditions) {
-        status.observed_generation = Some(generation);
-    }
-}
-
-/// Takes back what Ready says of stages that have passed in this run.
+/// Removes the reason of Ready if it is that of a stage which has passed in this run.
 fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
     let settled = stop.stage.before().flat_map(Stage::settles);
     let is_settled = conditions::find(draft.conditions(), Ready)
@@ -139,7 +126,7 @@ fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
     }
 }
 
-/// The revision that a status names after a run that looked at the files (`docs/flux-behaviour.md`, Observations).
+/// Returns the revision that a status names after a run that read the files (`docs/flux-behaviour.md`, Observations).
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
         Outcome::NothingNew | Outcome::Rehearsed { .. } => None,
@@ -157,17 +144,31 @@ fn observed_revision(outcome: &Outcome) -> Option<Revision> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use tagboat_api::ImageRef;
 
     use super::*;
     use crate::git::outcome::Push;
-    use crate::reconcile::automation::run::tests::{run, short, status};
+    use crate::reconcile::conditions::{ConditionStatus, ConditionType};
+    use crate::reconcile::run::tests::{list, run, short};
+
+    const INTERVAL: Duration = Duration::from_secs(60);
 
     const SOURCE: &str = "1111111111111111111111111111111111111111";
     const PUSHED: &str = "2222222222222222222222222222222222222222";
+
+    /// A status with these conditions, all of generation 1, which was observed.
+    pub(in crate::reconcile::automation) fn status(
+        conditions: &[(ConditionType, ConditionStatus, Reason, &str)],
+    ) -> ImageUpdateAutomationStatus {
+        ImageUpdateAutomationStatus {
+            conditions: list(conditions),
+            observed_generation: Some(1),
+            ..Default::default()
+        }
+    }
 
     fn now() -> Timestamp {
         "2026-01-01T00:00:05.9Z".parse().unwrap()
@@ -198,7 +199,7 @@ mod tests {
         Stop { stage, reason, message: "new".to_owned(), hint: Some("old".to_owned()) }
     }
 
-    /// The table of §2.7.
+    /// The rows of `docs/flux-behaviour.md`, Observations.
     #[test]
     fn what_was_observed_is_stored_after_a_look_at_the_files_only() {
         let at_source = format!("main@sha1:{SOURCE}");
@@ -237,7 +238,7 @@ mod tests {
                 false,
             ),
         ] {
-            let after = run(1).report(&before, &conclusion, now()).status;
+            let after = report(&run(1), INTERVAL, &before, &conclusion, now()).status;
             assert_eq!(after.observed_source_revision, Some(revision), "{conclusion:?}");
             assert_eq!(!after.observed_policies.is_empty(), is_policies_stored, "{conclusion:?}");
             let commit = if is_push_stored { PUSHED } else { "old" };
@@ -248,7 +249,7 @@ mod tests {
         }
     }
 
-    /// §2.9: each way to end from each state of Ready.
+    /// Each conclusion from each state of Ready (`docs/flux-behaviour.md`, Conditions).
     #[test]
     fn conditions_follow_from_those_before_and_the_end() {
         use Reason::{GitOperationFailed, InvalidPolicySelector, RemovedTemplateField, UpdateFailed};
@@ -266,9 +267,9 @@ mod tests {
         ];
         let is_good = ["Ready=True Succeeded repository up-to-date"];
         for before in [&good[..], &fresh, &failing, &stalled, &unknown] {
-            let report = run(1).report(&status(before), &success(Outcome::NothingNew), now());
+            let report = report(&run(1), INTERVAL, &status(before), &success(Outcome::NothingNew), now());
             assert_eq!(short(&report.status.conditions), is_good, "{before:?}");
-            assert_eq!(report.next, Next::After(Duration::from_secs(60)));
+            assert_eq!(report.action, Action::RequeueAfter(Duration::from_secs(60)));
         }
         for (before, stage, reason, ready) in [
             (&good[..], Stage::Policies, InvalidPolicySelector, "InvalidPolicySelector new"),
@@ -282,11 +283,12 @@ mod tests {
             // … unless the stage that it speaks of has passed.
             (&failing, Stage::Push, RemovedTemplateField, "RemovedTemplateField new"),
         ] {
-            let report = run(1).report(&status(before), &Conclusion::Stall(stop(stage, reason)), now());
+            let report =
+                report(&run(1), INTERVAL, &status(before), &Conclusion::Stall(stop(stage, reason)), now());
             let expected = [format!("Stalled=True {reason} new"), format!("Ready=False {ready}")];
             assert_eq!(short(&report.status.conditions), expected, "{before:?}");
             assert_eq!(format!("{} {}", report.event.reason, report.event.message), ready);
-            assert_eq!(report.next, Next::Wait);
+            assert_eq!(report.action, Action::AwaitChange);
         }
         for (before, stage, reason, ready) in [
             (&good[..], Stage::Checkout, GitOperationFailed, "GitOperationFailed new"),
@@ -298,7 +300,8 @@ mod tests {
             (&unknown, Stage::Policies, Reason::Failed, "Failed new"),
             (&failing, Stage::Policies, Reason::Failed, "UpdateFailed old"),
         ] {
-            let report = run(1).report(&status(before), &Conclusion::Failure(stop(stage, reason)), now());
+            let report =
+                report(&run(1), INTERVAL, &status(before), &Conclusion::Failure(stop(stage, reason)), now());
             let retry = format!("Reconciling=True ProgressingWithRetry {IN_PROGRESS}");
             assert_eq!(
                 short(&report.status.conditions),
@@ -306,11 +309,11 @@ mod tests {
                 "{before:?}"
             );
             assert_eq!(format!("{} {}", report.event.reason, report.event.message), ready);
-            assert_eq!(report.next, Next::Retry);
+            assert_eq!(report.action, Action::Retry);
         }
     }
 
-    /// Which reason each stage takes back, seen by what Ready says of a stall at the stage behind it (end of §2.3).
+    /// Each stage removes its reasons: Ready has another one after a stall at a later stage.
     #[test]
     fn a_stage_that_passed_takes_its_reasons_back() {
         let stages = [Stage::Policies, Stage::Source, Stage::Checkout, Stage::Update, Stage::Push];
@@ -329,7 +332,7 @@ mod tests {
             let before = status(&[(Ready, False, reason, "old")]);
             for stage in stages {
                 let stall = Conclusion::Stall(stop(stage, Reason::InvalidSettings));
-                let report = run(1).report(&before, &stall, now());
+                let report = report(&run(1), INTERVAL, &before, &stall, now());
                 let is_forgotten = first_to_forget.is_some_and(|first| stage >= first);
                 let expected = if is_forgotten { "new" } else { "old" };
                 assert_eq!(report.event.message, expected, "{reason} {stage:?}");
@@ -339,13 +342,13 @@ mod tests {
 
     #[test]
     fn a_request_is_answered_however_the_run_ends() {
-        let run = Run { requested_at: Some("now".to_owned()), ..run(1) };
+        let run = ReconcileRun { requested_at: Some("now".to_owned()), ..run(1) };
         for conclusion in [
             success(Outcome::NothingNew),
             Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)),
             Conclusion::Failure(stop(Stage::Source, Reason::SourceManagerFailed)),
         ] {
-            let report = run.report(&status(&[]), &conclusion, now());
+            let report = report(&run, INTERVAL, &status(&[]), &conclusion, now());
             assert_eq!(report.status.last_handled_reconcile_at.as_deref(), Some("now"));
         }
     }
@@ -357,7 +360,7 @@ mod tests {
             (Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)), 7),
             (Conclusion::Failure(stop(Stage::Source, Reason::SourceManagerFailed)), 1),
         ] {
-            let report = run(7).report(&status(&[]), &conclusion, now());
+            let report = report(&run(7), INTERVAL, &status(&[]), &conclusion, now());
             assert_eq!(report.status.observed_generation, Some(observed), "{conclusion:?}");
         }
         for (conditions, observed) in [
@@ -393,7 +396,7 @@ mod tests {
                 Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)),
             ),
         ] {
-            let after = run(1).report(&before, &conclusion, now()).status;
+            let after = report(&run(1), INTERVAL, &before, &conclusion, now()).status;
             let last_automation_run_time = before.last_automation_run_time.clone();
             assert_eq!(ImageUpdateAutomationStatus { last_automation_run_time, ..after }, before);
         }
@@ -401,12 +404,12 @@ mod tests {
 
     #[test]
     fn without_an_interval_only_events_start_a_run() {
-        let run = Run { interval: Duration::ZERO, ..run(1) };
-        let report = run.report(&status(&[]), &success(Outcome::NothingNew), now());
-        assert_eq!(report.next, Next::Wait);
+        let report_on =
+            |conclusion: Conclusion| report(&run(1), Duration::ZERO, &status(&[]), &conclusion, now());
+        let report = report_on(success(Outcome::NothingNew));
+        assert_eq!(report.action, Action::AwaitChange);
         assert_eq!(short(&report.status.conditions), ["Ready=True Succeeded repository up-to-date"]);
-        let stall = Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied));
-        let report = run.report(&status(&[]), &stall, now());
+        let report = report_on(Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)));
         let expected = ["Stalled=True AccessDenied new", "Ready=False AccessDenied new"];
         assert_eq!(short(&report.status.conditions), expected);
     }

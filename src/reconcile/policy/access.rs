@@ -117,7 +117,7 @@ mod tests {
     use crate::error::chain;
     use crate::reconcile::repository::request::tests::repository;
 
-    /// The vectors of §3.3.
+    /// The rules of `docs/flux-behaviour.md`, Policies.
     #[test]
     fn each_selector_against_the_labels_of_the_namespace() {
         let tenant = json!({"tenant": "b", "env": "test"});

@@ -1,101 +1,101 @@
-//! The digest of the tag that counts, and whether its manifest is there at all (`docs/flux-behaviour.md`, Policies).
+//! Resolves the digest of the selected tag, or checks that its manifest exists (`docs/flux-behaviour.md`, Policies).
 //!
-//! A winner that is new is announced only after a look at its manifest, for some registries list a tag before it can be
-//! pulled. The digest of a tag that is followed comes from the poller, and a registry that does not answer takes nothing
-//! away from what is known.
+//! A new winner is announced only after a lookup of its manifest, since some registries list a tag before it can be
+//! pulled. The digest of a followed tag comes from the poller. A registry that does not answer takes nothing away from
+//! what is known.
 
 use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicyStatus};
 use tagboat_api::{ImageRef, Reason};
 
 use super::choice::is_same_tag;
 use crate::policy::downgrade::Trigger;
-use crate::reconcile::course::Ending;
 use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
+use crate::reconcile::run::Outcome;
 
-/// What is known of the digest of a tag before anybody is asked.
+/// The inputs of a digest's resolution, before any request.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The image as its repository names it.
+    /// The image, by the name that its repository has for it.
     pub image: &'a str,
-    /// The tag that counts.
+    /// The selected tag.
     pub tag: &'a str,
-    /// Whether the digest is reported.
+    /// The digest reflection.
     pub digests: &'a DigestReflectionPolicy,
-    /// What brought about this run.
+    /// The trigger of the run.
     pub trigger: Trigger,
-    /// What the poller knows of just this tag, where it follows it.
+    /// The state of the poller for this tag, if it follows it.
     pub polled: Option<&'a Polled>,
-    /// Whether and how the tag is followed.
+    /// The way in which the digest is followed.
     pub following: Following,
-    /// What becomes of a winner that takes no other's place.
+    /// The treatment of a winner that replaces no other tag.
     pub first: FirstImage,
 }
 
-/// Whether the manifest of a winner is looked at that takes no other's place.
+/// The treatment of a winner that replaces no other tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstImage {
-    /// It counts, as with Flux: a policy without an image would not be served better.
+    /// It is announced without a lookup, as in Flux: a policy without an image would not be better.
     Counts,
-    /// It is looked at like any other: what knows nothing from before may be about to overwrite what works.
+    /// It is looked up like any other: a caller without earlier state may be about to overwrite a tag that works.
     LookedAt,
 }
 
-/// Whether and how the digest of a tag is followed.
+/// The way in which the digest of a tag is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Following {
-    /// By itself.
+    /// Alone.
     Alone,
-    /// With those of other policies, so nothing counts before all are known.
+    /// In a group: no digest counts before those of the other policies are known.
     InGroup,
-    /// Not at all: the process asks no registry for digests of tags that float.
+    /// Not followed: the process looks up no digests of floating tags.
     Disabled,
 }
 
-/// What the poller knows of a tag.
+/// The state of the poller for a tag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Polled {
-    /// The last digest that the registry said.
+    /// The last digest that the registry returned.
     pub digest: Option<String>,
-    /// Why it does not say one any more.
+    /// The reason for which the registry returns no digest any more.
     pub staleness: Option<Staleness>,
 }
 
-/// What is to be done about a digest.
+/// The source of a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: this one counts, or none.
+    /// No lookup: this digest is reported, or none.
     Settled(Option<String>),
-    /// The registry is to be asked.
+    /// A lookup at the registry.
     Look {
-        /// Whether the digest is wanted, or only that the manifest is there.
+        /// True if the digest is reported; otherwise the manifest must only exist.
         wants_digest: bool,
     },
-    /// The other policies of the group are to be waited for.
+    /// The other policies of the group, which are awaited.
     AwaitGroup,
 }
 
-/// What is reported of the tag that counts.
+/// The report about the selected tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolution {
     /// The image.
     pub latest: ImageRef,
-    /// Why it may be out of date.
+    /// The reason for which it may be out of date.
     pub staleness: Option<Staleness>,
-    /// Whether the run is to be made again soon.
+    /// True if the run is retried.
     pub is_retried: bool,
 }
 
-/// Why nothing can be reported.
+/// The error of a tag that cannot be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
-    /// How the run ends.
-    pub ending: Ending,
-    /// What the condition `Stale` says.
+    /// The outcome of the run.
+    pub outcome: Outcome,
+    /// The content of the condition `Stale`.
     pub staleness: Staleness,
 }
 
 impl Question<'_> {
-    /// What is to be done about the digest, where the status before is `previous`.
+    /// Decides where the digest comes from, given the `previous` status.
     pub fn need(&self, previous: &ImagePolicyStatus) -> Need {
         let latest = previous.latest_ref.as_ref();
         let is_same = is_same_tag(latest, self.image, self.tag);
@@ -120,13 +120,13 @@ impl Question<'_> {
                 None => Need::Look { wants_digest: true },
             },
             _ if is_same => Need::Settled(None),
-            // Where nothing is reported yet, a manifest that is missing would keep nothing.
+            // If nothing was reported yet, a missing manifest would keep nothing.
             _ if latest.is_none() && self.first == FirstImage::Counts => Need::Settled(None),
             _ => Need::Look { wants_digest: false },
         }
     }
 
-    /// What is reported where the registry need not be asked.
+    /// Returns the report without a lookup.
     pub fn settled(&self, digest: Option<String>) -> Resolution {
         let staleness = self.polled.and_then(|polled| polled.staleness.clone());
         let is_followed = *self.digests == DigestReflectionPolicy::Always;
@@ -137,11 +137,11 @@ impl Question<'_> {
         }
     }
 
-    /// What is reported while the other policies of the group are waited for.
+    /// Returns the report while the other policies of the group are awaited.
     ///
     /// # Errors
     ///
-    /// When nothing was reported before.
+    /// If nothing was reported before.
     pub fn awaiting(&self, previous: &ImagePolicyStatus) -> Result<Resolution, Unresolved> {
         let staleness =
             self.polled.and_then(|polled| polled.staleness.clone()).unwrap_or_else(|| Staleness {
@@ -153,17 +153,18 @@ impl Question<'_> {
                 Ok(Resolution { latest: latest.clone(), staleness: Some(staleness), is_retried: false })
             }
             None => Err(Unresolved {
-                ending: Ending::Failure(Reason::DependencyNotReady, staleness.message.clone()),
+                outcome: Outcome::Failure(Reason::DependencyNotReady, staleness.message.clone()),
                 staleness,
             }),
         }
     }
 
-    /// What is reported after a look at the manifest.
+    /// Returns the report after a lookup of the manifest.
     ///
     /// # Errors
     ///
-    /// When the digest is wanted and nobody says it, or when there is no manifest and no earlier image.
+    /// If the digest is reported and could not be looked up, or if the manifest does not exist and there is no earlier
+    /// image.
     pub fn looked(
         &self,
         wants_digest: bool,
@@ -179,7 +180,7 @@ impl Question<'_> {
         };
         let is_missing = failure.kind == LookFailureKind::Missing;
         if !wants_digest && !is_missing {
-            // Nobody is to be worse off than with Flux, which does not look.
+            // The result is never worse than with Flux, which makes no lookup.
             return Ok(Resolution { latest: self.image_ref(None), staleness: None, is_retried: false });
         }
         let reference = self.image_ref(None).to_string();
@@ -190,8 +191,8 @@ impl Question<'_> {
         if let Some(latest) = kept {
             return Ok(Resolution { latest: latest.clone(), staleness: Some(staleness), is_retried: true });
         }
-        let ending = if wants_digest {
-            Ending::Failure(
+        let outcome = if wants_digest {
+            Outcome::Failure(
                 Reason::Failed,
                 format!("failed fetching digest of {reference}: {}", failure.words),
             )
@@ -201,9 +202,9 @@ impl Question<'_> {
                 "{reference} is listed but cannot be pulled yet, and no image before it is known, so markers are left \
                  alone; try again later: {words}"
             );
-            Ending::Failure(Reason::Failure, message)
+            Outcome::Failure(Reason::Failure, message)
         };
-        Err(Unresolved { ending, staleness })
+        Err(Unresolved { outcome, staleness })
     }
 
     fn image_ref(&self, digest: Option<String>) -> ImageRef {
@@ -317,7 +318,7 @@ mod tests {
         let words = "img:1 is listed but cannot be pulled yet, and no image before it is known, so markers are left alone; \
                      try again later: the words"
             .to_owned();
-        assert_eq!(nothing.ending, Ending::Failure(Reason::Failure, words));
+        assert_eq!(nothing.outcome, Outcome::Failure(Reason::Failure, words));
         // Any other answer lets it through where no digest is wanted.
         for kind in [LookFailureKind::Denied, LookFailureKind::Unavailable, LookFailureKind::Unreadable] {
             let found = question.looked(false, Err(failure(kind)), &status("0")).unwrap();
@@ -339,7 +340,7 @@ mod tests {
             for latest in ["", "1", "0@d1"] {
                 let failed = question.looked(true, Err(failure(kind)), &status(latest)).unwrap_err();
                 let words = "failed fetching digest of img:1: the words".to_owned();
-                assert_eq!(failed.ending, Ending::Failure(Reason::Failed, words));
+                assert_eq!(failed.outcome, Outcome::Failure(Reason::Failed, words));
                 assert_eq!(failed.staleness.reason, reason);
             }
         }
@@ -359,6 +360,6 @@ mod tests {
         assert_eq!(kept.staleness.unwrap().reason, Reason::GroupIncomplete);
         let nothing = question.awaiting(&status("")).unwrap_err();
         let words = "the digests of the group are not all known yet".to_owned();
-        assert_eq!(nothing.ending, Ending::Failure(Reason::DependencyNotReady, words));
+        assert_eq!(nothing.outcome, Outcome::Failure(Reason::DependencyNotReady, words));
     }
 }

@@ -1,5 +1,4 @@
-//! Makes the report of a reconcile: the status, what is announced, and the requeue (`docs/flux-behaviour.md`,
-//! Policies).
+//! Makes the report of a reconcile: the status, the events, and the requeue (`docs/flux-behaviour.md`, Policies).
 
 use std::time::Duration;
 
@@ -10,103 +9,105 @@ use tagboat_api::{GoDuration, ImageRef, Reason};
 use super::choice::Held;
 use super::digest::Resolution;
 use crate::objects::{Event, EventType};
+use crate::reconcile::action::Action;
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType, Draft};
-use crate::reconcile::course::{self, Course, Ending, Next};
 use crate::reconcile::lookup::Staleness;
+use crate::reconcile::run::{self, Outcome, ReconcileRun};
 
-/// When to look at more images, where there are too many to look at all of them at once.
+/// The requeue while there are more images than can be looked up at one time.
 pub const LOOK_ON: Duration = Duration::from_secs(300);
 
-/// How a run ended.
+/// The conclusion of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// An image is chosen.
+    /// An image is selected.
     Resolved(Resolved),
-    /// Something stopped the run.
+    /// An error stopped the run.
     Stopped(Stop),
 }
 
-/// An image is chosen.
+/// A selected image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The image, and what is known of it.
+    /// The image and its staleness.
     pub resolution: Resolution,
-    /// What waits to take its place.
+    /// The downgrade that is held, if there is one.
     pub held: Option<Held>,
-    /// How long it takes until another tag is old enough to take part.
+    /// The time until another tag is old enough to be eligible.
     pub matures_in: Option<Duration>,
 }
 
-/// What stopped a run.
+/// The stop of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// What Ready says.
-    pub ending: Ending,
-    /// What Stale says, where the run came that far.
+    /// The content of Ready.
+    pub outcome: Outcome,
+    /// The content of Stale, if the run came that far.
     pub staleness: Option<Staleness>,
-    /// When to try again, if not by the growing waits.
+    /// The requeue, in place of backoff.
     pub retry_after: Option<Duration>,
     /// Set if nothing is stored of the repository, not even an empty list, so that it must be scanned.
     pub needs_scan: bool,
 }
 
-/// What is to be said of a run.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The status that is to be written.
+    /// The new status.
     pub status: ImagePolicyStatus,
-    /// What is announced: first what Flux would, then what is ours.
+    /// The events: first the one that Flux would announce, then ours.
     pub events: Vec<Event>,
-    /// When to look again.
-    pub next: Next,
+    /// The requeue.
+    pub action: Action,
 }
 
 impl Stop {
-    /// A stop with nothing to say beyond its end.
-    pub fn at(ending: Ending) -> Self {
-        Self { ending, staleness: None, retry_after: None, needs_scan: false }
+    /// Makes a stop with nothing but its outcome.
+    pub fn at(outcome: Outcome) -> Self {
+        Self { outcome, staleness: None, retry_after: None, needs_scan: false }
     }
 
-    /// The stop at a repository that cannot be used.
+    /// Makes the stop at a repository that cannot be used.
     pub fn at_repository(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
         let words = format!("failed to get the referred ImageRepository: {}", crate::error::chain(error));
-        Self::at(Ending::Failure(error.reason(), words))
+        Self::at(Outcome::Failure(error.reason(), words))
     }
 
-    /// The stop of a policy without an image while there are more images to be looked at than at one time.
+    /// Makes the stop of a policy without an image, while there are more images than can be looked up at one time.
     pub fn while_looking() -> Self {
         let words = "the ages of the best images are still being looked up, for many of them are too new";
-        let ending = Ending::Failure(Reason::DependencyNotReady, words.to_owned());
-        Self { retry_after: Some(LOOK_ON), ..Self::at(ending) }
+        let outcome = Outcome::Failure(Reason::DependencyNotReady, words.to_owned());
+        Self { retry_after: Some(LOOK_ON), ..Self::at(outcome) }
     }
 
-    /// The stop at a repository of which no tags are stored, which is looked at again after a time. `staleness` says why
-    /// its registry cannot be asked, where that is known and concerns the policy; `is_stored` that an empty list is stored.
+    /// Makes the stop at a repository without stored tags, with a requeue. `staleness` is the reason for which its
+    /// registry cannot be asked, if that is known and concerns the policy; `is_stored` is true if an empty list is
+    /// stored.
     pub fn without_tags(requeue: Duration, staleness: Option<Staleness>, is_stored: bool) -> Self {
         let seconds = Duration::from_secs(requeue.as_secs() + u64::from(requeue.subsec_millis() >= 500));
         let words = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));
-        let ending = Ending::Failure(Reason::DependencyNotReady, words);
-        Self { retry_after: Some(requeue), staleness, needs_scan: !is_stored, ..Self::at(ending) }
+        let outcome = Outcome::Failure(Reason::DependencyNotReady, words);
+        Self { retry_after: Some(requeue), staleness, needs_scan: !is_stored, ..Self::at(outcome) }
     }
 }
 
-/// What is to be said of the run that began with the status `previous` and ended now.
+/// Makes the report of a run that began with the status `previous` and ended now.
 pub fn report(
-    course: &Course,
+    run: &ReconcileRun,
     previous: &ImagePolicyStatus,
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> Report {
-    let begun = course.begin(previous).status;
+    let begun = run.begin(previous).status;
     let mut status = previous.clone();
-    let (ending, next) = match conclusion {
+    let (outcome, action) = match conclusion {
         Conclusion::Resolved(resolved) => {
             choose(&mut status, &resolved.resolution.latest);
-            (Ending::Success(ready_message(&status)), resolved.next(now))
+            (Outcome::Success(ready_message(&status)), resolved.action(now))
         }
-        Conclusion::Stopped(stop) => (stop.ending.clone(), stop.next()),
+        Conclusion::Stopped(stop) => (stop.outcome.clone(), stop.action()),
     };
-    let mut draft = course.conclude(&begun.conditions, &ending);
+    let mut draft = run.conclude(&begun.conditions, &outcome);
     let is_news = match conclusion {
         Conclusion::Resolved(resolved) => {
             let held = resolved.held.as_ref().map(|held| (held.reason, held.message.as_str()));
@@ -121,12 +122,12 @@ pub fn report(
         Conclusion::Stopped(_) => [false, false],
     };
     let conditions = draft.settle(&previous.conditions, now);
-    let status = course.finish(status, conditions);
-    let trace = match &ending {
-        Ending::Success(message) => message.as_str(),
-        Ending::Stall(..) | Ending::Failure(..) => "",
+    let status = run.finish(status, conditions);
+    let trace = match &outcome {
+        Outcome::Success(message) => message.as_str(),
+        Outcome::Stall(..) | Outcome::Failure(..) => "",
     };
-    let mut events = vec![course::event(&previous.conditions, &status.conditions, trace)];
+    let mut events = vec![run::event(&previous.conditions, &status.conditions, trace)];
     for (type_, _) in [ConditionType::RegressionHeld, ConditionType::Stale]
         .into_iter()
         .zip(is_news)
@@ -136,28 +137,29 @@ pub fn report(
         let (reason, message) = (condition.reason.clone(), condition.message.clone());
         events.push(Event { type_: EventType::Warning, reason, message });
     }
-    Report { status, events, next }
+    Report { status, events, action }
 }
 
 impl Resolved {
-    fn next(&self, now: Timestamp) -> Next {
+    fn action(&self, now: Timestamp) -> Action {
         if self.resolution.is_retried {
-            return Next::Retry;
+            return Action::Retry;
         }
         let until = self.held.as_ref().and_then(|held| held.until);
-        // What time alone keeps waiting counts right when the time has come.
+        // A downgrade that waits for time alone applies exactly when the time has come.
         let wait = until.map(|until| Duration::try_from(until.duration_since(now)).unwrap_or_default());
         let soonest = [wait, self.matures_in].into_iter().flatten().min();
-        soonest.map_or(Next::Wait, |soonest| Next::After(soonest.max(Duration::from_secs(1))))
+        soonest
+            .map_or(Action::AwaitChange, |soonest| Action::RequeueAfter(soonest.max(Duration::from_secs(1))))
     }
 }
 
 impl Stop {
-    fn next(&self) -> Next {
-        match (&self.ending, self.retry_after) {
-            (Ending::Stall(..), _) => Next::Wait,
-            (_, Some(wait)) => Next::After(wait),
-            (_, None) => Next::Retry,
+    fn action(&self) -> Action {
+        match (&self.outcome, self.retry_after) {
+            (Outcome::Stall(..), _) => Action::AwaitChange,
+            (_, Some(wait)) => Action::RequeueAfter(wait),
+            (_, None) => Action::Retry,
         }
     }
 }
@@ -168,7 +170,7 @@ impl Staleness {
     }
 }
 
-/// Sets a condition or takes it away, and says whether it is there for another reason than before.
+/// Sets or removes a condition, and returns whether its reason has changed.
 fn put(draft: &mut Draft, type_: ConditionType, said: Option<(Reason, &str)>) -> bool {
     let before = conditions::find(draft.conditions(), type_).map(|condition| condition.reason.clone());
     let Some((reason, message)) = said else {
@@ -179,7 +181,7 @@ fn put(draft: &mut Draft, type_: ConditionType, said: Option<(Reason, &str)>) ->
     before != Some(reason.to_string())
 }
 
-/// Makes an image the chosen one, and remembers the one before it.
+/// Sets the selected image, and keeps the one before it.
 fn choose(status: &mut ImagePolicyStatus, latest: &ImageRef) {
     let is_same = status.latest_ref.as_ref().is_some_and(|before| {
         (&before.name, &before.tag, before.digest()) == (&latest.name, &latest.tag, latest.digest())
@@ -189,7 +191,7 @@ fn choose(status: &mut ImagePolicyStatus, latest: &ImageRef) {
     }
 }
 
-/// The message of Ready for a chosen image (`docs/flux-behaviour.md`, Policies).
+/// Returns the message of Ready for a selected image (`docs/flux-behaviour.md`, Policies).
 fn ready_message(status: &ImagePolicyStatus) -> String {
     let Some(latest) = &status.latest_ref else { return String::new() };
     let mut message = format!("Latest image tag for {} resolved to {}", latest.name, latest.tag);
@@ -209,7 +211,7 @@ mod tests {
     use crate::policy::{DowngradeProtection, HeldDowngrade};
     use crate::reconcile::conditions::ConditionStatus::{False, True};
     use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
-    use crate::reconcile::course::tests::{course, list, short};
+    use crate::reconcile::run::tests::{list, run, short};
 
     fn now() -> Timestamp {
         "2026-01-01T00:00:05Z".parse().unwrap()
@@ -225,7 +227,7 @@ mod tests {
     }
 
     fn after(previous: &ImagePolicyStatus, conclusion: &Conclusion) -> Report {
-        report(&course(1), previous, conclusion, now())
+        report(&run(1), previous, conclusion, now())
     }
 
     fn status(latest: Option<&str>, previous: Option<&str>) -> ImagePolicyStatus {
@@ -236,7 +238,7 @@ mod tests {
         }
     }
 
-    /// The vectors of §3.7.
+    /// The messages of `docs/flux-behaviour.md`, Policies.
     #[test]
     fn ready_says_what_is_chosen_and_what_was() {
         let digest = "sha256:1234567890abcdef";
@@ -272,7 +274,7 @@ mod tests {
         }
     }
 
-    /// What the two passes of §3.6 write.
+    /// Two reconciles in a row (`docs/flux-behaviour.md`, Policies).
     #[test]
     fn the_image_before_is_remembered_where_anything_differs() {
         for (first, second, previous) in [
@@ -303,13 +305,13 @@ mod tests {
         assert_eq!(after(&empty, &Conclusion::Resolved(resolved("i:1"))).status.observed_previous_ref, None);
     }
 
-    /// The table of §3.8, from each state.
+    /// Each conclusion from each state (`docs/flux-behaviour.md`, Policies).
     #[test]
     fn each_way_to_end_has_its_conditions() {
         let work = "Reconciling=True ProgressingWithRetry reconciliation in progress".to_owned();
         let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
-        let failure = |reason: Reason, words: &str| Stop::at(Ending::Failure(reason, words.to_owned()));
-        let stall = |reason: Reason| Stop::at(Ending::Stall(reason, "bad".to_owned()));
+        let failure = |reason: Reason, words: &str| Stop::at(Outcome::Failure(reason, words.to_owned()));
+        let stall = |reason: Reason| Stop::at(Outcome::Stall(reason, "bad".to_owned()));
         let no_tags = Stop::without_tags(Duration::from_secs(30), None, false);
         for conditions in [
             vec![],
@@ -325,15 +327,15 @@ mod tests {
         ] {
             let before =
                 ImagePolicyStatus { conditions, observed_generation: Some(1), ..status(Some("i:1"), None) };
-            for (conclusion, expected, next) in [
-                (Conclusion::Resolved(resolved("i:1")), vec![good.clone()], Next::Wait),
+            for (conclusion, expected, action) in [
+                (Conclusion::Resolved(resolved("i:1")), vec![good.clone()], Action::AwaitChange),
                 (
                     Conclusion::Resolved(Resolved {
                         matures_in: Some(Duration::from_secs(600)),
                         ..resolved("i:1")
                     }),
                     vec![good.clone()],
-                    Next::After(Duration::from_secs(600)),
+                    Action::RequeueAfter(Duration::from_secs(600)),
                 ),
                 (
                     Conclusion::Stopped(stall(Reason::IntervalNotConfigured)),
@@ -341,12 +343,12 @@ mod tests {
                         "Stalled=True IntervalNotConfigured bad".to_owned(),
                         "Ready=False IntervalNotConfigured bad".to_owned(),
                     ],
-                    Next::Wait,
+                    Action::AwaitChange,
                 ),
                 (
                     Conclusion::Stopped(failure(Reason::AccessDenied, "no")),
                     vec![work.clone(), "Ready=False AccessDenied no".to_owned()],
-                    Next::Retry,
+                    Action::Retry,
                 ),
                 (
                     Conclusion::Stopped(no_tags.clone()),
@@ -355,21 +357,21 @@ mod tests {
                         "Ready=False DependencyNotReady retrying in 30s error: no tags in database"
                             .to_owned(),
                     ],
-                    Next::After(Duration::from_secs(30)),
+                    Action::RequeueAfter(Duration::from_secs(30)),
                 ),
             ] {
                 let report = after(&before, &conclusion);
                 assert_eq!(short(&report.status.conditions), expected);
-                assert_eq!(report.next, next);
+                assert_eq!(report.action, action);
                 assert_eq!(report.status.latest_ref, Some(image("i:1")), "no failure takes the image away");
                 let is_good = expected.len() == 1;
                 assert_eq!(report.events.len(), 1);
                 assert_eq!(report.events[0].type_ == EventType::Warning, !is_good);
             }
         }
-        let words = Stop::without_tags(Duration::from_millis(1_500), None, false).ending;
+        let words = Stop::without_tags(Duration::from_millis(1_500), None, false).outcome;
         let expected = "retrying in 2s error: no tags in database".to_owned();
-        assert_eq!(words, Ending::Failure(Reason::DependencyNotReady, expected));
+        assert_eq!(words, Outcome::Failure(Reason::DependencyNotReady, expected));
     }
 
     #[test]
@@ -393,12 +395,12 @@ mod tests {
                 format!("RegressionHeld=True LowerWinner {message}")
             ]
         );
-        assert_eq!(report.next, Next::After(Duration::from_secs(900)));
+        assert_eq!(report.action, Action::RequeueAfter(Duration::from_secs(900)));
         let kinds: Vec<_> = report.events.iter().map(|event| (event.type_, event.reason.as_str())).collect();
         assert_eq!(kinds, [(EventType::Trace, "Succeeded"), (EventType::Warning, "LowerWinner")]);
         assert_eq!(after(&report.status, &conclusion).events.len(), 1);
         // A failure elsewhere changes nothing about it, and its end takes it away.
-        let failed = Conclusion::Stopped(Stop::at(Ending::Failure(Reason::Failure, "x".to_owned())));
+        let failed = Conclusion::Stopped(Stop::at(Outcome::Failure(Reason::Failure, "x".to_owned())));
         assert_eq!(after(&report.status, &failed).status.conditions.len(), 3);
         let ended = after(&report.status, &Conclusion::Resolved(resolved("i:0.9")));
         assert_eq!(ended.status.conditions.len(), 1);
@@ -413,14 +415,14 @@ mod tests {
         };
         let first = after(&ImagePolicyStatus::default(), &stale(Reason::RegistryUnavailable, false));
         assert_eq!(short(&first.status.conditions)[1], "Stale=True RegistryUnavailable no answer");
-        assert_eq!((first.events.len(), first.next), (2, Next::Wait));
+        assert_eq!((first.events.len(), first.action), (2, Action::AwaitChange));
         let second = after(&first.status, &stale(Reason::RegistryUnavailable, true));
-        assert_eq!((second.events.len(), second.next), (1, Next::Retry));
+        assert_eq!((second.events.len(), second.action), (1, Action::Retry));
         assert_eq!(after(&second.status, &stale(Reason::TagNotFound, true)).events.len(), 2);
         assert_eq!(after(&second.status, &Conclusion::Resolved(resolved("i:1"))).status.conditions.len(), 1);
         let stop = Stop {
             staleness: Some(Staleness { reason: Reason::TagNotFound, message: "gone".to_owned() }),
-            ..Stop::at(Ending::Failure(Reason::Failed, "x".to_owned()))
+            ..Stop::at(Outcome::Failure(Reason::Failed, "x".to_owned()))
         };
         let failed = after(&ImagePolicyStatus::default(), &Conclusion::Stopped(stop));
         assert_eq!(short(&failed.status.conditions)[2], "Stale=True TagNotFound gone");
@@ -432,6 +434,6 @@ mod tests {
         let stop = Stop::at_repository(&error);
         let words = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \
                      ImageRepository.image.toolkit.fluxcd.io \"r\" not found";
-        assert_eq!(stop.ending, Ending::Failure(Reason::DependencyNotReady, words.to_owned()));
+        assert_eq!(stop.outcome, Outcome::Failure(Reason::DependencyNotReady, words.to_owned()));
     }
 }

@@ -22,36 +22,36 @@ use crate::policy::downgrade::Trigger;
 use crate::policy::{Ages, DowngradeProtection, Policy, PolicyError};
 use crate::polling::PollingInterval;
 use crate::reconcile::conditions;
-use crate::reconcile::course::{Beginning, Course, Ending};
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::lookup::Staleness;
 use crate::reconcile::repository::request::{ObjectIdentity, wants_identity};
 use crate::reconcile::repository::run::ScanOptions;
+use crate::reconcile::run::{Outcome, ReconcileRun, Started};
 use crate::reconcile::tags::{OpenTags, Place, Registry, Shelf};
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::RepositoryAddress;
 use crate::tenancy::{Capacity, Checkpoint};
 
-/// The bytes of memory that judging one tag takes, until the winner is known.
+/// The bytes of memory that the verdict on one tag takes, until the winner is known.
 const BYTES_OF_VERDICT: usize = 512;
 
-/// What is as good as at once.
+/// The shortest requeue.
 const SOONEST: Duration = Duration::from_secs(1);
 
-/// What all runs of policies go by.
+/// The options of all runs of policies.
 #[derive(Clone, Debug)]
 pub struct PolicyOptions {
-    /// Whether a policy may use a repository of another namespace.
+    /// Allows or forbids repositories of another namespace.
     pub cross_namespace: CrossNamespace,
-    /// Whether a repository may act as a service account of its own.
+    /// Allows or forbids repositories to log in as a service account of their own.
     pub identity: ObjectIdentity,
-    /// When to look again for tags that are not there.
+    /// The requeue of a policy whose repository has no tags.
     pub requeue_dependency: Duration,
-    /// How long a lower winner must hold.
+    /// The time for which a downgrade must hold.
     pub downgrade_protection: DowngradeProtection,
-    /// How often digests are looked up where nobody says otherwise.
+    /// The default interval of digest lookups.
     pub polling: PollingInterval,
-    /// What becomes of a winner that takes no other's place.
+    /// The treatment of a winner that replaces no other tag.
     pub first_image: FirstImage,
     /// Bounds on timeouts.
     pub times: TimeBounds,
@@ -60,49 +60,50 @@ pub struct PolicyOptions {
 }
 
 impl PolicyOptions {
-    /// The same settings for scans.
+    /// Returns the same options for scans.
     pub fn scans(&self) -> ScanOptions {
         ScanOptions { identity: self.identity, times: self.times, capacity: self.capacity.clone() }
     }
 }
 
-/// What a policy finds around it.
+/// The inputs of a run besides the policy.
 pub struct Scene<'a> {
     /// The repository that it names, if there is one.
     pub repository: Option<Arc<ImageRepository>>,
-    /// The labels of the policy's namespace, where they decide about access.
+    /// The labels of the policy's namespace, if they decide about access.
     pub labels: Result<BTreeMap<String, String>, ObjectsError>,
-    /// Why the registry of that repository cannot be asked, if the last scan failed at that.
+    /// The reason for which the registry of that repository cannot be asked, if the last scan failed at that.
     pub scan_trouble: Option<Staleness>,
-    /// What brought about this run.
+    /// The trigger of the run.
     pub trigger: Trigger,
-    /// What the poller knows of a tag, if it follows that for this policy.
+    /// Returns the state of the poller for a tag, if it follows the tag for this policy.
     pub polled: &'a (dyn Fn(&Followed) -> Option<Polled> + Sync),
 }
 
 /// A tag whose digest is followed.
 #[derive(Clone, Debug)]
 pub struct Followed {
-    /// Where the tag is.
+    /// The repository of the tag.
     pub place: Place,
     /// The tag.
     pub tag: String,
-    /// The time between two looks.
+    /// The time between two lookups.
     pub interval: Duration,
-    /// The group that gets its digests together.
+    /// The group whose members get their digests together.
     pub group: Option<String>,
 }
 
-/// How a run ended, and what is to be followed from then on.
+/// The end of a run, with the tag to follow from then on.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// The conclusion.
     pub conclusion: Conclusion,
     /// The tag to follow.
     pub followed: Option<Followed>,
-    /// Whether the digest that is reported has only just been looked up.
+    /// True if the reported digest was looked up in this run.
     pub is_fresh: bool,
-    /// Whether what a person asked for may not be met yet: ages were missing, or what was chosen cannot be announced yet.
+    /// True if a user's intent may not be satisfied yet: ages were missing, or the selected image cannot be announced
+    /// yet.
     pub is_provisional: bool,
 }
 
@@ -110,42 +111,42 @@ pub struct Ended {
 #[derive(Debug)]
 pub struct Run {
     policy: Arc<ImagePolicy>,
-    course: Course,
+    run: ReconcileRun,
     request: Result<Request, RequestError>,
     previous: ImagePolicyStatus,
 }
 
 impl Run {
-    /// The run of an object that begins now.
+    /// Begins a run of an object.
     pub fn of(policy: Arc<ImagePolicy>, now: Timestamp) -> Self {
-        let course = Course::of(policy.as_ref(), now);
+        let run = ReconcileRun::of(policy.as_ref(), now);
         let previous = policy.status.clone().unwrap_or_default();
-        Self { course, request: Request::of(&policy), previous, policy }
+        Self { run, request: Request::of(&policy), previous, policy }
     }
 
-    /// The repository that the policy names.
+    /// Returns the repository that the policy names.
     pub fn repository(&self) -> Option<&ObjectName> {
         self.request.as_ref().ok().map(|request| &request.repository)
     }
 
-    /// Whether a person changed the policy since it was last carried out, or asked for it.
+    /// Returns whether a user changed or requested the policy since it was last reconciled.
     pub fn is_wanted(&self) -> bool {
-        self.course.is_changed(&self.previous) || self.is_requested()
+        self.run.is_changed(&self.previous) || self.is_requested()
     }
 
-    /// Whether somebody asked for the policy since it was last carried out.
+    /// Returns whether the policy was requested since it was last reconciled.
     pub fn is_requested(&self) -> bool {
-        self.course.is_requested(&self.previous)
+        self.run.is_requested(&self.previous)
     }
 
-    /// The status with which the run begins.
-    pub fn begin(&self, previous: &ImagePolicyStatus) -> Beginning<ImagePolicyStatus> {
-        self.course.begin(previous)
+    /// Makes the status with which the run begins.
+    pub fn begin(&self, previous: &ImagePolicyStatus) -> Started<ImagePolicyStatus> {
+        self.run.begin(previous)
     }
 
     /// Returns whether a Ready policy stays as it is because its repository, which it may use, has an invalid address.
     ///
-    /// Only the repository is to blame for that, and says so itself.
+    /// The defect is the repository's, whose own status shows it.
     pub fn is_untouched(&self, options: &PolicyOptions, scene: &Scene<'_>) -> bool {
         let is_ready = conditions::is_ready(&self.previous.conditions) && !self.is_wanted();
         let Ok(request) = &self.request else { return false };
@@ -156,7 +157,7 @@ impl Run {
         is_ready && repository.is_ok_and(is_invalid)
     }
 
-    /// Chooses, and says how that ended.
+    /// Selects an image.
     pub async fn carry_out(
         &self,
         options: &PolicyOptions,
@@ -214,7 +215,7 @@ impl Run {
             |resolution: &Resolution| is_same_tag(Some(&resolution.latest), &image, &choice.tag);
         is_provisional |= resolution.as_ref().is_ok_and(|resolution| !is_announced(resolution));
         let conclusion = match resolution {
-            // The poller wakes the policy when there is something new.
+            // The poller makes the policy due when the digest changes.
             Ok(resolution) => Conclusion::Resolved(Resolved {
                 resolution: with_gap(resolution, gap.as_ref()),
                 held: choice.held,
@@ -222,34 +223,34 @@ impl Run {
             }),
             Err(unresolved) => Conclusion::Stopped(Stop {
                 staleness: Some(unresolved.staleness),
-                // A group is complete when its poller says so.
+                // The poller makes the policy due when its group is complete.
                 retry_after: (following == Following::InGroup).then_some(options.requeue_dependency),
-                ..Stop::at(unresolved.ending)
+                ..Stop::at(unresolved.outcome)
             }),
         };
         Ended { conclusion, followed, is_fresh, is_provisional }
     }
 
-    /// The policy, and where the tags are to choose from.
+    /// Resolves the inputs of the selection: the policy and the repository.
     async fn inputs<'r>(
         &'r self,
         options: &PolicyOptions,
         scene: &Scene<'_>,
     ) -> Result<ChoiceInputs<'r>, Stop> {
-        let request = self.request.as_ref().map_err(|error| Stop::at(Ending::of(error)))?;
+        let request = self.request.as_ref().map_err(|error| Stop::at(Outcome::of(error)))?;
         let repository =
             self.repository_of(request, options, scene).map_err(|error| Stop::at_repository(&error))?;
         let spec = &repository.spec;
         let address = RepositoryAddress::parse(&spec.image, spec.insecure)
-            .map_err(|error| Stop::at(Ending::of(&error)))?;
+            .map_err(|error| Stop::at(Outcome::of(&error)))?;
         if options.identity == ObjectIdentity::Off && wants_identity(spec) {
-            return Err(Stop::at(Ending::of(&RequestError::IdentityIsOff)));
+            return Err(Stop::at(Outcome::of(&RequestError::IdentityIsOff)));
         }
         let namespace = self.policy.namespace().unwrap_or_default();
         let source = request.policy.clone();
         let policy = options.capacity.pool.run(&namespace, move || source.compile()).await;
-        let policy = policy.map_err(|error| Stop::at(Ending::of(&RequestError::Policy(error))))?;
-        // A bad timeout stalls the repository; until then it is as if there were none.
+        let policy = policy.map_err(|error| Stop::at(Outcome::of(&RequestError::Policy(error))))?;
+        // An invalid timeout stalls the repository; until then the default counts.
         let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
         let own = self.policy.namespace();
         let referred_from = own.filter(|own| *own != request.repository.namespace);
@@ -257,7 +258,7 @@ impl Run {
         Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), place })
     }
 
-    /// The tags to choose from, with memory for their verdicts.
+    /// Opens the tags to select from, with memory for their verdicts.
     async fn open(
         &self,
         options: &PolicyOptions,
@@ -290,7 +291,7 @@ impl Run {
         })
     }
 
-    /// The image of the status, which is kept if the list that it came from has become empty.
+    /// Returns the image of the status, which is kept if the list that it came from has become empty.
     fn kept_by_empty_list(&self, options: &PolicyOptions, address: &RepositoryAddress) -> Option<Resolved> {
         let image = address.to_string();
         let latest = self.previous.latest_ref.clone().filter(|latest| latest.name == image)?;
@@ -299,7 +300,7 @@ impl Run {
         Some(Resolved { resolution, held: Some(held), matures_in: None })
     }
 
-    /// The ages of the tags that could win, if they matter. No tags are held while the registry is asked.
+    /// Returns the ages of the tags that could win, if they matter. No tags are held while the registry is asked.
     async fn ages(
         &self,
         options: &PolicyOptions,
@@ -314,7 +315,7 @@ impl Run {
             policy: inputs.policy.clone(),
             current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.clone()),
             is_wanted: scene.trigger == Trigger::User,
-            now: self.course.started,
+            now: self.run.started,
         };
         if inputs.policy.minimum_age().is_zero() {
             return Ok((inquiry, Answers::default()));
@@ -331,7 +332,7 @@ impl Run {
         Ok((inquiry, answers))
     }
 
-    /// The tag that counts.
+    /// Selects the tag.
     async fn choose(
         &self,
         options: &PolicyOptions,
@@ -346,7 +347,7 @@ impl Run {
         let gap = ages.gap.clone().filter(|_| is_wanting(&ages, policy));
         let scanned = last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0);
         let (now, trigger, downgrade_protection) =
-            (self.course.started, scene.trigger, options.downgrade_protection);
+            (self.run.started, scene.trigger, options.downgrade_protection);
         let open = self.open(options, scene, inputs, shelf).await?;
         let (policy, previous, count) = (policy.clone(), self.previous.clone(), open.stored.tags.len());
         let (offered, is_provisional) = (image.clone(), gap.is_some());
@@ -365,12 +366,12 @@ impl Run {
         });
         let choice = choosing.await;
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
-        // A better tag may be old enough, and an image that is taken back soon is worse than none.
+        // A better tag may be old enough, and an image that is soon replaced is worse than none.
         if gap == Some(Gap::TooMany) && is_first {
             return Err(Stop::while_looking().into());
         }
         let mut choice = choice.map_err(|error| Stop {
-            // Time helps before anything else; nobody is to be told of it every few minutes.
+            // Time helps before anything else, so no user is told of it every few minutes.
             retry_after: error.matures_in().filter(|_| gap.is_none()).map(|wait| wait.max(SOONEST)),
             staleness: gap.as_ref().and_then(|gap| gap.staleness(&image)),
             ..inputs.stop(&error, count)
@@ -408,17 +409,17 @@ impl Run {
         Ok(repository)
     }
 
-    /// What is to be said of the run, where the status before it was `previous`.
+    /// Makes the report of the run, given the status before it.
     pub fn report(&self, previous: &ImagePolicyStatus, conclusion: &Conclusion, now: Timestamp) -> Report {
-        report(&self.course, previous, conclusion, now)
+        report(&self.run, previous, conclusion, now)
     }
 }
 
-/// The end of a run before a tag is chosen.
+/// The end of a run before a tag is selected.
 enum NoChoice {
-    /// There is nothing to choose from, or an error.
+    /// There are no tags, or an error stopped the run.
     Stopped(Stop),
-    /// The list has become empty, so that the image before it stays.
+    /// The list has become empty, so the earlier image stays.
     EmptyList(Resolved),
 }
 
@@ -428,7 +429,7 @@ impl From<Stop> for NoChoice {
     }
 }
 
-/// A policy, and where the tags are to choose from.
+/// The inputs of a selection, resolved.
 struct ChoiceInputs<'r> {
     /// The policy's namespace, for which the work counts.
     namespace: String,
@@ -447,10 +448,10 @@ impl ChoiceInputs<'_> {
         capacity.pool.run_within(&self.namespace, self.place.timeout, job).await
     }
 
-    /// The end of a run without a choice.
+    /// Makes the stop of a run whose selection failed.
     fn stop(&self, error: &ChoiceError, tags: usize) -> Stop {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
-            return Stop::at(Ending::of(error));
+            return Stop::at(Outcome::of(error));
         }
         let Place { repository, address, timeout, .. } = &self.place;
         let words = format!(
@@ -459,19 +460,20 @@ impl ChoiceInputs<'_> {
             GoDuration::from(*timeout),
             ObjectName::of(repository.as_ref()),
         );
-        Stop::at(Ending::Failure(error.reason(), words))
+        Stop::at(Outcome::Failure(error.reason(), words))
     }
 }
 
 impl Ended {
-    /// The end of a run that keeps its image because there are no tags. What a person wants cannot be met by that.
+    /// Makes the end of a run that keeps its image because there are no tags. A user's intent cannot be satisfied by
+    /// that.
     fn of_empty_list(resolved: Resolved) -> Self {
         let conclusion = Conclusion::Resolved(resolved);
         Self { conclusion, followed: None, is_fresh: false, is_provisional: true }
     }
 }
 
-/// What is known before the digest.
+/// The selection, before its digest.
 struct Chosen {
     place: Place,
     choice: Choice,
@@ -480,19 +482,19 @@ struct Chosen {
     gap: Option<Gap>,
 }
 
-/// Whether ages are missing that matter; where the unknown is accepted, none is.
+/// Returns whether ages are missing that matter; none do if unknown ages are accepted.
 fn is_wanting(ages: &Answers, policy: &Policy) -> bool {
     ages.gap.is_some() && policy.unknown_age() == UnknownAge::Wait
 }
 
-/// Says of a choice that the registry did not tell all the ages that it was to be made with.
+/// Adds the staleness of a selection for which the registry did not return all ages.
 fn with_gap(resolution: Resolution, gap: Option<&Gap>) -> Resolution {
     let Some(found) = gap.and_then(|gap| gap.staleness(&resolution.latest.name)) else { return resolution };
     let staleness = resolution.staleness.clone().or(Some(found));
     Resolution { staleness, is_retried: true, ..resolution }
 }
 
-/// How often the digest of a policy is looked up, if at all.
+/// Returns the interval of digest lookups for a policy, if there are any.
 fn polling(request: &Request, process: PollingInterval) -> Option<Duration> {
     let PollingInterval::Every(default) = process else { return None };
     let spec = request.interval?;

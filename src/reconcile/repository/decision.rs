@@ -9,40 +9,40 @@ use tagboat_api::repository::ImageRepositoryStatus;
 
 use super::request::Request;
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
-use crate::reconcile::course::{Course, Drift};
+use crate::reconcile::run::{Drift, ReconcileRun};
 
 /// A scan that would be due within this time is made now.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Whether it is time to scan.
+/// The decision on a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is.
+    /// A scan is due.
     Scan(ScanReason),
-    /// It is not, before this time has passed.
+    /// No scan is due before this time has passed.
     Rest(Duration),
 }
 
-/// Why it is time to scan.
+/// The reason for a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScanReason {
-    /// There was none before.
+    /// There was no scan before.
     First,
-    /// Somebody asks for one.
+    /// A scan was requested.
     Requested,
-    /// The image is another.
+    /// The image has changed.
     NewImage,
-    /// Other tags are to be left out.
+    /// The exclusions have changed.
     NewExclusions,
-    /// What was found before is not there any more.
+    /// The stored tags are gone.
     NothingStored,
-    /// The one before failed. Flux forgets a failure of a scan that was asked for until the interval is over.
+    /// The last scan failed. Flux forgets the failure of a requested scan until the interval is over.
     Failed,
     /// The interval is over.
     Interval,
 }
 
-/// Prints Flux's words, where it has them.
+/// Prints Flux's words, if it has any.
 impl fmt::Display for ScanReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -58,22 +58,27 @@ impl fmt::Display for ScanReason {
 }
 
 impl ScanReason {
-    /// Whether what the object says of itself is known to be wrong.
+    /// Tells whether the status is known to be false: that no tags are stored.
     pub fn drift(self) -> Drift {
         if self == Self::NothingStored { Drift::Yes } else { Drift::No }
     }
 
-    /// Whether somebody should see that the scan has begun; those of the interval come and go.
+    /// Returns whether the start of the scan is written to the status; that of a scan by interval is not.
     pub fn is_worth_saying(self) -> bool {
         self != Self::Interval
     }
 }
 
 impl Decision {
-    /// Says whether it is time to scan; `is_stored` is whether tags of the image are in the store, be it none at all.
-    pub fn of(request: &Request, course: &Course, previous: &ImageRepositoryStatus, is_stored: bool) -> Self {
+    /// Decides on a scan; `is_stored` is true if a list of the image's tags is stored, even an empty one.
+    pub fn of(
+        request: &Request,
+        run: &ReconcileRun,
+        previous: &ImageRepositoryStatus,
+        is_stored: bool,
+    ) -> Self {
         let Some(last) = &previous.last_scan_result else { return Self::Scan(ScanReason::First) };
-        if course.is_requested(previous) {
+        if run.is_requested(previous) {
             return Self::Scan(ScanReason::Requested);
         }
         if previous.canonical_image_name.as_deref() != Some(request.address.canonical().as_str()) {
@@ -85,7 +90,7 @@ impl Decision {
         if !is_stored {
             return Self::Scan(ScanReason::NothingStored);
         }
-        let rest = last.scan_time.as_ref().map(|time| rest(request.interval, time.0, course.started));
+        let rest = last.scan_time.as_ref().map(|time| rest(request.interval, time.0, run.started));
         match rest.flatten() {
             Some(_) if has_failed(previous) => Self::Scan(ScanReason::Failed),
             Some(rest) => Self::Rest(rest),
@@ -94,9 +99,9 @@ impl Decision {
     }
 }
 
-/// What is left of the interval, unless it is as good as over.
+/// Returns the rest of the interval, unless it is almost over.
 fn rest(interval: Duration, last: Timestamp, now: Timestamp) -> Option<Duration> {
-    // A clock that once ran ahead must not put off the next scan until it is that late.
+    // A clock that was once fast must not delay the next scan until that time.
     let ahead = Duration::try_from(last.duration_since(now)).unwrap_or_default();
     if ahead > interval {
         return None;
@@ -105,7 +110,7 @@ fn rest(interval: Duration, last: Timestamp, now: Timestamp) -> Option<Duration>
     interval.checked_sub(passed).filter(|rest| *rest >= SOON)
 }
 
-/// Whether the last run ended at the registry.
+/// Returns whether the last run failed at the registry.
 fn has_failed(previous: &ImageRepositoryStatus) -> bool {
     let ready = conditions::find(&previous.conditions, ConditionType::Ready);
     ready.is_some_and(|ready| {
@@ -116,7 +121,8 @@ fn has_failed(previous: &ImageRepositoryStatus) -> bool {
     })
 }
 
-/// Whether two lists are the same as Flux sees it: as long as each other, and all of the first are in the second.
+/// Returns whether two lists are the same as Flux compares them: of equal length, and all of the first are in the
+/// second.
 fn are_the_same(one: &[String], other: &[String]) -> bool {
     one.len() == other.len() && one.iter().all(|item| other.contains(item))
 }
@@ -128,10 +134,10 @@ mod tests {
     use super::super::request::tests::repository;
     use super::super::request::{ObjectIdentity, Request};
     use super::*;
-    use crate::reconcile::course::tests::{course, list};
+    use crate::reconcile::run::tests::{list, run};
     use crate::reconcile::times::TimeBounds;
 
-    /// The vectors of §2.5. The run begins 0.9 s into the year.
+    /// The rows of `docs/flux-behaviour.md`, Images and scans of a repository. The run begins 0.9 s into the year.
     #[test]
     fn each_row_of_the_table() {
         let scanned = |time: &str| json!({"revision": "1", "tagCount": 1, "scanTime": time});
@@ -270,9 +276,11 @@ mod tests {
         ] {
             let repository = repository(spec, metadata);
             let request = Request::of(&repository, ObjectIdentity::Off, TimeBounds::default()).unwrap();
-            let course =
-                Course { requested_at: Course::of(&repository, course(1).started).requested_at, ..course(1) };
-            assert_eq!(Decision::of(&request, &course, &previous, is_stored), expected, "{name}");
+            let run = ReconcileRun {
+                requested_at: ReconcileRun::of(&repository, run(1).started).requested_at,
+                ..run(1)
+            };
+            assert_eq!(Decision::of(&request, &run, &previous, is_stored), expected, "{name}");
         }
     }
 

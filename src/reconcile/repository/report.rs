@@ -9,51 +9,52 @@ use super::decision::{Decision, ScanReason};
 use super::request::Request;
 use crate::error::chain;
 use crate::objects::Event;
-use crate::reconcile::course::{self, Course, Ending, Next};
+use crate::reconcile::action::Action;
 use crate::reconcile::lookup::{LookFailureKind, Staleness};
+use crate::reconcile::run::{self, Outcome, ReconcileRun};
 
-/// How a run ended.
+/// The conclusion of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Conclusion {
-    /// It was not time to scan.
+    /// No scan was due; with the time until the next one.
     Rested(std::time::Duration),
-    /// The scan succeeded; with the number of names in the list that are no tags, unless the list is the one before.
+    /// The scan succeeded; with the number of names in the list that are no tags, unless the list is unchanged.
     Scanned(ScanResult, Option<usize>),
-    /// Something stopped the run.
+    /// An error stopped the run.
     Stopped(Stop),
 }
 
-/// What stopped a run.
+/// The stop of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The object cannot be scanned as it stands.
+    /// The object cannot be scanned as it is.
     Stall(Reason, String),
-    /// What is needed to log in cannot be put together.
+    /// The login cannot be made.
     Login(String),
-    /// The registry could not be read.
+    /// The registry cannot be read.
     Listing(LookFailureKind, String),
-    /// What is to be left out is no pattern, or what the registry said cannot be stored.
+    /// An exclusion is no pattern, or the tags cannot be stored.
     Scan(String),
 }
 
-/// What is to be said of a run.
+/// The report of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The status that is to be written.
+    /// The new status.
     pub status: ImageRepositoryStatus,
     /// The one event of the run.
     pub event: Event,
-    /// When to look again.
-    pub next: Next,
+    /// The requeue.
+    pub action: Action,
 }
 
 impl Stop {
-    /// A stop at an error that only a change of the object helps.
+    /// Makes the stop at an error that only a change of the object helps.
     pub fn stall(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
         Self::Stall(error.reason(), chain(error))
     }
 
-    /// Why the registry cannot be asked, where that is what stopped the run.
+    /// Returns the staleness of the repository's tags, if its registry stopped the run.
     pub fn staleness(&self, image: &str) -> Option<Staleness> {
         let (kind, words) = match self {
             Self::Listing(kind, words) => (*kind, words),
@@ -64,56 +65,60 @@ impl Stop {
         Some(Staleness { reason: kind.reason(), message })
     }
 
-    fn ending(&self) -> Ending {
+    fn outcome(&self) -> Outcome {
         match self {
-            Self::Stall(reason, message) => Ending::Stall(*reason, message.clone()),
-            Self::Login(cause) => Ending::Failure(
+            Self::Stall(reason, message) => Outcome::Stall(*reason, message.clone()),
+            Self::Login(cause) => Outcome::Failure(
                 Reason::AuthenticationFailed,
                 format!("failed to configure authentication options: {cause}"),
             ),
             Self::Listing(_, cause) | Self::Scan(cause) => {
-                Ending::Failure(Reason::ReadOperationFailed, format!("scan failed: {cause}"))
+                Outcome::Failure(Reason::ReadOperationFailed, format!("scan failed: {cause}"))
             }
         }
     }
 }
 
-/// The status while a scan goes on, from that of the run's beginning.
-pub fn scanning(course: &Course, begun: &ImageRepositoryStatus, reason: ScanReason) -> ImageRepositoryStatus {
-    course.progress(begun, &format!("scanning: {reason}"), reason.drift())
+/// Makes the status while a scan is in progress from that of the beginning.
+pub fn scanning(
+    run: &ReconcileRun,
+    begun: &ImageRepositoryStatus,
+    reason: ScanReason,
+) -> ImageRepositoryStatus {
+    run.progress(begun, &format!("scanning: {reason}"), reason.drift())
 }
 
-/// The status with which a run begins, as far as it is known what it is to do.
+/// Makes the status with which a run begins, from the decision if there is one.
 pub fn begun(
-    course: &Course,
+    run: &ReconcileRun,
     previous: &ImageRepositoryStatus,
     decision: Option<Decision>,
 ) -> ImageRepositoryStatus {
-    let begun = course.begin(previous).status;
+    let begun = run.begin(previous).status;
     match decision {
-        Some(Decision::Scan(reason)) => scanning(course, &begun, reason),
+        Some(Decision::Scan(reason)) => scanning(run, &begun, reason),
         _ => begun,
     }
 }
 
-/// What is to be said of the run that began with the status `previous` and ended now.
+/// Makes the report of a run that began with the status `previous` and ended now.
 pub fn report(
-    course: &Course,
+    run: &ReconcileRun,
     planned: Planned<'_>,
     previous: &ImageRepositoryStatus,
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> Report {
-    let begun = begun(course, previous, planned.decision);
+    let begun = begun(run, previous, planned.decision);
     let mut status = previous.clone();
-    let (mut trace, mut next) = (String::new(), Next::Retry);
-    let ending = match conclusion {
+    let (mut trace, mut action) = (String::new(), Action::Retry);
+    let outcome = match conclusion {
         Conclusion::Stopped(stop) => {
-            let ending = stop.ending();
-            if matches!(ending, Ending::Stall(..)) {
-                next = Next::Wait;
+            let outcome = stop.outcome();
+            if matches!(outcome, Outcome::Stall(..)) {
+                action = Action::AwaitChange;
             }
-            ending
+            outcome
         }
         Conclusion::Rested(_) | Conclusion::Scanned(..) => {
             let request = planned.request.expect("only what was understood is scanned");
@@ -130,28 +135,28 @@ pub fn report(
                 status.last_scan_result = Some(result.clone());
             }
             trace = format!("{what}, next scan in {}", GoDuration::from(rest));
-            next = if rest.is_zero() { Next::Wait } else { Next::After(rest) };
+            action = if rest.is_zero() { Action::AwaitChange } else { Action::RequeueAfter(rest) };
             status.canonical_image_name = Some(request.address.canonical());
             status.observed_exclusion_list.clone_from(&request.exclusions);
             let last = status.last_scan_result.clone().unwrap_or_default();
-            Ending::Success(format!(
+            Outcome::Success(format!(
                 "successful scan: found {} tags with checksum {}",
                 last.tag_count, last.revision
             ))
         }
     };
-    let conditions = course.conclude(&begun.conditions, &ending).settle(&previous.conditions, now);
-    let status = course.finish(status, conditions);
-    let event = course::event(&previous.conditions, &status.conditions, &trace);
-    Report { status, event, next }
+    let conditions = run.conclude(&begun.conditions, &outcome).settle(&previous.conditions, now);
+    let status = run.finish(status, conditions);
+    let event = run::event(&previous.conditions, &status.conditions, &trace);
+    Report { status, event, action }
 }
 
-/// What a run knew before it ended.
+/// The plan of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Planned<'a> {
-    /// What the object asks for, if that makes sense.
+    /// The request of the object, if it is valid.
     pub request: Option<&'a Request>,
-    /// Whether it is time to scan, if the run came that far.
+    /// The decision on a scan, if the run came that far.
     pub decision: Option<Decision>,
 }
 
@@ -169,7 +174,7 @@ mod tests {
     use crate::reconcile::conditions::ConditionStatus::{False, True};
     use crate::reconcile::conditions::ConditionType::{Ready, Reconciling};
     use crate::reconcile::conditions::whole_seconds;
-    use crate::reconcile::course::tests::{course, list, short};
+    use crate::reconcile::run::tests::{list, run, short};
     use crate::reconcile::times::TimeBounds;
 
     fn now() -> Timestamp {
@@ -201,10 +206,10 @@ mod tests {
             Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off, TimeBounds::default())
                 .unwrap();
         let planned = Planned { request: Some(&request), decision: Some(decision) };
-        report(&course(1), planned, previous, conclusion, now())
+        report(&run(1), planned, previous, conclusion, now())
     }
 
-    /// The outcome table of §2.8.
+    /// The rows of `docs/flux-behaviour.md`, Conditions.
     #[test]
     fn each_way_to_end_from_each_state() {
         let scan = Decision::Scan(ScanReason::Requested);
@@ -224,7 +229,7 @@ mod tests {
         for previous in [&steady(), &fresh, &failing] {
             let report = ended(previous, scan, &Conclusion::Scanned(found("7"), None));
             assert_eq!(short(&report.status.conditions), good);
-            assert_eq!(report.next, Next::After(Duration::from_secs(60)));
+            assert_eq!(report.action, Action::RequeueAfter(Duration::from_secs(60)));
             assert_eq!(report.status.observed_generation, Some(1));
             assert_eq!(report.status.canonical_image_name.as_deref(), Some("example.com/foo/bar"));
             assert_eq!(report.status.observed_exclusion_list, [r"^.*\.sig$"]);
@@ -246,7 +251,7 @@ mod tests {
                 let report = ended(previous, scan, &Conclusion::Stopped(stop));
                 let expected = retry("scanning: reconcile requested", &format!("{reason} {words}"));
                 assert_eq!(short(&report.status.conditions), expected);
-                assert_eq!(report.next, Next::Retry);
+                assert_eq!(report.action, Action::Retry);
                 assert_eq!(report.status.observed_generation, previous.observed_generation);
                 assert_eq!(report.status.last_scan_result, previous.last_scan_result);
                 assert_eq!((report.event.type_, report.event.message.as_str()), (Warning, words));
@@ -254,14 +259,14 @@ mod tests {
 
             let stall = Stop::Stall(Reason::ImageURLInvalid, "bad".to_owned());
             let report =
-                super::report(&course(1), Planned::default(), previous, &Conclusion::Stopped(stall), now());
+                super::report(&run(1), Planned::default(), previous, &Conclusion::Stopped(stall), now());
             let expected = ["Stalled=True ImageURLInvalid bad", "Ready=False ImageURLInvalid bad"];
             assert_eq!(short(&report.status.conditions), expected);
-            assert_eq!((report.next, report.status.observed_generation), (Next::Wait, Some(1)));
+            assert_eq!((report.action, report.status.observed_generation), (Action::AwaitChange, Some(1)));
         }
         let report = ended(&steady(), rest, &Conclusion::Rested(Duration::from_secs(30)));
         assert_eq!(report.status, steady());
-        assert_eq!(report.next, Next::After(Duration::from_secs(30)));
+        assert_eq!(report.action, Action::RequeueAfter(Duration::from_secs(30)));
     }
 
     #[test]
@@ -343,13 +348,13 @@ mod tests {
         let request = request.unwrap();
         let decision = Some(Decision::Scan(ScanReason::First));
         let planned = Planned { request: Some(&request), decision };
-        let report = report(&course(1), planned, &steady(), &Conclusion::Scanned(found("7"), None), now());
-        assert_eq!(report.next, Next::Wait);
+        let report = report(&run(1), planned, &steady(), &Conclusion::Scanned(found("7"), None), now());
+        assert_eq!(report.action, Action::AwaitChange);
     }
 
     #[test]
     fn only_lost_tags_are_known_to_be_wrong() {
-        let begun = |reason| short(&begun(&course(1), &steady(), Some(Decision::Scan(reason))).conditions);
+        let begun = |reason| short(&begun(&run(1), &steady(), Some(Decision::Scan(reason))).conditions);
         assert_eq!(
             begun(ScanReason::NothingStored),
             [

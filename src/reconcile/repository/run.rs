@@ -1,4 +1,4 @@
-//! A run of an ImageRepository, from the object as it stands to what is said of it.
+//! A run of an ImageRepository, from the object to its report.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::request::{ObjectIdentity, Request, RequestError};
 use super::scan;
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::reconcile::course::{Beginning, Course};
+use crate::reconcile::run::{ReconcileRun, Started};
 use crate::reconcile::tags::{Found, ListFailure, Place, Registry, Shelf};
 use crate::reconcile::times::TimeBounds;
 use crate::registry::Listing;
 use crate::registry::store::{Scan, StoredHead, StoredTags};
 use crate::tenancy::{Capacity, Checkpoint, Interrupted};
 
-/// Settings of the process for all scans.
+/// The options of all scans.
 #[derive(Clone, Debug)]
 pub struct ScanOptions {
-    /// Whether a repository may act as a service account of its own.
+    /// Allows or forbids repositories to log in as a service account of their own.
     pub identity: ObjectIdentity,
     /// Bounds on timeouts.
     pub times: TimeBounds,
@@ -35,45 +35,45 @@ pub struct ScanOptions {
 #[derive(Clone, Debug)]
 pub struct Run {
     repository: Arc<ImageRepository>,
-    course: Course,
+    run: ReconcileRun,
     request: Result<Request, RequestError>,
     decision: Option<Decision>,
-    /// The head of the list that is stored of the same repository.
+    /// The head of the stored list of the same repository.
     stored: Option<StoredHead>,
     capacity: Capacity,
 }
 
 impl Run {
-    /// The run of an object that begins now.
+    /// Begins a run of an object.
     pub async fn of(
         repository: Arc<ImageRepository>,
         options: &ScanOptions,
         shelf: &Shelf,
         now: Timestamp,
     ) -> Self {
-        let course = Course::of(repository.as_ref(), now);
+        let run = ReconcileRun::of(repository.as_ref(), now);
         let request = Request::of(&repository, options.identity, options.times);
         let previous = repository.status.clone().unwrap_or_default();
         let (mut decision, mut stored) = (None, None);
         if let Ok(request) = &request {
             let name = ObjectName::of(repository.as_ref());
             stored = shelf.head(&name.namespace, &name, &request.address.canonical()).await;
-            decision = Some(Decision::of(request, &course, &previous, stored.is_some()));
+            decision = Some(Decision::of(request, &run, &previous, stored.is_some()));
         }
-        Self { repository, course, request, decision, stored, capacity: options.capacity.clone() }
+        Self { repository, run, request, decision, stored, capacity: options.capacity.clone() }
     }
 
-    /// The status with which the run begins.
-    pub fn begin(&self, previous: &ImageRepositoryStatus) -> Beginning<ImageRepositoryStatus> {
+    /// Makes the status with which the run begins.
+    pub fn begin(&self, previous: &ImageRepositoryStatus) -> Started<ImageRepositoryStatus> {
         let is_worth_saying =
             matches!(self.decision, Some(Decision::Scan(reason)) if reason.is_worth_saying());
-        Beginning {
-            status: begun(&self.course, previous, self.decision),
-            is_to_be_written: is_worth_saying || self.course.begin(previous).is_to_be_written,
+        Started {
+            status: begun(&self.run, previous, self.decision),
+            is_to_be_written: is_worth_saying || self.run.begin(previous).is_to_be_written,
         }
     }
 
-    /// Scans, if it is time to, and says how that ended.
+    /// Scans, if a scan is due.
     pub async fn carry_out(&self, registry: &impl Registry, shelf: &Shelf) -> Conclusion {
         let (request, decision) = match (&self.request, self.decision) {
             (Err(error), _) => return Conclusion::Stopped(Stop::stall(error)),
@@ -85,7 +85,7 @@ impl Run {
         }
         let object = ObjectName::of(self.repository.as_ref());
         let (pool, namespace) = (&self.capacity.pool, &object.namespace);
-        // A pattern that is none is found before anybody is asked; Flux notices it afterwards.
+        // An invalid pattern is found before any request; Flux finds it afterwards.
         let patterns = request.exclusions.clone();
         let exclusion = match pool.run(namespace, move || Exclusion::parse(&patterns)).await {
             Ok(exclusion) => exclusion,
@@ -97,14 +97,15 @@ impl Run {
             timeout: request.timeout,
             referred_from: None,
         };
-        // What is stored went through the exclusion. It stands for the list only if that is the same.
+        // The exclusion was applied to the stored list. It stands for the registry's list only if the exclusion is the
+        // same.
         let known = self.stored.as_ref().and_then(|stored| stored.etag.as_deref());
         let known = known.filter(|_| self.has_same_exclusions(request));
         let mut listed = Box::pin(registry.tags(&place, known)).await;
         if let Ok(Found::Unchanged) = listed {
             match self.renew(request, &object, shelf).await {
                 Ok(Some(result)) => return Conclusion::Scanned(result, None),
-                // It was removed meanwhile, to make room for others.
+                // It was evicted meanwhile.
                 Ok(None) => listed = Box::pin(registry.tags(&place, None)).await,
                 Err(stop) => return Conclusion::Stopped(stop),
             }
@@ -129,7 +130,7 @@ impl Run {
         }
     }
 
-    /// Keeps the list that is stored as that of a scan now; nothing if it is not stored any more.
+    /// Stores a list again as that of a scan now; returns nothing if it is not stored any more.
     async fn renew(
         &self,
         request: &Request,
@@ -142,8 +143,8 @@ impl Run {
         renewed.map_err(|words| unkept(&canonical, &words))
     }
 
-    /// Keeps the tags of a list that the repository does not leave out. All of that is one job on the pool, with the memory
-    /// that was reserved for the list: nothing large waits for a thread beyond that.
+    /// Stores the tags of a list that are not excluded. All of that is one job on the pool, with the memory that was
+    /// reserved for the list: nothing large waits for a thread beyond that.
     async fn keep(
         &self,
         request: &Request,
@@ -182,7 +183,7 @@ impl Run {
         status.is_some_and(|status| status.observed_exclusion_list == request.exclusions)
     }
 
-    /// What is to be said of the run, where the status before it was `previous`.
+    /// Makes the report of the run, given the status before it.
     pub fn report(
         &self,
         previous: &ImageRepositoryStatus,
@@ -190,11 +191,11 @@ impl Run {
         now: Timestamp,
     ) -> Report {
         let planned = Planned { request: self.request.as_ref().ok(), decision: self.decision };
-        report(&self.course, planned, previous, conclusion, now)
+        report(&self.run, planned, previous, conclusion, now)
     }
 }
 
-/// The stop at tags that cannot be stored.
+/// Makes the stop at tags that cannot be stored.
 fn unkept(canonical: &str, words: &str) -> Stop {
     Stop::Scan(format!("failed to set tags for {canonical:?}: {words}"))
 }

@@ -23,7 +23,7 @@ pub fn result(tags: &TagList, revision: String, now: Timestamp) -> ScanResult {
 mod tests {
     use super::*;
 
-    /// The vectors of §2.7.2, where a tag that a registry lists twice counts once.
+    /// As in Flux, but that a tag which a registry lists twice counts once.
     #[test]
     fn the_first_ten_of_the_falling_order_are_shown() {
         for (tags, expected) in [

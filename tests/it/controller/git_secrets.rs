@@ -34,7 +34,7 @@ async fn a_secret_is_read_in_its_namespace_once_for_a_batch() {
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"secretRef": {"name": "login"}}})).await;
     let faults = Faults::default();
     let mut builder = scene.controller().through(scene.cluster.faulty_client(&faults));
-    builder.options.scope.namespace = Some(scene.cluster.namespace().to_owned());
+    builder.options.controller.scope.namespace = Some(scene.cluster.namespace().to_owned());
     let controller = builder.start();
     let status = scene.not_ready("a", "SourceManagerFailed").await;
     let message = status["conditions"][1]["message"].as_str().unwrap().to_owned();

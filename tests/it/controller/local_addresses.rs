@@ -52,7 +52,7 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
     scene.create_with_source("unknown", &json!({"url": "http://nowhere.invalid/fleet.git"})).await;
     let mut builder = scene.controller();
     builder.options.run.login.local_addresses = LocalAddresses::Refused;
-    builder.options.backoff = Backoff { first: LONG, longest: LONG };
+    builder.options.controller.backoff = Backoff { first: LONG, longest: LONG };
     let controller = builder.start();
     for (number, url) in local.iter().enumerate() {
         let status = scene.not_ready(&format!("local-{number}"), "AccessDenied").await;

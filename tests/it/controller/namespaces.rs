@@ -81,7 +81,7 @@ async fn the_login_is_the_repositorys_and_the_signature_the_automations() {
     let client = scene.cluster.client_with(&scene.cluster.token_with_the_roles().await).await;
     let mut builder = scene.controller().through(client);
     // The controller watches the other namespace, but not the automations of other tests.
-    builder.options.scope = Scope { namespace: None, labels: Some(format!("tenant={own}")) };
+    builder.options.controller.scope = Scope { namespace: None, labels: Some(format!("tenant={own}")) };
     let controller = builder.start();
     scene.lands("app", "2.0.0").await;
     scene.ready("app").await;

@@ -13,7 +13,7 @@ use kube::api::DynamicObject;
 use serde_json::{Value, json};
 use tagboat::backoff::Backoff;
 use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
-use tagboat::controller::{ControllerError, Election, lease_name};
+use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
 use tagboat::metrics::Metrics;
 use tagboat::objects::cluster::{ClusterObjects, Gate, REFLECTOR, Scope};
 use tagboat::policy::DowngradeProtection;
@@ -73,7 +73,7 @@ impl ReflectorBuilder {
 
     /// Sets the namespace; `None` is all namespaces.
     pub(super) fn in_namespace(mut self, namespace: Option<&str>) -> Self {
-        self.options.scope.namespace = namespace.map(str::to_owned);
+        self.options.controller.scope.namespace = namespace.map(str::to_owned);
         self
     }
 
@@ -95,8 +95,8 @@ impl ReflectorBuilder {
 
     /// Turns leader election on, with this identity.
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
-        self.options.election = Some(Election {
-            namespace: self.options.scope.namespace.clone().unwrap(),
+        self.options.controller.election = Some(Election {
+            namespace: self.options.controller.scope.namespace.clone().unwrap(),
             name: lease_name(REFLECTOR, None),
             identity: identity.to_owned(),
             duration: Duration::from_secs(3),
@@ -131,8 +131,17 @@ impl ReflectorBuilder {
 impl Reflector {
     pub(super) fn of(scene: &Scene) -> ReflectorBuilder {
         let options = ReflectorOptions {
-            scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
-            backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
+            controller: ControllerOptions {
+                name: REFLECTOR,
+                scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
+                backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
+                election: None,
+                gate: Gate::default(),
+                notifier: None,
+                instance: "tests".to_owned(),
+                process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
+                is_dry_run: false,
+            },
             policies: PolicyOptions {
                 cross_namespace: CrossNamespace::Allowed,
                 identity: ObjectIdentity::Off,
@@ -143,11 +152,6 @@ impl Reflector {
                 times: TimeBounds::default(),
                 capacity: Capacity::default(),
             },
-            election: None,
-            gate: Gate::default(),
-            notifier: None,
-            instance: "tests".to_owned(),
-            process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
         };
         ReflectorBuilder {
             client: scene.cluster.client(),

@@ -19,7 +19,8 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tagboat::backoff::Backoff;
-use tagboat::controller::{self, ControllerError, ControllerOptions, Election, RunOptions};
+use tagboat::controller::automation::{self, AutomationOptions, RunOptions};
+use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, SshAlgorithms, Surroundings};
 use tagboat::metrics::Metrics;
 use tagboat::net::LocalAddresses;
@@ -315,7 +316,7 @@ pub(super) async fn eventually_within(patience: Duration, what: &str, holds: imp
 /// Builder of a [`Controller`].
 pub(super) struct ControllerBuilder {
     pub(super) client: Client,
-    pub(super) options: ControllerOptions,
+    pub(super) options: AutomationOptions,
     pub(super) metrics: Metrics,
 }
 
@@ -340,10 +341,20 @@ impl ControllerBuilder {
             capacity: capacity.clone(),
             large: Some(LargeLogins::default()),
         };
-        let options = ControllerOptions {
+        let controller = ControllerOptions {
+            name: FIELD_MANAGER,
             scope: Scope { namespace: Some(namespace), labels: None },
-            concurrent: 4,
             backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
+            election: None,
+            gate: Gate::default(),
+            notifier: None,
+            instance: "tests".to_owned(),
+            process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),
+            is_dry_run: false,
+        };
+        let options = AutomationOptions {
+            controller,
+            concurrent: 4,
             run: RunOptions {
                 cross_namespace: CrossNamespace::Allowed,
                 login,
@@ -352,12 +363,6 @@ impl ControllerBuilder {
                 times: TimeBounds::default(),
             },
             mirrors: MirrorStore::new(scene.mirrors(), 1 << 40),
-            election: None,
-            gate: Gate::default(),
-            notifier: None,
-            is_shadow: false,
-            instance: "tests".to_owned(),
-            process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),
             capacity,
         };
         Self { client: scene.cluster.client(), options, metrics: Metrics::default() }
@@ -370,9 +375,9 @@ impl ControllerBuilder {
 
     /// Turns leader election on, with this identity; the Lease expires after three seconds.
     pub(super) fn standing_as(mut self, identity: &str) -> Self {
-        self.options.election = Some(Election {
-            namespace: self.options.scope.namespace.clone().unwrap(),
-            name: controller::lease_name(FIELD_MANAGER, None),
+        self.options.controller.election = Some(Election {
+            namespace: self.options.controller.scope.namespace.clone().unwrap(),
+            name: lease_name(FIELD_MANAGER, None),
             identity: identity.to_owned(),
             duration: Duration::from_secs(3),
             renew_deadline: Duration::from_secs(2),
@@ -385,7 +390,7 @@ impl ControllerBuilder {
     /// Sets the address of the receiver of notifications.
     pub(super) fn notifying(mut self, address: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        self.options.notifier = Some(Notifier::new(address).unwrap());
+        self.options.controller.notifier = Some(Notifier::new(address).unwrap());
         self
     }
 
@@ -396,7 +401,7 @@ impl ControllerBuilder {
             // A test that drops its controller ends it, too.
             let _ = ended.await;
         };
-        let task = tokio::spawn(controller::run(client, options, metrics, end_of_test));
+        let task = tokio::spawn(automation::run(client, options, metrics, end_of_test));
         Controller { end, task }
     }
 }

@@ -160,7 +160,7 @@ async fn nothing_is_measured_of_an_automation_that_became_anothers_during_its_ru
     let label = |value: Value| json!({"metadata": {"labels": {"shard": value}}});
     scene.patch(Kind::Automation, "app", &label(json!("a"))).await;
     let mut builder = scene.controller();
-    builder.options.scope.labels = Some("shard=a".to_owned());
+    builder.options.controller.scope.labels = Some("shard=a".to_owned());
     let metrics = builder.metrics.clone();
     let controller = builder.start();
     scene.ready("app").await;

@@ -12,7 +12,7 @@ use tagboat::objects::manifests::{ManifestStore, Manifests};
 use tagboat::policy::DowngradeProtection;
 use tagboat::policy::downgrade::Trigger;
 use tagboat::polling::PollingInterval;
-use tagboat::reconcile::course::Next;
+use tagboat::reconcile::action::Action;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::{PolicyOptions, Run, Scene};
@@ -101,7 +101,7 @@ impl Cooldown {
         hour: i64,
         trigger: Trigger,
         previous: &ImagePolicyStatus,
-    ) -> (ImagePolicyStatus, Next) {
+    ) -> (ImagePolicyStatus, Action) {
         let mut policy: ImagePolicy = serde_json::from_value(self.policy.clone()).unwrap();
         policy.status = Some(previous.clone());
         let run = Run::of(Arc::new(policy), at(hour));
@@ -124,7 +124,7 @@ impl Cooldown {
         };
         let ended = run.carry_out(&options, scene, &self.shelf, &self.registry).await;
         let report = run.report(previous, &ended.conclusion, at(hour));
-        (report.status, report.next)
+        (report.status, report.action)
     }
 
     /// The tags whose manifests were requested since the last call, each with the method.
@@ -164,10 +164,10 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     push(&registry, &[("1.3.0", 1), ("1.2.0", 50), ("1.1.0", 100), ("1.0.0", 1000)]);
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.scan_tags(0, "1.0.0 1.1.0 1.2.0 1.3.0").await;
-    let (first, next) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
+    let (first, action) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.1.0");
     // 1.2.0 is the next. One manifest is requested, then two at a time.
-    assert_eq!(next, Next::After(Duration::from_secs(22 * 3600)));
+    assert_eq!(action, Action::RequeueAfter(Duration::from_secs(22 * 3600)));
     let mut asked = cooldown.asked();
     asked[1..3].sort();
     assert_eq!(asked, ["GET 1.3.0", "GET 1.1.0", "GET 1.2.0"]);
@@ -245,10 +245,10 @@ async fn an_image_that_was_made_anew_is_young_again() {
     let (first, _) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     assert_eq!(tag(&first), "1.0.0");
     registry.push("app", "1.1.0", &at(12).to_string());
-    let (second, next) = cooldown.run(13, Trigger::TagList, &first).await;
+    let (second, action) = cooldown.run(13, Trigger::TagList, &first).await;
     assert_eq!(tag(&second), "1.0.0");
     // Until the tag has been known for three days, which is earlier than its image has that age.
-    assert_eq!(next, Next::After(Duration::from_secs((72 - 13) * 3600)));
+    assert_eq!(action, Action::RequeueAfter(Duration::from_secs((72 - 13) * 3600)));
     let (third, _) = cooldown.run(72, Trigger::TagList, &second).await;
     assert_eq!(tag(&third), "1.1.0");
 }
@@ -259,10 +259,10 @@ async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
     registry.push("app", "1.0.0", "1970-01-01T00:00:00Z");
     let mut cooldown = Cooldown::new(&registry, forward);
     cooldown.scan_tags(0, "1.0.0").await;
-    let (first, next) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
+    let (first, action) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     let words = "version list argument cannot be empty: 1 tag is too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
-    assert_eq!(next, Next::After(Duration::from_secs(72 * 3600)));
+    assert_eq!(action, Action::RequeueAfter(Duration::from_secs(72 * 3600)));
     cooldown.asked();
     let (second, _) = cooldown.run(1, Trigger::TagList, &first).await;
     assert_eq!((tag(&second), cooldown.asked()), ("none", vec![]));
@@ -287,10 +287,10 @@ async fn a_registry_without_ages_removes_nothing() {
     let latest = json!({"latestRef": {"name": cooldown.image(), "tag": "1.1.0"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
     // The age of the current image is not requested, unless by a user.
-    let (status, next) = cooldown.run(0, Trigger::TagList, &before).await;
-    assert_eq!((tag(&status), next, cooldown.asked()), ("1.1.0", Next::Wait, vec![]));
-    let (status, next) = cooldown.run(0, Trigger::User, &before).await;
-    assert_eq!((tag(&status), next), ("1.1.0", Next::Retry));
+    let (status, action) = cooldown.run(0, Trigger::TagList, &before).await;
+    assert_eq!((tag(&status), action, cooldown.asked()), ("1.1.0", Action::AwaitChange, vec![]));
+    let (status, action) = cooldown.run(0, Trigger::User, &before).await;
+    assert_eq!((tag(&status), action), ("1.1.0", Action::Retry));
     assert_eq!(condition(&status, "RegressionHeld"), None);
     let stale = condition(&status, "Stale").unwrap();
     let words = format!("the manifest of {}:1.1.0 is not shown to us: ", cooldown.image());
@@ -331,10 +331,10 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
     registry.tag("app", "1.0.50", (1..50).map(|patch| format!("1.0.{patch}")));
     let cooldown = Cooldown::new(&registry, forward);
     cooldown.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
-    let (first, next) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
+    let (first, action) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
     let words = "the ages of the best images are still being looked up, for many of them are too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
-    assert_eq!((cooldown.asked().len(), next), (32, Next::After(Duration::from_secs(300))));
+    assert_eq!((cooldown.asked().len(), action), (32, Action::RequeueAfter(Duration::from_secs(300))));
     let (second, _) = cooldown.run(0, Trigger::TagList, &first).await;
     assert_eq!(tag(&second), "1.0.0");
     let asked = cooldown.asked();
@@ -345,8 +345,8 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
     other.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
     let latest = json!({"latestRef": {"name": other.image(), "tag": "1.0.20"}});
     let before: ImagePolicyStatus = serde_json::from_value(latest).unwrap();
-    let (status, next) = other.run(0, Trigger::User, &before).await;
-    assert_eq!((tag(&status), next), ("1.0.20", Next::After(Duration::from_secs(300))));
+    let (status, action) = other.run(0, Trigger::User, &before).await;
+    assert_eq!((tag(&status), action), ("1.0.20", Action::RequeueAfter(Duration::from_secs(300))));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

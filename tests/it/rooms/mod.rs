@@ -4,6 +4,7 @@
 //! The rule is read from the sources as text: every `crate::ROOM`, and every `super::` that climbs out of a room.
 
 mod circles;
+mod engine;
 mod graph;
 
 use std::fs;

@@ -4,7 +4,6 @@ use std::io;
 
 use kube::ResourceExt;
 use serde::Serialize;
-use tagboat_api::settings::PREFIX;
 use tagboat_api::{GitRepository, ImageRepository, ImageUpdateAutomation};
 
 use crate::policy::RepositoryIntent;
@@ -18,11 +17,6 @@ pub(super) fn fingerprint(automation: &ImageUpdateAutomation, source: &GitReposi
 /// Returns the fingerprint of the user-set fields of an image repository.
 pub(super) fn intent(repository: &ImageRepository) -> io::Result<Vec<u8>> {
     hash(&(repository.namespace(), repository.name_any(), RepositoryIntent::of(repository)))
-}
-
-/// Returns the annotations of an object that are our settings.
-pub(super) fn settings(object: &impl ResourceExt) -> Vec<(&String, &String)> {
-    object.annotations().iter().filter(|(name, _)| name.starts_with(PREFIX)).collect()
 }
 
 fn hash(content: &impl Serialize) -> io::Result<Vec<u8>> {

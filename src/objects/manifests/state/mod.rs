@@ -16,12 +16,13 @@ use serde::de::DeserializeOwned;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::repository::ImageRepositoryStatus;
+use tagboat_api::settings::own_annotations;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
 use crate::directory;
 use crate::policy::PolicyIntent;
 use file::Kept;
-use fingerprint::{fingerprint, intent, settings};
+use fingerprint::{fingerprint, intent};
 
 pub use destination::Destination;
 pub use error::StateError;
@@ -76,7 +77,8 @@ impl StateDirectory {
     /// If the file cannot be read.
     pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<(), StateError> {
         let recollection = self.recall_object(repository, |known, now| {
-            known.spec == now.spec && settings(known) == settings(now)
+            known.spec == now.spec
+                && own_annotations(known.annotations()).eq(own_annotations(now.annotations()))
         })?;
         warn_of_damage(&recollection);
         Ok(())

@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// The table of §2.5, and what of §5.5 needs no secret.
+    /// The rows of `docs/flux-behaviour.md`, Source of an automation, that need no secret.
     #[test]
     fn each_check_has_its_words_and_consequence() {
         use Reason::{AccessDenied, FeatureGateDisabled, InvalidSourceConfiguration, SourceManagerFailed};

@@ -138,7 +138,7 @@ mod tests {
                 &none,
                 Some(("reference refs/heads/main", "main", Switched)),
             ),
-            // A refspec takes nobody's place.
+            // A refspec replaces no push branch.
             (&main, &inferred, &none, Some(("branch main", "main", Same))),
             (&none, &inferred, &none, None),
             // An empty text is an absent one.

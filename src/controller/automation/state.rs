@@ -1,96 +1,92 @@
-//! The state that all reconciles of automations share.
+//! The state that all reconciles of automations share, and the effects of changes on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::ResourceExt;
-use tagboat_api::ImageUpdateAutomation;
-use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
+use tagboat_api::settings::PolicySettings;
+use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
+use super::compare::Comparisons;
 use super::memory::Memory;
 use super::options::RunOptions;
-use super::queue::{GATHERING, Signal};
-use super::run_ids::RunIds;
-use super::shadow::Shadows;
-use super::under_way::UnderWay;
+use super::predicates::{is_due_for_policy, is_due_for_source};
 use crate::cancel::StopToken;
+use crate::controller::engine::kind::{Kind, Reconciler};
+use crate::controller::engine::queue::DEBOUNCE;
 use crate::git::Writer;
-use crate::metrics::{Metrics, ObjectLabels};
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, ClusterObjects};
+use crate::objects::cluster::{Change, ClusterObjects};
 use crate::reconcile::automation::proposal::UpdateProposal;
 
-/// The kind in metrics and spans.
-pub(super) const KIND: &str = "ImageUpdateAutomation";
+/// The time for which the images of policies of a group are collected.
+const GROUP_DEBOUNCE: Duration = Duration::from_millis(400);
 
 /// The state that all reconciles of automations share.
-pub(super) struct Shared {
-    pub(super) objects: ClusterObjects,
-    pub(super) announcer: Announcer,
+pub(super) struct Automations {
+    pub(super) kind: Arc<Kind<ImageUpdateAutomation>>,
     pub(super) writer: Writer<UpdateProposal>,
+    /// Stops transactions.
     pub(super) stop: StopToken,
     pub(super) options: RunOptions,
-    pub(super) metrics: Metrics,
     pub(super) memory: Memory,
-    pub(super) under_way: UnderWay,
-    /// The results of a dry run; none if changes are written.
-    pub(super) shadows: Option<Shadows>,
-    pub(super) run_ids: RunIds,
-    /// True while this process is the leader, which writes.
-    pub(super) is_leader: watch::Sender<bool>,
-    pub(super) signals: UnboundedSender<Signal>,
+    /// The results of compare mode; none if changes are written.
+    pub(super) comparisons: Option<Comparisons>,
 }
 
-impl Shared {
-    /// Makes an automation due.
-    pub(super) fn wake(&self, name: ObjectName) {
-        self.signal(Signal::Wake(name, GATHERING));
+impl Automations {
+    pub(super) fn objects(&self) -> &ClusterObjects {
+        &self.kind.context.objects
     }
 
-    pub(super) fn signal(&self, signal: Signal) {
-        // The receiver is gone at the end of the process.
-        let _ = self.signals.send(signal);
-    }
-
-    /// Puts an automation of an answer of the API server into the cache. A change that another client made meanwhile takes
-    /// effect here, for the watch reports nothing that the cache has.
-    pub(super) fn observe(&self, automation: &ImageUpdateAutomation) {
-        let mut automation = automation.clone();
-        automation.metadata.managed_fields = None;
-        if let Some(change) = self.objects.automations.refresh(automation) {
-            self.automation_changed(&change);
+    /// Handles a change of a policy.
+    pub(super) fn policy_changed(&self, change: &Change<ImagePolicy>) {
+        // The policies of a group get their images at the same time, and these belong in one commit.
+        let is_grouped =
+            change.new.as_ref().is_some_and(|policy| PolicySettings::name_a_group(policy.annotations()));
+        let wait = if is_grouped { GROUP_DEBOUNCE } else { DEBOUNCE };
+        for automation in self.kind.cache.in_namespace(&change.name.namespace) {
+            if is_due_for_policy(&automation, change.old.as_deref(), change.new.as_deref()) {
+                self.kind.enqueue_after(ObjectName::of(automation.as_ref()), wait);
+            }
         }
     }
 
-    /// Forgets an automation that was deleted while it was reconciled, or is another controller's by now: no further event
-    /// will arrive for it.
-    pub(super) fn forget_if_gone(&self, name: &ObjectName) {
-        if self.objects.automations.get(name).is_none() {
-            self.forget(name);
+    /// Handles a change of a git repository.
+    pub(super) fn source_changed(&self, change: &Change<GitRepository>) {
+        if !is_due_for_source(change.old.as_deref(), change.new.as_deref()) {
+            return;
+        }
+        for automation in self.kind.cache.referring_to(&change.name) {
+            self.kind.enqueue(ObjectName::of(automation.as_ref()));
         }
     }
 
     /// Forgets the unlocked key that an automation signed with, unless it or another one still names its Secret.
     pub(super) fn forget_unused_key(&self, old: &ImageUpdateAutomation, new: Option<&ImageUpdateAutomation>) {
-        if let Some(secret) =
-            unused_secret(old, new, |namespace| self.objects.automations.in_namespace(namespace))
-        {
+        if let Some(secret) = unused_secret(old, new, |namespace| self.kind.cache.in_namespace(namespace)) {
             self.options.keyring.forget(&secret.to_string());
         }
     }
-
-    /// Forgets an automation that was deleted.
-    pub(super) fn forget(&self, name: &ObjectName) {
-        self.memory.forget(name);
-        self.shadows.iter().for_each(|shadows| shadows.forget(name));
-        self.metrics.forget(&labels(name));
-    }
 }
 
-/// Returns the labels of an automation's metrics.
-pub(super) fn labels(name: &ObjectName) -> ObjectLabels {
-    let ObjectName { namespace, name } = name.clone();
-    ObjectLabels { kind: KIND, name, namespace }
+impl Reconciler for Automations {
+    type Object = ImageUpdateAutomation;
+
+    fn kind(&self) -> &Kind<ImageUpdateAutomation> {
+        &self.kind
+    }
+
+    fn forget(&self, name: &ObjectName) {
+        self.memory.forget(name);
+        self.comparisons.iter().for_each(|comparisons| comparisons.forget(name));
+    }
+
+    fn related_changes(&self, change: &Change<ImageUpdateAutomation>) {
+        if let Some(old) = &change.old {
+            self.forget_unused_key(old, change.new.as_deref());
+        }
+    }
 }
 
 /// Returns the Secret that an automation signed with, if neither it nor another one of its namespace names it any more.

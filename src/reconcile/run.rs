@@ -1,10 +1,8 @@
-//! The course of a run of an ImageRepository or an ImagePolicy, which is the same for both: how it begins, how it ends,
-//! and what is announced of it (`docs/flux-behaviour.md`, A reconcile, Conditions, Events).
+//! One reconcile of one object: the frame of its status and its event, shared by all kinds.
 //!
-//! One oddity of Flux's is left out on purpose: there, a Ready that is False keeps the reason of an earlier failure when
-//! the object stalls or fails otherwise. Here Ready says why the last run ended.
-
-use std::time::Duration;
+//! Source: `docs/flux-behaviour.md`, A reconcile, Conditions, Events. In Flux, a Ready that is False keeps the reason of an
+//! earlier failure when the object stalls or fails otherwise; here Ready has the reason for which the last run ended. Only
+//! `automation::report` copies that oddity.
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -17,64 +15,53 @@ use super::status::Status;
 use crate::error::{ReconcileError, chain};
 use crate::objects::{Event, EventType};
 
-/// What is said while a run goes on.
+/// The message of conditions while a run is in progress.
 pub const IN_PROGRESS: &str = "reconciliation in progress";
 
 /// The generation that a status without one has observed, as in the schema.
 const NEVER_OBSERVED: i64 = -1;
 
-/// A run of an object.
+/// One reconcile of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Course {
+pub struct ReconcileRun {
     /// The object's generation.
     pub generation: i64,
     /// The request that the object carries, if any (`reconcile.fluxcd.io/requestedAt`).
     pub requested_at: Option<String>,
-    /// When the run began.
+    /// The time at which the run began.
     pub started: Timestamp,
 }
 
 /// The status at the start of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beginning<S> {
+pub struct Started<S> {
     /// The status.
     pub status: S,
-    /// Whether it is to be written at once; otherwise only the one at the end is.
+    /// True if it must be written at once; otherwise only the status at the end is.
     pub is_to_be_written: bool,
 }
 
-/// How a run ended.
+/// The end of a run, as far as Ready shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// All went well; the sentence is what Ready says.
+pub enum Outcome {
+    /// The run succeeded; the sentence is the message of Ready.
     Success(String),
-    /// It stopped, and only a change of an object helps.
+    /// The run failed, and only a change of an object helps.
     Stall(Reason, String),
-    /// It stopped, and is to be tried again.
+    /// The run failed, and is retried.
     Failure(Reason, String),
 }
 
-/// When to look at an object again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// After exactly this time.
-    After(Duration),
-    /// Soon, and ever later the more often it fails.
-    Retry,
-    /// When an object has changed or somebody asks for it.
-    Wait,
-}
-
-impl Ending {
-    /// The end of a run that an error stopped, which speaks for itself.
+impl Outcome {
+    /// Makes the outcome of a run that an error stopped, with the error as its message.
     pub fn of(error: &(impl ReconcileError + 'static)) -> Self {
         let (reason, words) = (error.reason(), chain(error));
         if error.is_retryable() { Self::Failure(reason, words) } else { Self::Stall(reason, words) }
     }
 }
 
-impl Course {
-    /// The run of an object that begins now.
+impl ReconcileRun {
+    /// Begins a run of an object.
     pub fn of(object: &impl ResourceExt, started: Timestamp) -> Self {
         Self {
             generation: object.meta().generation.unwrap_or(1),
@@ -83,18 +70,18 @@ impl Course {
         }
     }
 
-    /// Whether somebody asked for the object since a run last answered.
+    /// Returns whether the object carries a request that no run has answered.
     pub fn is_requested(&self, previous: &impl Status) -> bool {
         self.requested_at.is_some() && self.requested_at.as_deref() != previous.common().handled
     }
 
-    /// Whether the object's spec is another than a run last came to an end with.
+    /// Returns whether the object's spec has changed since a run last came to an end.
     pub fn is_changed(&self, previous: &impl Status) -> bool {
         self.generation != previous.common().observed_generation.unwrap_or(NEVER_OBSERVED)
     }
 
-    /// The status with which the run begins.
-    pub fn begin<S: Status>(&self, previous: &S) -> Beginning<S> {
+    /// Makes the status with which the run begins.
+    pub fn begin<S: Status>(&self, previous: &S) -> Started<S> {
         let observed = previous.common().observed_generation.unwrap_or(NEVER_OBSERVED);
         let message = if self.is_changed(previous) {
             format!("processing object: new generation {observed} -> {}", self.generation)
@@ -103,16 +90,18 @@ impl Course {
         };
         let is_to_be_written =
             self.is_changed(previous) || (S::ANNOUNCES_REQUESTS && self.is_requested(previous));
-        Beginning { status: self.progress(previous, &message, Drift::No), is_to_be_written }
+        let mut status = self.progress(previous, &message, Drift::No);
+        status.set_run_time(self.started);
+        Started { status, is_to_be_written }
     }
 
-    /// The status of a run that has come as far as the message says.
+    /// Makes the status of a run in progress, with a message about its present step.
     pub fn progress<S: Status>(&self, previous: &S, message: &str, drift: Drift) -> S {
         let stored = previous.common().conditions;
         let mut draft = Draft::new(stored, self.generation);
         draft.remove(Stalled);
         draft.set(Reconciling, True, Reason::Progressing, message);
-        // What a run before found out stays until this one knows better.
+        // The result of an earlier run stays until this one has another.
         if drift == Drift::Yes || !draft.is(Ready, True) && !draft.is(Ready, False) {
             draft.set(Ready, Unknown, Reason::Progressing, message);
         }
@@ -121,21 +110,21 @@ impl Course {
         status
     }
 
-    /// The conditions after the run, from those that it began with.
-    pub fn conclude(&self, begun: &[Condition], ending: &Ending) -> Draft {
+    /// Makes the conditions after the run from those that it began with.
+    pub fn conclude(&self, begun: &[Condition], outcome: &Outcome) -> Draft {
         let mut draft = Draft::new(begun, self.generation);
         draft.remove(Stalled);
-        match ending {
-            Ending::Success(message) => {
+        match outcome {
+            Outcome::Success(message) => {
                 draft.remove(Reconciling);
                 draft.set(Ready, True, Reason::Succeeded, message);
             }
-            Ending::Stall(reason, message) => {
+            Outcome::Stall(reason, message) => {
                 draft.remove(Reconciling);
                 draft.set(Stalled, True, *reason, message);
                 draft.set(Ready, False, *reason, message);
             }
-            Ending::Failure(reason, message) => {
+            Outcome::Failure(reason, message) => {
                 let work =
                     conditions::find(begun, Reconciling).map_or(IN_PROGRESS, |begun| begun.message.as_str());
                 draft.set(Reconciling, True, Reason::ProgressingWithRetry, work);
@@ -145,9 +134,9 @@ impl Course {
         draft
     }
 
-    /// Writes to a status what follows from the end of the run alone.
+    /// Sets the members of a status that follow from the end of the run alone.
     pub fn finish<S: Status>(&self, mut status: S, conditions: Vec<Condition>) -> S {
-        let is_settled = conditions::is_ready(&conditions) || conditions::is_stalled(&conditions);
+        let is_settled = conditions::is_settled(&conditions);
         let common = status.common_mut();
         *common.conditions = conditions;
         if is_settled {
@@ -160,16 +149,16 @@ impl Course {
     }
 }
 
-/// Whether what an object says of itself is known to be wrong.
+/// Tells a status that is known to be false from one that may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// It is, so it is not Ready any more.
+    /// The status is known to be false, so the object is not Ready any more.
     Yes,
-    /// It is not.
+    /// The status may hold.
     No,
 }
 
-/// The event of a run: the change of Ready, or `trace` where there is none (`docs/flux-behaviour.md`, Events).
+/// Makes the event of a run: the change of Ready, or `trace` if there is none (`docs/flux-behaviour.md`, Events).
 pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
     let message = |conditions| {
         conditions::find(conditions, Ready).map(|ready| ready.message.as_str()).unwrap_or_default()
@@ -187,10 +176,10 @@ pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
     Event { type_, reason, message: message(after).to_owned() }
 }
 
-/// The status that a run is to be reported on, where `stored` is what the object has at its end.
+/// Returns the status on which a run is reported, given the status that is `stored` at its end.
 ///
-/// If nobody has written to it since the run `begun`, that is the `previous` one, with conditions of others as they
-/// stand. Otherwise somebody else has carried the object out meanwhile, and what they found counts.
+/// If no other process has written to it since the run has `begun`, that is the `previous` status, with the conditions of
+/// others as they are stored. Otherwise another process has reconciled the object meanwhile, and its result counts.
 pub fn reported_on<S: Status>(previous: &S, begun: &S, stored: &S) -> S {
     let own = |status: &S| {
         let mut status = status.clone();
@@ -208,17 +197,18 @@ pub fn reported_on<S: Status>(previous: &S, begun: &S, stored: &S) -> S {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use tagboat_api::automation::ImageUpdateAutomationStatus;
     use tagboat_api::policy::ImagePolicyStatus;
     use tagboat_api::repository::ImageRepositoryStatus;
 
     use super::*;
-    use crate::reconcile::conditions::{ConditionStatus, ConditionType};
+    use crate::reconcile::conditions::{ConditionStatus, ConditionType, whole_seconds};
 
-    pub(in crate::reconcile) fn course(generation: i64) -> Course {
-        Course { generation, requested_at: None, started: "2026-01-01T00:00:00.9Z".parse().unwrap() }
+    pub(in crate::reconcile) fn run(generation: i64) -> ReconcileRun {
+        ReconcileRun { generation, requested_at: None, started: "2026-01-01T00:00:00.9Z".parse().unwrap() }
     }
 
-    /// Conditions of generation 1, with reason and message in one.
+    /// Makes conditions of generation 1.
     pub(in crate::reconcile) fn list(
         conditions: &[(ConditionType, ConditionStatus, Reason, &str)],
     ) -> Vec<Condition> {
@@ -229,7 +219,7 @@ pub(super) mod tests {
         draft.settle(&[], "2025-01-01T00:00:00Z".parse().unwrap())
     }
 
-    /// The conditions in short, one a line.
+    /// Prints conditions in short, one per line.
     pub(in crate::reconcile) fn short(conditions: &[Condition]) -> Vec<String> {
         let short = |condition: &Condition| {
             let Condition { type_, status, reason, message, .. } = condition;
@@ -245,20 +235,20 @@ pub(super) mod tests {
     #[test]
     fn a_run_begins_by_saying_so_where_somebody_waits_for_it() {
         let steady = policy(list(&[(Ready, True, Reason::Succeeded, "good")]));
-        let begun = course(1).begin(&steady);
+        let begun = run(1).begin(&steady);
         assert!(!begun.is_to_be_written);
         assert_eq!(
             short(&begun.status.conditions),
             ["Reconciling=True Progressing reconciliation in progress", "Ready=True Succeeded good"]
         );
-        let begun = course(2).begin(&steady);
+        let begun = run(2).begin(&steady);
         assert!(begun.is_to_be_written);
         assert_eq!(
             short(&begun.status.conditions)[0],
             "Reconciling=True Progressing processing object: new generation 1 -> 2"
         );
         for observed_generation in [None, Some(-1)] {
-            let begun = course(1).begin(&ImagePolicyStatus { observed_generation, ..Default::default() });
+            let begun = run(1).begin(&ImagePolicyStatus { observed_generation, ..Default::default() });
             assert!(begun.is_to_be_written);
             let words = "processing object: new generation -1 -> 1";
             assert_eq!(
@@ -269,22 +259,34 @@ pub(super) mod tests {
                 ]
             );
         }
-        let asked = Course { requested_at: Some("now".to_owned()), ..course(1) };
+        let stalled = policy(list(&[
+            (Stalled, True, Reason::AccessDenied, "old"),
+            (Ready, False, Reason::AccessDenied, "old"),
+        ]));
+        assert_eq!(
+            short(&run(1).begin(&stalled).status.conditions),
+            ["Reconciling=True Progressing reconciliation in progress", "Ready=False AccessDenied old"]
+        );
+        let asked = ReconcileRun { requested_at: Some("now".to_owned()), ..run(1) };
         let repository = ImageRepositoryStatus { observed_generation: Some(1), ..Default::default() };
         assert!(asked.begin(&repository).is_to_be_written);
         assert!(!asked.begin(&steady).is_to_be_written);
         let answered =
             ImageRepositoryStatus { last_handled_reconcile_at: Some("now".to_owned()), ..repository };
         assert!(!asked.begin(&answered).is_to_be_written);
+        let later = ReconcileRun { requested_at: Some("later".to_owned()), ..run(1) };
+        assert!(later.begin(&answered).is_to_be_written);
+        let begun = run(1).begin(&ImageUpdateAutomationStatus::default()).status;
+        assert_eq!(begun.last_automation_run_time, Some(whole_seconds(run(1).started)));
     }
 
     #[test]
     fn what_is_known_to_be_wrong_is_not_ready() {
         for ready in [True, False, Unknown] {
             let before = policy(list(&[(Ready, ready, Reason::Failed, "old")]));
-            let status = course(1).progress(&before, "scanning: x", Drift::Yes);
+            let status = run(1).progress(&before, "scanning: x", Drift::Yes);
             assert_eq!(short(&status.conditions)[1], "Ready=Unknown Progressing scanning: x");
-            let status = course(1).progress(&before, "scanning: x", Drift::No);
+            let status = run(1).progress(&before, "scanning: x", Drift::No);
             let kept = if ready == Unknown {
                 "Ready=Unknown Progressing scanning: x".to_owned()
             } else {
@@ -314,19 +316,19 @@ pub(super) mod tests {
                 (Ready, Unknown, Reason::Progressing, "x"),
             ]),
         ] {
-            let begun = course(1).begin(&policy(before)).status.conditions;
-            for (ending, expected) in [
-                (Ending::Success("found".to_owned()), vec!["Ready=True Succeeded found"]),
+            let begun = run(1).begin(&policy(before)).status.conditions;
+            for (outcome, expected) in [
+                (Outcome::Success("found".to_owned()), vec!["Ready=True Succeeded found"]),
                 (
-                    Ending::Stall(InvalidPolicy, "bad".to_owned()),
+                    Outcome::Stall(InvalidPolicy, "bad".to_owned()),
                     vec!["Stalled=True InvalidPolicy bad", "Ready=False InvalidPolicy bad"],
                 ),
                 (
-                    Ending::Failure(DependencyNotReady, "gone".to_owned()),
+                    Outcome::Failure(DependencyNotReady, "gone".to_owned()),
                     vec![work, "Ready=False DependencyNotReady gone"],
                 ),
             ] {
-                let after = course(1).conclude(&begun, &ending).settle(&begun, Timestamp::UNIX_EPOCH);
+                let after = run(1).conclude(&begun, &outcome).settle(&begun, Timestamp::UNIX_EPOCH);
                 assert_eq!(short(&after), expected);
             }
         }
@@ -334,21 +336,21 @@ pub(super) mod tests {
 
     #[test]
     fn the_generation_is_observed_where_the_run_came_to_an_end_and_a_request_is_always_answered() {
-        let course = Course { requested_at: Some("now".to_owned()), ..course(7) };
-        for (ending, observed) in [
-            (Ending::Success(String::new()), Some(7)),
-            (Ending::Stall(Reason::InvalidPolicy, String::new()), Some(7)),
-            (Ending::Failure(Reason::Failure, String::new()), Some(1)),
+        let run = ReconcileRun { requested_at: Some("now".to_owned()), ..run(7) };
+        for (outcome, observed) in [
+            (Outcome::Success(String::new()), Some(7)),
+            (Outcome::Stall(Reason::InvalidPolicy, String::new()), Some(7)),
+            (Outcome::Failure(Reason::Failure, String::new()), Some(1)),
         ] {
             let before = policy(vec![]);
-            let conditions = course.conclude(&[], &ending).settle(&[], Timestamp::UNIX_EPOCH);
-            let after = course.finish(before, conditions);
-            assert_eq!(after.observed_generation, observed, "{ending:?}");
+            let conditions = run.conclude(&[], &outcome).settle(&[], Timestamp::UNIX_EPOCH);
+            let after = run.finish(before, conditions);
+            assert_eq!(after.observed_generation, observed, "{outcome:?}");
             assert_eq!(after.last_handled_reconcile_at.as_deref(), Some("now"));
         }
     }
 
-    /// The vectors of §2.11, and the rest of its table.
+    /// The rows of `docs/flux-behaviour.md`, Events.
     #[test]
     fn each_change_of_ready_has_its_event() {
         let found = |count: &str| list(&[(Ready, True, Reason::Succeeded, &format!("found {count} tags"))]);
@@ -378,12 +380,19 @@ pub(super) mod tests {
             ..list(&[(Ready, True, Reason::Failed, "")])[0].clone()
         };
         let previous = policy(list(&[(Ready, True, Reason::Succeeded, "good")]));
-        let begun = course(2).begin(&previous).status;
+        let begun = run(2).begin(&previous).status;
         let mut stored = begun.clone();
         stored.conditions.push(foreign("Theirs"));
         let status = reported_on(&previous, &begun, &stored);
         assert_eq!(status.conditions, [previous.conditions[0].clone(), foreign("Theirs")]);
         stored.observed_generation = Some(9);
         assert_eq!(reported_on(&previous, &begun, &stored), stored);
+        // Another controller has pushed.
+        let previous = ImageUpdateAutomationStatus::default();
+        let begun = run(2).begin(&previous).status;
+        let pushed =
+            ImageUpdateAutomationStatus { last_push_commit: Some("theirs".to_owned()), ..begun.clone() };
+        assert_eq!(reported_on(&previous, &begun, &begun), previous);
+        assert_eq!(reported_on(&previous, &begun, &pushed), pushed);
     }
 }

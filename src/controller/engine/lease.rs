@@ -1,4 +1,4 @@
-//! Who of several controllers may write: a Lease, taken and kept as Kubernetes' own controllers do it.
+//! Leader election: a Lease that is taken and renewed as Kubernetes' own controllers do it.
 
 use std::future::pending;
 use std::time::Duration;
@@ -13,48 +13,48 @@ use tokio::time::{sleep, timeout};
 use crate::cancel::{BootTime, StopToken};
 use crate::objects::cluster::{ClusterError, Gate};
 
-/// How long giving the Lease back may take.
-const PARTING: Duration = Duration::from_secs(1);
+/// The time that the release of the Lease may take.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a Lease is taken and kept.
+/// The settings of a leader election.
 #[derive(Clone, Debug)]
 pub struct Election {
     /// The namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// The name of the Lease.
     pub name: String,
-    /// Who we are; no other process may have this name.
+    /// The identity of this process, which no other process has.
     pub identity: String,
-    /// How long others wait after a renewal before they take it.
+    /// The time after a renewal from which on other processes take the Lease.
     pub duration: Duration,
-    /// How long we go on without a renewal; less than the others wait.
+    /// The time for which this process remains the leader without a renewal; less than `duration`.
     pub renew_deadline: Duration,
     /// The time between two tries.
     pub retry_period: Duration,
-    /// Whether it is given back at the end.
+    /// True if the Lease is released at the end.
     pub is_released: bool,
 }
 
-/// The right to write: won by election, or ours from the beginning where there is none.
+/// The leadership of this process: won by an election, or without one from the beginning.
 pub(super) struct Leadership {
     candidate: Option<Candidate>,
     permit: StopToken,
 }
 
 impl Leadership {
-    /// Work goes on for as long as `permit` allows it, which is told what becomes of the election.
+    /// Makes a candidate. `permit` allows work in the cluster for as long as the leadership lasts.
     pub(super) fn new(client: Client, election: Option<Election>, permit: StopToken) -> Self {
         Self { candidate: election.map(|election| Candidate::new(client, election)), permit }
     }
 
-    /// Waits until we lead.
+    /// Waits until this process is the leader.
     pub(super) async fn win(&mut self) {
         if let Some(candidate) = &mut self.candidate {
             candidate.win(&self.permit).await;
         }
     }
 
-    /// Keeps it until that fails, and says why it did.
+    /// Renews the Lease until that fails, and returns the reason.
     pub(super) async fn keep(&mut self) -> String {
         match &mut self.candidate {
             Some(candidate) => words(&candidate.keep(&self.permit).await),
@@ -62,36 +62,37 @@ impl Leadership {
         }
     }
 
-    /// Gives it back, so that another need not wait until it runs out.
-    pub(super) async fn give_back(self) {
+    /// Releases the Lease, so that another process need not wait until it expires.
+    pub(super) async fn release(self) {
         let Some(mut candidate) = self.candidate else { return };
-        let error = match timeout(PARTING, candidate.give_back()).await {
-            Ok(given) => given.err(),
-            Err(_) => Some(ClusterError::Silent(PARTING)),
+        let error = match timeout(RELEASE_TIMEOUT, candidate.release()).await {
+            Ok(released) => released.err(),
+            Err(_) => Some(ClusterError::Silent(RELEASE_TIMEOUT)),
         };
         if let Some(error) = error {
-            tracing::error!(error = %error, "cannot give the lease back; others take it when it has run out");
+            tracing::error!(error = %error, "cannot release the lease; others take it when it has expired");
         }
     }
 }
 
-/// One who stands for election, and what it knows of the Lease.
+/// A candidate of the election, with the state of the Lease as it was last seen.
 struct Candidate {
     api: Api<Lease>,
-    /// A way of its own, for others must not keep us from renewing.
+    /// A guard of its own, so that other requests do not delay a renewal.
     gate: Gate,
     election: Election,
-    /// The Lease as it was last seen, and when that state was first seen. Clocks of others are not trusted.
+    /// The Lease as it was last seen, and the time at which that state was first seen: the clocks of other processes are not
+    /// trusted.
     seen: Option<(LeaseSpec, BootTime)>,
 }
 
-/// Why a try did not make us the leader.
+/// The error of a try to take or renew the Lease.
 #[derive(Debug)]
-enum Setback {
-    /// Another is.
+enum RenewError {
+    /// Another process is the leader.
     HeldBy(String),
     /// The Lease cannot be read or written.
-    Trouble(ClusterError),
+    Failed(ClusterError),
 }
 
 impl Candidate {
@@ -100,26 +101,26 @@ impl Candidate {
         Self { api, gate: Gate::default(), election, seen: None }
     }
 
-    /// Waits until we lead, and lets work go on for as long as that lasts.
+    /// Waits until this process is the leader, and permits work for as long as that lasts.
     async fn win(&mut self, permit: &StopToken) {
         let mut said = String::new();
-        let place = format!("{}/{}", self.election.namespace, self.election.name);
-        tracing::info!(lease = place, "waiting to become the leader");
+        let name = format!("{}/{}", self.election.namespace, self.election.name);
+        tracing::info!(lease = name, "waiting to become the leader");
         loop {
             match self.renew(permit).await {
                 Ok(()) => {
-                    tracing::info!(lease = place, "became the leader");
+                    tracing::info!(lease = name, "became the leader");
                     return;
                 }
-                Err(setback) => {
-                    let (error, words) = match setback {
-                        Setback::HeldBy(holder) => (false, format!("{holder} is the leader")),
-                        Setback::Trouble(error) => (true, error.to_string()),
+                Err(error) => {
+                    let (is_error, words) = match error {
+                        RenewError::HeldBy(holder) => (false, format!("{holder} is the leader")),
+                        RenewError::Failed(error) => (true, error.to_string()),
                     };
                     if words != said {
-                        match error {
-                            true => tracing::error!(lease = place, error = words, "cannot become the leader"),
-                            false => tracing::info!(lease = place, "{words}"),
+                        match is_error {
+                            true => tracing::error!(lease = name, error = words, "cannot become the leader"),
+                            false => tracing::info!(lease = name, "{words}"),
                         }
                         said = words;
                     }
@@ -129,32 +130,32 @@ impl Candidate {
         }
     }
 
-    /// Keeps the Lease until that fails, and says why it did. Work has ended by then, or is just being ended.
-    async fn keep(&mut self, permit: &StopToken) -> Setback {
+    /// Renews the Lease until that fails, and returns the reason. Work is not permitted any more by then.
+    async fn keep(&mut self, permit: &StopToken) -> RenewError {
         let mut renewed = BootTime::now();
         loop {
             sleep(self.election.retry_period).await;
             let left = self.election.renew_deadline.saturating_sub(renewed.elapsed());
             let begin = BootTime::now();
-            let setback = match timeout(left, self.renew(permit)).await {
+            let error = match timeout(left, self.renew(permit)).await {
                 Ok(Ok(())) => {
                     renewed = begin;
                     continue;
                 }
-                Ok(Err(setback)) => setback,
-                Err(_) => Setback::Trouble(ClusterError::Silent(self.election.renew_deadline)),
+                Ok(Err(error)) => error,
+                Err(_) => RenewError::Failed(ClusterError::Silent(self.election.renew_deadline)),
             };
             let is_over = renewed.elapsed() + self.election.retry_period >= self.election.renew_deadline;
-            if is_over || matches!(setback, Setback::HeldBy(_)) {
+            if is_over || matches!(error, RenewError::HeldBy(_)) {
                 permit.cancel();
-                return setback;
+                return error;
             }
-            tracing::warn!(error = %words(&setback), "cannot renew the lease, trying again");
+            tracing::warn!(error = %words(&error), "cannot renew the lease, trying again");
         }
     }
 
-    /// Gives the Lease back, so that another need not wait until it runs out.
-    async fn give_back(&mut self) -> Result<(), ClusterError> {
+    /// Releases the Lease, so that another process need not wait until it expires.
+    async fn release(&mut self) -> Result<(), ClusterError> {
         if !self.election.is_released {
             return Ok(());
         }
@@ -173,11 +174,12 @@ impl Candidate {
         Ok(())
     }
 
-    /// Takes or renews the Lease, if it is ours to take.
-    async fn renew(&mut self, permit: &StopToken) -> Result<(), Setback> {
+    /// Takes or renews the Lease, unless another process holds it.
+    async fn renew(&mut self, permit: &StopToken) -> Result<(), RenewError> {
         let begin = BootTime::now();
         let Election { name, namespace, .. } = self.election.clone();
-        let found = self.gate.answer(&namespace, self.api.get_opt(&name)).await.map_err(Setback::Trouble)?;
+        let found =
+            self.gate.answer(&namespace, self.api.get_opt(&name)).await.map_err(RenewError::Failed)?;
         let parameters = PostParams::default();
         let written = match found {
             None => {
@@ -195,28 +197,28 @@ impl Candidate {
                 };
                 self.seen = Some((spec.clone(), since));
                 if let Some(holder) = holder(&spec, &self.election.identity, begin.since(since)) {
-                    return Err(Setback::HeldBy(holder));
+                    return Err(RenewError::HeldBy(holder));
                 }
                 lease.spec = Some(claim(&self.election, Some(&spec), Timestamp::now()));
                 self.gate.answer(&namespace, self.api.replace(&name, &parameters, &lease)).await
             }
         };
-        let written = written.map_err(Setback::Trouble)?;
+        let written = written.map_err(RenewError::Failed)?;
         self.seen = written.spec.map(|spec| (spec, begin));
         permit.allow_until(begin + self.election.renew_deadline);
         Ok(())
     }
 }
 
-/// Why a leader is none any more.
-fn words(setback: &Setback) -> String {
-    match setback {
-        Setback::HeldBy(holder) => format!("{holder} is the leader now"),
-        Setback::Trouble(error) => error.to_string(),
+/// Returns the reason for which a process is not the leader any more.
+fn words(error: &RenewError) -> String {
+    match error {
+        RenewError::HeldBy(holder) => format!("{holder} is the leader now"),
+        RenewError::Failed(error) => error.to_string(),
     }
 }
 
-/// Who else has the Lease and may keep it, when it has been seen as it is for this long.
+/// Returns the other holder of the Lease, unless it has been silent for the duration of the Lease.
 fn holder(spec: &LeaseSpec, identity: &str, age: Duration) -> Option<String> {
     let holder =
         spec.holder_identity.as_deref().filter(|holder| !holder.is_empty() && *holder != identity)?;
@@ -224,7 +226,7 @@ fn holder(spec: &LeaseSpec, identity: &str, age: Duration) -> Option<String> {
     (age < Duration::from_secs(duration)).then(|| holder.to_owned())
 }
 
-/// The Lease as it is when it is ours.
+/// Makes the Lease as this process holds it.
 fn claim(election: &Election, before: Option<&LeaseSpec>, now: Timestamp) -> LeaseSpec {
     let own = before.filter(|spec| spec.holder_identity.as_deref() == Some(election.identity.as_str()));
     let transitions = before.and_then(|spec| spec.lease_transitions).unwrap_or(0);
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_is_taken_when_nobody_holds_it_or_its_holder_is_silent() {
+    fn a_lease_without_a_holder_or_with_a_silent_one_is_taken() {
         let seconds = Duration::from_secs;
         let held = |holder: Option<&str>| LeaseSpec {
             holder_identity: holder.map(str::to_owned),

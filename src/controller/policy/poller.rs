@@ -1,4 +1,4 @@
-//! Looking at the digests of tags that float. Nothing is written here: what is known changes, and policies are woken.
+//! Looks up the digests of tags that policies follow. It writes nothing: policies are made due when a digest has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::shared::{Kind, Shared};
+use super::state::Policies;
 use crate::backoff::random_fraction;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
@@ -26,17 +26,17 @@ use crate::reconcile::policy::run::{Ended, Followed};
 use crate::reconcile::tags::{Place, Registry};
 use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 
-/// How long a registry may take to say a digest.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time that a registry may take for a digest.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many digests of one registry are looked up at the same time. After a restart all are due at once, and one that
-/// stood in the line for its budget would have lost its time there.
-const AT_ONCE: usize = 8;
+/// The maximum number of lookups in flight per registry. After a restart all are due at once, and a lookup that waited for
+/// the rate limiter would lose its time there.
+const MAX_LOOKUPS: usize = 8;
 
 /// The number of registries, each counted once per route, whose slots are remembered.
-const MAX_LINES: usize = 1024;
+const MAX_REGISTRIES: usize = 1024;
 
-/// A tag as one login sees it: requests of one namespace with the same secrets see the same.
+/// A tag as one login sees it: requests of one namespace with the same secrets get the same answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     namespace: String,
@@ -44,12 +44,12 @@ struct Target {
     tenant: String,
     canonical: String,
     scheme: &'static str,
-    /// The provider, and the names of what logins are made of.
+    /// The provider, and the names of the objects that logins are made of.
     login: [Option<String>; 5],
     tag: String,
-    /// The registry by its route: slots are shared by all that reach it so.
+    /// The registry and the route to it, which share slots.
     route: String,
-    /// The same for one login of one namespace, whose failures are those of no other.
+    /// The registry for one login of one namespace, whose failures are those of no other.
     registry: String,
 }
 
@@ -67,11 +67,11 @@ impl Target {
             reference.as_ref().map(|reference| reference.name.clone())
         };
         let namespace = repository.namespace().unwrap_or_default();
-        let own_way = [&spec.proxy_secret_ref, &spec.cert_secret_ref].map(name);
-        let route = if own_way.iter().all(Option::is_none) {
+        let own_route = [&spec.proxy_secret_ref, &spec.cert_secret_ref].map(name);
+        let route = if own_route.iter().all(Option::is_none) {
             address.registry().to_owned()
         } else {
-            format!("{} of {namespace} by {own_way:?}", address.registry())
+            format!("{} of {namespace} by {own_route:?}", address.registry())
         };
         let login = [
             Some(spec.provider.as_str().to_owned()),
@@ -94,30 +94,34 @@ impl Target {
     }
 }
 
-/// Who follows which tag, and what is known of their digests.
-pub(super) struct Poller {
+/// The tags that policies follow, with the digests that are known.
+pub(crate) struct Poller {
     state: Mutex<State>,
     changed: Notify,
     /// The slots for lookups, by registry and route.
-    lines: Mutex<FairCache<String, FairSemaphore>>,
+    slots: Mutex<FairCache<String, FairSemaphore>>,
 }
 
 impl Default for Poller {
     fn default() -> Self {
-        Self { state: Mutex::default(), changed: Notify::new(), lines: Mutex::new(FairCache::new(MAX_LINES)) }
+        Self {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            slots: Mutex::new(FairCache::new(MAX_REGISTRIES)),
+        }
     }
 }
 
 #[derive(Default)]
 struct State {
     schedule: Schedule<ObjectName, Target, Staleness>,
-    /// Where to ask.
+    /// The repository of each tag.
     places: BTreeMap<Target, Place>,
 }
 
 impl Poller {
-    /// Says how often digests are looked up.
-    pub(super) fn say_how(&self, interval: &PollingInterval) {
+    /// Logs the default interval of lookups.
+    pub(crate) fn log_interval(&self, interval: &PollingInterval) {
         match interval {
             PollingInterval::Disabled => {
                 tracing::info!("the digests of floating tags are not looked up: polling is disabled");
@@ -129,13 +133,13 @@ impl Poller {
         }
     }
 
-    /// What is known of a tag that a policy follows.
+    /// Returns the digest that is known of a tag which a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
         let state = self.state.lock();
         Some(followed.polled(state.schedule.state(policy, &Target::of(followed))?))
     }
 
-    /// Takes note of what a policy follows after a run, and gives those for whom something else is known by that.
+    /// Sets the tag that a policy follows after a run, and returns the policies whose known digest changes by that.
     pub(super) fn follow(
         &self,
         policy: &ObjectName,
@@ -155,41 +159,41 @@ impl Poller {
         };
         let mut state = self.state.lock();
         state.places.insert(target, followed.place.clone());
-        let woken = state.schedule.subscribe(policy, subscription, Timestamp::now());
-        state.let_go();
+        let changed = state.schedule.subscribe(policy, subscription, Timestamp::now());
+        state.forget_unfollowed();
         drop(state);
         self.changed.notify_one();
-        woken
+        changed
     }
 
-    /// Takes note that a policy follows nothing any more.
+    /// Removes the tag that a policy follows.
     pub(super) fn unsubscribe(&self, policy: &ObjectName) {
         let mut state = self.state.lock();
         state.schedule.unsubscribe(policy);
-        state.let_go();
+        state.forget_unfollowed();
     }
 
-    /// When the digest of a policy is looked up next; nothing while that is done, or where it is not.
+    /// Returns the time of the next lookup for a policy; `None` during a lookup, or if there is none.
     pub(super) fn next_of(&self, policy: &ObjectName) -> Option<Timestamp> {
         self.state.lock().schedule.next_of(policy)
     }
 
-    /// The slots for lookups at the registry of a target.
-    fn line(&self, target: &Target) -> FairSemaphore {
-        let mut lines = self.lines.lock();
-        if let Some(line) = lines.get(&target.route) {
-            return line.clone();
+    /// Returns the slots for lookups at the registry of a target.
+    fn slots(&self, target: &Target) -> FairSemaphore {
+        let mut all = self.slots.lock();
+        if let Some(slots) = all.get(&target.route) {
+            return slots.clone();
         }
-        lines.retain_if_full(|_, line| !line.is_idle());
-        let line = FairSemaphore::new(SlotLimits::shared(AT_ONCE));
-        lines.insert(&target.tenant, target.route.clone(), line.clone());
-        line
+        all.retain_if_full(|_, slots| !slots.is_idle());
+        let slots = FairSemaphore::new(SlotLimits::shared(MAX_LOOKUPS));
+        all.insert(&target.tenant, target.route.clone(), slots.clone());
+        slots
     }
 }
 
 impl State {
-    /// Forgets where to ask for what nobody follows any more.
-    fn let_go(&mut self) {
+    /// Forgets the repositories of tags that no policy follows any more.
+    fn forget_unfollowed(&mut self) {
         if self.places.len() > self.schedule.count() {
             let schedule = &self.schedule;
             self.places.retain(|target, _| schedule.followers(target).next().is_some());
@@ -197,32 +201,32 @@ impl State {
     }
 }
 
-/// The policies of a namespace that belong to a group.
+/// Returns the policies of a namespace that belong to a group.
 fn members(group: &str, namespace: &str, policies: &Cache<ImagePolicy>) -> BTreeSet<ObjectName> {
     let all = policies.in_namespace(namespace).into_iter();
     all.filter(|policy| !policy.spec.suspend)
-        // Most are in none, and reading all that a policy asks for takes its time.
+        // Most are in none, and parsing all settings of a policy takes time.
         .filter(|policy| PolicySettings::name_a_group(policy.annotations()))
         .filter(|policy| belongs_to(policy, group))
         .map(|policy| ObjectName::of(policy.as_ref()))
         .collect()
 }
 
-/// Looks at what is due, until the future is dropped.
-pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
-    let mut looks = JoinSet::new();
+/// Looks up the digests that are due, until the future is dropped.
+pub(crate) async fn poll<R: Registry>(policies: Arc<Policies<R>>) {
+    let mut lookups = JoinSet::new();
     loop {
         let due = {
-            let mut state = shared.poller.state.lock();
+            let mut state = policies.poller.state.lock();
             let due = state.schedule.take_due(Timestamp::now());
             due.into_iter()
                 .filter_map(|target| Some((state.places.get(&target)?.clone(), target)))
                 .collect::<Vec<_>>()
         };
         for (place, target) in due {
-            looks.spawn(look(shared.clone(), place, target));
+            lookups.spawn(look_up(policies.clone(), place, target));
         }
-        let next = shared.poller.state.lock().schedule.next();
+        let next = policies.poller.state.lock().schedule.next();
         let wait = async {
             match next {
                 Some(next) => {
@@ -234,13 +238,13 @@ pub(super) async fn poll<R: Registry>(shared: Arc<Shared<R>>) {
         };
         tokio::select! {
             () = wait => {}
-            () = shared.poller.changed.notified() => {}
-            Some(_) = looks.join_next() => {}
+            () = policies.poller.changed.notified() => {}
+            Some(_) = lookups.join_next() => {}
         }
     }
 }
 
-/// Does some work, and returns a slot when it is done or after `time`.
+/// Does some work, and releases a slot when it is done or after `time`.
 async fn release_after<T>(time: Duration, slot: Permit, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     tokio::select! {
@@ -251,16 +255,19 @@ async fn release_after<T>(time: Duration, slot: Permit, work: impl Future<Output
     work.await
 }
 
-/// Asks for one digest, and tells those who follow the tag.
-async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target) {
+/// Looks up one digest, and makes the policies due that follow the tag.
+async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: Place, target: Target) {
     let reference = format!("{}:{}", place.address, target.tag);
-    let place = Place { timeout: place.timeout.min(PATIENCE), ..place };
-    let turn = shared.poller.line(&target).acquire(&target.tenant, 1).await;
-    let overtaken = shared.poller.state.lock().schedule.blocked_since_taken(&target);
+    let place = Place { timeout: place.timeout.min(LOOKUP_TIMEOUT), ..place };
+    let slot = policies.poller.slots(&target).acquire(&target.tenant, 1).await;
+    let overtaken = policies.poller.state.lock().schedule.blocked_since_taken(&target);
     let answer = match overtaken {
-        // Its timeout leaves waits for memory out, so that a lookup which takes longer waits for memory.
-        None => release_after(place.timeout, turn, shared.registry.digest(&place, &target.tag)).await,
-        // While this one stood in the line, others found out that nobody answers.
+        // The timeout leaves waits for memory out, so that a lookup which takes longer waits for memory.
+        None => {
+            release_after(place.timeout, slot, policies.repositories.registry.digest(&place, &target.tag))
+                .await
+        }
+        // While this lookup waited for a slot, others found that the registry does not answer.
         Some(until) => Err(LookFailure {
             kind: LookFailureKind::Unavailable,
             words: format!(
@@ -273,30 +280,30 @@ async fn look<R: Registry>(shared: Arc<Shared<R>>, place: Place, target: Target)
     if let Err(failure) = &answer {
         tracing::warn!(image = reference, error = failure.words, "cannot look up the digest, trying again");
     }
-    // Who gives a registry less time than others do knows nothing of it for them.
-    let is_patient = place.timeout >= PATIENCE;
+    // A policy that gives a registry less time than others cannot tell its state for them.
+    let is_patient = place.timeout >= LOOKUP_TIMEOUT;
     let answer = answer.map_err(|failure| LookupFailure {
         reason: failure.staleness(&reference),
         scope: match failure.kind {
             LookFailureKind::Unavailable if is_patient => FailureScope::Registry,
             LookFailureKind::Missing | LookFailureKind::Unreadable => FailureScope::Tag,
-            // Who is not let in may not have come as far as the registry.
+            // A lookup that is denied may not have reached the registry.
             LookFailureKind::Unavailable | LookFailureKind::Denied => FailureScope::Caller,
         },
         retry_after: failure.retry_after,
     });
     let now = Timestamp::now();
     let jitter = random_fraction();
-    let (woken, followers) = {
-        let mut state = shared.poller.state.lock();
-        let woken = state.schedule.record(&target, answer, now, jitter);
-        (woken, state.schedule.followers(&target).cloned().collect::<Vec<_>>())
+    let (changed, followers) = {
+        let mut state = policies.poller.state.lock();
+        let changed = state.schedule.record(&target, answer, now, jitter);
+        (changed, state.schedule.followers(&target).cloned().collect::<Vec<_>>())
     };
-    for policy in woken {
-        shared.wake(Kind::Policy, policy);
+    for policy in changed {
+        policies.kind.enqueue(policy);
     }
     for policy in followers {
-        shared.measure_next_poll(&policy);
+        policies.measure_next_poll(&policy);
     }
 }
 
@@ -312,17 +319,17 @@ mod tests {
     /// A manifest that waited for memory kept a slot for up to ten minutes, and eight of them kept all of a registry.
     #[tokio::test(start_paused = true)]
     async fn a_lookup_that_waits_for_memory_releases_its_slot() {
-        let line = FairSemaphore::new(SlotLimits { total: 1, per_namespace: 1, overflow: None });
-        let slot = line.acquire("attacker", 1).await;
-        let waiting = release_after(PATIENCE, slot, pending::<()>());
-        let next = async { line.acquire("victim", 1).await };
+        let slots = FairSemaphore::new(SlotLimits { total: 1, per_namespace: 1, overflow: None });
+        let slot = slots.acquire("attacker", 1).await;
+        let waiting = release_after(LOOKUP_TIMEOUT, slot, pending::<()>());
+        let next = async { slots.acquire("victim", 1).await };
         tokio::select! {
             () = waiting => unreachable!("it waits for ever"),
-            slot = timeout(PATIENCE * 2, next) => drop(slot.expect("the slot is released")),
+            slot = timeout(LOOKUP_TIMEOUT * 2, next) => drop(slot.expect("the slot is released")),
         }
         // Work that ends in time returns it at once.
-        let slot = line.acquire("attacker", 1).await;
-        assert_eq!(release_after(PATIENCE, slot, async { 7 }).now_or_never(), Some(7));
-        assert!(line.is_idle());
+        let slot = slots.acquire("attacker", 1).await;
+        assert_eq!(release_after(LOOKUP_TIMEOUT, slot, async { 7 }).now_or_never(), Some(7));
+        assert!(slots.is_idle());
     }
 }

@@ -1,9 +1,25 @@
-//! The options of a reconcile.
+//! The options of the automation controller.
 
-use crate::git::Keyring;
+use crate::controller::engine::ControllerOptions;
+use crate::git::{Keyring, MirrorStore};
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
+use crate::tenancy::Capacity;
+
+/// The options of the automation controller.
+pub struct AutomationOptions {
+    /// The options that all controllers have. A dry run is in compare mode.
+    pub controller: ControllerOptions,
+    /// The maximum number of transactions in flight.
+    pub concurrent: usize,
+    /// The options of a reconcile.
+    pub run: RunOptions,
+    /// The mirrors.
+    pub mirrors: MirrorStore,
+    /// The threads and the memory of this process.
+    pub capacity: Capacity,
+}
 
 /// The options of a reconcile, besides its objects.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
-//! What a controller does that writes nothing, and runs beside the one that does (`--dry-run`).
+//! Compare mode (`--dry-run`): the results of a controller that writes nothing and runs beside the one that does.
 //!
-//! It has a status for each automation as if it had written it, so that what it looks at depends on its own looks alone
-//! and not on what the other controller says of its own.
+//! Each automation has a status here as if it had been written, so that a reconcile depends on the earlier ones of this
+//! controller alone, and not on the statuses that the other controller writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::objects::ObjectName;
 use crate::reconcile::automation::shadow::{Comparison, Shadow, Sight, WouldBe};
 use crate::tenancy::SizedCache;
 
-/// The bytes that are remembered from the look at one automation's files to the next, some 50,000 markers.
+/// The maximum bytes that are kept from one reconcile of an automation to the next, some 50,000 markers.
 const MAX_SHADOW: u64 = 16 * 1024 * 1024;
 
-/// The same of all automations together.
+/// The maximum bytes that are kept of all automations together.
 const MAX_SHADOWS: u64 = 32 * 1024 * 1024;
 
-/// Remembers the automations. It is lost with the process.
+/// The results of compare mode. They are lost with the process.
 #[derive(Debug, Default)]
-pub(super) struct Shadows {
+pub(super) struct Comparisons {
     known: Mutex<Known>,
 }
 
 #[derive(Debug)]
 struct Known {
     statuses: HashMap<ObjectName, ImageUpdateAutomationStatus>,
-    /// The markers of an automation as the last look found them, and its would-be commit.
+    /// The markers of an automation as its last reconcile found them, and the commit that it would have made.
     shadows: SizedCache<ObjectName, Arc<Shadow>>,
     counts: Counts,
 }
@@ -41,44 +41,44 @@ impl Default for Known {
     }
 }
 
-/// What was counted so far.
+/// The counts of compare mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Commits that would have been made.
+    /// The commits that would have been made.
     pub(super) commits: u64,
-    /// How often another controller pushed the same,
+    /// The pushes of the other controller that were the same.
     pub(super) agreed: u64,
-    /// something else,
+    /// The pushes of the other controller that were different.
     pub(super) differed: u64,
-    /// something that we would not have pushed.
+    /// The pushes of the other controller that this one would not have made.
     pub(super) missed: u64,
 }
 
-impl Shadows {
-    /// The status that an automation would have, were we the ones who write it.
+impl Comparisons {
+    /// Returns the status that an automation would have if this controller wrote it.
     pub(super) fn status(&self, name: &ObjectName) -> ImageUpdateAutomationStatus {
         self.known.lock().statuses.get(name).cloned().unwrap_or_default()
     }
 
-    /// Keeps that status.
+    /// Keeps the status that an automation would have.
     pub(super) fn set_status(&self, name: &ObjectName, status: ImageUpdateAutomationStatus) {
         self.known.lock().statuses.insert(name.clone(), status);
     }
 
-    /// What is known from looks at an automation's files before.
+    /// Returns the state that earlier reconciles of an automation left.
     pub(super) fn before(&self, name: &ObjectName) -> Arc<Shadow> {
         self.known.lock().shadows.get(name).cloned().unwrap_or_default()
     }
 
-    /// Says and counts what a look came to.
+    /// Logs and counts the result of a reconcile.
     pub(super) fn take(&self, name: &ObjectName, sight: Sight, metrics: &Metrics) {
         let Sight { shadow, comparison, would_be } = sight;
         let mut known = self.known.lock();
-        known.remember(name, shadow.bytes(), shadow);
+        known.keep(name, shadow.bytes(), shadow);
         if let Some(comparison) = comparison {
             metrics.compared(comparison.outcome);
             known.counts.take(comparison.outcome);
-            known.counts.say(&comparison);
+            known.counts.log(&comparison);
         }
         if let Some(WouldBe { message, diff }) = would_be {
             metrics.would_have_committed();
@@ -87,23 +87,23 @@ impl Shadows {
         }
     }
 
-    /// Forgets an automation that has gone.
+    /// Forgets a deleted automation.
     pub(super) fn forget(&self, name: &ObjectName) {
         let mut known = self.known.lock();
         known.statuses.remove(name);
         known.shadows.remove(name);
     }
 
-    /// Sums up what was counted.
-    pub(super) fn sum_up(&self) {
+    /// Logs the counts.
+    pub(super) fn log_counts(&self) {
         let Counts { commits, agreed, differed, missed } = self.known.lock().counts;
         tracing::info!(commits, agreed, differed, missed, "the comparison with the other controller ends");
     }
 }
 
 impl Known {
-    /// Keeps what the next look has to know. An automation without it is looked at as if for the first time.
-    fn remember(&mut self, name: &ObjectName, bytes: u64, shadow: Shadow) {
+    /// Keeps the state for the next reconcile. Without it, that is like the first one.
+    fn keep(&mut self, name: &ObjectName, bytes: u64, shadow: Shadow) {
         if bytes <= MAX_SHADOW {
             self.shadows.insert(&name.namespace, name.clone(), bytes, Arc::new(shadow));
         } else {
@@ -125,7 +125,7 @@ impl Counts {
         } += 1;
     }
 
-    fn say(&self, comparison: &Comparison) {
+    fn log(&self, comparison: &Comparison) {
         let Comparison { outcome, sentence, diff } = comparison;
         let Self { agreed, differed, missed, .. } = *self;
         match outcome {
@@ -141,22 +141,22 @@ impl Counts {
 mod tests {
     use super::*;
 
-    /// Every marker of every automation was kept, however many a tenant made.
+    /// A tenant could make any number of markers, and all of them were kept.
     #[test]
-    fn markers_of_many_automations_displace_those_of_their_own_namespace() {
+    fn markers_of_many_automations_evict_those_of_their_own_namespace() {
         let mut known = Known::default();
         let name = |namespace: &str, name: String| ObjectName { namespace: namespace.to_owned(), name };
         let victim = name("victim", "fleet".to_owned());
-        known.remember(&victim, 1024, Shadow::default());
+        known.keep(&victim, 1024, Shadow::default());
         let flood = 2 * MAX_SHADOWS / MAX_SHADOW;
         for number in 0..flood {
-            known.remember(&name("attacker", number.to_string()), MAX_SHADOW, Shadow::default());
+            known.keep(&name("attacker", number.to_string()), MAX_SHADOW, Shadow::default());
         }
         let mut is_kept = |name: &ObjectName| known.shadows.get(name).is_some();
         assert!(is_kept(&victim) && is_kept(&name("attacker", (flood - 1).to_string())));
         assert!(!is_kept(&name("attacker", "0".to_owned())));
-        // What is too large is not kept at all, nor is what was known before.
-        known.remember(&victim, MAX_SHADOW + 1, Shadow::default());
+        // A state that is too large is not kept, and neither is the earlier one.
+        known.keep(&victim, MAX_SHADOW + 1, Shadow::default());
         assert!(known.shadows.get(&victim).is_none());
     }
 }

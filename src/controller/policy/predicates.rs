@@ -1,34 +1,21 @@
-//! The objects that a change of an object triggers (`docs/flux-behaviour.md`, Triggers, with the gaps closed).
+//! The predicate of policies: which changes of a repository make one due (`docs/flux-behaviour.md`, Triggers).
 
 use kube::ResourceExt;
-use tagboat_api::{ImagePolicy, ImageRepository, RECONCILE_REQUEST_ANNOTATION};
+use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::memory::settings;
+use crate::controller::engine::predicates::have_settings_changed;
 use crate::reconcile::policy::choice::is_waiting;
 use crate::reference::RepositoryAddress;
 
-/// Whether a change of an object makes it due: it is new, or its spec, our settings or the request for a run are others,
-/// or it is to go.
-pub(super) fn concerns_itself<K: ResourceExt>(old: Option<&K>, new: &K) -> bool {
-    let Some(old) = old else { return true };
-    let requested = |object: &K| object.annotations().get(RECONCILE_REQUEST_ANNOTATION).cloned();
-    old.uid() != new.uid()
-        || old.meta().generation != new.meta().generation
-        || old.meta().deletion_timestamp != new.meta().deletion_timestamp
-        || settings(old) != settings(new)
-        // That a request is taken back asks for nothing.
-        || requested(new).is_some_and(|request| requested(old) != Some(request))
-}
-
-/// Whether a change of its repository concerns a policy: other tags, another way to them, or, where something waits, one
-/// scan more.
-pub(super) fn concerns_policy(
+/// Returns whether a change of its repository makes a policy due: other tags, another access to them, or one more scan if
+/// a selection waits for it.
+pub(crate) fn is_due_for_repository(
     policy: &ImagePolicy,
     old: Option<&ImageRepository>,
     new: Option<&ImageRepository>,
 ) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return true };
-    if old.uid() != new.uid() || settings(old) != settings(new) {
+    if old.uid() != new.uid() || have_settings_changed(old, new) {
         return true;
     }
     let found = |repository: &ImageRepository| {
@@ -46,18 +33,17 @@ pub(super) fn concerns_policy(
     if is_one_more_scan && policy.status.as_ref().is_some_and(is_waiting) {
         return true;
     }
-    // An image that has not been scanned yet has nothing to choose from; the scan will tell. Access is another matter where
-    // there will be no scan.
+    // An image that was not scanned yet has no tags, and its scan makes the policy due. Access counts if there is no scan.
     let has_other_access = old.spec.access_from != new.spec.access_from && is_invalid(new);
     old.metadata.generation != new.metadata.generation && (is_scanned(new) || has_other_access)
 }
 
-/// Whether the address of a repository is none, so that it is never scanned.
+/// Returns whether the address of a repository is invalid, so that it is never scanned.
 fn is_invalid(repository: &ImageRepository) -> bool {
     RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure).is_err()
 }
 
-/// Whether the tags that are known are those of the image that the spec names.
+/// Returns whether the known tags are those of the image that the spec names.
 fn is_scanned(repository: &ImageRepository) -> bool {
     let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
     let known = repository.status.as_ref().and_then(|status| status.canonical_image_name.as_deref());
@@ -107,10 +93,10 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_is_due_when_it_may_choose_otherwise() {
+    fn a_policy_is_due_if_it_may_select_another_tag() {
         let steady = status("r.io/app", "1", 0);
         let one = repository("r.io/app", 1, &steady);
-        // The generation that a stalled repository has observed says nothing of its tags.
+        // The observed generation of a stalled repository tells nothing about its tags.
         let mut observed = steady.clone();
         observed["observedGeneration"] = json!(2);
         let stalled = repository("no image", 2, &observed);
@@ -138,22 +124,22 @@ mod tests {
             (stalled, false),
             (closed, true),
         ] {
-            assert_eq!(concerns_policy(&policy(None), Some(&one), Some(&new)), expected, "{new:?}");
+            assert_eq!(is_due_for_repository(&policy(None), Some(&one), Some(&new)), expected, "{new:?}");
         }
-        assert!(concerns_policy(&policy(None), None, Some(&one)));
-        assert!(concerns_policy(&policy(None), Some(&one), None));
+        assert!(is_due_for_repository(&policy(None), None, Some(&one)));
+        assert!(is_due_for_repository(&policy(None), Some(&one), None));
         let fresh = repository("r.io/app", 1, &Value::Null);
-        assert!(concerns_policy(&policy(None), Some(&fresh), Some(&one)));
+        assert!(is_due_for_repository(&policy(None), Some(&fresh), Some(&one)));
     }
 
     #[test]
-    fn each_scan_concerns_a_policy_that_waits() {
+    fn each_scan_makes_a_policy_due_that_waits() {
         let one = repository("r.io/app", 1, &status("r.io/app", "1", 0));
         let two = repository("r.io/app", 1, &status("r.io/app", "1", 5));
         let message = "0.9 is lower than 1.0 and waits: 1 of 3 complete scans in a row have shown a lower winner, from \
                        2026-01-01T00:00:00Z to 2026-01-01T00:00:00Z, and it counts at 2026-01-01T00:15:00Z at the \
                        earliest";
-        assert!(concerns_policy(&policy(Some(message)), Some(&one), Some(&two)));
-        assert!(!concerns_policy(&policy(Some(message)), Some(&two), Some(&two)));
+        assert!(is_due_for_repository(&policy(Some(message)), Some(&one), Some(&two)));
+        assert!(!is_due_for_repository(&policy(Some(message)), Some(&two), Some(&two)));
     }
 }

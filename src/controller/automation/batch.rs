@@ -1,0 +1,90 @@
+//! Reconciles the automations of one namespace and one repository together: one listing of the remote serves all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use super::predicates::source_of;
+use super::reconcile::Reconcile;
+use super::state::Automations;
+use crate::controller::engine::queue::{DueNow, Queue};
+use crate::objects::ObjectName;
+use crate::objects::cluster::ClusterObjects;
+use crate::reconcile::automation::batch::{self, Job};
+use crate::reconcile::automation::batch_logins::BatchLogins;
+use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::transaction::Prepared;
+
+/// The automations that are due and have one namespace and one repository.
+#[derive(Default)]
+struct Group {
+    names: Vec<ObjectName>,
+    /// The longest of the intervals that have ended.
+    interval: Option<Duration>,
+}
+
+/// Takes the automations that are due, and starts their reconciles.
+pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, reconciles: &mut JoinSet<()>) {
+    let now = Instant::now();
+    let mut groups: BTreeMap<(String, ObjectName), Group> = BTreeMap::new();
+    for DueNow { name, interval } in queue.take_due(now) {
+        // A deleted automation has no repository, and no batch.
+        let known = automations.kind.cache.get(&name);
+        let source = known.map_or_else(|| name.clone(), |automation| source_of(&automation));
+        let group = groups.entry((name.namespace.clone(), source)).or_default();
+        group.interval = group.interval.max(interval);
+        group.names.push(name);
+    }
+    for ((namespace, source), Group { mut names, interval }) in groups {
+        let others = automations.kind.cache.referring_to(&source).into_iter();
+        let others = others.map(|automation| ObjectName::of(automation.as_ref()));
+        let others = others.filter(|other| other.namespace == namespace);
+        names.extend(queue.take_batched(now, interval, others).into_iter().map(|due| due.name));
+        reconciles.spawn(reconcile(automations.clone(), names));
+    }
+}
+
+/// Reconciles automations of one repository.
+async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>) {
+    let objects = automations.objects().for_a_batch();
+    let logins = BatchLogins::default();
+    let member = |name| {
+        let (automations, objects, logins) = (Arc::clone(&automations), objects.clone(), logins.clone());
+        Member { automations, objects, logins, name, reconcile: None }
+    };
+    let mut members: Vec<Member> = names.into_iter().map(member).collect();
+    batch::carry_out(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
+}
+
+/// An automation of a batch. Its reconcile begins as the first step of its job, so that none waits for another to begin.
+struct Member {
+    automations: Arc<Automations>,
+    objects: ClusterObjects,
+    logins: BatchLogins,
+    name: ObjectName,
+    /// The reconcile, unless it has not begun or has ended.
+    reconcile: Option<Reconcile>,
+}
+
+impl Job for Member {
+    async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
+        if is_first {
+            let (objects, logins) = (&self.objects, &self.logins);
+            self.reconcile = Reconcile::begin(&self.automations, objects, logins, self.name.clone()).await;
+        }
+        match &self.reconcile {
+            Some(reconcile) => reconcile.prepare().await,
+            None => Err(Conclusion::cancelled()),
+        }
+    }
+
+    async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        // Its guard is dropped here: the members of a batch need not end together.
+        if let Some(reconcile) = self.reconcile.take() {
+            reconcile.conclude(conclusion, proposal).await;
+        }
+    }
+}

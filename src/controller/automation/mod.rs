@@ -1,0 +1,163 @@
+//! The automation controller: reconciles ImageUpdateAutomations, those of one repository together.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `state`, `options` | the state that all reconciles share, and the effects of changes on it; options |
+//! | `predicates` | the changes of policies and git repositories that make an automation due |
+//! | `batch`, `reconcile` | automations that are reconciled together; one reconcile of one of them |
+//! | `memory` | state between two reconciles that no status has |
+//! | `compare` | compare mode: the results of a controller that writes nothing |
+
+mod batch;
+mod compare;
+mod memory;
+mod options;
+mod predicates;
+mod reconcile;
+mod state;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use kube::Client;
+use tagboat_api::{FINALIZER, GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tokio::time::timeout;
+
+use super::engine::dispatcher::Dispatcher;
+use super::engine::kind::KindOptions;
+use super::engine::queue::DEBOUNCE;
+use super::engine::{Access, ControllerError, Engine, Requirement};
+use super::process::Controller;
+use crate::git::{MirrorStore, TransactionSlots, Writer, WriterContext, WriterOptions};
+use crate::metrics::Metrics;
+use crate::objects::cluster::Cache;
+use compare::Comparisons;
+use state::Automations;
+
+pub use options::{AutomationOptions, RunOptions};
+
+/// The time that reconciles in flight may take at shutdown. This and the times below must fit into the ten seconds that the
+/// Deployments of Flux give a pod.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The time that reconciles may take after the stop signal; git processes get two seconds for it.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The time that mirrors may still be tidied for.
+const TIDY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time between two searches for mirrors that nothing uses any more.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(24 * 3600);
+
+/// Makes the automation controller of a process.
+pub fn controller(client: Client, options: AutomationOptions, metrics: Metrics) -> Controller {
+    let access = if options.controller.is_dry_run { Access::Read } else { Access::Write };
+    let requirements = vec![
+        Requirement::of::<ImageUpdateAutomation>(access),
+        Requirement::of::<ImagePolicy>(Access::Read),
+        Requirement::of::<GitRepository>(Access::Read),
+    ];
+    let scope = options.controller.scope.clone();
+    Controller::new("automations", scope, requirements, move |end| run(client, options, metrics, end))
+}
+
+/// Reconciles automations until `end` has come, and shuts down in good order.
+///
+/// # Errors
+///
+/// If another process has become the leader. No reconcile is in flight any more by then.
+pub async fn run(
+    client: Client,
+    options: AutomationOptions,
+    metrics: Metrics,
+    end: impl Future<Output = ()>,
+) -> Result<(), ControllerError> {
+    let is_dry_run = options.controller.is_dry_run;
+    let mut engine = Engine::new(client, options.controller, None, &metrics);
+    let stop = engine.permit.child_token();
+    let slots = TransactionSlots::limited(options.concurrent, &metrics);
+    let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
+    let mirrors = options.mirrors.clone();
+    let writer = WriterOptions { mirrors: options.mirrors, is_rehearsal: is_dry_run, context, slots };
+    let cache = Cache::referring_by(|automation| Some(predicates::source_of(automation)));
+    let kind = KindOptions {
+        name: "ImageUpdateAutomation",
+        finalizer: Some(FINALIZER),
+        is_suspended: |automation: &ImageUpdateAutomation| automation.spec.suspend,
+        debounce: DEBOUNCE,
+        trace_interval: Duration::ZERO,
+    };
+    let (kind, mut dispatcher) = engine.add_kind(cache, kind);
+    let automations = Arc::new(Automations {
+        kind,
+        writer: Writer::new(writer),
+        stop,
+        options: options.run,
+        memory: memory::Memory::default(),
+        comparisons: is_dry_run.then(Comparisons::default),
+    });
+    engine.spawn(sweep(mirrors));
+    start_watches(&mut engine, &automations);
+    let work = async {
+        metrics.set_leader(!is_dry_run);
+        tokio::join!(automations.kind.cache.complete(), automations.objects().complete());
+        let message = if is_dry_run {
+            "a dry run: comparing automations, writing nothing"
+        } else {
+            "reconciling automations"
+        };
+        tracing::info!("{message}");
+        dispatcher.dispatch(|queue, reconciles| batch::start_due(&automations, queue, reconciles)).await;
+    };
+    let lost = engine.lead(work, end).await;
+    if lost.is_some() {
+        // Another process may write by now, so first ends what would still be written in the cluster.
+        automations.stop.cancel();
+        dispatcher.abort().await;
+        finish_writer(&automations, STOP_TIMEOUT).await;
+    }
+    metrics.set_leader(false);
+    stop_reconciles(&automations, &mut dispatcher).await;
+    automations.comparisons.iter().for_each(Comparisons::log_counts);
+    engine.shut_down(lost).await
+}
+
+/// Watches automations, and the policies and git repositories that they refer to.
+fn start_watches(engine: &mut Engine, automations: &Arc<Automations>) {
+    engine.watch(automations);
+    let own = automations.clone();
+    engine.watch_related(&automations.objects().policies, move |change| own.policy_changed(change));
+    let own = automations.clone();
+    engine.watch_related(&automations.objects().git_repositories, move |change| own.source_changed(change));
+}
+
+/// Removes mirrors that nothing uses any more or that are too many, now and every day.
+async fn sweep(mirrors: MirrorStore) {
+    loop {
+        let mirrors = mirrors.clone();
+        let swept = tokio::task::spawn_blocking(move || mirrors.sweep(SystemTime::now())).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(error = %error, "mirrors that nothing uses cannot be removed");
+        }
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+    }
+}
+
+/// Lets the reconciles in flight end for a while, then stops them.
+async fn stop_reconciles(automations: &Automations, dispatcher: &mut Dispatcher) {
+    if !dispatcher.drain(DRAIN_TIMEOUT).await {
+        tracing::info!("stopping the reconciles in flight");
+        automations.stop.cancel();
+        dispatcher.drain(STOP_TIMEOUT).await;
+    }
+    automations.stop.cancel();
+    dispatcher.abort().await;
+    // The tidying of mirrors can be broken off at any time.
+    finish_writer(automations, TIDY_TIMEOUT).await;
+}
+
+/// Waits until no work on a mirror is in progress, but not for long.
+async fn finish_writer(automations: &Automations, patience: Duration) {
+    let _ = timeout(patience, automations.writer.finish()).await;
+}

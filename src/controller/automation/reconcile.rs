@@ -1,0 +1,327 @@
+//! One reconcile of one automation, from the object to its new status.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tagboat_api::ImageUpdateAutomation;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tracing::{Instrument, Span};
+
+use super::memory::ObservedInputs;
+use super::state::Automations;
+use crate::controller::engine::frame::{
+    Fetched, fetch, finalize, log_event, patch_status, record, status_of, update_status,
+};
+use crate::controller::engine::in_flight::InFlight;
+use crate::controller::engine::kind::forget_if_gone;
+use crate::error::chain;
+use crate::git::CommitTime;
+use crate::git::outcome::Outcome;
+use crate::metrics::RunOutcome;
+use crate::objects::cluster::{ClusterError, ClusterObjects, Occurrence};
+use crate::objects::{Event, EventType, ObjectName};
+use crate::printable::printable_lines;
+use crate::reconcile::action::Action;
+use crate::reconcile::automation::batch_logins::BatchLogins;
+use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::findings::{Findings, News};
+use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
+use crate::reconcile::automation::report::{Report, interval, report, while_suspended};
+use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::reselection::Reselection;
+use crate::reconcile::automation::shadow::{Shadowing, Sight};
+use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
+use crate::reconcile::run::ReconcileRun;
+
+/// A reconcile of an automation that has begun.
+pub(super) struct Reconcile {
+    automations: Arc<Automations>,
+    /// The objects, on behalf of the automation's namespace; the members of a batch share secrets.
+    objects: ClusterObjects,
+    /// The logins that the members of a batch share.
+    logins: BatchLogins,
+    started: Box<Started>,
+    in_flight: InFlight,
+    span: Span,
+}
+
+/// An automation at the beginning of its run.
+struct Started {
+    /// The automation, with the status that is stored as far as we know.
+    automation: ImageUpdateAutomation,
+    /// The status before the run.
+    previous: ImageUpdateAutomationStatus,
+    run: ReconcileRun,
+    inputs: ObservedInputs,
+}
+
+impl Reconcile {
+    /// Fetches an automation and writes that its run is in progress. Returns `None` if there is no run.
+    pub(super) async fn begin(
+        automations: &Arc<Automations>,
+        objects: &ClusterObjects,
+        logins: &BatchLogins,
+        name: ObjectName,
+    ) -> Option<Self> {
+        let kind = &automations.kind;
+        let span = kind.span(&name);
+        let mut in_flight = kind.begin(name).await;
+        let result = match start(automations, &in_flight.name).instrument(span.clone()).await {
+            Ok(Some(started)) => {
+                let (automations, logins) = (automations.clone(), logins.clone());
+                let objects = objects.on_behalf_of(&in_flight.name.namespace);
+                return Some(Self { automations, objects, logins, started, in_flight, span });
+            }
+            Ok(None) => Ok(Action::AwaitChange),
+            Err(error) => Err(error),
+        };
+        span.in_scope(|| kind.end(&mut in_flight, result));
+        forget_if_gone(automations.as_ref(), &in_flight.name);
+        None
+    }
+
+    /// Prepares the request for the writer, unless the reconcile is cancelled before.
+    pub(super) async fn prepare(&self) -> Result<Prepared, Conclusion> {
+        tokio::select! {
+            prepared = self.prepare_transaction().instrument(self.span.clone()) => prepared,
+            () = self.in_flight.cancellation.cancelled() => Err(Conclusion::cancelled()),
+        }
+    }
+
+    async fn prepare_transaction(&self) -> Result<Prepared, Conclusion> {
+        let Started { automation, previous, inputs, .. } = self.started.as_ref();
+        let (automations, objects, name) = (&self.automations, &self.objects, &self.in_flight.name);
+        // The status from before the run tells what is known.
+        let automation = ImageUpdateAutomation { status: Some(previous.clone()), ..automation.clone() };
+        let selected = transaction::select(objects, &automation, &GivenImages::new()).await?;
+        for unusable in &selected.request.unusable {
+            tracing::warn!("{unusable}");
+        }
+        let options = TransactionOptions {
+            given: GivenImages::new(),
+            cross_namespace: automations.options.cross_namespace,
+            login: automations.options.login.clone(),
+            logins: self.logins.clone(),
+            keyring: automations.options.keyring.clone(),
+            time: CommitTime::now(),
+            detail: Detail::Warnings,
+            is_forced: automations.memory.has_changed(name, inputs),
+            times: automations.options.times,
+        };
+        let (known, namespace) = (objects.policies.clone(), name.namespace.clone());
+        let reader = Arc::new(move || known.in_namespace(&namespace));
+        let reselection = Reselection::new(automation.clone(), reader, selected.policies.clone());
+        let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
+        prepared.request.proposal.proposer.reselection = Some(reselection);
+        prepared.request.proposal.cancellation = self.in_flight.cancellation.clone();
+        if let Some(comparisons) = &automations.comparisons {
+            let before = comparisons.before(name);
+            prepared.request.proposal.proposer.shadowing = Some(Shadowing { before, sight: None });
+        }
+        Ok(prepared)
+    }
+
+    /// Reports the conclusion of the run, and requeues the automation.
+    pub(super) async fn conclude(mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        let span = self.span.clone();
+        self.finish(&conclusion, proposal).instrument(span).await;
+        forget_if_gone(self.automations.as_ref(), &self.in_flight.name);
+        let known = self.automations.kind.cache.get(&self.in_flight.name);
+        self.automations.forget_unused_key(&self.started.automation, known.as_deref());
+    }
+
+    async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<UpdateProposal>) {
+        if matches!(conclusion, Conclusion::Failure(_)) && self.automations.stop.is_cancelled() {
+            tracing::info!("reconcile canceled: the controller is shutting down");
+            self.in_flight.action = Action::AwaitChange;
+            return;
+        }
+        if !matches!(conclusion, Conclusion::Success { .. }) && self.in_flight.cancellation.is_cancelled() {
+            tracing::info!("reconcile canceled: object deleted, suspended or no longer selected");
+            // The next reconcile forgets a suspended or deleted automation; one that is active again must not be forgotten.
+            self.in_flight.action = Action::RequeueAfter(Duration::ZERO);
+            self.restore_status().await;
+            return;
+        }
+        if let Some(words) = conclusion.hinted() {
+            tracing::info!("{words}");
+        }
+        let kind = &self.automations.kind;
+        let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
+        let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));
+        if let (Some(plan), Some(findings)) = (plan, &findings) {
+            let labels = kind.labels(&self.in_flight.name);
+            kind.context.metrics.looked(&labels, plan.files as u64, findings.count() as u64);
+        }
+        kind.context.metrics.run_ended(outcome(conclusion));
+        let sight = shadowing.and_then(|shadowing| shadowing.sight);
+        let reported = if self.automations.comparisons.is_some() {
+            Ok(self.keep_report(conclusion, findings.as_ref(), sight))
+        } else {
+            self.write_report(conclusion, findings.as_ref()).await
+        };
+        if reported.is_ok() && matches!(conclusion, Conclusion::Success { .. }) {
+            self.automations.memory.succeeded(&self.in_flight.name, self.started.inputs.clone());
+        }
+        self.automations.kind.end(&mut self.in_flight, reported);
+    }
+
+    /// Makes the report of the run on a status.
+    fn report_on(
+        &self,
+        status: &ImageUpdateAutomationStatus,
+        conclusion: &Conclusion,
+        findings: Option<&Findings>,
+        now: Timestamp,
+    ) -> Report {
+        let Started { automation, run, .. } = self.started.as_ref();
+        report(run, interval(automation), status, conclusion, now).noting(findings, run, now)
+    }
+
+    /// Announces the end of the run and writes its status.
+    async fn write_report(
+        &self,
+        conclusion: &Conclusion,
+        findings: Option<&Findings>,
+    ) -> Result<Action, ClusterError> {
+        let Started { automation, previous, .. } = self.started.as_ref();
+        let now = Timestamp::now();
+        let report = self.report_on(previous, conclusion, findings, now);
+        if let Conclusion::Stall(stop) = conclusion
+            && printable_lines(&stop.message) != report.event.message
+        {
+            // As in Flux, the condition and the event keep the message of the failure before.
+            tracing::error!(error = %stop.reason, "{}", stop.message);
+        }
+        self.announce(&report.event, conclusion).await;
+        if let (Some(news), Some(findings)) = (report.news, findings) {
+            self.announce_markers(news, findings).await;
+        }
+        let status =
+            |status: &ImageUpdateAutomationStatus| self.report_on(status, conclusion, findings, now).status;
+        patch_status(self.automations.as_ref(), automation, previous, &status).await?;
+        self.automations.memory.forget_announced(&self.in_flight.name);
+        Ok(report.action)
+    }
+
+    /// Keeps the status of the run for the next one, in compare mode, and logs its report.
+    fn keep_report(
+        &self,
+        conclusion: &Conclusion,
+        findings: Option<&Findings>,
+        sight: Option<Sight>,
+    ) -> Action {
+        let Some(comparisons) = &self.automations.comparisons else { return Action::AwaitChange };
+        let report = self.report_on(&self.started.previous, conclusion, findings, Timestamp::now());
+        if let Some(sight) = sight {
+            comparisons.take(&self.in_flight.name, sight, &self.automations.kind.context.metrics);
+        }
+        if report.event.type_ == EventType::Warning {
+            log_event(&report.event);
+        }
+        if let (Some(news), Some(findings)) = (&report.news, findings) {
+            log_markers(news, findings);
+        }
+        comparisons.set_status(&self.in_flight.name, report.status);
+        report.action
+    }
+
+    /// Restores the status from before the run, which may have been written as in progress, unless the automation is gone.
+    async fn restore_status(&self) {
+        let Started { automation, previous, .. } = self.started.as_ref();
+        let known = self.automations.kind.cache.get(&self.in_flight.name);
+        let exists = known.is_some_and(|known| known.metadata.deletion_timestamp.is_none());
+        if !exists || status_of(automation) == *previous {
+            return;
+        }
+        let restored = patch_status(self.automations.as_ref(), automation, previous, &Clone::clone).await;
+        if let Err(error) = restored {
+            tracing::error!(error = chain(&error), "cannot restore the status");
+        }
+    }
+
+    /// Announces the end of the run, unless a run whose status could not be written has announced the same.
+    async fn announce(&self, event: &Event, conclusion: &Conclusion) {
+        let (memory, name) = (&self.automations.memory, &self.in_flight.name);
+        log_event(event);
+        if memory.has_announced(name, event) {
+            return;
+        }
+        let occurrence = match conclusion {
+            Conclusion::Success { outcome: Outcome::Pushed(push), .. } => {
+                Occurrence::Pushed(push.commit.to_string())
+            }
+            _ => Occurrence::Repeated,
+        };
+        record(&self.automations.kind, &self.started.automation, event, occurrence).await;
+        memory.announced(name, event);
+    }
+
+    /// Announces a change of the problems with markers. Its key keeps it from being announced twice.
+    async fn announce_markers(&self, news: News, findings: &Findings) {
+        log_markers(&news, findings);
+        let is_warning = self.automations.options.warns_of_markers;
+        let News { event, key } = if is_warning { news.as_warning() } else { news };
+        record(&self.automations.kind, &self.started.automation, &event, Occurrence::Once(key)).await;
+    }
+}
+
+/// The steps before a run (`docs/flux-behaviour.md`, A reconcile). Returns `None` if there is no run.
+async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Box<Started>>, ClusterError> {
+    let kind = &automations.kind;
+    let is_dry_run = kind.context.is_dry_run;
+    let mut automation = match fetch(automations, name).await? {
+        Fetched::Gone => return Ok(None),
+        Fetched::Deleted(known) => {
+            finalize(kind, &known).await?;
+            if !is_dry_run {
+                automations.writer.forget(&name.namespace, transaction::proposal_name(&known));
+            }
+            return Ok(None);
+        }
+        Fetched::Suspended(automation) => {
+            let status = |current: &ImageUpdateAutomation| {
+                while_suspended(&status_of(current), current.metadata.generation.unwrap_or(1))
+            };
+            if !is_dry_run {
+                update_status(automations, &automation, &status).await?;
+            }
+            return Ok(None);
+        }
+        Fetched::Active(automation) => automation,
+    };
+    let inputs = ObservedInputs::of(&automation, automations.objects());
+    let run = ReconcileRun::of(&automation, Timestamp::now());
+    let comparisons = automations.comparisons.as_ref();
+    let previous = comparisons.map_or_else(|| status_of(&automation), |known| known.status(name));
+    if is_dry_run {
+        automation.status = Some(previous.clone());
+    } else if run.begin(&previous).is_to_be_written {
+        let status = |current: &ImageUpdateAutomation| run.begin(&status_of(current)).status;
+        let Some(written) = update_status(automations, &automation, &status).await? else { return Ok(None) };
+        (automation.metadata, automation.status) = (written.metadata, written.status);
+    }
+    Ok(Some(Box::new(Started { automation, previous, run, inputs })))
+}
+
+/// Logs a change of the problems with markers, and at the debug level all of them.
+fn log_markers(news: &News, findings: &Findings) {
+    tracing::info!("{}", news.event.message);
+    for line in findings.lines() {
+        tracing::debug!("{line}");
+    }
+    if let Some(more) = findings.count().checked_sub(findings.lines().len()).filter(|more| *more > 0) {
+        tracing::debug!("and {more} more");
+    }
+}
+
+fn outcome(conclusion: &Conclusion) -> RunOutcome {
+    match conclusion {
+        Conclusion::Success { outcome: Outcome::Pushed(_), .. } => RunOutcome::pushed,
+        Conclusion::Success { outcome: Outcome::NothingNew, .. } => RunOutcome::skipped,
+        Conclusion::Success { .. } => RunOutcome::unchanged,
+        Conclusion::Stall(_) => RunOutcome::stalled,
+        Conclusion::Failure(_) => RunOutcome::failed,
+    }
+}

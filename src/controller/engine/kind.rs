@@ -1,0 +1,186 @@
+//! One kind of objects in the engine: its cache, its queue, and its reconciles in flight.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::ResourceExt;
+use kube::core::object::HasStatus;
+use serde::Serialize;
+use tokio::sync::mpsc::UnboundedSender;
+use tracing::Span;
+
+use super::context::Context;
+use super::in_flight::{Cancellations, InFlight};
+use super::predicates::is_due;
+use super::queue::Message;
+use super::traces::TraceLimiter;
+use crate::error::chain;
+use crate::metrics::ObjectLabels;
+use crate::objects::ObjectName;
+use crate::objects::cluster::{Cache, Change, ClusterError, Watched};
+use crate::reconcile::action::Action;
+use crate::reconcile::status::Status;
+
+/// The properties of a kind that the engine goes by.
+pub(crate) struct KindOptions<K> {
+    /// The kind in logs and metrics.
+    pub(crate) name: &'static str,
+    /// The finalizer that our objects get; none if nothing must be released when an object is deleted.
+    pub(crate) finalizer: Option<&'static str>,
+    /// Returns whether an object is suspended.
+    pub(crate) is_suspended: fn(&K) -> bool,
+    /// The time for which changes are collected before an object is reconciled.
+    pub(crate) debounce: Duration,
+    /// The shortest time between two trace events of an object that are recorded.
+    pub(crate) trace_interval: Duration,
+}
+
+/// The state that the reconciles of one kind share.
+///
+/// A kind implements this, and a function that reconciles one object by the steps of [`frame`](super::frame).
+pub(crate) trait Reconciler: Send + Sync + 'static {
+    /// The type of the objects.
+    type Object: Watched + HasStatus<Status: Status + Serialize>;
+
+    /// Returns the engine's part of the kind.
+    fn kind(&self) -> &Kind<Self::Object>;
+
+    /// Forgets the state of a deleted object.
+    fn forget(&self, name: &ObjectName);
+
+    /// Handles the effects of a change on other objects.
+    fn related_changes(&self, _: &Change<Self::Object>) {}
+}
+
+/// One kind of objects in the engine.
+pub(crate) struct Kind<K> {
+    pub(crate) context: Arc<Context>,
+    pub(crate) cache: Cache<K>,
+    pub(super) options: KindOptions<K>,
+    pub(super) traces: TraceLimiter,
+    cancellations: Cancellations,
+    queue: UnboundedSender<Message>,
+}
+
+impl<K: Watched> Kind<K> {
+    pub(super) fn new(
+        context: Arc<Context>,
+        cache: Cache<K>,
+        options: KindOptions<K>,
+        queue: UnboundedSender<Message>,
+    ) -> Self {
+        let (traces, cancellations) = (TraceLimiter::default(), Cancellations::default());
+        Self { context, cache, options, traces, cancellations, queue }
+    }
+
+    /// Makes an object due.
+    pub(crate) fn enqueue(&self, name: ObjectName) {
+        self.enqueue_after(name, self.options.debounce);
+    }
+
+    /// Makes an object due after a time.
+    pub(crate) fn enqueue_after(&self, name: ObjectName, wait: Duration) {
+        self.send(Message::Enqueue(name, wait));
+    }
+
+    fn send(&self, message: Message) {
+        // The receiver is gone at the end of the process.
+        let _ = self.queue.send(message);
+    }
+
+    /// Handles a change of an object: cancels its reconcile if it is not wanted any more, and makes it due if it is.
+    fn changed(&self, change: &Change<K>) {
+        if self.is_unwanted(change) {
+            self.cancellations.cancel(&change.name);
+        }
+        match &change.new {
+            None => self.send(Message::Forget(change.name.clone())),
+            Some(new) if is_due(change.old.as_deref(), new.as_ref()) => self.enqueue(change.name.clone()),
+            Some(_) => {}
+        }
+    }
+
+    /// Returns whether a reconcile that began before a change is not wanted any more: the object is deleted, suspended or
+    /// no longer selected, or is another one of the same name.
+    fn is_unwanted(&self, change: &Change<K>) -> bool {
+        change.new.as_ref().is_none_or(|new| {
+            new.meta().deletion_timestamp.is_some()
+                || (self.options.is_suspended)(new)
+                || change.old.as_ref().is_none_or(|old| old.uid() != new.uid())
+        })
+    }
+
+    /// Begins a reconcile, as soon as there is a slot for it.
+    pub(crate) async fn begin(&self, name: ObjectName) -> InFlight {
+        let (slots, cancellations) = (self.context.slots.clone(), self.cancellations.clone());
+        let mut in_flight = InFlight::new(name, slots, cancellations, self.queue.clone());
+        in_flight.acquire_slot().await;
+        in_flight.started = Instant::now();
+        in_flight.timer = Some(self.context.metrics.begin(self.options.name));
+        self.cancellations.add(&in_flight.name, in_flight.cancellation.clone());
+        in_flight
+    }
+
+    /// Ends a reconcile: sets its requeue, logs its error, and counts it. A retry counts as a failure.
+    pub(crate) fn end(&self, in_flight: &mut InFlight, result: Result<Action, ClusterError>) {
+        in_flight.action = result.unwrap_or_else(|error| {
+            tracing::error!(error = chain(&error), "cannot write to the object, trying again");
+            Action::Retry
+        });
+        let is_success = in_flight.action != Action::Retry;
+        let labels = self.labels(&in_flight.name);
+        self.context.metrics.reconciled(&labels, in_flight.started.elapsed(), is_success);
+    }
+
+    /// Returns the labels of an object's metrics.
+    pub(crate) fn labels(&self, name: &ObjectName) -> ObjectLabels {
+        let ObjectName { namespace, name } = name.clone();
+        ObjectLabels { kind: self.options.name, name, namespace }
+    }
+
+    /// Returns the span of a reconcile, with an id of its own.
+    pub(crate) fn span(&self, name: &ObjectName) -> Span {
+        tracing::info_span!(
+            "reconcile",
+            kind = self.options.name,
+            namespace = name.namespace,
+            name = name.name,
+            reconcile_id = self.context.run_ids.next(),
+        )
+    }
+}
+
+/// Handles a change of an object.
+pub(super) fn changed<R: Reconciler>(reconciler: &R, change: &Change<R::Object>) {
+    reconciler.related_changes(change);
+    if change.new.is_none() {
+        forget(reconciler, &change.name);
+    }
+    reconciler.kind().changed(change);
+}
+
+/// Puts an object of a response of the API server into the cache.
+///
+/// A change that another client made meanwhile takes effect here: the watch reports nothing that the cache has.
+pub(super) fn observe<R: Reconciler>(reconciler: &R, object: &R::Object) {
+    let mut object = object.clone();
+    object.managed_fields_mut().clear();
+    if let Some(change) = reconciler.kind().cache.refresh(object) {
+        changed(reconciler, &change);
+    }
+}
+
+/// Forgets an object that was deleted while it was reconciled, or is another controller's by now: no further event arrives
+/// for it.
+pub(crate) fn forget_if_gone<R: Reconciler>(reconciler: &R, name: &ObjectName) {
+    if reconciler.kind().cache.get(name).is_none() {
+        forget(reconciler, name);
+    }
+}
+
+fn forget<R: Reconciler>(reconciler: &R, name: &ObjectName) {
+    let kind = reconciler.kind();
+    reconciler.forget(name);
+    kind.traces.forget(name);
+    kind.context.metrics.forget(&kind.labels(name));
+}

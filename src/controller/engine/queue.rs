@@ -1,0 +1,465 @@
+//! The work queue of a kind: which object is due when, with debouncing, backoff and a rate limit.
+
+use std::collections::{BTreeSet, HashMap};
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep_until;
+
+use crate::backoff::Backoff;
+use crate::objects::ObjectName;
+use crate::reconcile::action::Action;
+use crate::tenancy::{Rate, TokenBucket};
+
+/// The time for which changes are collected before the objects that they make due are reconciled together.
+///
+/// Many policies often change at once.
+pub(crate) const DEBOUNCE: Duration = Duration::from_millis(50);
+
+/// The rate limit of one object: reconciles in a row, and the time until one more is allowed.
+const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
+
+/// The number of objects from which on the rate limits of idle ones are removed.
+const FEW: usize = 64;
+
+/// A message to the dispatcher of a queue.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// An object is due after this time.
+    Enqueue(ObjectName, Duration),
+    /// An object was deleted.
+    Forget(ObjectName),
+    /// An object was reconciled.
+    Done(ObjectName, Action),
+}
+
+/// The objects of a kind and the times at which they are due. The time is an argument.
+///
+/// An object is reconciled at most once at a time. Ten reconciles may follow in a row, then one per second, even if the
+/// object is deleted and created again.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    backoff: Backoff,
+    limits: RateLimits,
+    entries: HashMap<ObjectName, Entry>,
+    /// The objects that wait for their time, the next one first.
+    waiting: BTreeSet<(Instant, ObjectName)>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    due: Option<Due>,
+    /// The time by which the object is ordered in `waiting`.
+    position: Option<Instant>,
+    is_in_flight: bool,
+    /// True if the object was deleted while it was reconciled: the result is not that of a new object of its name.
+    is_deleted: bool,
+    failures: u32,
+}
+
+impl Entry {
+    /// Returns the time at which the object is due, unless it is in flight.
+    fn awaited(&self) -> Option<Due> {
+        self.due.filter(|_| !self.is_in_flight)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Instant,
+    /// The interval, if only its end makes the object due.
+    interval: Option<Duration>,
+}
+
+/// An object that is due now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DueNow {
+    pub(crate) name: ObjectName,
+    /// The interval, if only its end makes the object due.
+    pub(crate) interval: Option<Duration>,
+}
+
+impl Queue {
+    pub(super) fn new(backoff: Backoff) -> Self {
+        let (entries, waiting) = (HashMap::new(), BTreeSet::new());
+        Self { backoff, limits: RateLimits::default(), entries, waiting }
+    }
+
+    /// Makes an object due at a time, unless it is due earlier. An object in flight is due once more after its reconcile.
+    pub(super) fn enqueue(&mut self, name: &ObjectName, at: Instant) {
+        self.change(name, |entry| {
+            if entry.due.is_none_or(|due| at <= due.at) {
+                entry.due = Some(Due { at, interval: None });
+            }
+        });
+    }
+
+    /// Forgets a deleted object. If a new object of its name is due, it waits until the old one's reconcile has ended.
+    pub(super) fn forget(&mut self, name: &ObjectName) {
+        self.change(name, |entry| {
+            let Entry { is_in_flight, position, .. } = *entry;
+            *entry = Entry { is_in_flight, is_deleted: is_in_flight, position, ..Entry::default() };
+        });
+    }
+
+    /// Takes the objects that are due, which are in flight from now on.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Vec<DueNow> {
+        let due = self.waiting.iter().take_while(|(at, _)| *at <= now);
+        let mut names: Vec<ObjectName> = due.map(|(_, name)| name.clone()).collect();
+        names.sort();
+        names.into_iter().filter_map(|name| self.take(name, now)).collect()
+    }
+
+    /// Takes the objects among `names` that are batched with an object that is due now.
+    ///
+    /// These are the objects that are due within the debounce time. If the object is due only because its `interval` has
+    /// ended, the objects whose interval ends soon are taken too: within nine tenths of their interval and of that one. So
+    /// the objects of one batch key converge to the same time.
+    pub(crate) fn take_batched(
+        &mut self,
+        now: Instant,
+        interval: Option<Duration>,
+        names: impl IntoIterator<Item = ObjectName>,
+    ) -> Vec<DueNow> {
+        let is_near = |due: Due| {
+            let soon = match (due.interval, interval) {
+                (None, _) => DEBOUNCE,
+                (Some(own), Some(interval)) => own.min(interval).mul_f64(0.9),
+                (Some(_), None) => return false,
+            };
+            due.at < now + soon
+        };
+        let mut taken = Vec::new();
+        for name in names {
+            let is_due = self.entries.get(&name).and_then(Entry::awaited).is_some_and(is_near);
+            if is_due && self.limits.next(&name).is_none_or(|next| next <= now) {
+                taken.extend(self.take(name, now));
+            }
+        }
+        taken
+    }
+
+    /// Takes an object that waits.
+    fn take(&mut self, name: ObjectName, now: Instant) -> Option<DueNow> {
+        let due = self.change(&name, |entry| {
+            let due = entry.awaited()?;
+            (entry.due, entry.is_in_flight) = (None, true);
+            Some(due)
+        });
+        let Due { interval, .. } = due?;
+        self.limits.add(&name, now);
+        Some(DueNow { name, interval })
+    }
+
+    /// Ends the reconcile of an object, and requeues it as `action` demands.
+    pub(super) fn done(&mut self, name: &ObjectName, action: Action, now: Instant) {
+        let backoff = self.backoff;
+        self.change(name, |entry| {
+            if !std::mem::take(&mut entry.is_in_flight) {
+                return;
+            }
+            let action = if std::mem::take(&mut entry.is_deleted) { Action::AwaitChange } else { action };
+            let due = match action {
+                Action::RequeueAfter(interval) => Some(Due { at: now + interval, interval: Some(interval) }),
+                Action::Retry => {
+                    Some(Due { at: now + backoff.after(entry.failures.saturating_add(1)), interval: None })
+                }
+                Action::AwaitChange => None,
+            };
+            entry.failures = if action == Action::Retry { entry.failures.saturating_add(1) } else { 0 };
+            // A change that came during the reconcile counts if it is earlier.
+            let is_earlier = |due: &Due| entry.due.is_none_or(|changed| due.at < changed.at);
+            entry.due = due.filter(is_earlier).or(entry.due);
+        });
+    }
+
+    /// Returns the time at which the next object is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.waiting.first().map(|(at, _)| *at)
+    }
+
+    /// Changes the entry of an object, and its position in `waiting`. An entry that neither waits nor is in flight is
+    /// removed.
+    fn change<T>(&mut self, name: &ObjectName, change: impl FnOnce(&mut Entry) -> T) -> T {
+        let mut entry = self.entries.remove(name).unwrap_or_default();
+        let changed = change(&mut entry);
+        let next = self.limits.next(name);
+        let position = entry.awaited().map(|due| next.map_or(due.at, |next| next.max(due.at)));
+        if let Some(before) = std::mem::replace(&mut entry.position, position) {
+            self.waiting.remove(&(before, name.clone()));
+        }
+        if let Some(position) = position {
+            self.waiting.insert((position, name.clone()));
+        }
+        if entry.is_in_flight || entry.due.is_some() {
+            self.entries.insert(name.clone(), entry);
+        }
+        changed
+    }
+}
+
+/// The rate limits of the objects that were reconciled lately.
+#[derive(Debug, Default)]
+struct RateLimits {
+    buckets: HashMap<ObjectName, TokenBucket>,
+    /// The number of buckets at which full ones are removed.
+    cleanup_at: usize,
+}
+
+impl RateLimits {
+    /// Returns the time from which on an object may be reconciled; `None` at any time.
+    fn next(&self, name: &ObjectName) -> Option<Instant> {
+        self.buckets.get(name)?.next(RATE)
+    }
+
+    fn add(&mut self, name: &ObjectName, now: Instant) {
+        if self.buckets.len() >= self.cleanup_at {
+            self.buckets.retain(|_, bucket| !bucket.is_full(now));
+            // So the removal takes no more time than the insertions.
+            self.cleanup_at = FEW.max(2 * self.buckets.len());
+        }
+        self.buckets.entry(name.clone()).or_default().take(RATE, now);
+    }
+}
+
+/// Waits until an object is due or a message arrives, and returns all messages that are there.
+///
+/// They are handled before anything is started. `None` if no sender is left.
+pub(super) async fn receive(
+    inbox: &mut UnboundedReceiver<Message>,
+    next: Option<Instant>,
+) -> Option<Vec<Message>> {
+    let mut messages = Vec::new();
+    tokio::select! {
+        () = until(next) => {}
+        message = inbox.recv() => messages.push(message?),
+    }
+    while let Ok(message) = inbox.try_recv() {
+        messages.push(message);
+    }
+    Some(messages)
+}
+
+/// Waits until a time; forever if there is none.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> ObjectName {
+        ObjectName { namespace: "n".to_owned(), name: name.to_owned() }
+    }
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    fn queue() -> Queue {
+        Queue::new(Backoff { first: seconds(1), longest: seconds(10) })
+    }
+
+    fn names(due: &[DueNow]) -> Vec<&str> {
+        due.iter().map(|due| due.name.name.as_str()).collect()
+    }
+
+    #[test]
+    fn an_object_is_due_at_its_time_and_in_flight_once_at_a_time() {
+        let (mut queue, start) = (queue(), Instant::now());
+        queue.enqueue(&name("a"), start + seconds(1));
+        queue.enqueue(&name("a"), start + seconds(5));
+        queue.enqueue(&name("b"), start);
+        assert_eq!(names(&queue.take_due(start)), ["b"]);
+        assert_eq!(queue.next(), Some(start + seconds(1)));
+        assert_eq!(names(&queue.take_due(start + seconds(1))), ["a"]);
+        // It changes while it is reconciled.
+        queue.enqueue(&name("a"), start + seconds(2));
+        assert!(queue.take_due(start + seconds(9)).is_empty());
+        assert_eq!(queue.next(), None);
+        queue.done(&name("a"), Action::RequeueAfter(seconds(60)), start + seconds(9));
+        assert_eq!(names(&queue.take_due(start + seconds(9))), ["a"]);
+        queue.done(&name("a"), Action::RequeueAfter(seconds(60)), start + seconds(10));
+        assert_eq!(queue.next(), Some(start + seconds(70)));
+        let due = queue.take_due(start + seconds(70));
+        assert_eq!(due, [DueNow { name: name("a"), interval: Some(seconds(60)) }]);
+        queue.done(&name("a"), Action::AwaitChange, start + seconds(70));
+        assert_eq!(queue.next(), None);
+        // A deleted object stays deleted.
+        queue.forget(&name("b"));
+        queue.done(&name("b"), Action::Retry, start);
+        assert_eq!(queue.next(), None);
+    }
+
+    #[test]
+    fn a_recreated_object_waits_until_the_reconcile_of_the_old_one_has_ended() {
+        let (mut queue, start) = (queue(), Instant::now());
+        queue.enqueue(&name("a"), start);
+        queue.take_due(start);
+        queue.forget(&name("a"));
+        queue.enqueue(&name("a"), start + seconds(1));
+        assert!(queue.take_due(start + seconds(2)).is_empty());
+        // The result of the old reconcile does not delay the new object.
+        queue.done(&name("a"), Action::Retry, start + seconds(2));
+        assert_eq!(names(&queue.take_due(start + seconds(2))), ["a"]);
+        queue.done(&name("a"), Action::Retry, start + seconds(2));
+        assert_eq!(queue.next(), Some(start + seconds(3)));
+    }
+
+    #[test]
+    fn no_entry_is_kept_of_deleted_objects_and_of_objects_that_await_a_change() {
+        let (mut queue, start) = (queue(), Instant::now());
+        for (one, is_deleted) in [("stalled", false), ("deleted", true)] {
+            queue.enqueue(&name(one), start);
+            queue.take_due(start);
+            if is_deleted {
+                queue.forget(&name(one));
+            }
+            queue.done(
+                &name(one),
+                if is_deleted { Action::RequeueAfter(seconds(60)) } else { Action::AwaitChange },
+                start,
+            );
+        }
+        assert!(queue.entries.is_empty() && queue.waiting.is_empty(), "{queue:?}");
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_the_longest() {
+        let (mut queue, start) = (queue(), Instant::now());
+        for wait in [1, 2, 4, 8, 10, 10] {
+            queue.enqueue(&name("a"), start);
+            queue.take_due(start);
+            queue.done(&name("a"), Action::Retry, start);
+            assert_eq!(queue.next(), Some(start + seconds(wait)));
+        }
+        queue.take_due(start + seconds(10));
+        queue.done(&name("a"), Action::AwaitChange, start + seconds(10));
+        let later = start + seconds(60);
+        queue.enqueue(&name("a"), later);
+        queue.take_due(later);
+        queue.done(&name("a"), Action::Retry, later);
+        assert_eq!(queue.next(), Some(later + seconds(1)));
+    }
+
+    /// Reconciles an object whenever it is due until `end`, and returns the milliseconds of each time.
+    fn reconciled(
+        queue: &mut Queue,
+        start: Instant,
+        end: Instant,
+        after: impl Fn(&mut Queue, Instant),
+    ) -> Vec<u128> {
+        let mut times = Vec::new();
+        while let Some(next) = queue.next().filter(|next| *next <= end) {
+            let taken = queue.take_due(next).len() + queue.take_batched(next, None, [name("a")]).len();
+            assert_eq!(taken, 1);
+            times.push(next.duration_since(start).as_millis());
+            after(queue, next);
+        }
+        times
+    }
+
+    #[test]
+    fn any_object_is_reconciled_ten_times_in_a_row_and_then_once_a_second() {
+        let start = Instant::now() + seconds(1000);
+        let end = start + Duration::from_millis(4500);
+        let expected = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1000, 2000, 3000, 4000];
+        let ways: [fn(&mut Queue, Instant); 5] = [
+            // Its annotations change while it is reconciled.
+            |queue, now| {
+                queue.enqueue(&name("a"), now);
+                queue.done(&name("a"), Action::AwaitChange, now);
+            },
+            // Afterwards.
+            |queue, now| {
+                queue.done(&name("a"), Action::RequeueAfter(seconds(3600)), now);
+                queue.enqueue(&name("a"), now);
+            },
+            // It requeues itself: a short interval, or a reconcile that was cancelled.
+            |queue, now| queue.done(&name("a"), Action::RequeueAfter(Duration::ZERO), now),
+            // It is deleted and created again.
+            |queue, now| {
+                queue.done(&name("a"), Action::AwaitChange, now);
+                queue.forget(&name("a"));
+                queue.enqueue(&name("a"), now);
+            },
+            |queue, now| {
+                queue.forget(&name("a"));
+                queue.enqueue(&name("a"), now);
+                queue.done(&name("a"), Action::Retry, now);
+            },
+        ];
+        for (number, way) in ways.into_iter().enumerate() {
+            let mut queue = queue();
+            queue.enqueue(&name("a"), start);
+            assert_eq!(reconciled(&mut queue, start, end, way), expected, "way {number}");
+            // Another object is not limited by that, and after a pause ten are allowed again.
+            queue.enqueue(&name("b"), end);
+            assert_eq!(names(&queue.take_due(end)), ["b"]);
+        }
+    }
+
+    #[test]
+    fn a_bounded_number_of_objects_is_remembered_for_their_rate() {
+        let (mut queue, start) = (queue(), Instant::now());
+        for number in 0..10_000 {
+            let now = start + Duration::from_millis(100 * number);
+            queue.enqueue(&name(&number.to_string()), now);
+            assert_eq!(queue.take_due(now).len(), 1);
+            queue.done(&name(&number.to_string()), Action::AwaitChange, now);
+        }
+        // Each counts for a second.
+        assert!(queue.limits.buckets.len() <= FEW, "{}", queue.limits.buckets.len());
+    }
+
+    #[test]
+    fn objects_of_one_repository_converge_to_one_batch() {
+        let (mut queue, start) = (queue(), Instant::now());
+        // Three created at different times, one with a longer interval, one of another repository, one that failed.
+        for (one, offset, interval) in
+            [("a", 0, 60), ("b", 20, 60), ("c", 50, 60), ("d", 30, 300), ("x", 10, 60), ("late", 56, 60)]
+        {
+            queue.enqueue(&name(one), start);
+            queue.take_due(start);
+            queue.done(&name(one), Action::RequeueAfter(seconds(interval)), start + seconds(offset));
+        }
+        queue.enqueue(&name("failed"), start);
+        queue.take_due(start);
+        queue.done(&name("failed"), Action::Retry, start + seconds(60));
+        let now = start + seconds(60);
+        let due = queue.take_due(now);
+        assert_eq!(names(&due), ["a"]);
+        let own = || ["a", "b", "c", "changed", "d", "failed", "late", "later"].map(name);
+        let batched = queue.take_batched(now, Some(seconds(60)), own());
+        // An object that has only just been reconciled is left for the next time.
+        assert_eq!(names(&batched), ["b", "c"]);
+        // A change within the debounce time is batched, and no object that waits for its interval.
+        queue.enqueue(&name("changed"), now + DEBOUNCE / 2);
+        queue.enqueue(&name("later"), now + DEBOUNCE * 2);
+        assert_eq!(names(&queue.take_batched(now, None, own())), ["changed"]);
+    }
+
+    #[test]
+    fn each_of_many_objects_is_taken_once_and_in_time() {
+        let (mut queue, start) = (queue(), Instant::now());
+        let all: Vec<ObjectName> = (0..20_000).map(|number| name(&format!("{number:05}"))).collect();
+        for (number, name) in all.iter().enumerate() {
+            queue.enqueue(name, start + Duration::from_millis(number as u64));
+        }
+        let mut taken = Vec::new();
+        while let Some(next) = queue.next() {
+            let due = queue.take_due(next);
+            assert!(!due.is_empty());
+            for DueNow { name, .. } in due {
+                queue.done(&name, Action::AwaitChange, next);
+                taken.push(name);
+            }
+        }
+        assert_eq!(taken, all);
+    }
+}

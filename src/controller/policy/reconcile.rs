@@ -1,0 +1,143 @@
+//! One reconcile of one ImagePolicy, from the object to its new status.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, ResourceExt};
+use tagboat_api::policy::ImagePolicyStatus;
+use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
+
+use super::memory::UserIntent;
+use super::state::Policies;
+use crate::controller::engine::frame::{
+    self, Fetched, StatusMaker, fetch, finalize, status_of, with_progress_status,
+};
+use crate::controller::engine::in_flight::InFlight;
+use crate::objects::cluster::{ClusterError, ClusterObjects};
+use crate::objects::{ObjectName, ObjectsError};
+use crate::policy::downgrade::Trigger;
+use crate::reconcile::action::Action;
+use crate::reconcile::conditions::is_ready;
+use crate::reconcile::policy::access::needs_labels;
+use crate::reconcile::policy::report::Conclusion;
+use crate::reconcile::policy::run::{Ended, Run, Scene};
+use crate::reconcile::tags::Registry;
+use crate::tenancy::INLINE_BYTES;
+
+/// The requeue of a policy while its repository has not been reconciled yet, which makes it due earlier.
+const REPOSITORY_PENDING: Duration = Duration::from_secs(1);
+
+/// Reconciles a policy.
+pub(crate) async fn reconcile<R: Registry>(
+    policies: &Arc<Policies<R>>,
+    in_flight: &mut InFlight,
+) -> Result<Action, ClusterError> {
+    let own = policies.as_ref();
+    let Policies { kind, repositories, options, memory, poller } = own;
+    let name = in_flight.name.clone();
+    let policy = match fetch(own, &name).await? {
+        Fetched::Gone => return Ok(Action::AwaitChange),
+        Fetched::Deleted(known) => {
+            policies.unfollow(&name);
+            finalize(kind, &known).await?;
+            return Ok(Action::AwaitChange);
+        }
+        Fetched::Suspended(_) => {
+            policies.unfollow(&name);
+            return Ok(Action::AwaitChange);
+        }
+        Fetched::Active(policy) => Arc::new(policy),
+    };
+    let previous = status_of(policy.as_ref());
+    // The annotations are YAML of any size that a cluster takes.
+    let annotations: usize = policy.annotations().values().map(String::len).sum();
+    let reading = policy.clone();
+    let run = move || Run::of(reading, Timestamp::now());
+    // Waiting futures are boxed, so that a reconcile that does not wait yet takes little memory.
+    let run = Box::pin(options.capacity.pool.run_sized(&name.namespace, annotations, run)).await;
+    let begin = |current: &ImagePolicy| run.begin(&status_of(current)).status;
+    let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
+    let repository = run.repository().and_then(|name| repositories.kind.cache.get(name));
+    let intent = UserIntent::of(&policy, repository.as_deref());
+    let is_repository_pending =
+        repository.is_some() && run.repository().is_some_and(|name| !repositories.memory.is_reconciled(name));
+    let trigger = memory.trigger(&name, &intent, &run);
+    let scene = Scene {
+        labels: Box::pin(labels(&kind.context.objects, &name.namespace, repository.as_deref())).await,
+        scan_trouble: run.repository().and_then(|name| repositories.memory.scan_failure(name)),
+        repository,
+        trigger,
+        polled: &|followed| poller.known(&name, followed),
+    };
+    if run.is_untouched(options, &scene) {
+        return Ok(Action::AwaitChange);
+    }
+    let work = async { run.carry_out(options, scene, &repositories.shelf, &repositories.registry).await };
+    let object = ImagePolicy::clone(&policy);
+    let done = Box::pin(with_progress_status(own, in_flight, object, begin, Box::pin(work))).await?;
+    let Some((begun, ended)) = done else { return Ok(Action::AwaitChange) };
+    let has_no_tags = matches!(&ended.conclusion, Conclusion::Stopped(stop) if stop.retry_after.is_some());
+    if is_repository_pending && has_no_tags {
+        return Ok(Action::RequeueAfter(REPOSITORY_PENDING));
+    }
+    if let (Conclusion::Stopped(stop), Some(name)) = (&ended.conclusion, run.repository())
+        && stop.needs_scan
+        && repositories.kind.cache.get(name).is_some_and(|repository| is_scanned(&repository))
+    {
+        // Its tags were evicted, and its next interval may be far.
+        repositories.kind.enqueue(name.clone());
+    }
+    let now = Timestamp::now();
+    let report = run.report(&previous, &ended.conclusion, now);
+    let status = |status: &ImagePolicyStatus| run.report(status, &ended.conclusion, now).status;
+    let written = frame::report(own, &begun, &previous, &report.events, &status).await?;
+    match ended.conclusion {
+        Conclusion::Resolved(_) if !ended.is_provisional => memory.satisfied(&name, intent),
+        Conclusion::Resolved(_) if trigger == Trigger::User => memory.defer(&name),
+        _ => {}
+    }
+    let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);
+    follow(policies, &name, ended, latest).await;
+    Ok(report.action)
+}
+
+/// Follows the digest that a reconcile has ended with.
+async fn follow<R: Registry>(
+    policies: &Arc<Policies<R>>,
+    name: &ObjectName,
+    ended: Ended,
+    latest: Option<ImageRef>,
+) {
+    // The members of a group are found in the annotations of all policies of the namespace.
+    let is_in_group = ended.followed.as_ref().is_some_and(|followed| followed.group.is_some());
+    let bytes = if is_in_group { INLINE_BYTES } else { 0 };
+    let (following, policy) = (policies.clone(), name.clone());
+    let follow = move || following.poller.follow(&policy, &ended, latest.as_ref(), &following.kind.cache);
+    let pool = &policies.options.capacity.pool;
+    for changed in Box::pin(pool.run_sized(&name.namespace, bytes, follow)).await {
+        policies.kind.enqueue(changed);
+    }
+    policies.measure_next_poll(name);
+}
+
+/// Returns true if the last scan of a repository succeeded.
+fn is_scanned(repository: &ImageRepository) -> bool {
+    repository.status.as_ref().is_some_and(|status| is_ready(&status.conditions))
+}
+
+/// Returns the labels of a policy's namespace, if they decide about its access.
+async fn labels(
+    objects: &ClusterObjects,
+    own: &str,
+    repository: Option<&ImageRepository>,
+) -> Result<BTreeMap<String, String>, ObjectsError> {
+    if !repository.is_some_and(|repository| needs_labels(own, repository)) {
+        return Ok(BTreeMap::new());
+    }
+    let api: Api<Namespace> = Api::all(objects.client().clone());
+    let namespace = objects.gate().answer(own, api.get(own)).await?;
+    Ok(namespace.metadata.labels.unwrap_or_default())
+}
