@@ -1,8 +1,7 @@
-//! Errors that can end a reconcile: what the condition says of them, and whether to try again.
+//! Errors that end a reconcile, with their reason and whether to retry; error chains as text.
 //!
-//! Every error that leaves a room has an answer, however deep the room is: what becomes of a run is decided far from
-//! where the error was made, and nobody should have to know there what it meant. Only an error that is always the
-//! cause of another one has none.
+//! The result of a reconcile is decided far from the origin of its error, so every error that leaves a room implements
+//! [`ReconcileError`], however deep the room is. Only an error that is always the cause of another one does not.
 
 use std::error::Error;
 use std::fmt;
@@ -12,17 +11,17 @@ use tagboat_api::settings::SettingErrors;
 
 /// An error that can end a reconcile.
 pub trait ReconcileError: Error {
-    /// The reason that the condition Ready gives.
+    /// Returns the reason for the condition Ready.
     fn reason(&self) -> Reason;
 
-    /// Whether trying again can help while the objects stay as they are.
+    /// Returns true if a retry can help while the objects stay as they are.
     ///
-    /// So it can where something outside the objects is at fault: a file, a repository, a server. What is wrong in
-    /// an object itself stalls until somebody changes the object.
+    /// It can if the cause is outside of the objects: a file, a repository, a server. A defect in an object stalls
+    /// until the object is changed.
     fn is_retryable(&self) -> bool;
 }
 
-/// A wrong annotation is wrong until somebody changes it.
+/// A malformed annotation stalls until it is changed.
 impl ReconcileError for SettingErrors {
     fn reason(&self) -> Reason {
         Reason::InvalidSettings
@@ -33,11 +32,11 @@ impl ReconcileError for SettingErrors {
     }
 }
 
-/// Writes an error and its causes in one line, parted by colons.
+/// Writes an error and its causes on one line, separated by colons.
 ///
 /// # Errors
 ///
-/// When the formatter fails.
+/// If the formatter fails.
 pub fn write_chain(formatter: &mut impl fmt::Write, error: &(dyn Error + 'static)) -> fmt::Result {
     write!(formatter, "{error}")?;
     let mut cause = error.source();
@@ -48,7 +47,7 @@ pub fn write_chain(formatter: &mut impl fmt::Write, error: &(dyn Error + 'static
     Ok(())
 }
 
-/// An error and its causes in one line, parted by colons.
+/// Returns an error and its causes on one line, separated by colons.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     write_chain(&mut text, error).expect("writing to a string cannot fail");

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A point in time, measured from the start of the machine with the time in which it was suspended.
+/// A point in time since the start of the machine, which includes the time of its suspension.
 ///
-/// [`Instant`](std::time::Instant) stands still meanwhile on Linux, while leases and deadlines of others run out.
+/// [`Instant`](std::time::Instant) stands still meanwhile on Linux, while leases and deadlines of others expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BootTime(Duration);
 
@@ -18,7 +18,7 @@ const CLOCK: ClockId = ClockId::Boottime;
 const CLOCK: ClockId = ClockId::Monotonic;
 
 impl BootTime {
-    /// The time now.
+    /// Returns the current time.
     pub fn now() -> Self {
         let time = clock_gettime(CLOCK);
         // Neither is ever negative for this clock.
@@ -27,12 +27,12 @@ impl BootTime {
         Self(Duration::new(seconds, nanoseconds))
     }
 
-    /// The time since an earlier point; zero if that is still to come.
+    /// Returns the time since an earlier point; zero if that is in the future.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The time that has passed since this point.
+    /// Returns the time that has passed since this point.
     pub fn elapsed(self) -> Duration {
         Self::now().since(self)
     }
@@ -67,7 +67,7 @@ mod tests {
             Duration::from_secs_f64(text.split(' ').next().unwrap().parse().unwrap())
         };
         let (before, now, after) = (uptime(), BootTime::now().0, uptime());
-        // It has hundredths of a second.
+        // The file has hundredths of a second.
         let unit = Duration::from_millis(10);
         assert!(before <= now + unit && now <= after + unit, "{before:?} {now:?} {after:?}");
     }

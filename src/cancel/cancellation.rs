@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 /// Cancels the work on a proposal: its git processes are killed, and nothing is pushed for it from then on.
 ///
-/// Clones are one and the same token. A push that is in flight when it is cancelled may arrive all the same. Work that
+/// Clones share their state. A push that is in flight at the cancellation may succeed all the same. Work that
 /// is no process, such as planning, may go on for a while; its result is discarded.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<watch::Sender<State>>);
@@ -28,7 +28,7 @@ impl Cancellation {
         self.0.send_modify(|state| state.is_cancelled = true);
     }
 
-    /// Whether the proposal was cancelled.
+    /// Returns true if the proposal was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.borrow().is_cancelled
     }

@@ -1,4 +1,4 @@
-//! The word to stop, for everything that waits.
+//! The stop token: cancellation of all work, with a permit that expires.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,48 +8,48 @@ use parking_lot::Mutex;
 
 use super::boot_time::BootTime;
 
-/// Tells work in other threads to end: git processes are ended with their groups, and nothing new is begun.
+/// Ends work in all threads. Git processes are ended with their groups, and no new work starts.
 ///
-/// Clones are one and the same signal. A push that is under way when it is given may arrive all the same; the next run
-/// finds out.
+/// Clones share their state. A push that is in flight at the cancellation may succeed all the same; the next run finds
+/// out.
 #[derive(Clone, Debug, Default)]
 pub struct StopToken(Arc<Words>);
 
 #[derive(Debug, Default)]
 struct Words {
     is_cancelled: AtomicBool,
-    /// When it counts as given unless somebody says otherwise before.
+    /// The end of the permit to work, if there is one.
     end: Mutex<Option<BootTime>>,
-    /// Another word that counts like this one.
+    /// The parent, with which this token is cancelled.
     superior: Option<StopToken>,
 }
 
 impl StopToken {
-    /// A signal that is given where this one is, and may be given without it.
+    /// Creates a token that is cancelled with this one, and can be cancelled without it.
     #[must_use]
     pub fn child_token(&self) -> Self {
         Self(Arc::new(Words { superior: Some(self.clone()), ..Words::default() }))
     }
 
-    /// Gives the word.
+    /// Cancels this token and its children.
     pub fn cancel(&self) {
         self.0.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was given, or the time is up.
+    /// Returns true if the token is cancelled, or its permit has expired.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled.load(Ordering::Relaxed)
             || self.0.superior.as_ref().is_some_and(Self::is_cancelled)
             || self.end().is_some_and(|end| BootTime::now() >= end)
     }
 
-    /// Lets work go on until `end` and no longer; a later call may put it off. So whoever has a permit that runs out
-    /// need not be awake at that time. Time in which the machine is suspended counts.
+    /// Permits work until `end`; a later call replaces the end. So a holder of a lease need not be awake when the lease
+    /// expires. Time in which the machine is suspended counts.
     pub fn allow_until(&self, end: BootTime) {
         *self.0.end.lock() = Some(end);
     }
 
-    /// The deadline of work that may take until `wanted`.
+    /// Returns the earlier of `wanted` and the end of the permit.
     pub fn deadline(&self, wanted: Instant) -> Instant {
         let end = self.end().map(|end| Instant::now() + end.since(BootTime::now()));
         end.map_or(wanted, |end| end.min(wanted))

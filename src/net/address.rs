@@ -1,30 +1,30 @@
-//! Which hosts are on this machine or on its own network link: nobody may send a controller there by an object.
+//! Hosts, and the addresses of this machine and its own network link, which objects may not name.
 //!
-//! What answers at such an address trusts whoever reaches it: other containers of the pod, a debugger, the cloud's
+//! Services at such an address trust everything that reaches them: other containers of the pod, a debugger, the cloud's
 //! metadata server, which gives credentials away.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether objects may name addresses of this machine and of its link.
+/// The policy for addresses of this machine and of its link in objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalAddresses {
-    /// They may.
+    /// They are allowed.
     Allowed,
-    /// They may not.
+    /// They are refused.
     Refused,
 }
 
 /// The host of a URL, read as curl, ssh and the system's resolver read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// An address, however it was spelled: `127.1`, `0x7f000001` and `2130706433` are one.
+    /// An address in any notation: `127.1`, `0x7f000001` and `2130706433` are the same.
     Address(IpAddr),
-    /// A name, in small letters.
+    /// A name, in lower case.
     Name(String),
 }
 
 impl Host {
-    /// Reads a host; an IPv6 address stands in brackets.
+    /// Reads a host; an IPv6 address is in brackets.
     pub fn read(text: &str) -> Self {
         match url::Host::parse(text) {
             Ok(url::Host::Ipv4(address)) => Self::Address(address.into()),
@@ -34,7 +34,7 @@ impl Host {
         }
     }
 
-    /// Whether it is known to be local without asking anybody. What a name leads to is another question.
+    /// Returns true if it is local by itself, without a lookup of its name.
     pub fn is_local(&self) -> bool {
         match self {
             Self::Address(address) => is_local(*address),
@@ -45,7 +45,7 @@ impl Host {
         }
     }
 
-    /// Whether it is local, or an address of a private network. What a name leads to is another question.
+    /// Returns true if it is local or private by itself, without a lookup of its name.
     pub fn is_inside(&self) -> bool {
         match self {
             Self::Address(address) => is_local(*address) || is_private(*address),
@@ -54,7 +54,7 @@ impl Host {
     }
 }
 
-/// Whether an address is of a network that the internet does not reach.
+/// Returns true if an address belongs to a network that the internet does not reach.
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -62,13 +62,13 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// 100.64.0.0/10 is shared address space (RFC 6598): clouds number pods, nodes and services in it.
+/// Includes 100.64.0.0/10, shared address space (RFC 6598), from which clouds number pods, nodes and services.
 fn is_private_v4(address: Ipv4Addr) -> bool {
     let [first, second, ..] = address.octets();
     address.is_private() || first == 100 && second & 0xc0 == 0x40
 }
 
-/// Whether an address is of this machine or of its own network link.
+/// Returns true for an address of this machine or of its own network link.
 pub(super) fn is_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_local_v4(address),
@@ -81,12 +81,12 @@ pub(super) fn is_local(address: IpAddr) -> bool {
     }
 }
 
-/// The whole of 0.0.0.0/8 is "this host" or "this network".
+/// Includes the whole of 0.0.0.0/8, which is "this host" or "this network".
 fn is_local_v4(address: Ipv4Addr) -> bool {
     address.is_loopback() || address.is_link_local() || address.octets()[0] == 0
 }
 
-/// The IPv4 address that an IPv6 address stands for: mapped, compatible, translated (NAT64) or tunnelled (6to4).
+/// Returns the IPv4 address in an IPv6 address: mapped, compatible, translated (NAT64) or tunnelled (6to4).
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d] = match address.segments() {
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]

@@ -1,4 +1,4 @@
-//! How connections are made.
+//! The one builder of HTTP clients.
 
 use std::time::Duration;
 
@@ -13,61 +13,62 @@ use super::tls::{self, ClientCertificate};
 use super::{LookupError, Proxy};
 use crate::tenancy::BlockingPool;
 
-/// What we call ourselves.
+/// The value of `User-Agent`.
 const USER_AGENT: &str = concat!("tagboat/", env!("CARGO_PKG_VERSION"));
 
-/// How many redirects are followed where they are followed at all.
+/// The maximum number of redirects that a client follows.
 const REDIRECTS: usize = 10;
 
-/// The bytes of one answer, and of all answers on one HTTP/2 connection, that a server may send ahead of their reader.
+/// The bytes of one response, and of all responses on one HTTP/2 connection, that a server may send ahead of their
+/// reader.
 ///
-/// Tenants share connections to a server. Twice its slots fit into the second, so that answers which are not read on, because
-/// their namespace waits for memory, do not hold up those of others.
+/// Tenants share connections to a server. The connection's window has room for twice the server's slots, so that unread
+/// responses, whose namespace waits for memory, do not block those of others.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 
-/// How connections are made: time limits, proxy, certificates, and where they may lead.
+/// The options of an HTTP client: timeouts, proxy, certificates, and the SSRF guard.
 #[derive(Debug, Clone)]
 pub struct HttpClientOptions {
-    /// How long it may take until there is a connection.
+    /// The time until there is a connection.
     pub connect: Duration,
-    /// How long nothing new of an answer may come.
+    /// The time without new bytes of a response.
     pub between_bytes: Duration,
-    /// How long a request may take as a whole, where that is not for whoever sends it to say.
+    /// The time of a whole request, if the sender does not limit it.
     pub whole: Option<Duration>,
     /// The proxy.
     pub proxy: ProxyChoice,
-    /// Whether they may lead to this machine and its link.
+    /// The policy for addresses of this machine and its link.
     pub local_addresses: LocalAddresses,
-    /// Whether redirects are followed by the client, and not by whoever sends the request.
+    /// True if the client follows redirects; otherwise the sender does.
     pub follows_redirects: bool,
-    /// The threads on which names are looked up.
+    /// The threads of name lookups.
     pub lookups: BlockingPool,
     /// Certificates that are trusted beside those of the system.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// Who we are.
+    /// The client certificate.
     pub identity: Option<ClientCertificate>,
 }
 
-/// Why no connection can be made at all.
+/// The error of a client that cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HttpClientError {
     /// The proxy's address cannot be used.
     #[error("the proxy cannot be used: {detail}")]
     Proxy {
-        /// Why not.
+        /// The cause.
         detail: String,
     },
     /// The client cannot be made.
     #[error("cannot prepare connections: {detail}")]
     Client {
-        /// Why not.
+        /// The cause.
         detail: String,
     },
 }
 
 impl HttpClientOptions {
-    /// Connections by the proxy of the environment, with a limit for connecting and one for pauses.
+    /// Returns options for the proxy of the environment, with two timeouts.
     pub fn within(connect: Duration, between_bytes: Duration) -> Self {
         Self {
             connect,
@@ -82,18 +83,18 @@ impl HttpClientOptions {
         }
     }
 
-    /// Says where these connections may lead.
+    /// Returns the SSRF guard for requests of this client.
     pub fn guard(&self) -> SsrfGuard {
         SsrfGuard::new(self.local_addresses, &self.proxy, self.lookups.clone())
     }
 
-    /// A client that makes such connections.
+    /// Builds the client.
     ///
     /// # Errors
     ///
-    /// When the proxy or the certificates cannot be used.
+    /// If the proxy or the certificates cannot be used.
     pub fn client(self) -> Result<Client, HttpClientError> {
-        // Fails where there is one already, which is as good.
+        // Fails if there is one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redirects = if self.follows_redirects {
             redirect::Policy::limited(REDIRECTS)

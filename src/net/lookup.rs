@@ -1,4 +1,4 @@
-//! Looking up a server before git does, so that no name leads to where no address may.
+//! Name lookup before git or a client connects, so that no name leads to a forbidden address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -9,18 +9,18 @@ use tokio::time::timeout;
 use super::address::{self, Host};
 use crate::tenancy::BlockingPool;
 
-/// Where something listens.
+/// The host and port of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// The host as a URL has it.
+    /// The host as in a URL.
     pub host: String,
     /// The port.
     pub port: u16,
 }
 
-/// A server and the only addresses at which git is to look for it.
+/// A server with the only addresses at which git may connect to it.
 ///
-/// Without it, a name could lead elsewhere when git asks for it than when we did.
+/// Without a pin, a second lookup by git could give other addresses than ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// The server; its host is a name.
@@ -29,10 +29,10 @@ pub struct Pin {
     pub addresses: Vec<IpAddr>,
 }
 
-/// Why nobody may or can go to a server.
+/// The error of a server that may not or cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
-    /// It is local, as everybody can see.
+    /// It is a local address or name.
     #[error(
         "the host '{host}' is the controller's own machine or on its network link, and objects may not lead there: use \
          another address, or start the controller with --allow-local-addresses"
@@ -41,7 +41,7 @@ pub enum LookupError {
         /// The host.
         host: String,
     },
-    /// Its name leads to a local address.
+    /// Its name resolves to a local address.
     #[error(
         "the host '{host}' has the address {address}, which is the controller's own machine or on its network link, and \
          objects may not lead there: use another address, or start the controller with --allow-local-addresses"
@@ -57,26 +57,26 @@ pub enum LookupError {
     Unknown {
         /// The host.
         host: String,
-        /// Why.
+        /// The cause.
         #[source]
         cause: io::Error,
     },
 }
 
 impl LookupError {
-    /// Whether it is about a place where nobody may go, rather than one that cannot be found.
+    /// Returns true if it may not be reached, false if it cannot be found.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Local { .. } | Self::LeadsToLocal { .. })
     }
 }
 
 impl Server {
-    /// Looks a server up for a namespace on a thread of `lookups`, which may take so long, the wait for the thread
-    /// included; nothing is to be pinned where the host is an address.
+    /// Resolves a server for a namespace on a thread of `lookups`. `patience` includes the wait for the thread. An
+    /// address needs no pin.
     ///
     /// # Errors
     ///
-    /// When one of its addresses is local, or there is none.
+    /// If one of its addresses is local, or there is none.
     pub async fn look_up(
         &self,
         lookups: &BlockingPool,
@@ -94,7 +94,7 @@ impl Server {
         self.pin(found.iter().map(SocketAddr::ip)).map(Some)
     }
 
-    /// Pins it to what its name leads to.
+    /// Pins it to the addresses of its name.
     fn pin(&self, found: impl Iterator<Item = IpAddr>) -> Result<Pin, LookupError> {
         let mut addresses: Vec<IpAddr> = Vec::new();
         for address in found {
@@ -113,7 +113,7 @@ impl Server {
     }
 }
 
-/// Looks a name up for a namespace on a thread of `lookups`, which is free again when the system's resolver has ended.
+/// Resolves a name for a namespace on a thread of `lookups`, which is free again when the system's resolver has ended.
 ///
 /// # Errors
 ///
@@ -128,7 +128,7 @@ pub async fn addresses(
 }
 
 impl Pin {
-    /// The values of git's `http.curloptResolve`: curl takes a name with the dot at its end for another one.
+    /// Returns the values of git's `http.curloptResolve`, with and without a final dot, which curl distinguishes.
     pub fn to_curl_resolve(&self) -> Vec<String> {
         let Self { server: Server { host, port }, addresses } = self;
         let places: Vec<String> = addresses

@@ -1,12 +1,12 @@
-//! The proxy on the way to a remote repository.
+//! The proxy of an object.
 
 use super::{Server, percent};
 use crate::secrets::{Secret, SecretData, SecretDataError};
 
-/// The longest address that Flux takes.
+/// The maximum length of an address, as in Flux.
 const MAX_ADDRESS: usize = 2048;
 
-/// A proxy's address, and the login there.
+/// A proxy's address and login.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     /// Scheme, host and port.
@@ -22,11 +22,11 @@ struct Address {
 }
 
 impl Proxy {
-    /// Reads a proxy secret: `address`, and perhaps `username` and `password`.
+    /// Reads a proxy secret: `address`, and optionally `username` and `password`.
     ///
     /// # Errors
     ///
-    /// When there is no address, or none that git can use.
+    /// If there is no address, or none that git can use.
     pub fn from_secret(secret: SecretData<'_>) -> Result<Self, SecretDataError> {
         let refused = |defect: &str| SecretDataError::ProxyAddress {
             secret: secret.name.to_owned(),
@@ -42,7 +42,7 @@ impl Proxy {
         let text = std::str::from_utf8(address.expose())
             .map_err(|_| secret.malformed("address", "is not UTF-8: correct it"))?;
         let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
-        // Git and curl would look the name up here with `socks5`; Go leaves that to the proxy.
+        // Git and curl would resolve the name themselves with `socks5`; Go leaves that to the proxy.
         let (known, default_port) = match scheme.as_str() {
             "http" => ("http", 80),
             "https" => ("https", 443),
@@ -68,22 +68,22 @@ impl Proxy {
         Ok(Self { address: Address { scheme: known, server }, user, password })
     }
 
-    /// Where it is.
+    /// Returns its server.
     pub fn server(&self) -> &Server {
         &self.address.server
     }
 
-    /// What must not be seen of it.
+    /// Returns the secrets of its login.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.user.iter().chain(&self.password)
     }
 
-    /// The proxy as a URL, login included: the value of git's `http.proxy`.
+    /// Returns the proxy as a URL, login included: the value of git's `http.proxy`.
     pub fn to_url(&self) -> Secret {
         let Address { scheme, server: Server { host, port } } = &self.address;
         let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{host}:{port}")) };
         let user = percent::encode(user.expose());
-        // The colon always: git would ask for a password where there is none at all.
+        // Always with a colon: without one, git would ask for a password.
         let password = self.password.as_ref().map(|password| percent::encode(password.expose()));
         Secret::new(format!("{scheme}://{user}:{}@{host}:{port}", password.unwrap_or_default()))
     }

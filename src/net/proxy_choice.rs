@@ -1,4 +1,4 @@
-//! The proxy by which a request goes: named in errors, for it may be to blame.
+//! The choice of a proxy for a request, whose address is named in errors.
 
 use std::env;
 
@@ -9,23 +9,23 @@ use super::http_client::HttpClientError;
 use super::proxy::Proxy;
 use super::ssrf_guard::VARIABLES;
 
-/// The schemes that a proxy of the environment may have.
+/// The schemes of proxies in the environment.
 const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
 
-/// Which proxy is used.
+/// The choice of a proxy.
 #[derive(Debug, Clone, Default)]
 pub enum ProxyChoice {
-    /// That of the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
+    /// The proxy of the variables `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
     #[default]
     Environment,
-    /// This one.
+    /// This proxy.
     Given(Proxy),
     /// None.
     Direct,
 }
 
 impl ProxyChoice {
-    /// The address of the proxy by which a request to `url` goes, without a login; none where it goes directly.
+    /// Returns the address of the proxy for a request to `url`, without a login; `None` for a direct one.
     pub fn shown_for(&self, url: &Url) -> Option<String> {
         match self {
             Self::Direct => None,
@@ -40,7 +40,7 @@ impl ProxyChoice {
         }
     }
 
-    /// Finds a variable of the environment that names no proxy: connections would pass over it without a word.
+    /// Checks the variables of the environment: clients would silently ignore one that names no proxy.
     pub(super) fn check(&self) -> Result<(), HttpClientError> {
         if !matches!(self, Self::Environment) {
             return Ok(());
@@ -59,7 +59,7 @@ impl ProxyChoice {
     }
 }
 
-/// Whether a value names a proxy, or is empty and so none.
+/// Returns true if a value names a proxy, or is empty.
 fn is_proxy(value: &str) -> bool {
     let (scheme, rest) = value.trim().split_once("://").unwrap_or(("http", value.trim()));
     let is_named = Url::parse(&format!("http://{rest}")).is_ok_and(|url| url.host_str().is_some());

@@ -1,11 +1,11 @@
-//! What an error says in the end.
+//! The root cause of an error of a connection, as text for a message.
 
 use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
 
-/// The root cause of an error, which alone says what happened, in the form of a message.
+/// Returns the root cause of an error, which alone describes the failure, in the form of a message.
 pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {
@@ -21,9 +21,9 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What a verifier of ours says of a certificate: the library would print how it keeps that.
+/// Returns the message of our certificate verifier, which the library would print with its wrapper.
 fn certificate(error: &(dyn Error + 'static)) -> Option<String> {
-    // Input and output wrap what happened, perhaps several times.
+    // I/O errors wrap the cause, perhaps several times.
     let mut inner = error;
     while let Some(wrapped) = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         inner = wrapped;

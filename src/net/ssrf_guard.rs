@@ -1,8 +1,8 @@
-//! Where objects may not lead: to this machine and its own network link.
+//! The SSRF guard: objects may not send requests to this machine or its own network link.
 //!
-//! A host that is an address is looked at before each request, for nobody looks that up. A name is looked up once, when
-//! a connection is made, and the connection goes to one of the addresses that were looked at: it cannot lead elsewhere
-//! a moment later.
+//! A host that is an address is checked before each request, because addresses are not looked up. A name is resolved
+//! once, when a connection is made, and the connection goes to one of the checked addresses: a second lookup cannot
+//! give another one.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -22,47 +22,47 @@ use super::lookup::{self, LookupError, Server};
 use super::proxy_choice::ProxyChoice;
 use crate::tenancy::{BlockingPool, FairCache};
 
-/// How long a name may be looked up for.
+/// The timeout of a name lookup.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The same where a proxy looks it up anyway, and may know names that nobody here does.
+/// The timeout of a name lookup if a proxy resolves the name anyway, and may know names that we do not.
 const BEHIND_PROXY: Duration = Duration::from_secs(2);
 
-/// The time for which a name that was let through to a proxy is not looked up again.
+/// The time for which an admitted name behind a proxy is not looked up again.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// The maximum number of names that are remembered.
+/// The maximum number of admitted names in the cache.
 const MAX_REMEMBERED: usize = 1024;
 
-/// The variables that name a proxy.
+/// The environment variables that name a proxy.
 pub(super) const VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 tokio::task_local! {
-    /// The namespace for which connections are made: they are shared, and so a client has none of its own.
+    /// The namespace for which connections are made. Clients are shared, so they have none of their own.
     static NAMESPACE: String;
 }
 
-/// Does work whose connections count for a namespace.
+/// Runs `work`, whose connections are charged to a namespace.
 pub async fn on_behalf_of<T>(namespace: &str, work: impl Future<Output = T>) -> T {
     NAMESPACE.scope(namespace.to_owned(), work).await
 }
 
-/// Says where a connection may lead.
+/// Refuses connections to local addresses.
 #[derive(Debug, Clone)]
 pub struct SsrfGuard {
     local_addresses: LocalAddresses,
-    /// Whether a proxy may look names up in our place.
+    /// True if a proxy may resolve names in our place.
     is_behind_proxy: bool,
-    /// The hosts of proxies that whoever started us chose: these may be anywhere.
+    /// The hosts of the environment's proxies, which may be anywhere.
     proxies: Arc<BTreeSet<String>>,
-    /// The names that were let through to a proxy, and when.
+    /// The admitted names behind a proxy, with the time of their lookup.
     admitted: Arc<Mutex<FairCache<String, Instant>>>,
     lookups: BlockingPool,
 }
 
 impl SsrfGuard {
-    /// The guard of connections that go by a proxy; names are looked up on threads of `lookups`.
+    /// Creates the guard of connections through a proxy; names are looked up on threads of `lookups`.
     pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice, lookups: BlockingPool) -> Self {
         let proxies = match proxy {
             ProxyChoice::Environment => VARIABLES.into_iter().filter_map(proxy_host).collect(),
@@ -73,11 +73,11 @@ impl SsrfGuard {
         Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted, lookups }
     }
 
-    /// Lets a request of a namespace through, or says why not.
+    /// Checks a request of a namespace.
     ///
     /// # Errors
     ///
-    /// When it leads to this machine or its link, and may not.
+    /// If it leads to a local address, and those are refused.
     pub async fn admit(&self, namespace: &str, url: &Url) -> Result<(), LookupError> {
         if self.local_addresses == LocalAddresses::Allowed {
             return Ok(());
@@ -89,7 +89,7 @@ impl SsrfGuard {
         if !self.is_behind_proxy {
             return Ok(());
         }
-        // The proxy is asked to go there, and may stand where we do.
+        // The proxy would connect to it, and may stand on our network.
         if self.admitted.lock().get(&server.host).is_some_and(|at| at.elapsed() < REMEMBERED) {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl SsrfGuard {
         }
     }
 
-    /// The resolver of connections.
+    /// Returns the resolver of connections.
     pub(super) fn resolver(&self) -> Arc<Resolver> {
         Arc::new(Resolver {
             local_addresses: self.local_addresses,
@@ -112,7 +112,7 @@ impl SsrfGuard {
     }
 }
 
-/// The refusal among the causes of an error, if that is what it is about.
+/// Returns the refusal among the causes of an error, if there is one.
 pub fn ssrf_refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e LookupError> {
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -124,7 +124,7 @@ pub fn ssrf_refusal<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e LookupEr
     None
 }
 
-/// Looks up names, and gives no local address away where connections may not lead there.
+/// Resolves names, and returns no local address if those are refused.
 pub(super) struct Resolver {
     local_addresses: LocalAddresses,
     exempt: Arc<BTreeSet<String>>,
@@ -150,7 +150,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The host of the proxy that a variable names, as clients read it: the scheme may be left out.
+/// Returns the host of the proxy in a variable, as clients read it: the scheme may be left out.
 fn proxy_host(variable: &str) -> Option<String> {
     let value = env::var(variable).ok().filter(|value| !value.trim().is_empty())?;
     host_of(value.trim())
@@ -211,7 +211,7 @@ mod tests {
                 );
             }
         }
-        // An address needs no lookup, and is remembered as well.
+        // An address needs no lookup, and is cached as well.
         guard.admit("flood", &Url::parse("http://10.0.0.1/").unwrap()).await.unwrap();
         let mut admitted = guard.admitted.lock();
         assert_eq!(admitted.len(), MAX_REMEMBERED);

@@ -1,4 +1,4 @@
-//! Which servers are trusted at the TLS handshake, and who we are there.
+//! The verification of servers at the TLS handshake, and our client certificate.
 
 use std::sync::Arc;
 
@@ -10,16 +10,17 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
-/// Our own certificate, with those that vouch for it, and its key.
+/// A client certificate with its chain and key.
 #[derive(Debug, Clone)]
 pub struct ClientCertificate {
-    /// The certificate, and those that vouch for it.
+    /// The certificate, and those of its issuers.
     pub chain: Vec<CertificateDer<'static>>,
     /// Its private key.
     pub key: Arc<PrivateKeyDer<'static>>,
 }
 
-/// How handshakes are made: with servers that the system trusts, or one of `authorities`, as `identity`.
+/// Returns the configuration of handshakes with servers that the system or one of `authorities` vouches for, as
+/// `identity`.
 pub(super) fn configuration(
     authorities: Vec<CertificateDer<'static>>,
     identity: Option<ClientCertificate>,
@@ -36,10 +37,10 @@ pub(super) fn configuration(
     Ok(configuration)
 }
 
-/// Trusts whom an authority vouches for, and a server whose very certificate is among those that are trusted.
+/// Trusts servers with a certificate of a trusted authority, or with a trusted certificate itself.
 ///
-/// The second is what `openssl req -x509` makes: a certificate that says it is an authority. As one of a server the
-/// verifier below refuses it, and other programs take it.
+/// `openssl req -x509` makes the second kind: a certificate that is marked as an authority. The platform verifier
+/// refuses it as one of a server, and other programs accept it.
 #[derive(Debug)]
 struct TrustedServer {
     vouched: Verifier,
@@ -52,7 +53,7 @@ impl TrustedServer {
     }
 }
 
-/// What is wrong with a server that shows the certificate of an authority.
+/// The error of a server whose certificate is marked as an authority and is not trusted itself.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the server shows a certificate that says it is an authority (CA:TRUE), and that very certificate is not among those \
@@ -60,7 +61,7 @@ impl TrustedServer {
 )]
 struct ShowsAuthority;
 
-/// How the verifier below calls what is wrong then; it comes after the check of the dates.
+/// The verifier's text for such a certificate; it comes after the check of the dates.
 const SHOWS_AUTHORITY: &str = "CaUsedAsEndEntity";
 
 impl ServerCertVerifier for TrustedServer {
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use crate::net::root_cause;
 
-    /// A certificate for `127.0.0.1` as `openssl req -x509` makes it, until a year.
+    /// Makes a certificate for `127.0.0.1` like `openssl req -x509`, valid until a year.
     fn self_signed(until: i32) -> CertificateDer<'static> {
         let mut parameters = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,4 +1,4 @@
-//! The keys of a secret, read one by one.
+//! The data of a Secret, read key by key.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use tagboat_api::Reason;
 use super::secret::Secret;
 use crate::error::ReconcileError;
 
-/// The longest login, passphrase or private key, in bytes: it is searched for, in several forms and line by line, in all
-/// that git says.
+/// The maximum length of a login, passphrase or private key, in bytes. It is searched for, in several forms and line by
+/// line, in all output of git.
 const LONGEST: usize = 64 * 1024;
 
-/// How many keys a message names.
+/// The maximum number of keys that a message names.
 const KEYS_NAMED: usize = 8;
 
 /// A secret's name and data.
@@ -23,26 +23,26 @@ pub struct SecretData<'a> {
     pub data: &'a BTreeMap<String, Secret>,
 }
 
-/// The memory that an entry of a secret takes besides its key and value, in bytes.
+/// The memory in bytes that an entry of a secret takes besides its key and value.
 const ENTRY: usize = 128;
 
-/// The memory that a secret's data takes, in bytes.
+/// Returns the memory in bytes that a secret's data takes.
 pub fn data_size(data: &BTreeMap<String, Secret>) -> usize {
     data.iter().map(|(key, value)| ENTRY + key.len() + value.expose().len()).sum()
 }
 
 impl<'a> SecretData<'a> {
-    /// The name without the namespace.
+    /// Returns the name without the namespace.
     pub fn bare_name(&self) -> &'a str {
         self.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// A value that is there and not empty.
+    /// Returns a value that exists and is not empty.
     pub fn value(&self, key: &str) -> Option<&'a Secret> {
         self.data.get(key).filter(|value| !value.expose().is_empty())
     }
 
-    /// A secret value that is there and not empty.
+    /// Returns a value that exists and is not empty, of limited length.
     pub fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, SecretDataError> {
         match self.value(key) {
             Some(value) if value.expose().len() > LONGEST => {
@@ -52,7 +52,7 @@ impl<'a> SecretData<'a> {
         }
     }
 
-    /// A value of one line, less the line break that a text file brings along.
+    /// Returns a value of one line, without the line break at the end of a text file.
     pub fn line(&self, key: &'static str) -> Result<Option<Secret>, SecretDataError> {
         let Some(value) = self.bounded_value(key)? else { return Ok(None) };
         let bytes = value.expose();
@@ -67,7 +67,7 @@ impl<'a> SecretData<'a> {
         Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
     }
 
-    /// The names of the keys, for messages; a directory given by mistake may have very many.
+    /// Returns the names of the keys, for messages; a directory given by mistake may have very many.
     pub fn keys(&self) -> String {
         let empty = |value: &Secret| if value.expose().is_empty() { " (empty)" } else { "" };
         let named = |(key, value): (&String, &Secret)| format!("{}{}", key.escape_debug(), empty(value));
@@ -86,10 +86,10 @@ impl<'a> SecretData<'a> {
     }
 }
 
-/// The error of a key of a secret. No message holds a value of the secret.
+/// The error of a secret's data. No message holds a value of the secret.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SecretDataError {
-    /// A key that must be there, in Flux's words.
+    /// A required key is missing, in Flux's words.
     #[error("secret '{secret}': key '{key}' not found")]
     KeyMissing {
         /// The secret.

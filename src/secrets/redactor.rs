@@ -1,4 +1,4 @@
-//! Keeps secrets out of what git, ssh and servers say.
+//! Redaction of secrets in the output of git and ssh and in responses of servers.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -6,17 +6,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
 use super::secret::Secret;
 
-/// What stands in a secret's place.
+/// The replacement of a secret.
 const DOTS: &str = "••••";
 
-/// Below this many bytes a secret is only replaced where it stands as a word of its own: a password `a` would
-/// otherwise make every message unreadable, and so show itself.
+/// The length in bytes below which a secret is only replaced as a whole word. A password `a` would otherwise make every
+/// message unreadable, and so show itself.
 const SHORT: usize = 4;
 
 /// The bytes that a URL escapes in a user or a password.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The forms that secrets may take in a text, to be replaced by dots there.
+/// Replaces secrets by dots, in the forms that they may take in a text.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     /// The longest first, so that none hides a part of another.
@@ -24,7 +24,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Learns a secret, as it is and as a URL, a header or a file would write it.
+    /// Adds a secret, as it is and as a URL, a header or a file would write it.
     pub fn add_secret(&mut self, secret: &[u8]) {
         let encoded = percent_encode(secret, RESERVED).to_string();
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
@@ -35,7 +35,7 @@ impl Redactor {
         let json = serde_json::Value::from(String::from_utf8_lossy(secret)).to_string();
         self.add(&json.as_bytes()[1..json.len() - 1]);
         self.add(secret);
-        // A program that quotes from a file does so by the line. A short line of a long secret tells nothing.
+        // A program that quotes from a file does so by the line. A short line of a long secret reveals nothing.
         let lines = secret.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         for line in lines.filter(|line| line.len() >= SHORT && !line.starts_with(b"-----")) {
             self.add(line);
@@ -43,7 +43,7 @@ impl Redactor {
     }
 
     fn add(&mut self, form: &[u8]) {
-        // Texts are made from bytes in this same way.
+        // Texts are made from bytes in the same way.
         let form = String::from_utf8_lossy(form).into_owned();
         if !form.is_empty() && !self.forms.iter().any(|known| known.expose() == form.as_bytes()) {
             let place = self.forms.partition_point(|known| known.expose().len() >= form.len());
@@ -51,7 +51,7 @@ impl Redactor {
         }
     }
 
-    /// The text with dots for every secret.
+    /// Returns the text with dots in place of every secret.
     pub fn redact(&self, text: &str) -> String {
         let mut pieces = vec![(text.to_owned(), false)];
         for form in &self.forms {
@@ -85,7 +85,7 @@ fn split(text: &str, form: &str, pieces: &mut Vec<(String, bool)>) {
     pieces.push((text[start..].to_owned(), false));
 }
 
-/// Percent escapes with small letters, as some servers write them.
+/// Writes percent escapes in lower case, as some servers do.
 fn lower_escapes(text: &str) -> String {
     let mut digits_left = 0;
     let lower = |c: char| {

@@ -1,4 +1,4 @@
-//! The type of everything that must not be seen: passwords, tokens, private keys.
+//! The type of passwords, tokens and private keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use zeroize::Zeroizing;
 pub struct Secret(Arc<Zeroizing<Vec<u8>>>);
 
 impl Secret {
-    /// Takes bytes into keeping.
+    /// Creates a secret.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Arc::new(Zeroizing::new(bytes.into())))
     }
 
-    /// The bytes themselves, for the one place that needs them.
+    /// Returns the bytes.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
