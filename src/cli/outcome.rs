@@ -200,8 +200,8 @@ pub(super) struct Marker {
     /// unknown-field, not-on-scalar.
     #[schemars(schema_with = "marker_outcomes")]
     outcome: &'static str,
-    /// Whether a person should look at it.
-    pub(super) worth_saying: bool,
+    /// `warning` if the marker should be looked at, else `info`.
+    pub(super) severity: Severity,
     /// The object around it, as kind/namespace/name.
     object: String,
 }
@@ -402,7 +402,7 @@ fn marker(report: &crate::update::MarkerReport) -> Marker {
         line: report.line,
         setter: report.setter.clone(),
         outcome: report.outcome.name(),
-        worth_saying: report.outcome.severity() == Severity::Warning,
+        severity: report.outcome.severity(),
         object: report.object.to_string(),
     }
 }

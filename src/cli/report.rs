@@ -35,7 +35,7 @@ pub(super) fn heading(automation: &str, palette: Palette) -> String {
     format!("{}Automation: {}{}\n", palette.heading, printable(automation), palette.reset)
 }
 
-/// Renders the report: what was selected, what changed file by file, and everything worth saying.
+/// Renders the report: what was selected, what changed file by file, and the warnings.
 pub(super) fn render(report: &Report<'_>, palette: Palette) -> String {
     let mut text = String::new();
     write_report(report, palette, &mut text).expect("writing to a string cannot fail");
@@ -48,7 +48,7 @@ fn write_report(report: &Report<'_>, palette: Palette, text: &mut String) -> std
         write!(text, "\n{}", heading(automation, palette))?;
     }
     write_changes(report.result, palette, text)?;
-    write_worth_saying(report.plan, palette, text)?;
+    write_warnings(report.plan, palette, text)?;
     write_summary(report, text)
 }
 
@@ -87,7 +87,7 @@ fn value(text: &str) -> String {
     if text.is_empty() || text.contains(is_unprintable) { format!("{text:?}") } else { text.to_owned() }
 }
 
-fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std::fmt::Result {
+fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std::fmt::Result {
     let mut lines: Vec<(&str, usize, String)> = Vec::new();
     for marker in plan.warnings() {
         let warning = marker.outcome.warning().unwrap_or_default();
@@ -108,7 +108,7 @@ fn write_worth_saying(plan: &UpdatePlan, palette: Palette, text: &mut String) ->
         return Ok(());
     }
     lines.sort();
-    writeln!(text, "\n{}Worth saying:{}", palette.heading, palette.reset)?;
+    writeln!(text, "\n{}Warnings:{}", palette.heading, palette.reset)?;
     for (file, line, sentence) in lines {
         let place = if line == 0 { file.to_owned() } else { format!("{file}:{line}") };
         writeln!(
@@ -141,7 +141,7 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
     let current = markers.iter().filter(|marker| marker.outcome == MarkerOutcome::Current).count();
     writeln!(
         text,
-        "\n{what}{failed}; {} read, {} met, {current} already current, {} unresolved, {} unreadable.",
+        "\n{what}{failed}; {} read, {} found, {current} already current, {} unresolved, {} unreadable.",
         count(report.plan.files, "file"),
         count(markers.len(), "marker"),
         report.plan.warnings().count(),

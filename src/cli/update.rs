@@ -21,7 +21,7 @@ use crate::directory::{self, Directory, Lock};
 use crate::error::chain;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{self, GivenImages, Request};
-use crate::update::{self, MarkerIndex, ResultV2, UpdatePlan, plan};
+use crate::update::{MarkerIndex, ResultV2, Severity, UpdatePlan, plan, self};
 
 /// Rewrite the marked values in a directory of YAML files
 ///
@@ -87,7 +87,7 @@ fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure>
     if !outcome.errors.is_empty() {
         return Err(failed(outcome, outcome.errors.clone()));
     }
-    let unresolved = outcome.markers.iter().filter(|marker| marker.worth_saying).count();
+    let unresolved = outcome.markers.iter().filter(|marker| marker.severity == Severity::Warning).count();
     let unreadable = outcome.unparsable.len();
     if arguments.strict && unresolved + unreadable > 0 {
         let sentence = format!(

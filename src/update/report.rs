@@ -1,5 +1,6 @@
 //! Reports of markers with their outcomes, and of files that could not be read.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::marker::{MarkerError, PolicyName};
@@ -88,12 +89,13 @@ impl MarkerOutcome {
     }
 }
 
-/// The severity of a report to the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The severity of a marker's outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Information, listed on request only.
+    /// Nothing to look at: only lists of all markers name it.
     Info,
-    /// A warning: it appears in the condition, the event and the log.
+    /// Should be looked at: the warnings of a report, the condition, the event and the log name it.
     Warning,
 }
 

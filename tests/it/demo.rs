@@ -24,7 +24,7 @@ fn pushed_images_are_committed_once() {
     for (words, times) in [
         ("\n$ cd ".to_owned(), 1),
         ("\n- File: shop/values.yaml\n".to_owned(), 1),
-        ("\nWorth saying:\n- charts/template.yaml:".to_owned(), 1),
+        ("\nWarnings:\n- charts/template.yaml:".to_owned(), 1),
         (format!("    - {registry}/acme/web:2.3.0 -> {registry}/acme/web:2.4.1\n"), 1),
         (format!("\n-        {}", web("2.3.0")), 1),
         (format!("\n+        {}", web("2.4.1")), 1),

@@ -120,12 +120,12 @@ fn a_failure_is_one_error_and_no_output() {
         (
             &["--template", "t.tmpl", "--from", "several.json"],
             2,
-            "several automations (a/one, a/two, b/two); say which",
+            "several automations (a/one, a/two, b/two); choose one",
         ),
         (
             &["--template", "t.tmpl", "--from", "several.json", "--name", "two"],
             2,
-            "say which by --name NAMESPACE/NAME",
+            "choose one with --name NAMESPACE/NAME",
         ),
         (
             &["--template", "t.tmpl", "--from", "several.json", "--name", "b/one"],

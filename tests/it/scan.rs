@@ -90,14 +90,14 @@ fn logins_come_from_a_secret_or_from_the_user() {
     // The user's own logins are not used without the option.
     let ended = run(program(&["scan", &name]).env("DOCKER_CONFIG", directory)).with_status(1);
     assert!(ended.only_error().contains("UNAUTHORIZED"), "{ended:?}");
-    let advice = "; no login was given: if the registry wants one, give one by --secret DIR, or log in as yourself with \
+    let advice = "; no login was sent: if the registry requires one, give one with --secret DIR, or log in as yourself with \
                   --registry-login user";
     assert!(ended.only_error().ends_with(advice), "{ended:?}");
     let wrong = secret(&guarded.address(), "hunter3");
     let ended = scan(&[&name, "--secret", wrong.path().to_str().unwrap()]).with_status(1);
     assert!(ended.errors.contains("UNAUTHORIZED") && !ended.errors.contains("hunter3"), "{ended:?}");
     assert!(
-        ended.errors.contains("; a login was shown and refused: check the one in --secret "),
+        ended.errors.contains("; a login was sent and refused: check the one in --secret "),
         "{ended:?}"
     );
     let other = secret("other.example", PASSWORD);
@@ -144,7 +144,7 @@ fn usage_errors_and_failures_name_the_cause() {
         (&[&nobody, "--timeout", "soon"], 2, "--timeout"),
         (&[&nobody, "--timeout", "-1s"], 2, "--timeout: a length of time cannot be negative: "),
         (&[&nobody, "--timeout", "0s"], 2, "--timeout must be longer than no time at all"),
-        (&["ghcr.io/org/app@sha256:abc"], 2, "; give the image without a digest"),
+        (&["ghcr.io/org/app@sha256:abc"], 2, "; leave out the digest"),
         (&[&nobody, "--ca", "/nowhere"], 2, "--ca /nowhere"),
         (&[&nobody, "--secret", "/nowhere"], 2, "--secret /nowhere"),
         (&[&nobody, "--secret", empty], 2, "there is neither .dockerconfigjson nor .dockercfg"),

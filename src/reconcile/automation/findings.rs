@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_saying_is_counted_and_the_first_three_are_named() {
+    fn warnings_are_counted_and_the_first_three_are_named() {
         assert_eq!(findings(&["a:1 current", "a:2 elsewhere"]).message(), ALL_GOOD);
         let one = findings(&["a:1 current", "a:2 unknown"]).message();
         assert!(one.starts_with("1 problem: a:2: n:p:tag: there is no such ImagePolicy (set "), "{one}");

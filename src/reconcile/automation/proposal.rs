@@ -26,8 +26,8 @@ use crate::update::{
 /// The level of detail in the findings of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Of the markers only those that a person should hear of: many automations on one large repository would hold the
-    /// same long list each.
+    /// Of the markers only those whose severity is a warning: many automations on one large repository would each hold
+    /// the same long list.
     Warnings,
     /// Every marker.
     Everything,

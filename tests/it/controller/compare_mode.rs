@@ -161,10 +161,10 @@ async fn compare_mode_compares_and_writes_nothing() {
     assert_eq!((lines(&pod, WOULD).len(), lines(&pod, OTHER).len()), (4, 4));
     let metrics = get(&pod.metrics, "metrics").await;
     for series in [
-        "tagboat_shadow_commits_total 4",
-        r#"tagboat_shadow_comparisons_total{outcome="agreed"} 1"#,
-        r#"tagboat_shadow_comparisons_total{outcome="differed"} 2"#,
-        r#"tagboat_shadow_comparisons_total{outcome="missed"} 1"#,
+        "tagboat_dry_run_commits_total 4",
+        r#"tagboat_dry_run_comparisons_total{outcome="agreed"} 1"#,
+        r#"tagboat_dry_run_comparisons_total{outcome="differed"} 2"#,
+        r#"tagboat_dry_run_comparisons_total{outcome="missed"} 1"#,
         "tagboat_leader 0.0",
     ] {
         assert!(metrics.lines().any(|line| line == series), "{series} is not in\n{metrics}");
@@ -195,7 +195,7 @@ async fn compare_mode_agrees_with_a_controller_on_all_members() {
         set_short_interval(&scene, member).await;
     }
     let mut pod = start(&scene).await;
-    wait_for_line(&pod, "a dry run", 1).await;
+    wait_for_line(&pod, "dry run: comparing automations", 1).await;
     for member in members {
         scene.choose(member, "2.0.0").await;
     }

@@ -61,7 +61,7 @@ async fn each_half_can_be_left_to_another() {
     let scene = Scene::new(&["app"]).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
     // The automation controller alone does not reconcile repositories and policies.
-    let mut pod = Pod::start(&scene, &["controller", OWN, "--halves=automation"]).await;
+    let mut pod = Pod::start(&scene, &["controller", OWN, "--controllers=automation"]).await;
     scene.ready("app").await;
     scene.choose("app", "1.5.0").await;
     scene.lands("app", "1.5.0").await;
@@ -71,7 +71,7 @@ async fn each_half_can_be_left_to_another() {
     assert_eq!(pod.terminate().0, Some(0));
     let commits = scene.commits().len();
 
-    let mut pod = Pod::start(&scene, &["controller", OWN, "--halves=reflector"]).await;
+    let mut pod = Pod::start(&scene, &["controller", OWN, "--controllers=reflector"]).await;
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
     assert_eq!(pod.terminate().0, Some(0));
     assert_eq!(scene.commits().len(), commits);
@@ -98,7 +98,7 @@ async fn without_its_kinds_the_half_that_scans_stays_off_with_one_line() {
     scene.ready("app").await;
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
-    let expected = "repositories and policies are left alone: the CustomResourceDefinition of ImageRepository is not \
+    let expected = "reflector controller disabled: the CustomResourceDefinition of ImageRepository is not \
                     installed";
     wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
@@ -112,7 +112,7 @@ async fn without_its_kinds_the_half_that_commits_stays_off_with_one_line() {
     let mut pod = Pod::start(&scene, &["controller", OWN]).await;
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
     let expected =
-        "automations are left alone: the CustomResourceDefinition of ImageUpdateAutomation is not installed";
+        "automation controller disabled: the CustomResourceDefinition of ImageUpdateAutomation is not installed";
     wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
 }
@@ -149,7 +149,7 @@ async fn without_the_permission_a_half_stays_off_with_one_line() {
 
     let mut pod = Pod::start_with(&scene, &token, &["controller", OWN]);
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
-    let expected = "automations are left alone: the role of the controller does not allow it to list imageupdateautomations";
+    let expected = "automation controller disabled: the role of the controller does not allow it to list imageupdateautomations";
     wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
 }

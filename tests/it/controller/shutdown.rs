@@ -117,7 +117,7 @@ async fn a_controller_that_loses_the_lease_reports_it_and_fails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_label_selector_that_the_api_server_refuses_ends_the_process_with_its_sentence() {
     let scene = Scene::new(&["app"]).await;
-    for more in [&[][..], &["--halves=reflector"], &["--dry-run"]] {
+    for more in [&[][..], &["--controllers=reflector"], &["--dry-run"]] {
         let arguments = ["--watch-all-namespaces=false", "--watch-label-selector=shard in shard1"];
         let mut pod = Pod::start(&scene, &[&["controller"], &arguments[..], more].concat()).await;
         let (status, pod) = tokio::task::spawn_blocking(move || (pod.wait(), pod)).await.unwrap();
@@ -150,7 +150,7 @@ fn a_pod_without_a_cluster_logs_the_error() {
     command.env("KUBECONFIG", "/nonexistent/kubeconfig").env_remove("KUBERNETES_SERVICE_HOST");
     let run = crate::support::program::run(&mut command).with_status(1);
     let line: Value = serde_json::from_str(run.only_error()).unwrap();
-    assert!(line["msg"].as_str().unwrap().starts_with("there is no cluster: "), "{line}");
+    assert!(line["msg"].as_str().unwrap().starts_with("there is no kubeconfig or in-cluster configuration: "), "{line}");
 }
 
 /// Its series would stay for ever, because no later event concerns it.

@@ -155,7 +155,7 @@ async fn a_name_must_be_unique_in_all_namespaces() {
     let ended = scene.explain(&[]).with_status(2);
     let name = &scene.name;
     let [first, second] = if one < other { [&one, &other] } else { [&other, &one] };
-    let words = format!("error: {first}/{name} and {second}/{name} have that name; say which by --namespace");
+    let words = format!("error: {first}/{name} and {second}/{name} have that name; choose one with --namespace");
     assert_eq!((ended.only_error(), ended.output.as_str()), (words.as_str(), ""));
     scene.explain(&["--namespace", &one]).with_status(0);
     let ended = scene.explain(&["--namespace", &other]).with_status(1);
@@ -219,7 +219,7 @@ async fn without_permission_for_all_namespaces_that_of_the_kubeconfig_is_used() 
     }
     let ended = scene.explain_as(&kubeconfig, &[]).with_status(0);
     let note = format!(
-        "note: you may not list ImagePolicies in all namespaces, so {} is looked for in {namespace}, the namespace of the \
+        "note: you may not list ImagePolicies in all namespaces, so {} is searched in {namespace}, the namespace of the \
          kubeconfig; --namespace names another",
         scene.name
     );
@@ -300,7 +300,7 @@ async fn a_cluster_that_cannot_be_reached_is_named() {
         (&["--kubeconfig", "/nowhere"][..], 2, "error: --kubeconfig /nowhere: "),
         (&["--kubeconfig", kubeconfig, "--context", "other"], 2, "other"),
         (&["--context", "other"], 2, "error: --context other: "),
-        (&[], 1, "error: there is no cluster ("),
+        (&[], 1, "error: there is no kubeconfig or in-cluster configuration ("),
         (&["--secret", "login=/tmp"], 2, "--policies"),
     ] {
         let mut command = program();

@@ -156,17 +156,17 @@ fn advice_about_a_refused_login_is_printed_beside_the_condition() {
          stringData: {{.dockerconfigjson: '{config}'}}\n"
     );
     let (without, condition) = explained("", "");
-    assert!(without.starts_with("no login was given: if the registry wants one, name a Secret"), "{without}");
+    assert!(without.starts_with("no login was sent: if the registry requires one, name a Secret"), "{without}");
     let (with, same) = explained(", secretRef: {name: login}", &secret);
     assert!(
-        with.starts_with("a login was shown and refused: check the one in the Secret apps/login"),
+        with.starts_with("a login was sent and refused: check the one in the Secret apps/login"),
         "{with}"
     );
     assert_eq!(same, condition);
     let elsewhere = secret.replace(&guarded.address(), "other.example.com");
     let (missed, _) = explained(", secretRef: {name: login}", &elsewhere);
     let words = format!(
-        "no login was given: if the registry wants one, the Secret apps/login has none for {}: add it there",
+        "no login was sent: if the registry requires one, the Secret apps/login has none for {}: add it there",
         guarded.address()
     );
     assert!(missed.starts_with(&words), "{missed}");

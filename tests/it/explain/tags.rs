@@ -273,7 +273,7 @@ fn a_file_that_is_no_list_of_tags_is_reported() {
     let (document, errors) = explained_with_errors("", "policy: {}", "1.0.0", 1);
     assert_eq!(document["error"], "invalid policy: given ImagePolicyChoice object is invalid");
     assert!(
-        errors.starts_with("note: spec.policy has no rule: semver, alphabetical or numerical is wanted\n"),
+        errors.starts_with("note: spec.policy has no rule; write semver, alphabetical or numerical\n"),
         "{errors}"
     );
 }
@@ -291,7 +291,7 @@ fn an_unused_option_is_reported() {
     let ended = run_with_input(&mut command, "1.0.0").with_status(0);
     assert_eq!(
         ended.only_error(),
-        format!("warning: --secret {secret:?} is not used: with --tags nobody logs in")
+        format!("warning: --secret {secret:?} is not used: with --tags no registry is read")
     );
     for (name, namespace) in [("", "apps"), ("apps/", "apps"), ("/web", "apps"), ("web", "")] {
         let mut command = tagboat();

@@ -237,7 +237,7 @@ fn damages() -> Vec<Damage> {
         }),
         ("nothing in its local", |local| fs::remove_dir_all(local.mirror()).unwrap()),
         ("a garbage index and ledger", |local| {
-            for name in ["index", "ledger.json"] {
+            for name in ["index", "push-journal.json"] {
                 let path = local.mirror().join("..").join(name);
                 assert!(path.exists());
                 write(&path, b"{\"garbage\": ");

@@ -78,7 +78,7 @@ fn fleet_with_warnings(manifests: &str) -> Fleet {
 #[test]
 fn each_warning_is_printed_with_its_location() {
     let run = fleet_with_warnings(&podinfo()).update([""; 0]).with_status(0);
-    let (_, warnings) = run.output.split_once("\nWorth saying:\n").unwrap();
+    let (_, warnings) = run.output.split_once("\nWarnings:\n").unwrap();
     let places: Vec<&str> = warnings.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(places.len(), 6, "{warnings}");
     for (line, place) in places.iter().zip([

@@ -9,7 +9,7 @@ use crate::controller::pod::{Pod, get};
 use crate::controller::reflector::{chosen, next_poll, requested, until};
 use crate::controller::scene::{Kind, eventually};
 
-const ARGUMENTS: [&str; 3] = ["controller", "--watch-all-namespaces=false", "--halves=reflector"];
+const ARGUMENTS: [&str; 3] = ["controller", "--watch-all-namespaces=false", "--controllers=reflector"];
 
 const HOUR: u64 = 3600;
 

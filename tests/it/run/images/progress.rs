@@ -40,5 +40,5 @@ fn a_line_of_progress_is_shown_on_a_terminal() {
         false => Reply::Forward,
     });
     let text = shown(scan.args(["scan", &format!("{}/app/web", front.address())]));
-    assert!(text.contains("\r1 of 1 images looked at\u{1b}[K\r\u{1b}[K"), "{text:?}");
+    assert!(text.contains("\r1 of 1 images looked up\u{1b}[K\r\u{1b}[K"), "{text:?}");
 }

@@ -166,14 +166,14 @@ fn a_wrong_login_is_reported_and_a_right_one_is_admitted() {
         ready["message"].as_str().unwrap().to_owned()
     };
     let refused = condition(&scene);
-    let advice = "; a login was shown and refused: check the one in the Secret default/login, and whether it may read this \
+    let advice = "; a login was sent and refused: check the one in the Secret default/login, and whether it may read this \
                   repository; no run that is remembered";
     let words = format!("ImageRepository default/web: {refused}{advice}");
     assert!(wrong.only_error().starts_with(&words), "{wrong:?}");
     scene.repository("web", json!({"spec": {"image": image}}));
     let nobody = scene.run(&[]).with_status(1);
     assert_eq!(condition(&scene), refused);
-    let advice = "; no login was given: if the registry wants one, name a Secret with one in spec.secretRef of the \
+    let advice = "; no login was sent: if the registry requires one, name a Secret with one in spec.secretRef of the \
                   ImageRepository, or log in as yourself with --registry-login user; no run that is remembered";
     let words = format!("ImageRepository default/web: {refused}{advice}");
     assert!(nobody.only_error().starts_with(&words), "{nobody:?}");

@@ -147,7 +147,7 @@ fn a_service_account_has_the_message_of_flux_and_a_warning_with_advice() {
         assert_eq!(
             run.errors,
             "warning: default/fleet: spec.serviceAccountName of the GitRepository: logging in through a service account is \
-             not supported yet; take the field out and name a Secret in spec.secretRef\n\
+             not supported yet; remove the field and name a Secret in spec.secretRef\n\
              default/fleet: to use spec.serviceAccountName for provider authentication please enable the \
              ObjectLevelWorkloadIdentity feature gate in the controller\n"
         );
