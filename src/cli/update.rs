@@ -21,7 +21,7 @@ use crate::directory::{self, Directory, Lock};
 use crate::error::chain;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{self, GivenImages, Request};
-use crate::update::{MarkerIndex, ResultV2, Severity, UpdatePlan, plan, self};
+use crate::update::{self, MarkerIndex, ResultV2, Severity, UpdatePlan, plan};
 
 /// Rewrite the marked values in a directory of YAML files
 ///

@@ -100,8 +100,8 @@ pub enum SyncError {
     #[error(transparent)]
     Commit(#[from] CommitError),
     /// The push journal cannot be written, and without it no push is safe.
-    #[error("cannot write the notes on what is about to be pushed")]
-    Ledger(#[source] io::Error),
+    #[error("cannot write the push journal")]
+    PushJournal(#[source] io::Error),
     /// The remote refuses the push.
     #[error("failed to push to remote '{url}': {reference} was refused: {words}")]
     Refused {
@@ -184,7 +184,7 @@ impl SyncError {
     /// Returns true if it happened before the push. A commit that cannot be made belongs to the push.
     pub fn is_checkout(&self) -> bool {
         match self {
-            Self::Commit(_) | Self::Ledger(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
+            Self::Commit(_) | Self::PushJournal(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
             Self::Remote(error) => error.doing() != Doing::Push,
             _ => true,
         }

@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use super::ledger::Ledger;
 use super::mirror_eviction::{StoredMirror, choose_evictions, is_largest};
 use super::mirror_files::{LOCK, size_on_disk};
 use super::mirror_key::MirrorKey;
+use super::push_journal::PushJournal;
 
 /// The time after which an unused mirror is removed. If it is needed again, it is fetched again.
 const UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -218,7 +218,7 @@ fn look_at(folder: &Path) -> Option<StoredMirror> {
 
 /// Returns true if the result of a push is still unknown.
 fn has_open_push(folder: &Path) -> bool {
-    !Ledger::load(folder).pending.is_empty()
+    !PushJournal::load(folder).pending.is_empty()
 }
 
 /// Renames an idle mirror, to be removed, and returns the new path.
@@ -306,7 +306,7 @@ mod tests {
             mirror(at, &key("evil", name), 400, days, now);
         }
         let pushing = at.join(key("evil", "c").folder());
-        fs::write(pushing.join("ledger.json"), OPEN_PUSH).unwrap();
+        fs::write(pushing.join("push-journal.json"), OPEN_PUSH).unwrap();
         let hidden = at.join(format!("{EVICTED}left"));
         fs::create_dir(&hidden).unwrap();
         File::create(hidden.join(LOCK)).unwrap();

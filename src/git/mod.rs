@@ -15,7 +15,7 @@
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches what was fetched, its errors, and its name |
 //! | `mirror_files`, `mirror_packing` | its lock, configuration, left-over files and size; packing |
 //! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors, and the choice of those to evict |
-//! | `ledger` | the push journal, and the state of the remote after the last run |
+//! | `push_journal` | the push journal, and the state of the remote after the last run |
 //! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit as a file tree; commits of edits |
 //! | `object`, `tree_entries`, `pack` | objects that are read only up to a size; the bytes of a tree object; packs of new objects |
 //! | `signature` | signing keys from Secrets, and the keyring that caches them unlocked |
@@ -43,7 +43,6 @@ mod diagnosis;
 mod difference;
 mod edited_tree;
 mod error;
-mod ledger;
 mod listing;
 mod mirror;
 mod mirror_error;
@@ -63,6 +62,7 @@ mod process;
 mod process_memory;
 mod proposal;
 mod push;
+mod push_journal;
 mod redirect;
 pub mod refspec;
 mod remote;

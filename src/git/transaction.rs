@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use super::attempt::{Attempt, Ended};
 use super::diagnosis::Trouble;
 use super::error::SyncError;
-use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::options::WriterOptions;
 use super::proposal::{Answer, Proposal, Proposer};
+use super::push_journal::PushJournal;
 use super::redirect::Redirect;
 use super::remote::Remote;
 use super::remote_error::RemoteError;
@@ -40,20 +40,20 @@ pub(super) fn transact<P: Proposer>(
     proposals: Vec<Proposal<P>>,
     options: &WriterOptions,
 ) -> Vec<Answer<P>> {
-    let mut ledger = Ledger::load(mirror.folder());
+    let mut journal = PushJournal::load(mirror.folder());
     let mut repairs = Repairs::default();
-    let redirected = ledger.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
+    let redirected = journal.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
     let redirected = redirected.filter(|url| url.is_same_origin(&remote.url));
     remote.redirect = redirected.map(|url| Redirect { url, is_remembered: true });
     let mut attempt = Attempt::new(proposals, options.is_rehearsal);
     let mut tries = 0;
     loop {
         let begin = Instant::now();
-        let ended = attempt.make(mirror, remote, &mut ledger);
+        let ended = attempt.make(mirror, remote, &mut journal);
         // A cancelled proposal may be the cause of any failure; the others start again.
         let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.is_cancelled();
         let ended =
-            if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut ledger) };
+            if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut journal) };
         match ended {
             Ended::Done => return attempt.answers(),
             Ended::Mended => {}
@@ -90,7 +90,13 @@ struct Repairs {
 
 impl Repairs {
     /// Turns a failure that can be repaired into another attempt.
-    fn mend(&mut self, ended: Ended, mirror: &mut Mirror, remote: &mut Remote, ledger: &mut Ledger) -> Ended {
+    fn mend(
+        &mut self,
+        ended: Ended,
+        mirror: &mut Mirror,
+        remote: &mut Remote,
+        journal: &mut PushJournal,
+    ) -> Ended {
         let error = match ended {
             Ended::Failed(error) => error,
             other => return other,
@@ -114,13 +120,13 @@ impl Repairs {
         );
         if remote.redirect.take_if(|redirect| redirect.is_remembered && is_elsewhere).is_some() {
             // The remembered redirect is out of date.
-            ledger.redirect = None;
-            let _ = ledger.store(mirror.folder());
+            journal.redirect = None;
+            let _ = journal.store(mirror.folder());
             return Ended::Mended;
         }
         let error = match error {
             SyncError::Remote(error) if error.trouble() == Some(Trouble::Redirected) => {
-                return self.follow(error, mirror, remote, ledger);
+                return self.follow(error, mirror, remote, journal);
             }
             error => error,
         };
@@ -136,7 +142,7 @@ impl Repairs {
         error: RemoteError,
         mirror: &Mirror,
         remote: &mut Remote,
-        ledger: &mut Ledger,
+        journal: &mut PushJournal,
     ) -> Ended {
         let (doing, deadline) = (error.doing(), ServerDeadline::after(remote.timeout));
         let Some(target) = remote.find_redirect(mirror, doing, remote.address(), &deadline) else {
@@ -146,8 +152,8 @@ impl Repairs {
             Ok(url) if !self.has_followed && url.is_same_origin(&remote.url) => {
                 self.has_followed = true;
                 // Not as received: a server may have put user info in.
-                ledger.redirect = Some(url.to_location());
-                let _ = ledger.store(mirror.folder());
+                journal.redirect = Some(url.to_location());
+                let _ = journal.store(mirror.folder());
                 remote.redirect = Some(Redirect { url, is_remembered: false });
                 Ended::Mended
             }

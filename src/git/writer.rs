@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
 use super::error::SyncError;
-use super::ledger::Ledger;
 use super::mirror::Mirror;
 use super::mirror_key::MirrorKey;
 use super::options::WriterOptions;
 use super::proposal::{Answer, Failure, Proposal, Proposer};
+use super::push_journal::PushJournal;
 use super::remote::RemotePlan;
 use super::slots::Slot;
 use super::transaction::transact;
@@ -211,7 +211,7 @@ impl<P: Proposer> Shared<P> {
     fn forget_deleted(&self, mirror: &Mirror) {
         let names = self.deleted.lock().iter().map(|(name, ())| name.clone()).collect();
         // Notes that cannot be dropped now are dropped by the next transaction.
-        let found = Ledger::forget(mirror.folder(), &names).unwrap_or_default();
+        let found = PushJournal::forget(mirror.folder(), &names).unwrap_or_default();
         let mut deleted = self.deleted.lock();
         for name in &found {
             deleted.remove(name);

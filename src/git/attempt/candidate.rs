@@ -7,11 +7,11 @@ use crate::git::checkout::Revision;
 use crate::git::commit::write_commit;
 use crate::git::commit_time::CommitTime;
 use crate::git::error::SyncError;
-use crate::git::ledger::{Ledger, PendingPush, Seen};
 use crate::git::name::CommitId;
 use crate::git::outcome::{Outcome, Push, excerpt};
 use crate::git::pack::NewObjects;
 use crate::git::proposal::{Answer, Failure, Freshness, Proposal, Proposer};
+use crate::git::push_journal::{PendingPush, PushJournal, Seen};
 use crate::git::source::{self, Source};
 use crate::git::tree::GitTree;
 use crate::update::MarkerIndex;
@@ -106,14 +106,14 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Settles it if nothing has changed, neither in the inputs nor at the remote.
-    pub(super) fn skip_if_known(&mut self, ground: &Ground<'_>, ledger: &Ledger) {
+    pub(super) fn skip_if_known(&mut self, ground: &Ground<'_>, journal: &PushJournal) {
         let (Proposal { name, target, known, .. }, Some(source)) = (&self.proposal, &self.source) else {
             return;
         };
         let is_reported = |pending: &PendingPush| {
             pending.has_arrived && !pending.owes_refspec() && known.has_pushed(pending.commit)
         };
-        if !known.is_unchanged || !ledger.pending.get(name).is_none_or(is_reported) {
+        if !known.is_unchanged || !journal.pending.get(name).is_none_or(is_reported) {
             return;
         }
         let now = self.seen(source.revision.commit, ground.old, ground);
@@ -121,15 +121,15 @@ impl<P: Proposer> Candidate<P> {
         let is_in_status = target.refspec.is_none()
             && target.checkout.branch().as_ref() == Some(&target.push)
             && known.revision.as_ref() == Some(&source.revision.to_string());
-        if ledger.seen.get(name).is_some_and(|before| now.is_like(before)) || is_in_status {
+        if journal.seen.get(name).is_some_and(|before| now.is_like(before)) || is_in_status {
             self.result = Some(Ok(Outcome::NothingNew));
         }
     }
 
     /// Finds out whether the push of an earlier run reached the remote, if that was unknown when it ended.
-    pub(super) fn recall(&mut self, ground: &Ground<'_>, ledger: &mut Ledger) -> Result<(), SyncError> {
+    pub(super) fn recall(&mut self, ground: &Ground<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
         let Proposal { name, target, known, .. } = &self.proposal;
-        let Some(pending) = ledger.pending.get_mut(name) else { return Ok(()) };
+        let Some(pending) = journal.pending.get_mut(name) else { return Ok(()) };
         let is_same_branch = pending.reference == target.push.reference();
         if is_same_branch && !pending.has_arrived {
             if pending.old == ground.old {
@@ -147,7 +147,7 @@ impl<P: Proposer> Candidate<P> {
             };
         }
         if !(is_same_branch && pending.has_arrived) {
-            ledger.pending.remove(name);
+            journal.pending.remove(name);
             return Ok(());
         }
         let refspec = target.refspec.as_ref().map(ToString::to_string);
@@ -157,7 +157,7 @@ impl<P: Proposer> Candidate<P> {
         }
         if known.has_pushed(pending.commit) && pending.refspec.is_none() {
             // The status has it.
-            ledger.pending.remove(name);
+            journal.pending.remove(name);
             return Ok(());
         }
         self.earlier = Some(Push {
@@ -181,7 +181,7 @@ impl<P: Proposer> Candidate<P> {
         &mut self,
         ground: &Ground<'_>,
         tip: CommitId,
-        ledger: &Ledger,
+        journal: &PushJournal,
         made: &mut Made<'_, '_>,
     ) -> Result<CommitId, SyncError> {
         self.commit = None;
@@ -208,7 +208,7 @@ impl<P: Proposer> Candidate<P> {
         };
         // A push on the same tip may still arrive: the same change at the same time is the same commit, so nothing is
         // lost if both arrive. With a key that was made since then the commit differs.
-        let pending = ledger.pending.get(&self.proposal.name);
+        let pending = journal.pending.get(&self.proposal.name);
         let signer = draft.signer.as_ref();
         if let Some(pending) = pending.filter(|pending| pending.old == ground.old)
             && signer.is_none_or(|signer| signer.existed_at(pending.time))
@@ -238,7 +238,7 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Notes the push in the journal before it is made, so that it is known after a crash.
-    pub(super) fn note_pending(&self, old: Option<CommitId>, tip: CommitId, ledger: &mut Ledger) {
+    pub(super) fn note_pending(&self, old: Option<CommitId>, tip: CommitId, journal: &mut PushJournal) {
         let (Some(commit), Some(source)) = (&self.commit, &self.source) else { return };
         let Proposal { name, target, .. } = &self.proposal;
         let pending = PendingPush {
@@ -252,7 +252,7 @@ impl<P: Proposer> Candidate<P> {
             refspec: target.refspec.as_ref().map(ToString::to_string),
             has_arrived: false,
         };
-        ledger.pending.insert(name.clone(), pending);
+        journal.pending.insert(name.clone(), pending);
     }
 
     /// Gives the answer after a push, if there was one. Also notes the state of the remote, with `tip` on the push
@@ -262,7 +262,7 @@ impl<P: Proposer> Candidate<P> {
         order: &Order,
         tip: Option<CommitId>,
         ground: &Ground<'_>,
-        ledger: &mut Ledger,
+        journal: &mut PushJournal,
     ) {
         let Some(source) = self.source.take() else { return };
         let Order { request, arrivals } = order;
@@ -271,7 +271,7 @@ impl<P: Proposer> Candidate<P> {
         let refusal = refspec.and_then(|refspec| Some((refspec, arrivals.refusal(&refspec.destination)?)));
         if let Some((refspec, words)) = refusal {
             // The branch is done, and the refspec is still to be pushed.
-            if let Some(pending) = ledger.pending.get_mut(name).filter(|_| self.commit.is_some()) {
+            if let Some(pending) = journal.pending.get_mut(name).filter(|_| self.commit.is_some()) {
                 pending.has_arrived = true;
             }
             self.result = Some(Err(ground.refusal(refspec.destination.clone(), words.clone()).into()));
@@ -280,7 +280,7 @@ impl<P: Proposer> Candidate<P> {
         // The note stays until the status has the push: its report may still be lost. The note of a push that was not
         // found stays as well, because that push may still arrive.
         let is_there = self.commit.is_some() || self.earlier.is_some();
-        if let Some(pending) = ledger.pending.get_mut(name).filter(|_| is_there) {
+        if let Some(pending) = journal.pending.get_mut(name).filter(|_| is_there) {
             pending.has_arrived = true;
             pending.refspec = None;
         }
@@ -306,10 +306,10 @@ impl<P: Proposer> Candidate<P> {
             (None, None) => Outcome::NothingToCommit { source: source.revision },
         }));
         // A reference that is not listed keeps the value that was pushed: some servers never list it.
-        if let Some(before) = ledger.seen.get(&name).filter(|before| before.refspec == now.refspec) {
+        if let Some(before) = journal.seen.get(&name).filter(|before| before.refspec == now.refspec) {
             now.destination = now.destination.or(before.destination);
         }
-        ledger.seen.insert(name, now);
+        journal.seen.insert(name, now);
     }
 
     /// Gives the answer of a dry run.

@@ -12,7 +12,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::SyncError;
-use super::ledger::Ledger;
 use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId};
@@ -20,6 +19,7 @@ use super::outcome::message_limit;
 use super::pack::{NewObjects, NewPacks};
 use super::proposal::{Answer, Failure, Proposal, Proposer};
 use super::push::PushReply;
+use super::push_journal::PushJournal;
 use super::remote::{Remote, Wanted};
 use super::remote_error::RemoteError;
 use super::source;
@@ -96,11 +96,11 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Makes the attempt.
-    pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, ledger: &mut Ledger) -> Ended {
-        let ended = self.try_to_make(mirror, remote, ledger).err().unwrap_or(Ended::Done);
+    pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> Ended {
+        let ended = self.try_to_make(mirror, remote, journal).err().unwrap_or(Ended::Done);
         let packs = std::mem::take(&mut self.packs);
         // Objects of commits that were not pushed, and never will be, would fill the mirror.
-        if self.candidates.iter().any(|candidate| ledger.pending.contains_key(&candidate.proposal.name)) {
+        if self.candidates.iter().any(|candidate| journal.pending.contains_key(&candidate.proposal.name)) {
             packs.keep();
         } else if packs.remove() {
             // A mirror that cannot be opened fails the next attempt.
@@ -113,7 +113,7 @@ impl<P: Proposer> Attempt<P> {
         &mut self,
         mirror: &mut Mirror,
         remote: &Remote,
-        ledger: &mut Ledger,
+        journal: &mut PushJournal,
     ) -> Result<(), Ended> {
         self.end_cancelled();
         let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
@@ -130,15 +130,15 @@ impl<P: Proposer> Attempt<P> {
         self.open().for_each(Candidate::refresh);
         for candidate in self.open() {
             candidate.choose_source(&ground)?;
-            candidate.skip_if_known(&ground, ledger);
+            candidate.skip_if_known(&ground, journal);
         }
         let Some(base) = self.base(old) else { return Ok(()) };
         let base = ground.fetch_commit(base)?;
-        mirror.keep(&kept(ledger, base)).map_err(SyncError::from)?;
+        mirror.keep(&kept(journal, base)).map_err(SyncError::from)?;
         for candidate in self.open() {
-            candidate.recall(&ground, ledger)?;
+            candidate.recall(&ground, journal)?;
         }
-        let proposed = self.propose(&ground, base, ledger);
+        let proposed = self.propose(&ground, base, journal);
         let Ground { listing, .. } = ground;
         // The objects are on the disk now, where git reads them too; memory need not hold them as well.
         mirror.release_objects().map_err(SyncError::from)?;
@@ -148,25 +148,25 @@ impl<P: Proposer> Attempt<P> {
             self.open().for_each(Candidate::settle_rehearsal);
             return Ok(());
         }
-        let mut order = order::order(&self.candidates, base, tip, ledger, &ground)?;
+        let mut order = order::order(&self.candidates, base, tip, journal, &ground)?;
         if !order.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
             for candidate in self.open() {
-                candidate.note_pending(old, tip, ledger);
+                candidate.note_pending(old, tip, journal);
             }
-            store(ledger, mirror)?;
+            store(journal, mirror)?;
             if mirror.is_cancelled() {
                 return Err(Ended::Mended);
             }
             let reply = remote.push(mirror, &order.request, &ServerDeadline::after(remote.timeout));
-            self.judge(&mut order, reply, &ground, ledger)?;
+            self.judge(&mut order, reply, &ground, journal)?;
         }
         let tip = if self.has_commits() { Some(tip) } else { old };
         for candidate in self.open() {
-            candidate.settle(&order, tip, &ground, ledger);
+            candidate.settle(&order, tip, &ground, journal);
         }
-        store(ledger, mirror)?;
-        mirror.keep(&kept(ledger, tip.unwrap_or(base))).map_err(SyncError::from)?;
+        store(journal, mirror)?;
+        mirror.keep(&kept(journal, tip.unwrap_or(base))).map_err(SyncError::from)?;
         Ok(())
     }
 
@@ -240,7 +240,7 @@ impl<P: Proposer> Attempt<P> {
         &mut self,
         ground: &Ground<'_>,
         base: CommitId,
-        ledger: &Ledger,
+        journal: &PushJournal,
     ) -> Result<CommitId, SyncError> {
         let memory =
             self.open().map(|candidate| candidate.proposal.proposer.memory()).max().unwrap_or_default();
@@ -256,7 +256,7 @@ impl<P: Proposer> Attempt<P> {
         let mut tip = Ok(base);
         for candidate in self.open() {
             candidate.refresh();
-            tip = tip.and_then(|tip| candidate.propose(ground, tip, ledger, &mut made));
+            tip = tip.and_then(|tip| candidate.propose(ground, tip, journal, &mut made));
         }
         // Otherwise they are not needed any more.
         if tip.is_ok() && !self.is_rehearsal {
@@ -279,11 +279,11 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Deletes the note of a push that has not reached the remote and never will.
-    fn forget_push(&self, ground: &Ground<'_>, ledger: &mut Ledger) -> Result<(), SyncError> {
+    fn forget_push(&self, ground: &Ground<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
         for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
-            ledger.pending.remove(&candidate.proposal.name);
+            journal.pending.remove(&candidate.proposal.name);
         }
-        store(ledger, ground.mirror)
+        store(journal, ground.mirror)
     }
 
     /// Finds out the result of a push. Unless the reply is plainly good, the remote is listed again.
@@ -292,7 +292,7 @@ impl<P: Proposer> Attempt<P> {
         order: &mut Order,
         reply: Result<PushReply, RemoteError>,
         ground: &Ground<'_>,
-        ledger: &mut Ledger,
+        journal: &mut PushJournal,
     ) -> Result<(), Ended> {
         let Order { request, arrivals } = order;
         if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
@@ -303,7 +303,7 @@ impl<P: Proposer> Attempt<P> {
             && reply.is_overtaken(branch)
         {
             // Git has checked the condition and sent nothing, and the next attempt begins with a listing.
-            self.forget_push(ground, ledger)?;
+            self.forget_push(ground, journal)?;
             return Err(Ended::Overtaken);
         }
         let deadline = ServerDeadline::after(ground.remote.timeout);
@@ -313,7 +313,7 @@ impl<P: Proposer> Attempt<P> {
             && reply.is_refused(branch)
             && after.commit(branch) == ground.old
         {
-            self.forget_push(ground, ledger)?;
+            self.forget_push(ground, journal)?;
         }
         let missing = arrivals::missing(request, reply.as_ref().ok(), after.as_ref());
         let of_branch = branch.filter(|branch| missing.contains(branch));
@@ -341,8 +341,8 @@ impl<P: Proposer> Attempt<P> {
 }
 
 /// Returns the tips of past runs and the current one, on which the next runs build.
-fn kept(ledger: &Ledger, tip: CommitId) -> Vec<CommitId> {
-    ledger.commits().chain([tip]).collect()
+fn kept(journal: &PushJournal, tip: CommitId) -> Vec<CommitId> {
+    journal.commits().chain([tip]).collect()
 }
 
 fn store_index(index: &MarkerIndex, place: &Path) -> io::Result<()> {
@@ -351,6 +351,6 @@ fn store_index(index: &MarkerIndex, place: &Path) -> io::Result<()> {
     file.flush()
 }
 
-fn store(ledger: &Ledger, mirror: &Mirror) -> Result<(), SyncError> {
-    ledger.store(mirror.folder()).map_err(SyncError::Ledger)
+fn store(journal: &PushJournal, mirror: &Mirror) -> Result<(), SyncError> {
+    journal.store(mirror.folder()).map_err(SyncError::PushJournal)
 }

@@ -4,10 +4,10 @@ use super::arrivals::Arrivals;
 use super::candidate::Candidate;
 use super::ground::Ground;
 use crate::git::error::SyncError;
-use crate::git::ledger::{Ledger, PendingPush};
 use crate::git::name::{BranchName, CommitId};
 use crate::git::proposal::{Proposal, Proposer};
 use crate::git::push::{PushRequest, PushUpdate};
+use crate::git::push_journal::{PendingPush, PushJournal};
 use crate::git::refspec::RefspecSource;
 use crate::git::remote_error::RemoteError;
 
@@ -25,7 +25,7 @@ pub(super) fn order<P: Proposer>(
     candidates: &[Candidate<P>],
     base: CommitId,
     tip: CommitId,
-    ledger: &Ledger,
+    journal: &PushJournal,
     ground: &Ground<'_>,
 ) -> Result<Order, SyncError> {
     let mut order = Order::default();
@@ -37,7 +37,7 @@ pub(super) fn order<P: Proposer>(
             order.request.updates.push(PushUpdate { reference, new: tip, old: ground.old });
         }
         let (Some(refspec), Some(source)) = (&target.refspec, &candidate.source) else { continue };
-        let is_owed = ledger.pending.get(name).is_some_and(PendingPush::owes_refspec);
+        let is_owed = journal.pending.get(name).is_some_and(PendingPush::owes_refspec);
         let is_there = order.request.commit_for(&refspec.destination).is_some();
         if is_there || !(is_owed || candidate.commit.is_some()) {
             continue;

@@ -16,7 +16,7 @@ use crate::directory::open;
 /// between a push and its report.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Ledger {
+pub(super) struct PushJournal {
     /// The address to which the server redirects from the configured one.
     pub(super) redirect: Option<String>,
     /// Pushes whose result has not been reported, by the proposer's name.
@@ -82,8 +82,8 @@ impl Seen {
     }
 }
 
-impl Ledger {
-    const FILE: &'static str = "ledger.json";
+impl PushJournal {
+    const FILE: &'static str = "push-journal.json";
 
     /// The maximum size of the file, in bytes: thousands of pushes that are not reported yet.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -99,15 +99,15 @@ impl Ledger {
     ///
     /// If the file system refuses.
     pub(super) fn forget(folder: &Path, gone: &BTreeSet<String>) -> io::Result<Vec<String>> {
-        let mut ledger = Self::load(folder);
-        let Self { pending, seen, .. } = &mut ledger;
+        let mut journal = Self::load(folder);
+        let Self { pending, seen, .. } = &mut journal;
         let found: Vec<String> = gone
             .iter()
             .filter(|name| pending.remove(*name).is_some() | seen.remove(*name).is_some())
             .cloned()
             .collect();
         if !found.is_empty() {
-            ledger.store(folder)?;
+            journal.store(folder)?;
         }
         Ok(found)
     }
@@ -131,7 +131,7 @@ impl Ledger {
 
     /// Writes the file atomically.
     pub(super) fn store(&self, folder: &Path) -> io::Result<()> {
-        let content = serde_json::to_vec_pretty(self).expect("the ledger is plain JSON");
+        let content = serde_json::to_vec_pretty(self).expect("the journal is plain JSON");
         let mut new = tempfile::Builder::new().prefix("tmp_").tempfile_in(folder)?;
         io::Write::write_all(&mut new, &content)?;
         new.as_file().sync_data()?;
@@ -146,21 +146,22 @@ mod tests {
 
     /// A run blocked for ever in opening a pipe without a writer.
     #[test]
-    fn a_named_pipe_counts_as_no_ledger() {
+    fn a_named_pipe_counts_as_no_journal() {
         let folder = tempfile::tempdir().unwrap();
-        let made = std::process::Command::new("mkfifo").arg(Ledger::place(folder.path())).status().unwrap();
+        let made =
+            std::process::Command::new("mkfifo").arg(PushJournal::place(folder.path())).status().unwrap();
         assert!(made.success());
-        assert!(Ledger::load(folder.path()).seen.is_empty());
+        assert!(PushJournal::load(folder.path()).seen.is_empty());
     }
 
     #[test]
-    fn a_ledger_that_is_too_large_is_not_read() {
+    fn a_journal_that_is_too_large_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger { redirect: Some("elsewhere".to_owned()), ..Ledger::default() };
-        ledger.store(folder.path()).unwrap();
-        assert_eq!(Ledger::load(folder.path()).redirect, ledger.redirect);
-        ledger.redirect = Some("x".repeat(Ledger::MAX_BYTES as usize));
-        ledger.store(folder.path()).unwrap();
-        assert_eq!(Ledger::load(folder.path()).redirect, None);
+        let mut journal = PushJournal { redirect: Some("elsewhere".to_owned()), ..PushJournal::default() };
+        journal.store(folder.path()).unwrap();
+        assert_eq!(PushJournal::load(folder.path()).redirect, journal.redirect);
+        journal.redirect = Some("x".repeat(PushJournal::MAX_BYTES as usize));
+        journal.store(folder.path()).unwrap();
+        assert_eq!(PushJournal::load(folder.path()).redirect, None);
     }
 }
