@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{
-    ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels, ShadowLabels,
+    ComparisonLabels, ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels,
 };
 use super::namespaces::NamespaceFamilies;
 use super::process::ProcessCost;
@@ -36,8 +36,8 @@ pub(super) struct Families {
     pub(super) leader: Gauge<f64, AtomicU64>,
     pub(super) requests: Family<RequestLabels, Counter>,
     pub(super) under_way: UnderWay,
-    pub(super) shadow_commits: Counter,
-    pub(super) shadow_comparisons: Family<ShadowLabels, Counter>,
+    pub(super) dry_run_commits: Counter,
+    pub(super) dry_run_comparisons: Family<ComparisonLabels, Counter>,
     pub(super) namespaces: NamespaceFamilies,
 }
 
@@ -57,8 +57,8 @@ impl Default for Families {
             leader: Gauge::default(),
             requests: Family::default(),
             under_way: UnderWay::default(),
-            shadow_commits: Counter::default(),
-            shadow_comparisons: Family::default(),
+            dry_run_commits: Counter::default(),
+            dry_run_comparisons: Family::default(),
             namespaces: NamespaceFamilies::default(),
         }
     }
@@ -127,14 +127,14 @@ impl Families {
             self.leader.clone(),
         );
         registry.register(
-            "tagboat_shadow_commits",
+            "tagboat_dry_run_commits",
             "Commits that would have been made, with --dry-run",
-            self.shadow_commits.clone(),
+            self.dry_run_commits.clone(),
         );
         registry.register(
-            "tagboat_shadow_comparisons",
+            "tagboat_dry_run_comparisons",
             "What another controller pushed, compared with what would have been pushed, with --dry-run",
-            self.shadow_comparisons.clone(),
+            self.dry_run_comparisons.clone(),
         );
         self.namespaces.register(&mut registry);
         registry

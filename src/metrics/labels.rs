@@ -52,14 +52,14 @@ pub(super) struct GitLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ShadowLabels {
-    pub(super) outcome: ShadowOutcome,
+pub(super) struct ComparisonLabels {
+    pub(super) outcome: ComparisonOutcome,
 }
 
 /// The result of comparing another controller's push with our dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelValue)]
 #[allow(non_camel_case_types, reason = "the names are the values of the label")]
-pub enum ShadowOutcome {
+pub enum ComparisonOutcome {
     /// Both changes are equal.
     agreed,
     /// The changes differ.

@@ -18,10 +18,10 @@ use prometheus_client::registry::Registry;
 
 use families::Families;
 use labels::{
-    ControllerLabels, GitLabels, RequestLabels, ResultLabels, RunLabels, ShadowLabels, controller_of,
+    ComparisonLabels, ControllerLabels, GitLabels, RequestLabels, ResultLabels, RunLabels, controller_of,
 };
 
-pub use labels::{ObjectLabels, RunOutcome, ShadowOutcome};
+pub use labels::{ComparisonOutcome, ObjectLabels, RunOutcome};
 pub use namespaces::SlotResource;
 pub use under_way::Look;
 
@@ -113,12 +113,12 @@ impl Metrics {
 
     /// Records a commit that a dry run would have made.
     pub fn would_have_committed(&self) {
-        self.families.shadow_commits.inc();
+        self.families.dry_run_commits.inc();
     }
 
     /// Records the comparison of another controller's push with our dry run.
-    pub fn compared(&self, outcome: ShadowOutcome) {
-        self.families.shadow_comparisons.get_or_create(&ShadowLabels { outcome }).inc();
+    pub fn compared(&self, outcome: ComparisonOutcome) {
+        self.families.dry_run_comparisons.get_or_create(&ComparisonLabels { outcome }).inc();
     }
 
     /// Records the wait of a namespace for a slot of a shared resource.
@@ -177,7 +177,7 @@ mod tests {
         metrics.fetched(300);
         metrics.looked(&labels("a"), 3, 2);
         metrics.would_have_committed();
-        metrics.compared(ShadowOutcome::agreed);
+        metrics.compared(ComparisonOutcome::agreed);
         metrics.answered(Some(409));
         metrics.answered(None);
         let text = metrics.to_text();
@@ -194,8 +194,8 @@ mod tests {
             "tagboat_pushes_retried_total 1",
             "tagboat_git_fetched_bytes_total 300",
             "tagboat_files_scanned_total 3",
-            "tagboat_shadow_commits_total 1",
-            r#"tagboat_shadow_comparisons_total{outcome="agreed"} 1"#,
+            "tagboat_dry_run_commits_total 1",
+            r#"tagboat_dry_run_comparisons_total{outcome="agreed"} 1"#,
             r#"tagboat_markers_unresolved{kind="ImageUpdateAutomation",name="a",namespace="n"} 2"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 
-use crate::metrics::{Metrics, ShadowOutcome};
+use crate::metrics::{ComparisonOutcome, Metrics};
 use crate::objects::ObjectName;
 use crate::reconcile::automation::shadow::{Comparison, Shadow, Sight, WouldBe};
 use crate::tenancy::SizedCache;
@@ -117,11 +117,11 @@ impl Known {
 }
 
 impl Counts {
-    fn take(&mut self, outcome: ShadowOutcome) {
+    fn take(&mut self, outcome: ComparisonOutcome) {
         *match outcome {
-            ShadowOutcome::agreed => &mut self.agreed,
-            ShadowOutcome::differed => &mut self.differed,
-            ShadowOutcome::missed => &mut self.missed,
+            ComparisonOutcome::agreed => &mut self.agreed,
+            ComparisonOutcome::differed => &mut self.differed,
+            ComparisonOutcome::missed => &mut self.missed,
         } += 1;
     }
 
@@ -129,8 +129,8 @@ impl Counts {
         let Comparison { outcome, sentence, diff } = comparison;
         let Self { agreed, differed, missed, .. } = *self;
         match outcome {
-            ShadowOutcome::agreed => tracing::info!(agreed, differed, missed, "{sentence}"),
-            ShadowOutcome::differed | ShadowOutcome::missed => {
+            ComparisonOutcome::agreed => tracing::info!(agreed, differed, missed, "{sentence}"),
+            ComparisonOutcome::differed | ComparisonOutcome::missed => {
                 tracing::warn!(diff, agreed, differed, missed, "{sentence}");
             }
         }

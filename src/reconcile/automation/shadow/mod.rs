@@ -10,7 +10,7 @@ mod place;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::metrics::ShadowOutcome;
+use crate::metrics::ComparisonOutcome;
 use crate::update::diff::DiffError;
 use crate::update::{Checkpoint, FileEdit, FileTree, Progress, TreePath, UpdatePlan, UpdateRequest};
 use file::{Proposed, bounded, would_be};
@@ -57,7 +57,7 @@ pub struct Sight {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// The result in a word.
-    pub outcome: ShadowOutcome,
+    pub outcome: ComparisonOutcome,
     /// The result in a sentence.
     pub sentence: String,
     /// The diff from what was pushed to what we would have pushed; empty if they are equal.
@@ -129,14 +129,14 @@ impl Shadow {
         let comparison = match fate {
             Some((_, Fate::Supplanted(by))) => {
                 let others = [by, unforeseen].concat();
-                Some(view.other_values(ShadowOutcome::differed, &others, &places, checkpoint)?)
+                Some(view.other_values(ComparisonOutcome::differed, &others, &places, checkpoint)?)
             }
             Some((wish, Fate::Arrived)) if unforeseen.is_empty() => Some(wish.compare(view, checkpoint)?),
             Some((_, Fate::Arrived)) => {
-                Some(view.other_values(ShadowOutcome::differed, &unforeseen, &places, checkpoint)?)
+                Some(view.other_values(ComparisonOutcome::differed, &unforeseen, &places, checkpoint)?)
             }
             _ if unforeseen.is_empty() => None,
-            _ => Some(view.other_values(ShadowOutcome::missed, &unforeseen, &places, checkpoint)?),
+            _ => Some(view.other_values(ComparisonOutcome::missed, &unforeseen, &places, checkpoint)?),
         };
         let wish = view.wish(&places, checkpoint)?;
         let is_known = |wish: &Wish| pending.is_some_and(|pending| pending.is_alike(wish));
@@ -206,11 +206,11 @@ impl Wish {
         }
         if others.is_empty() {
             let sentence = "another controller pushed the same".to_owned();
-            return Ok(Comparison { outcome: ShadowOutcome::agreed, sentence, diff: String::new() });
+            return Ok(Comparison { outcome: ComparisonOutcome::agreed, sentence, diff: String::new() });
         }
         let sentence =
             format!("another controller pushed the same values in other bytes: {}", listed(&others));
-        Ok(Comparison { outcome: ShadowOutcome::differed, sentence, diff: bounded(diffs.concat()) })
+        Ok(Comparison { outcome: ComparisonOutcome::differed, sentence, diff: bounded(diffs.concat()) })
     }
 }
 
@@ -218,7 +218,7 @@ impl View<'_> {
     /// Compares the places to which others gave other values than we would have.
     fn other_values(
         &self,
-        outcome: ShadowOutcome,
+        outcome: ComparisonOutcome,
         others: &[Place],
         places: &BTreeMap<Place, Values>,
         checkpoint: &mut Checkpoint<'_>,
@@ -226,7 +226,7 @@ impl View<'_> {
         let each: Vec<String> =
             others.iter().filter_map(|place| Some(format!("{place}: {}", places.get(place)?))).collect();
         let what = match outcome {
-            ShadowOutcome::missed => "values that we would have left alone",
+            ComparisonOutcome::missed => "values that we would have left alone",
             _ => "other values",
         };
         let sentence = format!("another controller pushed {what}: {}", listed(&each));

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::directory::Directory;
-use crate::metrics::ShadowOutcome::{agreed, differed, missed};
+use crate::metrics::ComparisonOutcome::{agreed, differed, missed};
 use crate::reference::ImageReference;
 use crate::update::{Interrupt, MarkerIndex, PolicyName, PolicyState, Setters, plan};
 
@@ -48,7 +48,7 @@ impl Scene {
     }
 }
 
-fn outcome(sight: &Sight) -> Option<ShadowOutcome> {
+fn outcome(sight: &Sight) -> Option<ComparisonOutcome> {
     sight.comparison.as_ref().map(|comparison| comparison.outcome)
 }
 
