@@ -59,7 +59,7 @@ pub fn controller<R: Registry>(
         Requirement::of::<ImagePolicy>(Access::Write),
     ];
     let scope = options.controller.scope.clone();
-    Controller::new("repositories and policies", scope, requirements, move |end| {
+    Controller::new("reflector", scope, requirements, move |end| {
         run(client, options, sources, metrics, end)
     })
 }

@@ -105,7 +105,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Both,
         "Watch all namespaces, and not only that of RUNTIME_NAMESPACE",
     ),
-    does("watch-label-selector", Text("SELECTOR"), "", Both, "Carry out only objects with these labels"),
+    does("watch-label-selector", Text("SELECTOR"), "", Both, "Reconcile only objects with these labels"),
     does(
         "no-cross-namespace-refs",
         Switch,
@@ -194,14 +194,14 @@ pub(super) const FLAGS: &[Flag] = &[
         Text("LIST"),
         "",
         Automation,
-        "The key exchanges that SSH may use, parted by commas; without it, its own",
+        "The key exchanges that SSH may use, separated by commas; without it, its own",
     ),
     does(
         "ssh-hostkey-algos",
         Text("LIST"),
         "",
         Automation,
-        "The host key algorithms that SSH may use, parted by commas; without it, its own",
+        "The host key algorithms that SSH may use, separated by commas; without it, its own",
     ),
     does(
         "feature-gates",
@@ -218,11 +218,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "How long a policy waits for tags that are not there, if no scan brings them before",
     ),
     does(
-        "halves",
-        Text("WHICH"),
-        "both",
+        "controllers",
+        Text("LIST"),
+        "automation,reflector",
         Tagboat,
-        "What to carry out: automation (automations), reflector (repositories and policies), or both",
+        "The controllers to run, separated by commas: automation reconciles ImageUpdateAutomations, reflector \
+         ImageRepositories and ImagePolicies",
     ),
     does(
         "update-polling-interval",

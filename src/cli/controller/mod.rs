@@ -34,7 +34,7 @@ use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
 use crate::telemetry;
 use crate::web;
-use options::{Halves, Options};
+use options::{Controller, Options};
 
 pub(super) use entry::understood;
 pub use flags::page as flags_page;
@@ -52,10 +52,14 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
     // Fails where there is one already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     let ended = runtime.block_on(serve(options));
     // A thread that still waits for something has nothing left to do.
     runtime.shutdown_background();
+    if ended.is_ok() {
+        tracing::info!("shutdown complete");
+    }
     ended.map_err(|failure| match failure {
         // Whoever reads the log of a pod reads lines of one kind.
         Failure::Failed(sentences) => {
@@ -67,7 +71,7 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
 }
 
 async fn serve(options: Options) -> Result<(), Failure> {
-    let end = told_to_end()?;
+    let end = shutdown_signal()?;
     let metrics = options.measures.clone();
     if let Some(address) = &options.health {
         spawn("health", web::serve_health(listen("health-addr", address).await?));
@@ -77,15 +81,16 @@ async fn serve(options: Options) -> Result<(), Failure> {
     }
     PrivateDirectory::sweep();
     let configuration = kube::Config::infer().await;
-    let configuration =
-        configuration.map_err(|error| Failure::new(format!("there is no cluster: {error}")))?;
+    let configuration = configuration.map_err(|error| {
+        Failure::new(format!("there is no kubeconfig or in-cluster configuration: {error}"))
+    })?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
     let client = counting_client(configuration, metrics.clone());
     let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
     // A dry run shows what automations would do, and leaves all else alone.
-    let Halves { automation, reflector } = options.halves;
-    let reflector = reflector && !options.is_dry_run;
+    let automation = options.controllers.contains(&Controller::Automation);
+    let reflector = options.controllers.contains(&Controller::Reflector) && !options.is_dry_run;
     let scope = Scope {
         namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
         labels: options.labels.clone(),
@@ -187,16 +192,18 @@ fn counting_client(configuration: kube::Config, metrics: Metrics) -> kube::Resul
     Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
 }
 
-/// Is there when somebody tells us to end.
-fn told_to_end() -> Result<impl Future<Output = ()>, Failure> {
-    let hear = |kind| signal(kind).map_err(|error| Failure::new(format!("cannot hear signals: {error}")));
-    let (mut interrupt, mut terminate) = (hear(SignalKind::interrupt())?, hear(SignalKind::terminate())?);
+/// Installs handlers for SIGINT and SIGTERM, and returns a future that completes with the first signal.
+fn shutdown_signal() -> Result<impl Future<Output = ()>, Failure> {
+    let handler =
+        |kind| signal(kind).map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")));
+    let (mut interrupt, mut terminate) =
+        (handler(SignalKind::interrupt())?, handler(SignalKind::terminate())?);
     Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        tracing::info!("told to end");
+        let name = tokio::select! {
+            _ = interrupt.recv() => "SIGINT",
+            _ = terminate.recv() => "SIGTERM",
+        };
+        tracing::info!("received {name}, shutting down");
     })
 }
 
@@ -224,6 +231,6 @@ fn host_name() -> String {
 /// A UUID that nobody else has.
 fn random_uuid() -> Result<String, Failure> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid");
-    let text = text.map_err(|error| Failure::new(format!("there is no randomness to be had: {error}")))?;
+    let text = text.map_err(|error| Failure::new(format!("cannot read random bytes: {error}")))?;
     Ok(text.trim().to_owned())
 }

@@ -57,7 +57,7 @@ pub(super) struct Options {
     pub(super) log_encoding: LogEncoding,
     pub(super) ssh_algorithms: SshAlgorithms,
     pub(super) warns_of_markers: bool,
-    pub(super) halves: Halves,
+    pub(super) controllers: BTreeSet<Controller>,
     pub(super) policies: PolicyOptions,
     pub(super) registries: RegistryOptions,
     /// Bounds on the timeouts of all objects.
@@ -72,13 +72,13 @@ pub(super) struct Options {
     pub(super) warnings: Vec<String>,
 }
 
-/// Which halves of the controller are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Halves {
-    /// Automations.
-    pub(super) automation: bool,
-    /// Repositories and policies.
-    pub(super) reflector: bool,
+/// A controller that the process can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Controller {
+    /// Reconciles automations.
+    Automation,
+    /// Reconciles repositories and policies.
+    Reflector,
 }
 
 /// How the leader is elected.
@@ -120,12 +120,12 @@ impl Args for ControllerArguments {
     }
 }
 
-const ABOUT: &str = "Carry out the automations of a Kubernetes cluster, as long as it runs";
+const ABOUT: &str = "Reconcile the image automations, repositories and policies of a Kubernetes cluster";
 
-const LONG_ABOUT: &str = "Carry out the automations of a Kubernetes cluster, as long as it runs\n\n\
+const LONG_ABOUT: &str = "Reconcile the image automations, repositories and policies of a Kubernetes cluster\n\n\
     Takes the place of Flux's image-automation-controller and image-reflector-controller: the same objects, flags, statuses, events and metrics. Which \
     cluster it is says KUBECONFIG, or the pod that it runs in.\n\n\
-    Exit status: 0 it was told to end, 1 something failed or another controller has become the leader, 2 wrong usage.";
+    Exit status: 0 SIGTERM or SIGINT ended it, 1 something failed or another controller has become the leader, 2 wrong usage.";
 
 impl ControllerArguments {
     /// What the flags ask for.
@@ -210,12 +210,7 @@ impl ControllerArguments {
                 host_keys: self.list("ssh-hostkey-algos")?,
             },
             warns_of_markers: self.switch("warn-unresolved-markers"),
-            halves: match self.value("halves") {
-                "both" => Halves { automation: true, reflector: true },
-                "automation" => Halves { automation: true, reflector: false },
-                "reflector" => Halves { automation: false, reflector: true },
-                _ => return Err(self.wrong("halves", "write both, automation or reflector")),
-            },
+            controllers: self.controllers()?,
             policies: PolicyOptions {
                 cross_namespace,
                 identity,
@@ -252,6 +247,18 @@ impl ControllerArguments {
             default_account,
             warnings,
         })
+    }
+
+    /// The controllers to run, of which there must be one.
+    fn controllers(&self) -> Result<BTreeSet<Controller>, Failure> {
+        const NAME: &str = "controllers";
+        let names = self.value(NAME).split(',').map(str::trim);
+        let controllers = names.map(|name| match name {
+            "automation" => Ok(Controller::Automation),
+            "reflector" => Ok(Controller::Reflector),
+            _ => Err(self.wrong(NAME, "write automation, reflector or both, separated by commas")),
+        });
+        controllers.collect()
     }
 
     /// The bounds on timeouts.
@@ -299,7 +306,7 @@ impl ControllerArguments {
                 "false" => false,
                 _ => {
                     return Err(
-                        self.wrong("feature-gates", "write NAME=true or NAME=false, parted by commas")
+                        self.wrong("feature-gates", "write NAME=true or NAME=false, separated by commas")
                     );
                 }
             };
@@ -349,6 +356,7 @@ mod tests {
         assert_eq!(options.backoff.longest, Duration::from_secs(900));
         assert_eq!((options.metrics.as_deref(), options.health.as_deref()), (Some(":8080"), Some(":9440")));
         assert_eq!((options.log_level, options.log_encoding), (LogLevel::Info, LogEncoding::Json));
+        assert_eq!(options.controllers, BTreeSet::from([Controller::Automation, Controller::Reflector]));
         assert!(options.warnings.is_empty() && options.events.is_none());
     }
 
@@ -365,8 +373,10 @@ mod tests {
             "--watch-label-selector=sharding.fluxcd.io/key=shard1",
             "--no-cross-namespace-refs=true",
             "--ssh-hostkey-algos=rsa-sha2-512,rsa-sha2-256",
+            "--controllers=reflector",
         ])
         .unwrap();
+        assert_eq!(options.controllers, BTreeSet::from([Controller::Reflector]));
         assert!(!options.watches_all_namespaces);
         assert!(!options.election.unwrap().is_released);
         assert_eq!(options.labels.as_deref(), Some("sharding.fluxcd.io/key=shard1"));
@@ -441,6 +451,15 @@ mod tests {
                 "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
             ),
             (&["--leader-election-renew-deadline=40s"], "--leader-election-retry-period must be"),
+            (
+                &["--controllers=both"],
+                "--controllers \"both\" cannot be used: write automation, reflector or both, separated by commas",
+            ),
+            (&["--controllers="], "--controllers \"\" cannot be used: write automation, reflector or both"),
+            (
+                &["--controllers=automation,"],
+                "--controllers \"automation,\" cannot be used: write automation",
+            ),
             (&["--ssh-kex-algos=a b"], "--ssh-kex-algos \"a b\" cannot be used"),
         ] {
             let text = match options(words).unwrap_err() {

@@ -62,7 +62,7 @@ impl ControllerArguments {
         if names.iter().all(|item| item.chars().all(is_name)) {
             Ok(names)
         } else {
-            Err(self.wrong(name, "write names of algorithms, parted by commas"))
+            Err(self.wrong(name, "write names of algorithms, separated by commas"))
         }
     }
 

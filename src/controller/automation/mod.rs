@@ -59,7 +59,7 @@ pub fn controller(client: Client, options: AutomationOptions, metrics: Metrics) 
         Requirement::of::<GitRepository>(Access::Read),
     ];
     let scope = options.controller.scope.clone();
-    Controller::new("automations", scope, requirements, move |end| run(client, options, metrics, end))
+    Controller::new("automation", scope, requirements, move |end| run(client, options, metrics, end))
 }
 
 /// Reconciles automations until `end` has come, and shuts down in good order.
@@ -103,7 +103,7 @@ pub async fn run(
         metrics.set_leader(!is_dry_run);
         tokio::join!(automations.kind.cache.complete(), automations.objects().complete());
         let message = if is_dry_run {
-            "a dry run: comparing automations, writing nothing"
+            "dry run: comparing automations, writing nothing"
         } else {
             "reconciling automations"
         };

@@ -61,7 +61,7 @@ pub(crate) async fn wait_until_ready(
     let mut is_logged = false;
     while let Some(reason) = unmet(requirements, client, scope).await? {
         if !is_logged {
-            tracing::info!("{name} are left alone: {reason}");
+            tracing::info!("{name} controller disabled: {reason}");
             is_logged = true;
         }
         tokio::time::sleep(INTERVAL).await;

@@ -57,7 +57,7 @@ async fn one_program_runs_both_controllers_under_both_leases() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_half_can_be_left_to_another() {
+async fn each_controller_can_be_left_to_another_process() {
     let scene = Scene::new(&["app"]).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
     // The automation controller alone does not reconcile repositories and policies.
@@ -91,7 +91,7 @@ async fn undefine(scene: &Scene, kind: Kind) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_its_kinds_the_half_that_scans_stays_off_with_one_line() {
+async fn without_its_kinds_the_reflector_controller_is_disabled_with_one_line() {
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     undefine(&scene, Kind::Repository).await;
     let mut pod = Pod::start(&scene, &["controller", OWN]).await;
@@ -105,7 +105,7 @@ async fn without_its_kinds_the_half_that_scans_stays_off_with_one_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_its_kinds_the_half_that_commits_stays_off_with_one_line() {
+async fn without_its_kinds_the_automation_controller_is_disabled_with_one_line() {
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     undefine(&scene, Kind::Automation).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
@@ -118,7 +118,7 @@ async fn without_its_kinds_the_half_that_commits_stays_off_with_one_line() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_permission_a_half_stays_off_with_one_line() {
+async fn without_the_permission_a_controller_is_disabled_with_one_line() {
     let scene = Scene::new(&["app"]).await;
     let (_registry, image) = repository(&scene, "2.0.0").await;
     let token = scene.cluster.token("scanner").await;
