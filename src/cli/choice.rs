@@ -8,7 +8,7 @@ use super::given::split_name;
 use super::outcome::AutomationName;
 use crate::objects::manifests::Manifests;
 
-/// The automation to carry out, if there is one.
+/// Returns the automation to reconcile, if there is one.
 pub(super) fn choose_automation<'m>(
     manifests: &'m Manifests,
     wanted: Option<&str>,
@@ -35,7 +35,7 @@ pub(super) fn choose_automation<'m>(
             )))
         }
         (several, _) => Err(Failure::Usage(format!(
-            "the manifests hold several ImageUpdateAutomations ({}); say which by --automation NAMESPACE/NAME",
+            "the manifests hold several ImageUpdateAutomations ({}); choose one with --automation NAMESPACE/NAME",
             names(several)
         ))),
     }

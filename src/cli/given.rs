@@ -45,7 +45,7 @@ pub(super) fn given_images(
             }
             [policy, other, ..] => {
                 return Err(Failure::Usage(format!(
-                    "--latest {text:?}: both {policy} and {other} have that name; say which by NAMESPACE/NAME"
+                    "--latest {text:?}: both {policy} and {other} have that name; write NAMESPACE/NAME"
                 )));
             }
         };

@@ -182,7 +182,7 @@ fn choose<'r>(
     match (found.pop(), found.is_empty(), wanted) {
         (Some(one), true, _) => Ok(one),
         (Some(_), false, _) => Err(Failure::Usage(format!(
-            "{place} holds the results of several automations ({names}); say which by --name NAMESPACE/NAME"
+            "{place} holds the results of several automations ({names}); choose one with --name NAMESPACE/NAME"
         ))),
         (None, _, None) => Err(Failure::new(format!("{place} holds no result of an automation"))),
         (None, _, Some(wanted)) => {

@@ -43,7 +43,7 @@ pub(super) struct UpdateArguments {
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     pub(super) policies: Vec<PathBuf>,
 
-    /// Which automation to carry out, where the manifests hold several
+    /// The automation to reconcile, if the manifests hold several
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(super) automation: Option<String>,
 
@@ -103,7 +103,7 @@ pub(super) fn failed(outcome: &Outcome, sentences: Vec<String>) -> Failure {
     if outcome.automation.is_some() { Failure::FailedFor(sentences) } else { Failure::Failed(sentences) }
 }
 
-/// Carries out the update, fills in the outcome and gives the report as text.
+/// Performs the update, fills in the outcome and gives the report as text.
 fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, Failure> {
     let manifests = read_manifests(&arguments.policies)?;
     manifests.policies().for_each(warn_of_settings);
@@ -193,7 +193,7 @@ fn make_request(
     AutomationSettings::from_annotations(automation.annotations())
         .map_err(|errors| Failure::new(chain(&errors)))?;
     if automation.spec.suspend {
-        say(&format!("warning: {} is suspended; it is carried out all the same", full_name(automation)));
+        say(&format!("warning: {} is suspended; it is reconciled all the same", full_name(automation)));
     }
     request::of_automation(automation, manifests.policies(), given)
         .map_err(|error| Failure::new(chain(&error)))

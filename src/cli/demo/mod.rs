@@ -77,7 +77,7 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
     let filter: String = words.iter().copied().flatten().map(|word| format!(" -e '{word}'")).collect();
     let filter = if filter.is_empty() { filter } else { format!(" | grep{filter}") };
     print(&format!("$ tagboat run {manifests} --state {state}{filter}\n"))?;
-    let Ended { text, done } = run::carry_out(&RunArguments {
+    let Ended { text, done } = run::reconcile(&RunArguments {
         manifests: vec![directory.join(manifests)],
         automation: None,
         latest: Vec::new(),

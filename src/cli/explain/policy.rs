@@ -45,17 +45,17 @@ pub(super) struct PolicyArguments {
     #[command(flatten)]
     cluster: ClusterArguments,
 
-    /// The tags to choose from, one a line, or - for standard input; no ImageRepository is needed then
+    /// The tags to choose from, one per line, or - for standard input; no ImageRepository is needed then
     #[arg(long, value_name = "FILE")]
     tags: Option<PathBuf>,
 
-    /// With --policies, a secret that the ImageRepository names, as a directory with one file a key; counts more than one
+    /// With --policies, a secret that the ImageRepository names, as a directory with one file per key; counts more than one
     /// among the manifests
     #[arg(long, value_name = "[NAMESPACE/]NAME=DIR", requires = "policies")]
     secret: Vec<String>,
 
     /// Who logs in to the registry: the secrets, or you, with the logins of docker's config.json
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = RegistryLogin::Secrets)]
     registry_login: RegistryLogin,
 
     /// How to print the result

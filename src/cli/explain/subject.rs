@@ -76,7 +76,7 @@ impl<'a> Wanted<'a> {
                 let all = first.iter().chain(others);
                 let names: Vec<String> = all.map(|policy| name(policy).to_string()).collect();
                 Err(Failure::Usage(format!(
-                    "{} have that name; say which by --namespace",
+                    "{} have that name; choose one with --namespace",
                     names.join(" and ")
                 )))
             }

@@ -10,7 +10,7 @@ use crate::cli::registry_login::RegistryLogin;
 use crate::cli::size::ByteSize;
 use crate::cli::values::{duration, whole_number};
 
-/// Scan registries and carry out automations on their git repositories, once
+/// Scan registries and reconcile automations on their git repositories, once
 ///
 /// Reads ImageUpdateAutomations, GitRepositories, ImagePolicies, ImageRepositories and Secrets from manifest files. The
 /// ImageRepositories that the automations' policies name are scanned, and the policies choose; where a policy's
@@ -27,7 +27,7 @@ pub(in crate::cli) struct RunArguments {
     #[arg(value_name = "PATH", required = true)]
     pub(in crate::cli) manifests: Vec<PathBuf>,
 
-    /// Carry out this automation only
+    /// Reconcile this automation only
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     pub(in crate::cli) automation: Option<String>,
 
@@ -62,16 +62,16 @@ pub(in crate::cli) struct RunArguments {
     )]
     pub(in crate::cli) wait_for_state: Duration,
 
-    /// A secret as a directory with one file a key; counts more than one among the manifests
+    /// A secret as a directory with one file per key; counts more than one among the manifests
     #[arg(long, value_name = "[NAMESPACE/]NAME=DIR")]
     pub(in crate::cli) secret: Vec<String>,
 
     /// Who logs in to git servers: the secrets, or your own set-up of git (credential helpers, SSH agent)
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = GitLogin::Secrets)]
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = GitLogin::Secrets)]
     pub(in crate::cli) git_login: GitLogin,
 
     /// Who logs in to registries: the secrets, or you, with the logins of docker's config.json
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = RegistryLogin::Secrets)]
     pub(in crate::cli) registry_login: RegistryLogin,
 
     /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state [default: 3]

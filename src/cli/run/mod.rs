@@ -1,4 +1,4 @@
-//! `tagboat run`: carry out automations on their git repositories, once.
+//! `tagboat run`: reconcile automations on their git repositories, once.
 
 pub(super) mod arguments;
 mod images;
@@ -30,7 +30,7 @@ use work::Work;
 const TRANSACTIONS: usize = 16;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let Ended { text, done } = carry_out(arguments);
+    let Ended { text, done } = reconcile(arguments);
     Failure::after(print(&text), done)
 }
 
@@ -42,8 +42,8 @@ pub(super) struct Ended {
     pub(super) done: Result<(), Failure>,
 }
 
-/// Carries out what the arguments ask for.
-pub(super) fn carry_out(arguments: &RunArguments) -> Ended {
+/// Reconciles the automations that the arguments select.
+pub(super) fn reconcile(arguments: &RunArguments) -> Ended {
     match scan_and_commit(arguments) {
         Ok(ended) => ended,
         Err(failure) => {

@@ -59,7 +59,7 @@ pub(super) struct ScanArguments {
     )]
     limit: usize,
 
-    /// A secret as a directory with one file a key: .dockerconfigjson or .dockercfg with logins, ca.crt, tls.crt and
+    /// A secret as a directory with one file per key: .dockerconfigjson or .dockercfg with logins, ca.crt, tls.crt and
     /// tls.key with certificates
     #[arg(long, value_name = "DIR")]
     secret: Option<PathBuf>,
@@ -73,7 +73,7 @@ pub(super) struct ScanArguments {
     ca: Option<PathBuf>,
 
     /// Who logs in to the registry: the secret, or you, with the logins of docker's config.json
-    #[arg(long, value_name = "WHO", value_enum, default_value_t = RegistryLogin::Secrets)]
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = RegistryLogin::Secrets)]
     registry_login: RegistryLogin,
 
     /// Also speak to the registry without TLS
