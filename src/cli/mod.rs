@@ -12,6 +12,7 @@ mod lint;
 mod outcome;
 mod output;
 mod progress;
+mod reconcile_arguments;
 mod refused_login;
 mod registry_login;
 mod render;

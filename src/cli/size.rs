@@ -6,14 +6,6 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteSize(pub(super) u64);
 
-impl ByteSize {
-    /// What a mirror may have where nobody says otherwise.
-    pub(super) const DEFAULT_MIRROR: Self = Self(2 << 30);
-
-    /// Default size of all mirrors together.
-    pub(super) const DEFAULT_MIRRORS: Self = Self(10 << 30);
-}
-
 /// The units, by what may stand behind the number.
 const UNITS: [(&str, u64); 15] = [
     ("", 1),

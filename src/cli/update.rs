@@ -14,6 +14,7 @@ use super::inputs::{read_manifests, warn_of_repository_settings, warn_of_setting
 use super::outcome::{Outcome, OutcomeKind};
 use super::output::{OutputFormat, prefixed, to_json};
 use super::progress::ProgressLine;
+use super::reconcile_arguments::ReconcileArguments;
 use super::report::{self, Deed, Report};
 use super::terminal::{Palette, coloured, count, print, say};
 use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
@@ -37,31 +38,18 @@ use crate::update::{self, MarkerIndex, ResultV2, Severity, UpdatePlan, plan};
 pub(super) struct UpdateArguments {
     /// The directory whose files to rewrite
     #[arg(value_name = "DIR")]
-    pub(super) directory: PathBuf,
+    directory: PathBuf,
 
     /// Manifests: files, directories, or - for standard input
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
-    pub(super) policies: Vec<PathBuf>,
+    policies: Vec<PathBuf>,
 
-    /// The automation to reconcile, if the manifests hold several
-    #[arg(long, value_name = "[NAMESPACE/]NAME")]
-    pub(super) automation: Option<String>,
-
-    /// A policy's latest image, such as web=ghcr.io/org/web:1.2; counts more than its status
-    #[arg(long, value_name = "[NAMESPACE/]NAME=IMAGE")]
-    pub(super) latest: Vec<String>,
-
-    /// Write nothing and print a unified diff
-    #[arg(long)]
-    pub(super) dry_run: bool,
+    #[command(flatten)]
+    reconcile: ReconcileArguments,
 
     /// Fail when a marker cannot be resolved or a marked file cannot be read
     #[arg(long)]
-    pub(super) strict: bool,
-
-    /// How to print the result
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
-    pub(super) output: OutputFormat,
+    strict: bool,
 }
 
 pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
@@ -78,7 +66,7 @@ pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
         }
         Err(other) => return Err(other),
     };
-    let text = if arguments.output == OutputFormat::Json { to_json(&outcome) } else { text };
+    let text = if arguments.reconcile.output == OutputFormat::Json { to_json(&outcome) } else { text };
     Failure::after(print(&text), done)
 }
 
@@ -108,8 +96,8 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let manifests = read_manifests(&arguments.policies)?;
     manifests.policies().for_each(warn_of_settings);
     manifests.repositories().for_each(warn_of_repository_settings);
-    let automation = choose_automation(&manifests, arguments.automation.as_deref())?;
-    let given = given_images(&arguments.latest, &manifests, automation.as_slice())?;
+    let automation = choose_automation(&manifests, arguments.reconcile.automation.as_deref())?;
+    let given = given_images(&arguments.reconcile.latest, &manifests, automation.as_slice())?;
     outcome.automation = automation.map(name_of);
     let request = make_request(automation, &manifests, &given)?;
     for unusable in &request.unusable {
@@ -120,7 +108,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     warn_of_empty_selection(automation, &manifests, &request, outcome);
     outcome.set_request(&request);
     let directory = open(&arguments.directory)?;
-    let lock = if arguments.dry_run { None } else { Some(lock(&arguments.directory)?) };
+    let lock = if arguments.reconcile.dry_run { None } else { Some(lock(&arguments.directory)?) };
     let mut progress = ProgressLine::new();
     let mut show = |at| {
         progress.show(at);
@@ -133,7 +121,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     let palette = Palette::for_output();
     let mut text = String::new();
     let mut result = plan.result.clone();
-    if arguments.dry_run {
+    if arguments.reconcile.dry_run {
         let diff = update::diff::unified(&directory, &plan.edits, &mut |_| Ok(()))
             .map_err(|error| Failure::new(chain(&error)))?;
         text.push_str(&coloured(&diff, palette));
@@ -160,7 +148,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
         setters: &request.update.setters,
         plan: &plan,
         result: &result,
-        deed: if arguments.dry_run { Deed::WouldChange } else { Deed::Changed },
+        deed: if arguments.reconcile.dry_run { Deed::WouldChange } else { Deed::Changed },
         not_written: outcome.not_written.len(),
     };
     text.push_str(&report::render(&report, palette));
@@ -173,7 +161,7 @@ fn conclude(arguments: &UpdateArguments, outcome: &mut Outcome, plan: &UpdatePla
         (OutcomeKind::Failed, outcome.errors.join("; "))
     } else if plan.edits.is_empty() {
         (OutcomeKind::Unchanged, "nothing to change".to_owned())
-    } else if arguments.dry_run {
+    } else if arguments.reconcile.dry_run {
         (OutcomeKind::DryRun, format!("would change {values} in {files}"))
     } else {
         (OutcomeKind::Updated, format!("changed {values} in {files}"))

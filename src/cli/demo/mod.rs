@@ -6,16 +6,12 @@ mod sample;
 mod shelf;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 
 use super::Failure;
-use super::output::OutputFormat;
-use super::registry_login::RegistryLogin;
-use super::run::arguments::{GitLogin, RunArguments};
+use super::run::arguments::RunArguments;
 use super::run::{self, Ended};
-use super::size::ByteSize;
 use super::terminal::{Palette, coloured, print};
 use crate::error::chain;
 use crate::git::Git;
@@ -77,23 +73,8 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
     let filter: String = words.iter().copied().flatten().map(|word| format!(" -e '{word}'")).collect();
     let filter = if filter.is_empty() { filter } else { format!(" | grep{filter}") };
     print(&format!("$ tagboat run {manifests} --state {state}{filter}\n"))?;
-    let Ended { text, done } = run::reconcile(&RunArguments {
-        manifests: vec![directory.join(manifests)],
-        automation: None,
-        latest: Vec::new(),
-        dry_run: false,
-        output: OutputFormat::Text,
-        no_scan: false,
-        state: Some(directory.join(state)),
-        secret: Vec::new(),
-        git_login: GitLogin::Secrets,
-        registry_login: RegistryLogin::Secrets,
-        regression_scans: None,
-        regression_time: None,
-        wait_for_state: Duration::from_secs(60),
-        mirror_max_size: ByteSize::DEFAULT_MIRROR,
-        mirrors_max_size: ByteSize::DEFAULT_MIRRORS,
-    });
+    let Ended { text, done } =
+        run::reconcile(&RunArguments::with_state(directory.join(manifests), directory.join(state)));
     let is_shown = |line: &&str| words.is_none_or(|words| words.iter().any(|word| line.contains(word)));
     let lines: String = text.split_inclusive('\n').filter(is_shown).collect();
     Failure::after(print(&lines), done)

@@ -74,14 +74,14 @@ impl Inputs {
             arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
         let manifests = read_manifests(&arguments.manifests)?;
         let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
-        if let Some(wanted) = &arguments.automation {
+        if let Some(wanted) = &arguments.reconcile.automation {
             automations = choose_automation(&manifests, Some(wanted))?.cloned().into_iter().collect();
         }
         if automations.is_empty() {
             return Err(Failure::new("there is no ImageUpdateAutomation among the manifests"));
         }
         let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
-        let given = given_images(&arguments.latest, &manifests, &chosen)?;
+        let given = given_images(&arguments.reconcile.latest, &manifests, &chosen)?;
         let wanted = match arguments.no_scan {
             true => Wanted::without_scans(&manifests, &automations, &given),
             false => Wanted::of(&manifests, &automations, &given),
@@ -146,7 +146,7 @@ impl Inputs {
             logins: BatchLogins::default(),
             keyring: Keyring::new(capacity.clone()),
             time: CommitTime::now(),
-            detail: if arguments.dry_run { Detail::Diff } else { Detail::Everything },
+            detail: if arguments.reconcile.dry_run { Detail::Diff } else { Detail::Everything },
             is_forced: false,
             times: TimeBounds::default(),
         };
@@ -160,7 +160,7 @@ impl Inputs {
         if arguments.state.is_none() {
             warn_of_idle_downgrade_protection(arguments, downgrade_protection);
         }
-        let choice = ChoiceOptions { downgrade_protection, is_rehearsal: arguments.dry_run, capacity };
+        let choice = ChoiceOptions { downgrade_protection, is_rehearsal: arguments.reconcile.dry_run, capacity };
         let mirrors_size = arguments.mirrors_max_size.0;
         Ok(Self {
             store,

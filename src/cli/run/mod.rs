@@ -47,7 +47,8 @@ pub(super) fn reconcile(arguments: &RunArguments) -> Ended {
     match scan_and_commit(arguments) {
         Ok(ended) => ended,
         Err(failure) => {
-            let is_document = arguments.output == OutputFormat::Json && matches!(failure, Failure::Failed(_));
+            let is_document =
+                arguments.reconcile.output == OutputFormat::Json && matches!(failure, Failure::Failed(_));
             let text =
                 if is_document { to_json(&Outcomes { automations: Vec::new() }) } else { String::new() };
             Ended { text, done: Err(failure) }
@@ -63,7 +64,8 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     // Before anything is read, so that a run that waited decides by what holds then.
     let _lock = match &arguments.state {
         Some(root) => {
-            let access = if arguments.dry_run { StateAccess::ReadOnly } else { StateAccess::ReadWrite };
+            let access =
+                if arguments.reconcile.dry_run { StateAccess::ReadOnly } else { StateAccess::ReadWrite };
             let lock = state_lock::lock(root, access, arguments.wait_for_state, &stop);
             Some(runtime.block_on(lock)?)
         }
@@ -88,7 +90,7 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     runtime.shutdown_background();
     warn_of_idle_images(&given, works.len(), |policy| works.iter().any(|work| work.may_select(policy)));
     let palette = Palette::for_output();
-    let text = match arguments.output {
+    let text = match arguments.reconcile.output {
         OutputFormat::Text => {
             let several = works.len() > 1;
             let texts: Vec<String> = works.iter().filter_map(|work| work.to_text(palette, several)).collect();
