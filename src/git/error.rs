@@ -58,6 +58,8 @@ pub enum SyncError {
         url: String,
         /// The range of versions.
         range: String,
+        /// Tags that the remote has, in words.
+        existing: String,
     },
     /// The version range is malformed.
     #[error("semver parse error: {range:?}")]
@@ -142,6 +144,7 @@ impl SyncError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::NoReference { existing, .. } => existing.as_deref(),
+            Self::NoVersion { existing, .. } => Some(existing),
             _ => None,
         }
     }

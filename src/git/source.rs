@@ -64,7 +64,11 @@ pub(super) fn choose(
         CheckoutReference::Semver(range) => {
             let tied = highest(range, listing)?;
             let newest = match tied.as_slice() {
-                [] => return Err(SyncError::NoVersion { url: remote.url.to_string(), range: range.clone() }),
+                [] => {
+                    let (url, range, existing) =
+                        (remote.url.to_string(), range.clone(), existing_tags(listing));
+                    return Err(SyncError::NoVersion { url, range, existing });
+                }
                 [one] => *one,
                 several => newest(several, mirror, remote, deadline)?,
             };
@@ -143,11 +147,19 @@ fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: &ServerDea
 
 /// Returns the references of the same kind as a missing one: tags for a tag, else branches.
 fn existing(missing: &RefName, listing: &Listing) -> String {
-    let is_tag = missing.as_str().starts_with("refs/tags/");
-    let (kind, names): (_, Vec<&str>) = match is_tag {
-        true => ("tags", listing.tags().map(|(name, _)| name.short()).collect()),
-        false => ("branches", listing.branches().collect()),
-    };
+    if missing.as_str().starts_with("refs/tags/") {
+        return existing_tags(listing);
+    }
+    some_names("branches", &listing.branches().collect::<Vec<_>>())
+}
+
+/// The tags that a remote has, in words.
+fn existing_tags(listing: &Listing) -> String {
+    some_names("tags", &listing.tags().map(|(name, _)| name.short()).collect::<Vec<_>>())
+}
+
+/// The first few names of a kind, in words.
+fn some_names(kind: &str, names: &[&str]) -> String {
     if names.is_empty() {
         return format!("it has no {kind}");
     }

@@ -22,7 +22,7 @@ fn a_reference_that_is_not_there() {
         (json!({"branch": null}), missing("refs/heads/master")),
         (json!({"tag": "v1"}), tags("refs/tags/v1", "it has no tags")),
         (json!({"name": "refs/pull/1/head"}), missing("refs/pull/1/head")),
-        (json!({"semver": ">=1"}), "no match found for semver: >=1".to_owned()),
+        (json!({"semver": ">=1"}), "no match found for semver: >=1; it has no tags".to_owned()),
         (
             json!({"commit": nobody}),
             format!("there is no commit {nobody} in it, or the server does not give it out"),
@@ -38,6 +38,10 @@ fn a_reference_that_is_not_there() {
     scene.repository.tag("v0", "main");
     scene.source(json!({"url": url, "ref": {"tag": "v1"}}));
     let words = tags("refs/tags/v1", "its tags are v0");
+    refused(&scene, NONE, &format!("{CHECKOUT}: unable to clone '{url}': {words}"));
+    // A tag such as v0 is no version. An `x` stands for any version, as in Masterminds/semver, so the range is valid.
+    scene.source(json!({"url": url, "ref": {"semver": ">=x"}}));
+    let words = "no match found for semver: >=x; its tags are v0";
     refused(&scene, NONE, &format!("{CHECKOUT}: unable to clone '{url}': {words}"));
     for (reference, sentence) in [
         (
