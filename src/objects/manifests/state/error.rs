@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {deed} the state in {}{}", root.display(), Place { root, culprit })]
 pub struct StateError {
-    /// The operation: `read`, `keep` or `lock`.
+    /// The operation: `read`, `keep`, `lock` or `use`.
     pub(super) deed: &'static str,
     /// The state directory as it was given.
     pub(super) root: PathBuf,

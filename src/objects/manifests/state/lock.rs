@@ -1,5 +1,6 @@
 //! A lock of the state directory: one run at a time.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,6 +8,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::file::private_folder;
 use super::{StateDirectory, StateError};
 use crate::directory;
+
+/// The lock file.
+const LOCK: &str = "lock";
+
+/// The other entries that a state directory may have, in the root of a volume too.
+const ENTRIES: [&str; 4] = ["objects", "tags", "mirrors", "lost+found"];
+
+/// The cause of an error about a directory of another purpose.
+const FOREIGN: &str = "it does not belong to a state; name an empty directory, or one that does not exist";
 
 /// Locks a state directory for one run.
 ///
@@ -36,15 +46,11 @@ impl StateDirectory {
     ///
     /// # Errors
     ///
-    /// If the directory cannot be read, or the lock file cannot be created or locked. A directory that cannot be
-    /// written is no error for [`StateAccess::ReadOnly`].
+    /// If the directory cannot be read or is no state directory, or the lock file cannot be created or locked. A
+    /// directory that cannot be written is no error for [`StateAccess::ReadOnly`].
     pub fn try_lock(&self, access: StateAccess) -> Result<Option<StateLock>, StateError> {
-        if let Err(error) = fs::read_dir(&self.root)
-            && error.kind() != ErrorKind::NotFound
-        {
-            return Err(self.failed("read", &self.root, error));
-        }
-        let place = self.root.join("lock");
+        self.check_entries()?;
+        let place = self.root.join(LOCK);
         let open = || {
             private_folder(&self.root)?;
             // Other users cannot open it, so they cannot lock it either.
@@ -77,6 +83,27 @@ impl StateDirectory {
     }
 }
 
+impl StateDirectory {
+    /// Checks that a directory without a lock file has entries of a state directory only.
+    fn check_entries(&self) -> Result<(), StateError> {
+        let failed = |error| self.failed("read", &self.root, error);
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        let names = entries.map(|entry| Ok(entry?.file_name()));
+        let names = names.collect::<io::Result<Vec<OsString>>>().map_err(failed)?;
+        if names.iter().any(|name| name == LOCK) {
+            return Ok(());
+        }
+        match names.iter().filter(|name| ENTRIES.iter().all(|entry| name != entry)).min() {
+            None => Ok(()),
+            Some(name) => Err(self.failed("use", &self.root.join(name), io::Error::other(FOREIGN))),
+        }
+    }
+}
+
 /// Returns whether an error means that the path is not writable.
 fn is_refused(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
@@ -85,6 +112,7 @@ fn is_refused(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sentence::chain;
 
     #[test]
     fn a_state_is_locked_once_until_the_lock_is_dropped() {
@@ -107,6 +135,31 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         fs::write(root.path().join("lock"), "").unwrap();
+        assert!(state.try_lock(StateAccess::ReadWrite).unwrap().is_some());
+    }
+
+    /// A bare git repository was accepted, and got a mirror and objects among its own.
+    #[test]
+    fn a_directory_of_another_purpose_is_refused_and_left_as_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["objects", "refs"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        fs::write(root.path().join("HEAD"), "").unwrap();
+        let state = StateDirectory::new(root.path());
+        let error = state.try_lock(StateAccess::ReadWrite).unwrap_err();
+        let place = root.path().display();
+        assert_eq!(
+            chain(&error),
+            format!(
+                "cannot use the state in {place}: HEAD: it does not belong to a state; name an empty directory, or one \
+                 that does not exist"
+            )
+        );
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 3);
+        for name in ["HEAD", "refs"] {
+            fs::rename(root.path().join(name), root.path().join("objects").join(name)).unwrap();
+        }
         assert!(state.try_lock(StateAccess::ReadWrite).unwrap().is_some());
     }
 
