@@ -10,12 +10,10 @@ use serde::Serialize;
 use super::terminal::count;
 use crate::error::chain;
 use crate::git::outcome as git;
+use crate::message::recorded::SCHEMA;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
 use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
-
-/// The version of the shape below.
-pub(super) const SCHEMA: &str = "tagboat.dev/outcome/v1";
 
 /// What one automation's run came to, or a run for policies alone.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -13,6 +13,9 @@ use super::data::{AutomationName, MessageData};
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
 
+/// The version of the shape that results have.
+pub const SCHEMA: &str = "tagboat.dev/outcome/v1";
+
 /// The error of a text that is not a result.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -27,6 +30,12 @@ pub enum RecordError {
         column: usize,
         /// The cause.
         words: String,
+    },
+    /// It is a result of another version.
+    #[error("its schema is {schema:?}, and this version of tagboat reads {SCHEMA:?}")]
+    Schema {
+        /// The version that the result states.
+        schema: String,
     },
     /// The image of a policy is no image reference.
     #[error("the image of the policy {policy} under \"policies\" cannot be used")]
@@ -99,7 +108,16 @@ struct RecordedChange {
 #[derive(Deserialize)]
 #[serde(expecting = "an object")]
 struct Form {
-    automations: Option<IgnoredAny>,
+    schema: Option<String>,
+    automations: Option<Vec<Form>>,
+}
+
+impl Form {
+    /// The first version in the document that is not [`SCHEMA`].
+    fn foreign_schema(&self) -> Option<&String> {
+        let own = self.schema.as_ref().filter(|schema| *schema != SCHEMA);
+        own.or_else(|| self.automations.iter().flatten().find_map(Self::foreign_schema))
+    }
 }
 
 #[derive(Deserialize)]
@@ -112,7 +130,7 @@ struct List {
 ///
 /// # Errors
 ///
-/// Returns an error if it is not JSON, or if a member has the wrong form.
+/// Returns an error if it is no JSON, is of another version, or a member has another form than a result has.
 pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
     // Most documents are one result: those are read in one pass.
     if let Ok(one) = serde_json::from_slice::<Recorded>(json)
@@ -121,6 +139,9 @@ pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
         return Ok(vec![one]);
     }
     let form: Form = parse(json)?;
+    if let Some(schema) = form.foreign_schema() {
+        return Err(RecordError::Schema { schema: schema.clone() });
+    }
     if form.automations.is_some() {
         let list: List = parse(json)?;
         Ok(list.automations)
@@ -265,10 +286,24 @@ mod tests {
             (r#"{"changes": {"f": {"objects": [{"kind": 1}]}}}"#, "at changes.f.objects[0].kind"),
             (r#"{"changes": {}} x"#, "trailing characters"),
             (r#"{"automations": [{"changes": {}}, {}]}"#, "at automations[1]"),
+            (r#"{"schema": 7, "changes": {}}"#, "at schema (line 1, column 12)"),
         ] {
             let error = chain(&read(json.as_bytes()).unwrap_err());
             assert!(error.contains(words), "{json}: {error}");
             assert!(!error.contains("struct") && error.matches("column").count() == 1, "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_result_of_another_version_is_refused() {
+        let own = format!(r#"{{"schema": "{SCHEMA}", "changes": {{}}}}"#);
+        let other = r#"{"schema": "tagboat.dev/outcome/v2", "edits": []}"#;
+        assert!(read(own.as_bytes()).is_ok());
+        for json in [other.to_owned(), format!(r#"{{"automations": [{own}, {other}]}}"#)] {
+            assert_eq!(
+                chain(&read(json.as_bytes()).unwrap_err()),
+                r#"its schema is "tagboat.dev/outcome/v2", and this version of tagboat reads "tagboat.dev/outcome/v1""#
+            );
         }
     }
 

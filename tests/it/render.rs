@@ -26,6 +26,10 @@ fn place() -> TempDir {
         ("broken.json", b"{\"changes\": "),
         ("other.json", br#"{"some": "thing"}"#),
         (
+            "newer.json",
+            br#"{"schema": "tagboat.dev/outcome/v2", "automation": {"name": "a"}, "changes": {}}"#,
+        ),
+        (
             "image.json",
             br#"{"automation": {"name": "a"}, "policies": {"p": {"name": "UPPER", "tag": "1"}},
             "changes": {"f": {"objects": [{"changes": [{"setter": "n:p"}]}]}}}"#,
@@ -111,6 +115,11 @@ fn a_failure_is_one_error_and_no_output() {
         (&["--template", "t.tmpl", "--from", "broken.json"], 1, unreadable),
         (&["--template", "t.tmpl", "--from", "other.json"], 1, "missing field `changes`"),
         (&["--template", "t.tmpl", "--from", "t.tmpl"], 1, unreadable),
+        (
+            &["--template", "t.tmpl", "--from", "newer.json"],
+            1,
+            "its schema is \"tagboat.dev/outcome/v2\", and this version of tagboat reads \"tagboat.dev/outcome/v1\"",
+        ),
         (&["--template", "t.tmpl", "--from", "empty.json"], 1, "empty.json holds no result of an automation"),
         (
             &["--template", "t.tmpl", "--from", "image.json"],
