@@ -259,6 +259,15 @@ impl Check<'_, '_> {
         if let Some(error) = error {
             self.findings.add(location, Rule::InvalidValue, format!("`{path}`: {error}"));
         }
+        let starts_reconciles =
+            path == "spec.interval" && matches!(self.kind, Kind::Automation | Kind::Repository);
+        if starts_reconciles && duration.to_duration().is_ok_and(|interval| interval.is_zero()) {
+            self.invalid(
+                location,
+                path,
+                format_args!("is `{text}`, so time starts no reconcile; write a duration such as 5m"),
+            );
+        }
     }
 
     /// Checks metadata, which Kubernetes defines, for misspelt names and labels that are not text.

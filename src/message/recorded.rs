@@ -13,7 +13,7 @@ use super::data::{AutomationName, MessageData};
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
 
-/// The version of the shape that results have.
+/// The schema version of results.
 pub const SCHEMA: &str = "tagboat.dev/outcome/v1";
 
 /// The error of a text that is not a result.
@@ -52,6 +52,7 @@ pub enum RecordError {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(expecting = "an object")]
 pub struct Recorded {
+    schema: Option<String>,
     /// Present in a list of results.
     automations: Option<IgnoredAny>,
     automation: Option<Name>,
@@ -130,11 +131,12 @@ struct List {
 ///
 /// # Errors
 ///
-/// Returns an error if it is no JSON, is of another version, or a member has another form than a result has.
+/// Returns an error if it is not JSON or is of another version, or if a member has the wrong form.
 pub fn read(json: &[u8]) -> Result<Vec<Recorded>, RecordError> {
     // Most documents are one result: those are read in one pass.
     if let Ok(one) = serde_json::from_slice::<Recorded>(json)
         && one.automations.is_none()
+        && one.schema.as_deref().is_none_or(|schema| schema == SCHEMA)
     {
         return Ok(vec![one]);
     }
