@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap_complete::Shell;
 use tagboat_api::crds::CrdFile;
+use tagboat_go_text::Regexp;
 
 use super::Failure;
 use super::outcome::Outcome;
@@ -27,7 +28,7 @@ pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
         let texts: Vec<String> = files.into_iter().map(|file| file.text).collect();
         return Ok(print(&texts.concat())?);
     };
-    files.iter().try_for_each(|CrdFile { path, text }| write(&directory.join(path), text))
+    files.iter().try_for_each(|CrdFile { path, text }| write(directory, path, text))
 }
 
 /// Print the roles that the controller needs, each rule with its reason
@@ -46,19 +47,40 @@ pub(super) struct RbacArguments {
 
 pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
     let selector = arguments.watch_label_selector.as_deref().filter(|text| !text.is_empty());
+    if let Some(selector) = selector.filter(|selector| !is_selector(selector)) {
+        return Err(Failure::Usage(format!(
+            "--watch-label-selector {selector:?} cannot be used: write requirements such as KEY=VALUE, separated by commas"
+        )));
+    }
     let files = permissions::files(selector);
     let Some(directory) = &arguments.write else {
         let plain = files.iter().filter(|file| file.path.starts_with("rbac/"));
         let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();
         return Ok(print(&texts.join("---\n"))?);
     };
-    files.iter().try_for_each(|RoleFile { path, text }| write(&directory.join(path), text))
+    files.iter().try_for_each(|RoleFile { path, text }| write(directory, path, text))
 }
 
-/// Writes a file, and makes the directories above it.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+/// Returns true for text that has the form of a label selector: requirements, separated by commas.
+///
+/// The API server checks keys and values; no cluster takes part here.
+fn is_selector(text: &str) -> bool {
+    let key = "[A-Za-z0-9][-A-Za-z0-9_./]*";
+    let comparison = format!(r"{key}\s*(?:==?|!=|<|>)\s*[-A-Za-z0-9_.]*");
+    let requirement = format!(r"(?:!?\s*{key}|{comparison}|{key}\s+(?:not)?in\s*\([^()]*\))");
+    let selector = format!(r"^\s*{requirement}(?:\s*,\s*{requirement})*\s*$");
+    let selector = Regexp::compile_within(&selector, 1 << 20).expect("the expression is valid");
+    selector.is_match(text.as_bytes())
+}
+
+/// Writes a file below `directory`, and creates the directories above it.
+fn write(directory: &Path, path: &str, text: &str) -> Result<(), Failure> {
+    if directory.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Failure::new(format!("--write {}: it is no directory", directory.display())));
+    }
+    let path = directory.join(path);
     let written =
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, text));
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
     written.map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display())))
 }
 
@@ -85,4 +107,28 @@ pub(super) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
     let mut text = Vec::new();
     clap_complete::generate(arguments.shell, &mut super::command(), "tagboat", &mut text);
     Ok(print(&String::from_utf8_lossy(&text))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_of_every_operator_are_a_selector() {
+        for text in [
+            "a",
+            "!a",
+            "a=b",
+            " a == b , c != d",
+            "sharding.fluxcd.io/key=shard1",
+            "a=",
+            "a in (b, c),d notin (e)",
+            "a>1",
+        ] {
+            assert!(is_selector(text), "{text}");
+        }
+        for text in ["!!", "=a", "a=b,", ",a", "a b", "shard in shard1", "a=b=c", "a in (b"] {
+            assert!(!is_selector(text), "{text}");
+        }
+    }
 }

@@ -68,9 +68,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = match Arguments::try_parse_from(controller::understood(arguments)) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Nothing can be done when even this cannot be printed.
-            let _ = error.print();
-            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            let printed = error.print();
+            return match printed {
+                // An error that cannot be printed is still wrong usage.
+                _ if error.use_stderr() => ExitCode::from(2),
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => Failure::from(error).report(),
+            };
         }
     };
     let result = match arguments.command {

@@ -34,7 +34,11 @@ impl FromStr for ByteSize {
         let factor = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, factor)| *factor);
         let bytes =
             number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-        bytes.map(Self).ok_or_else(|| "it is not a size such as 2GiB, 500MB or 1048576".to_owned())
+        match bytes {
+            Some(0) => Err("it must be larger than 0, such as 2GiB".to_owned()),
+            Some(bytes) => Ok(Self(bytes)),
+            None => Err("it is not a size such as 2GiB, 500MB or 1048576".to_owned()),
+        }
     }
 }
 
@@ -45,11 +49,11 @@ mod tests {
     #[test]
     fn sizes_have_units() {
         for (text, bytes) in
-            [("0", 0), ("17", 17), ("2GiB", 2 << 30), ("2Gi", 2 << 30), ("5 MB", 5_000_000), ("1kB", 1000)]
+            [("17", 17), ("2GiB", 2 << 30), ("2Gi", 2 << 30), ("5 MB", 5_000_000), ("1kB", 1000)]
         {
             assert_eq!(text.parse(), Ok(ByteSize(bytes)), "{text}");
         }
-        for text in ["", "GiB", "-1", "1.5GiB", "2 gib", "99999999999TiB", "1e9"] {
+        for text in ["", "GiB", "0", "0GiB", "-1", "1.5GiB", "2 gib", "99999999999TiB", "1e9"] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
     }

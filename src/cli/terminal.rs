@@ -65,6 +65,11 @@ pub(super) fn column_width<'c>(cells: impl Iterator<Item = &'c str>) -> usize {
     widths.filter(|width| *width <= WIDEST_COLUMN).max().unwrap_or_default()
 }
 
+/// Returns foreign text as a cell of a table: on one line, and without tabs, which would end it early.
+pub(super) fn cell(text: &str) -> String {
+    printable(text).replace('\t', "\\t")
+}
+
 /// A number and a noun, which stands in the plural unless there is one: `1 file`, `2 files`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })

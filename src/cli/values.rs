@@ -7,17 +7,35 @@ use std::time::Duration;
 
 use tagboat_api::GoDuration;
 
-/// Reads a length of time, such as `1m30s`.
+/// Reads a duration, such as `1m30s`.
 ///
 /// # Errors
 ///
-/// When it is none, or negative.
+/// If it is none, or negative.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let is_negative = text.strip_prefix('-').is_some_and(|rest| GoDuration::new(rest).to_duration().is_ok());
-    if is_negative {
-        return Err("a length of time cannot be negative: write one such as 1m30s, or 0s".to_owned());
+    if is_negative(text) {
+        return Err("it cannot be negative: write a duration such as 1m30s, or 0s".to_owned());
     }
     GoDuration::new(text).to_duration().map_err(|error| error.to_string())
+}
+
+/// Reads a duration that is longer than 0s.
+///
+/// # Errors
+///
+/// If it is none, zero or negative.
+pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text) {
+        Ok(Duration::ZERO) => {}
+        Err(_) if is_negative(text) => {}
+        read => return read,
+    }
+    Err("it must be longer than 0s: write a duration such as 1m30s".to_owned())
+}
+
+/// Returns true for a duration with a minus sign.
+fn is_negative(text: &str) -> bool {
+    text.strip_prefix('-').is_some_and(|rest| GoDuration::new(rest).to_duration().is_ok())
 }
 
 /// Reads a whole number that is not negative.
@@ -43,14 +61,20 @@ mod tests {
     #[test]
     fn negative_values_have_a_sentence() {
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("0s"), Ok(Duration::ZERO));
+        assert_eq!(positive_duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert!(positive_duration("0s").unwrap_err().starts_with("it must be longer than 0s: "));
         for text in ["-1s", "-0s", "-1m30s"] {
+            assert!(duration(text).unwrap_err().starts_with("it cannot be negative: "), "{text}");
             assert!(
-                duration(text).unwrap_err().starts_with("a length of time cannot be negative: "),
+                positive_duration(text).unwrap_err().starts_with("it must be longer than 0s: "),
                 "{text}"
             );
         }
         for text in ["-", "-1", "1", "", "--state"] {
-            assert!(duration(text).unwrap_err().contains("is not a duration: "), "{text}");
+            for read in [duration, positive_duration] {
+                assert!(read(text).unwrap_err().contains("is not a duration: "), "{text}");
+            }
         }
         assert_eq!(whole_number::<u32>("4"), Ok(4));
         for text in ["-1", "", "four", "1.5", "--state"] {

@@ -108,6 +108,27 @@ fn it_unpacks_into_no_directory_that_holds_something() {
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
 }
 
+#[test]
+fn a_file_in_the_place_of_the_directory_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let sentence =
+        format!("error: {} is no directory; name one that is empty or does not exist", file.display());
+    assert_eq!(run(&mut demo(&file)).with_status(1).only_error(), sentence);
+    assert_eq!(fs::read(&file).unwrap(), b"x");
+}
+
+/// A directory's name could move the cursor of a terminal.
+#[test]
+fn control_characters_in_the_name_of_the_directory_are_escapes() {
+    let root = tempfile::tempdir().unwrap();
+    // Git's URLs have no control characters, so the demo ends with the first run.
+    let ended = run(&mut demo(&root.path().join("a\u{1b}[2Jb"))).with_status(1);
+    assert!(!ended.output.contains('\u{1b}'), "{}", ended.output);
+    assert_eq!(ended.output.matches("a\\u{1b}[2Jb\n").count(), 1, "{}", ended.output);
+}
+
 /// Once git is installed, the same command must work in the same directory.
 #[test]
 fn without_git_nothing_is_unpacked() {

@@ -186,7 +186,7 @@ impl ControllerArguments {
             labels: self.text("watch-label-selector").map(str::to_owned),
             cross_namespace,
             local_addresses,
-            concurrent: self.number("concurrent")?,
+            concurrent: self.number::<NonZeroUsize>("concurrent")?.get(),
             backoff: Backoff { first: shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
             events: self.text("events-addr").map(str::to_owned),
@@ -230,7 +230,7 @@ impl ControllerArguments {
                     ..RateLimitOptions::default()
                 },
                 local_addresses,
-                max_tags: self.number("registry-max-tags")?,
+                max_tags: self.number::<NonZeroUsize>("registry-max-tags")?.get(),
                 clouds: CloudOptions {
                     environment: CloudEnvironment::from_env(),
                     credential_cache: CredentialCacheOptions {
@@ -424,6 +424,13 @@ mod tests {
                 "--concurrent \"x\" cannot be used: write a whole number without a sign, such as 4",
             ),
             (&["--concurrent=-1"], "--concurrent \"-1\" cannot be used: write a whole number without a sign"),
+            (&["--concurrent=0"], "--concurrent \"0\" cannot be used: write a whole number of 1 or more"),
+            (
+                &["--registry-max-tags=0"],
+                "--registry-max-tags \"0\" cannot be used: write a whole number of 1 or more",
+            ),
+            (&["--mirror-max-size=0"], "--mirror-max-size \"0\": it must be larger than 0, such as 2GiB"),
+            (&["--mirrors-max-size=0GiB"], "--mirrors-max-size \"0GiB\": it must be larger than 0"),
             (
                 &["--registry-concurrency=0"],
                 "--registry-concurrency \"0\" cannot be used: write a whole number of 1 or more",

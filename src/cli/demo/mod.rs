@@ -15,6 +15,7 @@ use super::run::{self, Ended};
 use super::terminal::{Palette, coloured, print};
 use crate::error::chain;
 use crate::git::Git;
+use crate::printable::printable;
 use pushing::push;
 use registry::DemoRegistry;
 
@@ -46,7 +47,7 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
          $ cd {directory}\n",
         remote = sample::REMOTE,
         manifests = sample::MANIFESTS,
-        directory = directory.display()
+        directory = printable(&directory.to_string_lossy())
     ))?;
     run_once(&directory, None)?;
     let remote = Git::in_directory(&directory.join(sample::REMOTE));
@@ -61,7 +62,7 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     print(&format!(
         "\nThe sample stays in {} until you delete it; its registry ends now.\n\
          Try it on your own: tagboat run PATH… --dry-run\n",
-        directory.display()
+        printable(&directory.to_string_lossy())
     ))?;
     Ok(())
 }
@@ -98,11 +99,17 @@ fn prepare(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     };
     let refused =
         |cause: std::io::Error| Failure::new(format!("cannot unpack into {}: {cause}", wanted.display()));
+    if wanted.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Failure::new(format!(
+            "{} is no directory; name one that is empty or does not exist",
+            wanted.display()
+        )));
+    }
     std::fs::create_dir_all(wanted).map_err(refused)?;
     match std::fs::read_dir(wanted).map_err(refused)?.next() {
         None => std::fs::canonicalize(wanted).map_err(refused),
         Some(_) => Err(Failure::new(format!(
-            "{} is not empty; name a directory that is, or that does not exist",
+            "{} is not empty; name a directory that is empty or does not exist",
             wanted.display()
         ))),
     }

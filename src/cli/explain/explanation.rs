@@ -109,6 +109,9 @@ impl<O: Objects> Explainer<'_, O> {
             (_, Some(tags)) => {
                 let policy = policy()?;
                 let list = tags.read()?;
+                if list.is_empty() {
+                    return Err(Failure::new(format!("there is no tag in {}", tags.name())).into());
+                }
                 explanation.notes.extend(tags.note(&list));
                 // How old the tags of a file are is not known.
                 return explanation.judge(policy, &list, &|_| TagAge::default());

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::cli::terminal::{Palette, column_width};
+use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
 use crate::printable::printable;
 
@@ -102,6 +102,6 @@ fn write(explanation: &Explanation, palette: Palette, text: &mut String) -> std:
 }
 
 fn cells(tag: &ExplainedTag) -> [String; 3] {
-    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { printable(text).into_owned() };
+    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { cell(text) };
     [shown(&tag.tag), tag.value.as_deref().map_or_else(|| "-".to_owned(), shown), tag.outcome.to_owned()]
 }

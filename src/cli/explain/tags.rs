@@ -35,29 +35,32 @@ impl<'a> TagFile<'a> {
 
     /// Reads the tags.
     pub(super) fn read(self) -> Result<TagList, Failure> {
-        let (name, bytes) = match self {
-            Self::File(path) => (path.display().to_string(), directory::read(path)),
-            Self::StandardInput => ("standard input".to_owned(), read_input()),
+        let name = self.name();
+        let bytes = match self {
+            Self::File(path) => directory::read(path),
+            Self::StandardInput => read_input(),
         };
         let bytes =
             bytes.map_err(|error| Failure::new(format!("cannot read the tags from {name}: {error}")))?;
         lines(&bytes).map_err(|line| Failure::new(format!("{name}:{line}: the tag there is not UTF-8")))
     }
 
-    /// What is odd about the tags that were read.
-    pub(super) fn note(self, tags: &TagList) -> Option<String> {
-        let name = match self {
+    /// Returns the name of the file in messages.
+    pub(super) fn name(self) -> String {
+        match self {
             Self::File(path) => path.display().to_string(),
             Self::StandardInput => "standard input".to_owned(),
-        };
-        if tags.is_empty() {
-            return Some(format!("there is no tag in {name}"));
         }
+    }
+
+    /// Returns a note about lines that cannot be tags.
+    pub(super) fn note(self, tags: &TagList) -> Option<String> {
+        let name = self.name();
         let mut foreign = tags.iter().filter(|tag| tag.contains(FOREIGN));
         let first = foreign.next()?;
         let number = count(1 + foreign.count(), "line");
         Some(format!(
-            "{number} of {name} can be no tag, such as {first:?}: one tag a line is wanted, and nothing else"
+            "{number} of {name} cannot be a tag, such as {first:?}: write one tag per line, and nothing else"
         ))
     }
 }
@@ -89,11 +92,11 @@ mod tests {
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v2", "latest", "1.0"]);
         let note = |bytes: &[u8]| TagFile::StandardInput.note(&lines(bytes).unwrap());
         assert_eq!(note(b"1.0\nv2\n1.0.0+b"), None);
-        assert_eq!(note(b" \n\n").as_deref(), Some("there is no tag in standard input"));
+        assert_eq!(note(b" \n\n"), None);
         assert_eq!(
             note(b"1.0\n\"1.1\",\n\"1.0\",\n").as_deref(),
             Some(
-                "2 lines of standard input can be no tag, such as \"\\\"1.1\\\",\": one tag a line is wanted, and nothing else"
+                "2 lines of standard input cannot be a tag, such as \"\\\"1.1\\\",\": write one tag per line, and nothing else"
             )
         );
         assert_eq!(lines(b"1\n2\n\xff\n"), Err(3));

@@ -3,7 +3,9 @@
 mod report;
 
 use std::collections::BTreeMap;
+use std::num::IntErrorKind;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use futures::StreamExt;
@@ -16,7 +18,7 @@ use super::progress::ProgressLine;
 use super::refused_login::advice_without_object;
 use super::registry_login::{self, RegistryLogin};
 use super::terminal::{Palette, print, say};
-use super::values::{duration, whole_number};
+use super::values::{positive_duration, whole_number};
 use crate::directory;
 use crate::error::chain;
 use crate::objects::manifests::SecretDirectory;
@@ -81,8 +83,14 @@ pub(super) struct ScanArguments {
     insecure: bool,
 
     /// How long the listing, and each look at an image, may take
-    #[arg(long, value_name = "DURATION", default_value = "1m", allow_hyphen_values = true)]
-    timeout: String,
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = positive_duration,
+        default_value = "1m",
+        allow_hyphen_values = true
+    )]
+    timeout: Duration,
 
     /// How to print the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
@@ -117,15 +125,7 @@ pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
 impl ScanArguments {
     /// Who asks, and by which way.
     fn access(&self) -> Result<RepositoryAuth, Failure> {
-        let address = RepositoryAddress::parse(&self.image, self.insecure).map_err(|error| {
-            let hint = if self.image.contains('@') { "; give the image without a digest" } else { "" };
-            Failure::Usage(format!("{error}{hint}"))
-        })?;
-        let timeout = duration(&self.timeout);
-        let timeout = timeout.map_err(|error| Failure::Usage(format!("--timeout: {error}")))?;
-        if timeout.is_zero() {
-            return Err(Failure::Usage("--timeout must be longer than no time at all".to_owned()));
-        }
+        let address = self.address()?;
         let mut data = self.secret_data()?;
         if let Some(file) = &self.ca {
             let bytes = directory::read(file);
@@ -146,7 +146,30 @@ impl ScanArguments {
         };
         let route = Route { tls, proxy: ProxyChoice::Environment };
         let (namespace, referred_from, secrets) = (String::new(), None, Vec::new());
-        Ok(RepositoryAuth { namespace, referred_from, address, login, route, secrets, timeout })
+        Ok(RepositoryAuth { namespace, referred_from, address, login, route, secrets, timeout: self.timeout })
+    }
+
+    fn address(&self) -> Result<RepositoryAddress, Failure> {
+        let address = RepositoryAddress::parse(&self.image, self.insecure).map_err(|error| {
+            let hint = match self.image.split_once('@') {
+                None => "",
+                Some((before, after)) if !before.contains('/') && after.contains('/') => {
+                    "; leave out the user name, and log in with --secret or --registry-login"
+                }
+                Some(_) => "; leave out the digest",
+            };
+            Failure::Usage(format!("{error}{hint}"))
+        })?;
+        let port = address.registry().rsplit_once(':').map(|(_, port)| port);
+        let is_too_large =
+            |port: &&str| port.parse::<u16>().is_err_and(|error| *error.kind() == IntErrorKind::PosOverflow);
+        match port.filter(is_too_large) {
+            Some(port) => {
+                let sentence = format!("{}: the port {port} is too large; 65535 is the largest", self.image);
+                Err(Failure::Usage(sentence))
+            }
+            None => Ok(address),
+        }
     }
 
     fn secret_data(&self) -> Result<BTreeMap<String, Secret>, Failure> {

@@ -5,8 +5,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::terminal::{Palette, column_width};
-use crate::printable::printable;
+use crate::cli::terminal::{Palette, cell, column_width};
 
 /// What a scan found.
 #[derive(Debug, Serialize)]
@@ -63,7 +62,7 @@ fn write(report: &ScanReport, now: Timestamp, palette: Palette, text: &mut Strin
 fn cells(tag: &FoundTag, now: Timestamp) -> [String; 3] {
     let unknown = || "-".to_owned();
     [
-        printable(&tag.tag).into_owned(),
+        cell(&tag.tag),
         tag.digest.clone().unwrap_or_else(unknown),
         tag.created.map_or_else(unknown, |created| age(now.duration_since(created).as_secs())),
     ]

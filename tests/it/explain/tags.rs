@@ -256,14 +256,27 @@ fn a_tag_of_any_length_has_a_line() {
     assert!(lines[5].starts_with(&format!("{long}  {long}  not-a-version  ")));
 }
 
+/// A tab in the first column moved the others.
+#[test]
+fn a_tab_is_an_escape_in_the_table() {
+    let directory = TempDir::new().unwrap();
+    let manifests = directory.path().join("policies.yaml");
+    fs::write(&manifests, policy("apps", "web", "", RANGE)).unwrap();
+    let mut command = tagboat();
+    command.args(["explain", "policy", "web", "--tags", "-", "--policies"]).arg(manifests);
+    let ended = run_with_input(&mut command, "1.0.0\n1\tx\n").with_status(0);
+    assert!(ended.output.contains("\n1\\tx   not-a-version  "), "{}", ended.output);
+    assert!(!ended.output.contains('\t'), "{}", ended.output);
+}
+
 /// If a list contains other things than tags, that is reported beside the message of the condition.
 #[test]
 fn a_file_that_is_no_list_of_tags_is_reported() {
     for (tags, note) in [
-        ("\n", "note: there is no tag in standard input"),
+        ("\n", "error: there is no tag in standard input"),
         (
             "ghcr.io/acme/web:1.2.0\nghcr.io/acme/web:1.3.0\n",
-            "note: 2 lines of standard input can be no tag, such as \"ghcr.io/acme/web:1.3.0\": one tag a line is wanted, \
+            "note: 2 lines of standard input cannot be a tag, such as \"ghcr.io/acme/web:1.3.0\": write one tag per line, \
              and nothing else",
         ),
     ] {

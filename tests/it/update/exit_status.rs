@@ -1,6 +1,7 @@
 //! Exit status and message of the errors before any file is read, in one table.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{automation, policy};
@@ -51,13 +52,41 @@ fn negative_values_are_refused_by_their_meaning() {
         ("run", "--mirror-max-size", "-1", SIZE),
         ("run", "--mirrors-max-size", "-1GiB", SIZE),
         ("scan", "--limit", "-1", NUMBER),
-        ("scan", "--timeout", "-1m", LENGTH),
+        ("scan", "--timeout", "-1m", POSITIVE),
+        ("scan", "--timeout", "0s", POSITIVE),
+        ("run", "--mirror-max-size", "0", "it must be larger than 0, such as 2GiB"),
     ] {
         let ended = run(tagboat().args([command, "nowhere", option, value])).with_status(2);
         let first = ended.errors.lines().next().unwrap_or_default();
         assert!(first.contains(option) && first.ends_with(words), "{ended:?}");
         assert!(!ended.errors.contains("tip:"), "{ended:?}");
     }
+}
+
+#[test]
+fn roles_are_printed_for_a_label_selector_only() {
+    let ended = run(tagboat().args(["rbac", "--watch-label-selector", "!!"])).with_status(2);
+    assert_eq!(
+        ended.only_error(),
+        "error: --watch-label-selector \"!!\" cannot be used: write requirements such as KEY=VALUE, separated by commas"
+    );
+    assert_eq!(ended.output, "");
+    run(tagboat().args(["rbac", "--watch-label-selector", "shard in (a, b),!c"])).with_status(0);
+}
+
+#[test]
+fn a_bare_repository_is_no_state_directory() {
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &automation("default", "fleet", ""));
+    let bare = fleet.root().join("bare.git");
+    run(Command::new("git").args(["init", "--quiet", "--bare"]).arg(&bare)).with_status(0);
+    let ended = run(tagboat().arg("run").arg(fleet.manifests()).arg("--state").arg(&bare)).with_status(1);
+    let sentence = format!(
+        "error: cannot use the state in {}: HEAD: it does not belong to a state; name an empty directory, or one that \
+         does not exist",
+        bare.display()
+    );
+    assert_eq!(ended.only_error(), sentence);
+    assert!(!bare.join("lock").exists() && !bare.join("mirrors").exists());
 }
 
 #[test]

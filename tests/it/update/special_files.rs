@@ -53,6 +53,17 @@ fn a_named_pipe_is_refused_wherever_a_file_is_read() {
     assert!(run.output.ends_with(finding), "{run:?}");
 }
 
+#[test]
+fn a_named_pipe_is_no_directory_to_write_into() {
+    let place = tempfile::tempdir().unwrap();
+    let pipe = place.path().join("pipe").display().to_string();
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for command in ["crds", "rbac"] {
+        let run = run_for_a_while([command, "--write", &pipe]).with_status(1);
+        assert_eq!(run.only_error(), format!("error: --write {pipe}: it is no directory"));
+    }
+}
+
 /// A shell passes the output of a command as an open pipe.
 #[test]
 fn a_pipe_of_the_shell_is_read() {
