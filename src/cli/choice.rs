@@ -1,11 +1,11 @@
-//! Which automations are meant.
+//! Selection of one automation by `--automation`.
 
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 
 use super::Failure;
-use super::given::split_name;
 use super::outcome::AutomationName;
+use super::overrides::split_name;
 use crate::objects::manifests::Manifests;
 
 /// Returns the automation to reconcile, if there is one.
@@ -41,12 +41,12 @@ pub(super) fn choose_automation<'m>(
     }
 }
 
-/// The automation's namespace and name.
+/// Returns the automation's namespace and name.
 pub(super) fn name_of(automation: &ImageUpdateAutomation) -> AutomationName {
     AutomationName { namespace: automation.namespace().unwrap_or_default(), name: automation.name_any() }
 }
 
-/// The same as text.
+/// Returns the automation's namespace and name as `NAMESPACE/NAME`.
 pub(super) fn full_name(automation: &ImageUpdateAutomation) -> String {
     let AutomationName { namespace, name } = name_of(automation);
     format!("{namespace}/{name}")

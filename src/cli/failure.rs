@@ -1,32 +1,32 @@
-//! How a command ends when it does not succeed.
+//! Failures of commands: their messages and exit statuses.
 
 use std::io;
 use std::process::ExitCode;
 
 use super::terminal;
 
-/// Why a command did not succeed.
+/// The failure of a command.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The arguments make no sense together: exit status 2.
+    /// Wrong usage, such as arguments that contradict each other: exit status 2.
     Usage(String),
-    /// Something failed, one sentence each: exit status 1.
+    /// Errors, one sentence each: exit status 1.
     Failed(Vec<String>),
-    /// Something failed for an automation, whose name begins each sentence: exit status 1.
+    /// Errors of an automation, whose name begins each sentence: exit status 1.
     FailedFor(Vec<String>),
-    /// Something failed, and the log says what: exit status 1.
+    /// Errors that are in the log already: exit status 1.
     Logged,
-    /// Nobody reads the output any more.
+    /// The reader of standard output has closed it: exit status 0.
     OutputClosed,
 }
 
 impl Failure {
-    /// A failure with one sentence.
+    /// Creates a failure with one sentence.
     pub(super) fn new(sentence: impl Into<String>) -> Self {
         Self::Failed(vec![sentence.into()])
     }
 
-    /// What went wrong, a sentence each.
+    /// Returns the sentences of the failure.
     pub(super) fn sentences(&self) -> &[String] {
         match self {
             Self::Usage(sentence) => std::slice::from_ref(sentence),
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// Says what went wrong on standard error and gives the exit status.
+    /// Prints the sentences on standard error and returns the exit status.
     pub(super) fn report(self) -> ExitCode {
         match self {
             Self::Usage(sentence) => {
@@ -59,9 +59,9 @@ impl Failure {
         }
     }
 
-    /// This failure, or that of printing the result, whichever is worse.
+    /// Combines the result of a command with that of printing its output; the worse one counts.
     ///
-    /// A closed output is no failure of its own, but must not hide one.
+    /// A closed output is not a failure by itself, but must not hide one.
     pub(super) fn after(printed: io::Result<()>, done: Result<(), Self>) -> Result<(), Self> {
         match (printed.map_err(Self::from), done) {
             (printed, Ok(())) => printed,

@@ -1,4 +1,4 @@
-//! `tagboat crds`, `rbac`, `schema` and `completions`: what the program generates from its own tables and types.
+//! `tagboat crds`, `rbac`, `schema` and `completions`: output generated from tables and types.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use crate::permissions::{self, RoleFile};
 
 /// Print the CustomResourceDefinitions of the kinds that Tagboat serves
 ///
-/// In clusters where Flux is installed they are Flux's to apply.
+/// In a cluster with Flux, Flux applies them.
 #[derive(Debug, Args)]
 pub(super) struct CrdsArguments {
-    /// Write them as files below DIR instead
+    /// Write them as files below DIR instead of printing them
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }
@@ -33,14 +33,14 @@ pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
 
 /// Print the roles that the controller needs, each rule with its reason
 ///
-/// Where Tagboat takes the place of Flux's image controllers, theirs will do.
+/// If Tagboat replaces Flux's image controllers, their roles are sufficient.
 #[derive(Debug, Args)]
 pub(super) struct RbacArguments {
-    /// Write them below DIR instead, also as templates of the chart
+    /// Write them below DIR instead of printing them, also as templates of the chart
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 
-    /// The selector of `tagboat controller --watch-label-selector`, on which the names of the Leases depend
+    /// The value of `tagboat controller --watch-label-selector`; the names of the Leases depend on it
     #[arg(long, value_name = "SELECTOR")]
     watch_label_selector: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Manifests on the command line, and what is worth a warning about them.
+//! Manifests and Secrets that the command line names, with warnings about them.
 
 use std::path::PathBuf;
 
@@ -7,33 +7,35 @@ use tagboat_api::settings::{PolicySettings, RepositorySettings};
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::Failure;
-use super::given::{policy_name, split_name};
+use super::overrides::{policy_name, split_name};
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{self, Flaw, Manifests, SecretDirectory};
 
-/// Reads manifests and says what is odd about them.
+/// Reads manifests and prints warnings about them.
 pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
     let manifests = manifests::read(paths)
         .map_err(|errors| Failure::Failed(errors.iter().map(|error| chain(error)).collect()))?;
-    warn_of_oddities(&manifests);
+    warn_of_manifests(&manifests);
     Ok(manifests)
 }
 
-/// The same for who needs a few of the objects only: what is wrong with the others is no error of theirs.
+/// Reads manifests for a command that needs a few of the objects only.
+///
+/// Returns the defects of all objects; those of other objects are no error of the command.
 pub(super) fn read_manifests_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Flaw>) {
     let (manifests, flaws) = manifests::read_in_part(paths);
     if flaws.is_empty() {
-        warn_of_oddities(&manifests);
+        warn_of_manifests(&manifests);
     } else {
         warn_of_notes(&manifests);
     }
     (manifests, flaws)
 }
 
-fn warn_of_oddities(manifests: &Manifests) {
+fn warn_of_manifests(manifests: &Manifests) {
     warn_of_notes(manifests);
     if manifests.policies().next().is_none() {
         say("warning: there is no ImagePolicy among the manifests");
@@ -46,21 +48,21 @@ fn warn_of_notes(manifests: &Manifests) {
     }
 }
 
-/// Says which annotation of ours at a policy is wrong, where nobody carries the policy out: whoever does fails of it.
+/// Warns of invalid `tagboat.dev/` annotations of a policy that this run does not reconcile. A reconcile fails with them.
 pub(super) fn warn_of_settings(policy: &ImagePolicy) {
     if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
         say(&format!("warning: ImagePolicy {}: {}", policy_name(policy), chain(&errors)));
     }
 }
 
-/// The same of an ImageRepository.
+/// Warns of invalid `tagboat.dev/` annotations of an ImageRepository that this run does not reconcile.
 pub(super) fn warn_of_repository_settings(repository: &ImageRepository) {
     if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
         say(&format!("warning: ImageRepository {}: {}", ObjectName::of(repository), chain(&errors)));
     }
 }
 
-/// The secrets that a repository and its service account name, as far as somebody asks for them.
+/// Returns the Secrets that a repository and its service account name and that a scan with this login reads.
 pub(super) fn secrets_of(
     repository: &ImageRepository,
     manifests: &Manifests,
@@ -70,7 +72,7 @@ pub(super) fn secrets_of(
     let spec = &repository.spec;
     let login = Some(spec).filter(|_| login == RegistryLogin::Secrets);
     let account = login.and_then(|spec| spec.service_account_name.as_deref());
-    // An account that is not there, or is broken, is told by the scan.
+    // The scan reports an account that is missing or invalid.
     let pulled = account.and_then(|name| manifests.pull_secrets(&namespace, name).ok().flatten());
     let own = login.and_then(|spec| spec.secret_ref.as_ref());
     let named = own.into_iter().chain(&spec.cert_secret_ref).chain(&spec.proxy_secret_ref);
@@ -78,7 +80,7 @@ pub(super) fn secrets_of(
     names.map(|name| ObjectName { namespace: namespace.clone(), name: name.clone() }).collect()
 }
 
-/// Understands `--secret`.
+/// Parses `--secret`.
 pub(super) fn secret_directory(text: &str) -> Result<SecretDirectory, Failure> {
     let (name, directory) = text
         .split_once('=')

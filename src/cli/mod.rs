@@ -1,4 +1,4 @@
-//! The command line: one file a subcommand, and what they share in showing results.
+//! The command line: one module per subcommand, and the parts that they share.
 
 mod choice;
 mod controller;
@@ -6,11 +6,11 @@ mod demo;
 mod explain;
 mod failure;
 mod generate;
-mod given;
 mod inputs;
 mod lint;
 mod outcome;
 mod output;
+mod overrides;
 mod progress;
 mod reconcile_arguments;
 mod refused_login;
@@ -34,10 +34,10 @@ use failure::Failure;
 
 pub use controller::flags_page;
 
-/// Keeps the image references in a git repository of Kubernetes manifests up to date.
+/// Keep the image references in a git repository of Kubernetes manifests up to date.
 ///
-/// Values with a marker comment, such as `image: ghcr.io/org/app:1.0 # {"$imagepolicy": "default:app"}`, follow
-/// the latest image of the ImagePolicy that the marker names. Nothing else in a file is touched.
+/// A value with a marker comment, such as `image: ghcr.io/org/app:1.0 # {"$imagepolicy": "default:app"}`, is set to
+/// the latest image of the ImagePolicy that the marker names. Nothing else in a file changes.
 #[derive(Debug, Parser)]
 #[command(name = "tagboat", version, max_term_width = 110)]
 struct Arguments {
@@ -61,11 +61,11 @@ enum Command {
     Completions(generate::CompletionsArguments),
 }
 
-/// Runs the program with these arguments, the first being its own name.
+/// Runs the program with these arguments, of which the first is its name.
 ///
-/// Exit status: 0 when the work is done, 1 when something failed, 2 when the arguments are wrong.
+/// Exit status: 0 done, 1 something failed, 2 wrong usage.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments = match Arguments::try_parse_from(controller::understood(arguments)) {
+    let arguments = match Arguments::try_parse_from(controller::normalize_args(arguments)) {
         Ok(arguments) => arguments,
         Err(error) => {
             let printed = error.print();
@@ -97,7 +97,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The command line's grammar, for completions and tests.
+/// Returns the definition of the command line, for completions and tests.
 pub fn command() -> clap::Command {
     <Arguments as clap::CommandFactory>::command()
 }

@@ -1,6 +1,7 @@
-//! The outcome of a run as JSON: the members that other programs rely on.
+//! The JSON document that describes the outcome of a run.
 //!
-//! The names are fixed; members may be added. `docs/outcome.schema.json` is made from these types.
+//! Other programs rely on it: names are fixed, and members may be added. `docs/outcome.schema.json` is generated from
+//! these types.
 
 use std::collections::BTreeMap;
 
@@ -15,59 +16,59 @@ use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
 use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
 
-/// What one automation's run came to, or a run for policies alone.
+/// The outcome of one automation, or of a run with policies only.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outcome {
-    /// The shape of this document: `tagboat.dev/outcome/v1`.
+    /// The schema of this document: `tagboat.dev/outcome/v1`.
     pub(super) schema: String,
-    /// The automation; absent where policies alone were given.
+    /// The automation; absent in a run with policies only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) automation: Option<AutomationName>,
-    /// What the run came to.
+    /// The kind of outcome.
     pub(super) outcome: OutcomeKind,
-    /// The same in words; absent where policies alone were given.
+    /// The outcome as a sentence; absent in a run with policies only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<String>,
     /// The selected policies that have an image, by name.
     pub(super) policies: BTreeMap<String, Image>,
-    /// What the selected policies chose from registries; absent where none did.
+    /// The images that selected policies chose from registries; absent if none did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(super) choices: Vec<PolicyChoice>,
-    /// `messageTemplateValues` of the automation; absent where policies alone were given.
+    /// `messageTemplateValues` of the automation; absent in a run with policies only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) values: Option<BTreeMap<String, String>>,
-    /// What changed, by file relative to `update.path`.
+    /// The changes, by file relative to `update.path`.
     pub(super) changes: BTreeMap<String, FileChanges>,
     /// Every comment that holds a marker object, by file and line.
     pub(super) markers: Vec<Marker>,
     /// Files that hold the token and cannot be read.
     pub(super) unparsable: Vec<Unparsable>,
-    /// Comments that mention the token and are no markers.
+    /// Comments that mention the token and are not markers.
     pub(super) near_misses: Vec<NearMiss>,
-    /// Links and directories that were left alone.
+    /// Links and directories that were not followed.
     pub(super) skipped: Vec<Skipped>,
-    /// How many files were looked into.
+    /// The number of files that were read.
     pub(super) files_read: usize,
     /// Selected policies whose latest image cannot be used; their markers are `policy-without-image`.
     pub(super) unusable_images: Vec<UnusableImage>,
-    /// Files that could not be written; their markers are `changed`, but the files are as they were.
+    /// Files that could not be written; their markers are `changed`, but the files are not.
     pub(super) not_written: Vec<String>,
-    /// The commit that was pushed; absent where none was.
+    /// The commit that was pushed; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) commit: Option<Commit>,
-    /// What failed, one sentence each.
+    /// The errors, one sentence each.
     pub(super) errors: Vec<String>,
-    /// What would change as a unified diff; only of a dry run.
+    /// The changes of a dry run as a unified diff; absent in other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) diff: Option<String>,
 }
 
-/// What the runs of several automations came to.
+/// The outcomes of several automations.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Outcomes<'a> {
-    /// One for each automation, in the order of the manifests.
+    /// The outcome of each automation, in the order of the manifests.
     pub(super) automations: Vec<&'a Outcome>,
 }
 
@@ -78,7 +79,8 @@ pub(super) struct Commit {
     id: String,
     /// The branch that has it.
     branch: String,
-    /// The commit's message, which says so at its end if it is cut: beyond 255 KiB, or 16 MiB for all of a push.
+    /// The message of the commit. One of more than 255 KiB, or beyond 16 MiB of a push, is truncated, with a note at its
+    /// end.
     message: String,
 }
 
@@ -91,17 +93,17 @@ pub(super) struct AutomationName {
     pub(super) name: String,
 }
 
-/// What a run came to.
+/// The kind of outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum OutcomeKind {
-    /// Files were written; there is no git involved.
+    /// Files were written, without git.
     Updated,
     /// A commit was pushed.
     Pushed,
-    /// The files were looked at, and there was nothing to do.
+    /// The files were read, and nothing had to change.
     Unchanged,
-    /// Policies and remote are as last time, or the automation is suspended; no file was looked at.
+    /// Policies and remote did not change since the last run, or the automation is suspended; no file was read.
     Skipped,
     /// Something would change, and nothing was written.
     DryRun,
@@ -120,31 +122,31 @@ pub(super) struct Image {
     digest: String,
 }
 
-/// What a policy chose from its registry.
+/// The image that a policy chose from its registry.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct PolicyChoice {
     /// The policy, as namespace/name.
     pub(super) policy: String,
     /// The ImageRepository that was scanned for it, as namespace/name.
     pub(super) repository: String,
-    /// The image that counts, as name:tag@digest; absent where there is none.
+    /// The image that counts, as name:tag@digest; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) latest: Option<String>,
-    /// Which lower image waits to take its place, and until when; absent where none does.
+    /// The held downgrade that may replace it, and until when it is held; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) held: Option<String>,
-    /// Why the image may be out of date; absent where it is not.
+    /// The reason for which the image may be out of date; absent if it is up to date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stale: Option<String>,
-    /// Why the policy chose nothing in this run, so that an earlier image counts; absent where it chose.
+    /// The reason for which the policy chose nothing in this run, so that an earlier image counts; absent if it chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
 }
 
-/// What changed in one file.
+/// The changes in one file.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct FileChanges {
-    /// By object, sorted by apiVersion, kind, name, namespace.
+    /// The changes by object, sorted by apiVersion, kind, name, namespace.
     objects: Vec<ObjectChanges>,
 }
 
@@ -154,7 +156,7 @@ impl FileChanges {
     }
 }
 
-/// What changed in one object; missing parts of its identity are empty.
+/// The changes in one object; missing parts of its identity are empty.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ObjectChanges {
@@ -174,9 +176,9 @@ pub(super) struct ObjectChanges {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Change {
-    /// What the value read before.
+    /// The value before.
     old_value: String,
-    /// What it reads now.
+    /// The value now.
     new_value: String,
     /// The marker's setter, such as `default:app:tag`.
     setter: String,
@@ -184,7 +186,7 @@ pub(super) struct Change {
     line: usize,
 }
 
-/// One marker and what became of it.
+/// A marker and its outcome.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Marker {
@@ -218,18 +220,18 @@ pub(super) struct Unparsable {
     line: usize,
     /// The column in characters, counted from 1.
     column: usize,
-    /// What is wrong there.
+    /// The error there.
     cause: String,
 }
 
-/// A comment that mentions the token and is no marker.
+/// A comment that mentions the token and is not a marker.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct NearMiss {
     /// The file, relative to `update.path`.
     file: String,
     /// The line of the comment, counted from 1.
     line: usize,
-    /// Why it is no marker.
+    /// The reason for which it is not a marker.
     cause: String,
 }
 
@@ -241,21 +243,21 @@ pub(super) struct UnusableImage {
     policy: String,
     /// The image as its status states it.
     image: String,
-    /// What is wrong with it.
+    /// The error in the image.
     cause: String,
 }
 
-/// A link or directory that was left alone.
+/// A link or directory that was not followed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Skipped {
     /// Its path, relative to `update.path`.
     file: String,
-    /// Why.
+    /// The reason.
     cause: String,
 }
 
 impl Outcome {
-    /// The outcome of a run that has not begun.
+    /// Creates the outcome of a run that has not started.
     pub(super) fn new(automation: Option<AutomationName>) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -279,7 +281,7 @@ impl Outcome {
         }
     }
 
-    /// Takes over what was asked for.
+    /// Sets the policies, their images and the values.
     pub(super) fn set_request(&mut self, request: &Request) {
         let images: Vec<_> = request.update.setters.images().collect();
         let mut namesakes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -289,7 +291,7 @@ impl Outcome {
         self.policies = images
             .iter()
             .map(|(policy, image)| {
-                // Two policies of one name stand in two namespaces, which happens without an automation only.
+                // Policies of one name are in two namespaces, which is possible without an automation only.
                 let key = if namesakes[policy.name.as_str()] > 1 {
                     policy.to_string()
                 } else {
@@ -311,7 +313,7 @@ impl Outcome {
         self.values = self.automation.is_some().then(|| request.values.clone());
     }
 
-    /// Takes over how the run of an automation ended.
+    /// Sets the result of the reconcile.
     pub(super) fn set_conclusion(&mut self, conclusion: &Conclusion) {
         let (kind, message) = match conclusion {
             Conclusion::Success { outcome, .. } => match outcome {
@@ -350,7 +352,7 @@ impl Outcome {
         self.message = Some(message);
     }
 
-    /// Takes over what was found and planned.
+    /// Sets the markers, files and changes of a plan.
     pub(super) fn set_plan(&mut self, plan: &UpdatePlan) {
         self.changes = changes(&plan.result);
         self.markers = plan.markers.iter().map(marker).collect();

@@ -1,4 +1,4 @@
-//! The format of results, and of sentences about an automation.
+//! Output formats, JSON, and messages about an automation.
 
 use clap::ValueEnum;
 

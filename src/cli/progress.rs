@@ -1,4 +1,4 @@
-//! A line that tells a waiting person how far the work has come.
+//! Progress line on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use crate::printable::printable;
 use crate::update;
 
-/// Work shorter than this shows nothing.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Delay before the first line; shorter work shows nothing.
+const SHOW_AFTER: Duration = Duration::from_millis(300);
 
-/// How often the line changes.
-const PACE: Duration = Duration::from_millis(100);
+/// Minimum time between two changes of the line.
+const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The line on standard error; nothing where that is no terminal.
+/// The progress line; it shows nothing if standard error is not a terminal.
 pub(super) struct ProgressLine {
     next: Option<Instant>,
     is_shown: bool,
@@ -20,28 +20,28 @@ pub(super) struct ProgressLine {
 
 impl ProgressLine {
     pub(super) fn new() -> Self {
-        let next = io::stderr().is_terminal().then(|| Instant::now() + PATIENCE);
+        let next = io::stderr().is_terminal().then(|| Instant::now() + SHOW_AFTER);
         Self { next, is_shown: false }
     }
 
     pub(super) fn show(&mut self, progress: update::Progress) {
-        // Looking at the clock costs more than looking into a small file.
+        // Reading the clock costs more than reading a small file.
         if progress.files.is_multiple_of(64) {
             let update::Progress { files, edits } = progress;
-            self.say(|| format!("{files} files read, {edits} edits"));
+            self.show_text(|| format!("{files} files read, {edits} edits"));
         }
     }
 
-    /// Shows these words, if it is time for others.
-    pub(super) fn say(&mut self, words: impl FnOnce() -> String) {
+    /// Shows a text, unless the line has just changed.
+    pub(super) fn show_text(&mut self, text: impl FnOnce() -> String) {
         if self.next.is_none() {
             return;
         }
         let now = Instant::now();
         if self.next.is_some_and(|next| now >= next) {
-            self.next = Some(now + PACE);
+            self.next = Some(now + INTERVAL);
             self.is_shown = true;
-            let _ = write!(io::stderr().lock(), "\r{}\u{1b}[K", printable(&words()));
+            let _ = write!(io::stderr().lock(), "\r{}\u{1b}[K", printable(&text()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What to do where a registry lets nobody in: its own words are the same for a wrong login and for none.
+//! Advice for a login that a registry refused: its message is the same for a wrong login and for none.
 
 use tagboat_api::ImageRepository;
 
@@ -8,8 +8,8 @@ use crate::reconcile::repository::logins::{GivenLogins, Logins};
 use crate::reference::RepositoryAddress;
 use crate::registry::{Credential, LoginChoice};
 
-/// A part of a sentence for who asked as an ImageRepository says, with `shown`; nothing where a cloud gave the login.
-pub(super) fn advice(repository: &ImageRepository, logins: &Logins, shown: &LoginChoice) -> Option<String> {
+/// Returns advice for a request with the login of an ImageRepository; none for a login of a cloud.
+pub(super) fn advice(repository: &ImageRepository, logins: &Logins, sent: &LoginChoice) -> Option<String> {
     let ObjectName { namespace, .. } = ObjectName::of(repository);
     let spec = &repository.spec;
     let secret = spec.secret_ref.as_ref().map(|secret| format!("the Secret {namespace}/{}", secret.name));
@@ -36,56 +36,56 @@ pub(super) fn advice(repository: &ImageRepository, logins: &Logins, shown: &Logi
             (holder, remedy)
         }
     };
-    words(shown, &holder, &remedy)
+    sentence(sent, &holder, &remedy)
 }
 
-/// The same for who asked with the login of a directory, or with their own.
+/// Returns advice for a request with the login of a directory, or with the user's own login.
 pub(super) fn advice_without_object(
     directory: Option<&std::path::Path>,
     login: RegistryLogin,
-    shown: &LoginChoice,
+    sent: &LoginChoice,
 ) -> Option<String> {
     match login {
         RegistryLogin::User => {
             let own = of_the_user().as_ref().map_or_else(|_| LOG_IN.to_owned(), log_in);
-            words(shown, OWN, &own)
+            sentence(sent, OWN, &own)
         }
         RegistryLogin::Secrets => {
             let holder = directory.map(|directory| format!("--secret {}", directory.display()));
             let first = match &holder {
                 Some(holder) => format!("{holder} has none for this registry: add it there"),
-                None => "give one by --secret DIR".to_owned(),
+                None => "give one with --secret DIR".to_owned(),
             };
             let remedy = format!("{first}, or log in as yourself with --registry-login user");
-            words(shown, &holder.unwrap_or_default(), &remedy)
+            sentence(sent, &holder.unwrap_or_default(), &remedy)
         }
     }
 }
 
 const OWN: &str = "your config.json";
 
-const LOG_IN: &str = "log in first, with docker login say";
+const LOG_IN: &str = "log in first, for example with docker login";
 
-/// What to do for a login of one's own. Where a program keeps them, docker and podman would give it to that one.
+/// Returns advice for the user's own login. If a credential helper is configured, docker and podman store it there.
 fn log_in(own: &GivenLogins) -> String {
     if own.remark.is_empty() {
         return LOG_IN.to_owned();
     }
     let origin = &own.origin;
     format!(
-        "docker login would give it to a program that is not asked here, so write it into the `auths` of {origin} yourself, \
+        "docker login stores it in a program that is not used here, so write it into `auths` of {origin} yourself, \
          or of another config.json whose directory is in DOCKER_CONFIG, or use a Secret with --registry-login secrets"
     )
 }
 
-fn words(shown: &LoginChoice, holder: &str, remedy: &str) -> Option<String> {
-    match shown {
+fn sentence(sent: &LoginChoice, holder: &str, remedy: &str) -> Option<String> {
+    match sent {
         LoginChoice::Cloud(..) => None,
         LoginChoice::Given(Credential::Anonymous) => {
-            Some(format!("no login was given: if the registry wants one, {remedy}"))
+            Some(format!("no login was sent: if the registry requires one, {remedy}"))
         }
         LoginChoice::Given(_) => Some(format!(
-            "a login was shown and refused: check the one in {holder}, and whether it may read this repository"
+            "a login was sent and refused: check the one in {holder}, and whether it may read this repository"
         )),
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     use crate::secrets::Secret;
 
     #[test]
-    fn who_showed_a_login_is_told_where_it_stands_and_who_did_not_how_to() {
+    fn advice_names_the_place_of_a_login_or_the_way_to_one() {
         let repository = |spec: serde_json::Value| -> ImageRepository {
             let mut whole = json!({"metadata": {"namespace": "n", "name": "r"}, "spec": {"image": "r.io/app", "interval": "1m"}});
             whole["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
@@ -121,44 +121,44 @@ mod tests {
             origin: "/me/config.json".to_owned(),
             remark: "; it names programs".to_owned(),
         });
-        let nobody = LoginChoice::default();
+        let none = LoginChoice::default();
         let login = LoginChoice::Given(Credential::Basic { user: secret("u"), password: secret("p") });
         let plain = repository(json!({}));
         let both = repository(json!({"secretRef": {"name": "s"}, "serviceAccountName": "a"}));
         for (advice, expected) in [
-            (advice(&plain, &named, &nobody), "no login was given: if the registry wants one, name a Secret"),
-            (advice(&plain, &own, &nobody), "no login was given: if the registry wants one, log in first"),
+            (advice(&plain, &named, &none), "no login was sent: if the registry requires one, name a Secret"),
+            (advice(&plain, &own, &none), "no login was sent: if the registry requires one, log in first"),
             (
-                advice(&plain, &keeper, &nobody),
-                "no login was given: if the registry wants one, docker login would give it to a program that is not asked \
-                 here, so write it into the `auths` of /me/config.json yourself, or",
+                advice(&plain, &keeper, &none),
+                "no login was sent: if the registry requires one, docker login stores it in a program that is not used \
+                 here, so write it into `auths` of /me/config.json yourself, or",
             ),
             (
-                advice(&repository(json!({"secretRef": {"name": "s"}})), &named, &nobody),
-                "no login was given: if the registry wants one, the Secret n/s has none for r.io: add it there, or",
+                advice(&repository(json!({"secretRef": {"name": "s"}})), &named, &none),
+                "no login was sent: if the registry requires one, the Secret n/s has none for r.io: add it there, or",
             ),
             (
-                advice(&both, &named, &nobody),
-                "no login was given: if the registry wants one, the Secret n/s and the imagePullSecrets of the \
+                advice(&both, &named, &none),
+                "no login was sent: if the registry requires one, the Secret n/s and the imagePullSecrets of the \
                  ServiceAccount n/a have none for r.io: add it there, or",
             ),
             (
                 advice(&both, &named, &login),
-                "a login was shown and refused: check the one in the Secret n/s and the imagePullSecrets of the \
+                "a login was sent and refused: check the one in the Secret n/s and the imagePullSecrets of the \
                  ServiceAccount n/a, and",
             ),
-            (advice(&both, &own, &login), "a login was shown and refused: check the one in your config.json"),
+            (advice(&both, &own, &login), "a login was sent and refused: check the one in your config.json"),
             (
                 advice_without_object(Some(Path::new("d")), RegistryLogin::Secrets, &login),
-                "a login was shown and refused: check the one in --secret d, and",
+                "a login was sent and refused: check the one in --secret d, and",
             ),
             (
-                advice_without_object(Some(Path::new("d")), RegistryLogin::Secrets, &nobody),
-                "no login was given: if the registry wants one, --secret d has none for this registry: add it there, or",
+                advice_without_object(Some(Path::new("d")), RegistryLogin::Secrets, &none),
+                "no login was sent: if the registry requires one, --secret d has none for this registry: add it there, or",
             ),
             (
-                advice_without_object(None, RegistryLogin::Secrets, &nobody),
-                "no login was given: if the registry wants one, give one by --secret DIR",
+                advice_without_object(None, RegistryLogin::Secrets, &none),
+                "no login was sent: if the registry requires one, give one with --secret DIR",
             ),
         ] {
             let advice = advice.unwrap();

@@ -1,4 +1,4 @@
-//! Who logs in to registries from the command line.
+//! Sources of registry logins on the command line.
 
 use std::path::PathBuf;
 
@@ -9,21 +9,21 @@ use crate::directory;
 use crate::reconcile::repository::logins::{GivenLogins, Logins};
 use crate::registry::DockerConfig;
 
-/// Who logs in to registries.
+/// The source of registry logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum RegistryLogin {
-    /// The secrets that are given.
+    /// The Secrets that are given.
     Secrets,
-    /// You: the logins that docker or podman keep in your config.json.
+    /// Your own logins, which docker or podman keep in config.json.
     User,
 }
 
 impl RegistryLogin {
-    /// Who that is for objects.
+    /// Returns the logins for objects.
     ///
     /// # Errors
     ///
-    /// When the caller's logins cannot be read.
+    /// If the user's logins cannot be read.
     pub(super) fn logins(self) -> Result<Logins, Failure> {
         match self {
             Self::Secrets => Ok(Logins::default()),
@@ -32,7 +32,7 @@ impl RegistryLogin {
     }
 }
 
-/// The caller's own logins.
+/// Reads the user's own logins.
 pub(super) fn of_the_user() -> Result<GivenLogins, Failure> {
     let path = path()?;
     let failed = |flaw: &dyn std::fmt::Display| Failure::new(format!("{}: {flaw}", path.display()));
@@ -42,18 +42,17 @@ pub(super) fn of_the_user() -> Result<GivenLogins, Failure> {
     let names: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(&bytes).unwrap_or_default();
     let remark = match programs.find(|name| names.contains_key(*name)) {
-        Some(name) => format!("; it names programs that have logins ({name}), which are not started"),
+        Some(name) => format!("; its credential helpers ({name}) are not started"),
         None => String::new(),
     };
     Ok(GivenLogins { logins, origin: path.display().to_string(), remark })
 }
 
-/// Where docker keeps its logins.
+/// Returns the path of docker's config.json.
 fn path() -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let directory = set("DOCKER_CONFIG").or_else(|| Some(set("HOME")?.join(".docker")));
-    let directory = directory.ok_or_else(|| {
-        Failure::new("there is no place to look for your logins: neither DOCKER_CONFIG nor HOME is set")
-    })?;
+    let directory = directory
+        .ok_or_else(|| Failure::new("your logins cannot be found: neither DOCKER_CONFIG nor HOME is set"))?;
     Ok(directory.join("config.json"))
 }

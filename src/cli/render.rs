@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use tagboat_api::settings::TemplateLanguage;
 
 use super::Failure;
-use super::given::split_name;
+use super::overrides::split_name;
 use super::terminal::{print_bytes, say};
 use crate::directory;
 use crate::error::chain;
@@ -15,14 +15,14 @@ use crate::git::CommitError;
 use crate::message::recorded::{self, Recorded};
 use crate::message::{AutomationName, MessageData, Template};
 
-/// What an automation without a namespace is in.
+/// The namespace of an automation without one.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Render the template of a commit message
 ///
 /// Renders on sample data, or on a result that `tagboat run --output json` or `tagboat update --output json` printed:
-/// then the message is what the automation's commit has. Only the message is written to standard output, byte for
-/// byte, without a line break of its own at the end.
+/// then the message is that of the automation's commit. Only the message is written to standard output, byte for
+/// byte, without an added line break at the end.
 ///
 /// Presets: preset:detailed, preset:conventional, preset:summary.
 ///
@@ -37,7 +37,7 @@ pub(super) struct RenderArguments {
     #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t = Language::Go)]
     language: Language,
 
-    /// The automation: which one of several in the result, or the one that the sample is said to be of
+    /// The automation: one of several in the result, or the name that the sample gets
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     name: Option<String>,
 
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     if is_input(&arguments.template) && arguments.from.as_deref().is_some_and(is_input) {
         return Err(Failure::Usage("--template and --from cannot both be standard input".to_owned()));
     }
-    let name = arguments.name.as_deref().map(Wanted::parse).transpose()?;
+    let name = arguments.name.as_deref().map(Selection::parse).transpose()?;
     let data = match &arguments.from {
         Some(path) => recorded_data(path, name.as_ref())?,
         None => sample(name.as_ref()),
@@ -87,14 +87,14 @@ pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
     Ok(print_bytes(&message)?)
 }
 
-/// The name of an automation as it was asked for.
-struct Wanted<'a> {
+/// The automation that `--name` selects.
+struct Selection<'a> {
     text: &'a str,
     namespace: Option<&'a str>,
     name: &'a str,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Selection<'a> {
     fn parse(text: &'a str) -> Result<Self, Failure> {
         let (namespace, name) = split_name(text);
         if name.is_empty() || name.contains('/') || namespace.is_some_and(str::is_empty) {
@@ -108,14 +108,14 @@ impl<'a> Wanted<'a> {
             && self.namespace.is_none_or(|namespace| automation.namespace == namespace)
     }
 
-    /// The automation of this name, in a namespace where none was given.
+    /// Returns the full name, with `namespace` if none was given.
     fn within(&self, namespace: &str) -> AutomationName {
         let namespace = self.namespace.unwrap_or(namespace).to_owned();
         AutomationName { namespace, name: self.name.to_owned() }
     }
 }
 
-/// The template's text; what names a preset is a template as it is.
+/// Reads the template; the name of a preset is a template, too.
 fn template(path: &Path) -> Result<String, Failure> {
     if let Some(text) = path.to_str().filter(|text| text.starts_with("preset:")) {
         return Ok(text.to_owned());
@@ -135,15 +135,15 @@ fn read(what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|error| Failure::new(format!("cannot read {what} {}: {error}", path.display())))
 }
 
-fn sample(wanted: Option<&Wanted<'_>>) -> MessageData {
+fn sample(selected: Option<&Selection<'_>>) -> MessageData {
     let sample = MessageData::sample();
-    let Some(wanted) = wanted else { return sample };
-    let automation = wanted.within(&sample.automation().namespace);
+    let Some(selected) = selected else { return sample };
+    let automation = selected.within(&sample.automation().namespace);
     sample.of_automation(&automation)
 }
 
-/// The data of the result that is meant.
-fn recorded_data(path: &Path, wanted: Option<&Wanted<'_>>) -> Result<MessageData, Failure> {
+/// Returns the data of the selected result.
+fn recorded_data(path: &Path, selected: Option<&Selection<'_>>) -> Result<MessageData, Failure> {
     let place = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
     let results = recorded::read(&read("the result", path)?).map_err(|error| {
         Failure::new(format!(
@@ -151,45 +151,45 @@ fn recorded_data(path: &Path, wanted: Option<&Wanted<'_>>) -> Result<MessageData
             chain(&error)
         ))
     })?;
-    let (result, automation) = choose(&results, wanted, &place)?;
+    let (result, automation) = choose(&results, selected, &place)?;
     result.data(&automation).map_err(|error| Failure::new(format!("{place}: {}", chain(&error))))
 }
 
-/// The result that is meant, and its automation.
+/// Selects a result and its automation.
 fn choose<'r>(
     results: &'r [Recorded],
-    wanted: Option<&Wanted<'_>>,
+    selected: Option<&Selection<'_>>,
     place: &str,
 ) -> Result<(&'r Recorded, AutomationName), Failure> {
     if let [result] = results
         && result.automation().is_none()
     {
-        let Some(wanted) = wanted else {
+        let Some(selected) = selected else {
             return Err(Failure::Usage(format!(
                 "the result in {place} is of no automation, since policies alone were given to the update: say by --name \
                  [NAMESPACE/]NAME of which one the message should be"
             )));
         };
-        return Ok((result, wanted.within(DEFAULT_NAMESPACE)));
+        return Ok((result, selected.within(DEFAULT_NAMESPACE)));
     }
     let known: Vec<(&Recorded, AutomationName)> =
         results.iter().filter_map(|result| Some((result, result.automation()?))).collect();
     let names = known.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>().join(", ");
     let mut found = known
         .into_iter()
-        .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.fits(name)))
+        .filter(|(_, name)| selected.is_none_or(|selected| selected.fits(name)))
         .collect::<Vec<_>>();
-    match (found.pop(), found.is_empty(), wanted) {
+    match (found.pop(), found.is_empty(), selected) {
         (Some(one), true, _) => Ok(one),
         (Some(_), false, _) => Err(Failure::Usage(format!(
             "{place} holds the results of several automations ({names}); choose one with --name NAMESPACE/NAME"
         ))),
         (None, _, None) => Err(Failure::new(format!("{place} holds no result of an automation"))),
-        (None, _, Some(wanted)) => {
+        (None, _, Some(selected)) => {
             let there = if names.is_empty() { "none".to_owned() } else { names };
             Err(Failure::Usage(format!(
                 "--name {}: no automation of that name is in {place}; there is {there}",
-                wanted.text
+                selected.text
             )))
         }
     }

@@ -1,4 +1,4 @@
-//! The report of an update as text.
+//! Text report of an update.
 
 use std::fmt::Write;
 
@@ -6,36 +6,36 @@ use super::terminal::{Palette, count};
 use crate::printable::{is_unprintable, printable};
 use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
 
-/// What a report is about.
+/// The contents of a report.
 pub(super) struct Report<'a> {
     /// The automation's namespace and name, if there is one.
     pub(super) automation: Option<String>,
-    /// Whether that name was printed already.
+    /// True if that name was printed already.
     pub(super) is_headed: bool,
     pub(super) setters: &'a Setters,
     pub(super) plan: &'a UpdatePlan,
-    /// What changed, or would.
+    /// The changes, made or not.
     pub(super) result: &'a ResultV2,
-    pub(super) deed: Deed,
-    /// How many files could not be written.
+    pub(super) mode: ReportMode,
+    /// The number of files that could not be written.
     pub(super) not_written: usize,
 }
 
-/// What was done about the changes.
+/// The treatment of the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum ReportMode {
     /// They were made.
     Changed,
     /// They were not made, but would be.
     WouldChange,
 }
 
-/// The line that begins what is said of an automation.
+/// Returns the heading of an automation.
 pub(super) fn heading(automation: &str, palette: Palette) -> String {
     format!("{}Automation: {}{}\n", palette.heading, printable(automation), palette.reset)
 }
 
-/// Renders the report: what was selected, what changed file by file, and the warnings.
+/// Renders the report: selected policies, changes by file, warnings, and a summary.
 pub(super) fn render(report: &Report<'_>, palette: Palette) -> String {
     let mut text = String::new();
     write_report(report, palette, &mut text).expect("writing to a string cannot fail");
@@ -82,7 +82,7 @@ fn write_changes(result: &ResultV2, palette: Palette, text: &mut String) -> std:
     Ok(())
 }
 
-/// A value on one line; one that is empty or has unprintable characters in quotes.
+/// Returns a value on one line, in quotes if it is empty or has unprintable characters.
 fn value(text: &str) -> String {
     if text.is_empty() || text.contains(is_unprintable) { format!("{text:?}") } else { text.to_owned() }
 }
@@ -98,7 +98,7 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
     }
     for found in &plan.unparsable {
         let (line, column) = found.location();
-        let sentence = format!("left as it is, for it cannot be read: {} (column {column})", found.message());
+        let sentence = format!("not changed, because it cannot be read: {} (column {column})", found.message());
         lines.push((&found.file, line, sentence));
     }
     for skipped in &plan.skipped {
@@ -129,11 +129,11 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
         0 => String::new(),
         number => format!("; {} could not be written", count(number, "file")),
     };
-    let what = match (files, report.deed) {
+    let what = match (files, report.mode) {
         (0, _) if report.not_written > 0 => "Changed nothing".to_owned(),
         (0, _) => "Nothing to change".to_owned(),
-        (files, deed) => {
-            let verb = if deed == Deed::WouldChange { "Would change" } else { "Changed" };
+        (files, mode) => {
+            let verb = if mode == ReportMode::WouldChange { "Would change" } else { "Changed" };
             format!("{verb} {} in {}", count(report.result.edits(), "value"), count(files, "file"))
         }
     };

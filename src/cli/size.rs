@@ -1,4 +1,4 @@
-//! Sizes on the command line.
+//! Sizes in bytes, with units.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteSize(pub(super) u64);
 
-/// The units, by what may stand behind the number.
+/// The units: suffix and factor.
 const UNITS: [(&str, u64); 15] = [
     ("", 1),
     ("B", 1),

@@ -1,10 +1,10 @@
-//! Standard output and standard error, with colour where a person looks at them.
+//! Standard output and standard error, with colours on a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::printable::printable;
 
-/// Colours for one stream; all empty where colour is not wanted.
+/// Colours for one stream; all are empty without colours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Palette {
     pub(super) added: &'static str,
@@ -12,7 +12,7 @@ pub(super) struct Palette {
     pub(super) place: &'static str,
     pub(super) heading: &'static str,
     pub(super) reset: &'static str,
-    /// Set if a person may look at the stream, with or without colours.
+    /// True if the stream is a terminal, with or without colours.
     is_terminal: bool,
 }
 
@@ -29,7 +29,7 @@ const COLOURS: Palette = Palette {
 };
 
 impl Palette {
-    /// Colours for standard output: on a terminal, unless `NO_COLOR` is set to anything (no-color.org).
+    /// Returns colours for standard output: on a terminal, unless `NO_COLOR` is not empty (no-color.org).
     pub(super) fn for_output() -> Self {
         let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb");
@@ -52,14 +52,14 @@ pub(super) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
 
 /// Writes one line to standard error.
 pub(super) fn say(line: &str) {
-    // Nothing can be done when even this cannot be written.
+    // A failure to write here cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{}", printable(line));
 }
 
-/// The most that a column is widened to.
+/// The maximum width of a column.
 const WIDEST_COLUMN: usize = 128;
 
-/// The width of a column of a table. A cell that is longer than any column may be stands out, and widens it for no other.
+/// Returns the width of a column of a table. Cells longer than the maximum do not widen it.
 pub(super) fn column_width<'c>(cells: impl Iterator<Item = &'c str>) -> usize {
     let widths = cells.map(|cell| cell.chars().count());
     widths.filter(|width| *width <= WIDEST_COLUMN).max().unwrap_or_default()
@@ -70,13 +70,14 @@ pub(super) fn cell(text: &str) -> String {
     printable(text).replace('\t', "\\t")
 }
 
-/// A number and a noun, which stands in the plural unless there is one: `1 file`, `2 files`.
+/// Returns a number and a noun, in the plural unless the number is 1: `1 file`, `2 files`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A diff for a person's eyes: on a terminal, with colours if they are wanted and unprintable characters as escapes. In a
-/// pipe it is a patch, byte for byte.
+/// Returns a diff for standard output: on a terminal with colours and escapes, in a pipe byte for byte.
+///
+/// The escapes replace unprintable characters; in a pipe the diff is a patch.
 pub(super) fn coloured(diff: &str, palette: Palette) -> String {
     if !palette.is_terminal {
         return diff.to_owned();

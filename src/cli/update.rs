@@ -9,13 +9,13 @@ use tagboat_api::settings::AutomationSettings;
 
 use super::Failure;
 use super::choice::{choose_automation, full_name, name_of};
-use super::given::given_images;
 use super::inputs::{read_manifests, warn_of_repository_settings, warn_of_settings};
 use super::outcome::{Outcome, OutcomeKind};
 use super::output::{OutputFormat, prefixed, to_json};
+use super::overrides::image_overrides;
 use super::progress::ProgressLine;
 use super::reconcile_arguments::ReconcileArguments;
-use super::report::{self, Deed, Report};
+use super::report::{self, Report, ReportMode};
 use super::terminal::{Palette, coloured, count, print, say};
 use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
 use crate::directory::{self, Directory, Lock};
@@ -26,17 +26,16 @@ use crate::update::{self, MarkerIndex, ResultV2, Severity, UpdatePlan, plan};
 
 /// Rewrite the marked values in a directory of YAML files
 ///
-/// Reads ImagePolicies (and an ImageUpdateAutomation, if there is one) from manifest files, and writes each
-/// policy's latest image where a marker names it. Only the bytes of the marked values change. Where an
-/// automation is given, its namespace, policy selector and update path hold; otherwise every policy counts.
+/// Reads ImagePolicies (and an ImageUpdateAutomation, if there is one) from manifest files, and writes the latest
+/// image of each policy into the values whose markers name it. Only the bytes of these values change. The namespace,
+/// policy selector and update path of the automation apply; without an automation, every policy counts.
 ///
-/// Exit status: 0 done (markers that could not be resolved and files that could not be read are reported, and
-/// do not count as failures unless --strict is given), 1 something failed or a manifest could not be read,
-/// 2 wrong usage.
+/// Exit status: 0 done (unresolved markers and unreadable files are reported, and are failures with --strict only),
+/// 1 something failed or a manifest could not be read, 2 wrong usage.
 #[derive(Debug, Args)]
 #[command(override_usage = "tagboat update <DIR> --policies <PATH>... [OPTIONS]")]
 pub(super) struct UpdateArguments {
-    /// The directory whose files to rewrite
+    /// The directory of the files to rewrite
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
@@ -47,7 +46,7 @@ pub(super) struct UpdateArguments {
     #[command(flatten)]
     reconcile: ReconcileArguments,
 
-    /// Fail when a marker cannot be resolved or a marked file cannot be read
+    /// Fail if a marker cannot be resolved or a marked file cannot be read
     #[arg(long)]
     strict: bool,
 }
@@ -70,7 +69,7 @@ pub(super) fn run(arguments: &UpdateArguments) -> Result<(), Failure> {
     Failure::after(print(&text), done)
 }
 
-/// Turns what was said into an exit status.
+/// Returns the failure of an outcome with errors or, with `--strict`, with warnings.
 fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure> {
     if !outcome.errors.is_empty() {
         return Err(failed(outcome, outcome.errors.clone()));
@@ -86,18 +85,18 @@ fn finish(arguments: &UpdateArguments, outcome: &Outcome) -> Result<(), Failure>
     Ok(())
 }
 
-/// A failure with sentences that [`prefixed`] made.
+/// Creates a failure with sentences that [`prefixed`] returned.
 pub(super) fn failed(outcome: &Outcome, sentences: Vec<String>) -> Failure {
     if outcome.automation.is_some() { Failure::FailedFor(sentences) } else { Failure::Failed(sentences) }
 }
 
-/// Performs the update, fills in the outcome and gives the report as text.
+/// Performs the update, fills in the outcome and returns the report as text.
 fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, Failure> {
     let manifests = read_manifests(&arguments.policies)?;
     manifests.policies().for_each(warn_of_settings);
     manifests.repositories().for_each(warn_of_repository_settings);
     let automation = choose_automation(&manifests, arguments.reconcile.automation.as_deref())?;
-    let given = given_images(&arguments.reconcile.latest, &manifests, automation.as_slice())?;
+    let given = image_overrides(&arguments.reconcile.latest, &manifests, automation.as_slice())?;
     outcome.automation = automation.map(name_of);
     let request = make_request(automation, &manifests, &given)?;
     for unusable in &request.unusable {
@@ -148,7 +147,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
         setters: &request.update.setters,
         plan: &plan,
         result: &result,
-        deed: if arguments.reconcile.dry_run { Deed::WouldChange } else { Deed::Changed },
+        mode: if arguments.reconcile.dry_run { ReportMode::WouldChange } else { ReportMode::Changed },
         not_written: outcome.not_written.len(),
     };
     text.push_str(&report::render(&report, palette));

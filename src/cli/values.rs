@@ -1,5 +1,6 @@
-//! Values of options: lengths of time and whole numbers. An option with such a value takes a hyphen at its beginning, so that a
-//! negative value is refused by these sentences.
+//! Values of options: durations and whole numbers.
+//!
+//! An option with such a value accepts a leading hyphen, so that a negative value gets these messages.
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
@@ -26,11 +27,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 /// If it is none, zero or negative.
 pub(super) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text) {
-        Ok(Duration::ZERO) => {}
-        Err(_) if is_negative(text) => {}
-        read => return read,
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        Err(error) if !is_negative(text) => Err(error),
+        _ => Err("it must be longer than 0s: write a duration such as 1m30s".to_owned()),
     }
-    Err("it must be longer than 0s: write a duration such as 1m30s".to_owned())
 }
 
 /// Returns true for a duration with a minus sign.
@@ -42,7 +42,7 @@ fn is_negative(text: &str) -> bool {
 ///
 /// # Errors
 ///
-/// When it is none, or too large.
+/// If it is none, or too large.
 pub(super) fn whole_number<T: FromStr<Err = ParseIntError>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: ParseIntError| {
         let advice = match error.kind() {

@@ -1,4 +1,4 @@
-//! What is odd about a request and no error.
+//! Warnings about a request that is valid.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::reconcile::automation::request::{GivenImages, Request};
 use crate::reconcile::automation::source::ObjectName;
 use crate::update::PolicyName;
 
-/// Says so when an automation selects no policy although there are some in its namespace.
+/// Warns if an automation selects no policy although its namespace has some.
 pub(super) fn warn_of_empty_selection(
     automation: Option<&ImageUpdateAutomation>,
     manifests: &Manifests,
@@ -27,44 +27,46 @@ pub(super) fn warn_of_empty_selection(
     let own = manifests.policies().filter(|policy| policy.namespace() == automation.namespace()).count();
     if own > 0 && request.update.setters.selected().next().is_none() {
         let sentence =
-            format!("spec.policySelector selects no ImagePolicy of its namespace, where {own} can be had");
+            format!("spec.policySelector selects no ImagePolicy of its namespace, which has {own}");
         say(&format!("warning: {}", prefixed(outcome, &sentence)));
     }
 }
 
-/// Says which of the given images nobody asks for; `is_wanted` knows whom an automation selects, of which there are
-/// `automations`.
+/// Warns of images of `--latest` for policies that no automation selects.
+///
+/// `is_selected` returns whether one of the `automations` selects a policy.
 pub(super) fn warn_of_idle_images(
     given: &GivenImages,
     automations: usize,
-    is_wanted: impl Fn(&PolicyName) -> bool,
+    is_selected: impl Fn(&PolicyName) -> bool,
 ) {
-    let nobody = if automations > 1 { "no automation selects" } else { "the automation does not select" };
-    for policy in given.keys().filter(|policy| !is_wanted(policy)) {
-        say(&format!("warning: --latest for {policy} has no effect: {nobody} the policy"));
+    let subject = if automations > 1 { "no automation selects" } else { "the automation does not select" };
+    for policy in given.keys().filter(|policy| !is_selected(policy)) {
+        say(&format!("warning: --latest for {policy} has no effect: {subject} the policy"));
     }
 }
 
-/// Says which of the secrets that are given as directories no source has to do with.
+/// Warns of `--secret` directories that are not used.
 ///
-/// `secrets` are those directories with the words of the command line; `wanted` are the secrets that `askers` name.
+/// `secrets` are these directories with their arguments, `required` the Secrets that objects name; `reason` ends the
+/// message.
 pub(super) fn warn_of_idle_secrets(
     secrets: &[(&str, &SecretDirectory)],
-    wanted: &[ObjectName],
-    askers: &str,
+    required: &[ObjectName],
+    reason: &str,
 ) {
-    let used: BTreeSet<usize> = wanted
+    let used: BTreeSet<usize> = required
         .iter()
         .filter_map(|name| secrets.iter().position(|(_, secret)| secret.is(&name.namespace, &name.name)))
         .collect();
     for (index, (text, _)) in secrets.iter().enumerate() {
         if !used.contains(&index) {
-            say(&format!("warning: --secret {text:?} is not used: {askers}"));
+            say(&format!("warning: --secret {text:?} is not used: {reason}"));
         }
     }
 }
 
-/// Says so when commits will have nobody's name on them.
+/// Warns if commits will have an author without name and e-mail address.
 pub(super) fn warn_of_nameless_author(automation: &ImageUpdateAutomation, outcome: &Outcome) {
     let author = automation.spec.git.as_ref().map(|git| &git.commit.author);
     let is_nameless = |author: &CommitAuthor| {
@@ -77,12 +79,14 @@ pub(super) fn warn_of_nameless_author(automation: &ImageUpdateAutomation, outcom
     }
 }
 
-/// Says what Flux's own sentence about service accounts does not: that there is no controller to set up here.
+/// Warns that a GitRepository cannot log in through its service account here.
+///
+/// Flux's message about it is advice for a controller.
 pub(super) fn warn_of_service_account(source: Option<&GitRepository>, outcome: &Outcome) {
     let account = source.and_then(|source| source.spec.service_account_name.as_deref());
     if account.is_some_and(|account| !account.is_empty()) {
         let sentence = "spec.serviceAccountName of the GitRepository: logging in through a service account is not \
-                        supported yet; take the field out and name a Secret in spec.secretRef";
+                        supported yet; remove the field and name a Secret in spec.secretRef";
         say(&format!("warning: {}", prefixed(outcome, sentence)));
     }
 }

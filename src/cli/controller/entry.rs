@@ -1,15 +1,17 @@
-//! Flux's own argument lists, as a Deployment of Flux gives them to the image's entry point.
+//! Flux's argument lists, as a Deployment of Flux has them for the entry point of the image.
 
 use std::ffi::OsString;
 
 use super::flags;
 
-/// The subcommand that a list of the controller's flags stands for.
+/// The subcommand that flags of the controller imply.
 const SUBCOMMAND: &str = "controller";
 
-/// The arguments as our command line has them: flags of the controller without a subcommand are its, and one dash
-/// before the name of one is as good as two, as it is in Go.
-pub(in crate::cli) fn understood(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+/// Returns the arguments in the form of our command line.
+///
+/// Flags of the controller without a subcommand get the subcommand, and a single dash before their names becomes two, as
+/// Go accepts both.
+pub(in crate::cli) fn normalize_args(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|first| flag_name(first).is_some()) {
         arguments.insert(1, SUBCOMMAND.into());
@@ -25,7 +27,7 @@ pub(in crate::cli) fn understood(arguments: impl IntoIterator<Item = OsString>) 
     arguments
 }
 
-/// The name of the controller's flag that an argument gives, if it does.
+/// Returns the name of the controller's flag in an argument, if it is one.
 fn flag_name(argument: &OsString) -> Option<&str> {
     let text = argument.to_str()?.strip_prefix('-')?;
     let text = text.strip_prefix('-').unwrap_or(text);
@@ -38,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_flags_stands_for_the_controller() {
+    fn flags_of_the_controller_imply_its_subcommand() {
         for (given, expected) in [
             (
                 "tagboat --watch-all-namespaces --log-level=info",
@@ -57,7 +59,7 @@ mod tests {
             ("tagboat", "tagboat"),
         ] {
             let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(understood(words(given)), words(expected), "{given}");
+            assert_eq!(normalize_args(words(given)), words(expected), "{given}");
         }
     }
 }

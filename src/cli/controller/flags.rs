@@ -1,6 +1,6 @@
-//! The flags of the controller: Flux's, those of both its image controllers, and our own.
+//! Flags of the controller: those of both image controllers of Flux, and our own.
 //!
-//! One table says what each does here. The command line, its help and `docs/controller-flags.md` are made from it.
+//! The command line, its help and `docs/controller-flags.md` are generated from one table.
 
 use std::fmt::Write as _;
 
@@ -9,43 +9,43 @@ use clap::Arg;
 /// A flag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flag {
-    /// Its name without dashes.
+    /// The name without dashes.
     pub(super) name: &'static str,
     pub(super) value: Value,
-    /// The value where it is not given.
+    /// The default value.
     pub(super) default: &'static str,
     pub(super) owner: Owner,
     pub(super) effect: Effect,
 }
 
-/// What kind of value a flag takes.
+/// The kind of a flag's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
-    /// Yes or no; `--flag` alone says yes.
+    /// True or false; `--flag` alone is true.
     Switch,
-    /// A text, which the help calls so.
+    /// A text, with its name in the help.
     Text(&'static str),
 }
 
-/// Whose flag it is.
+/// The program that a flag comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Of Flux's image-automation-controller.
+    /// Flux's image-automation-controller.
     Automation,
-    /// Of Flux's image-reflector-controller.
+    /// Flux's image-reflector-controller.
     Reflector,
-    /// Of both.
+    /// Both image controllers of Flux.
     Both,
-    /// Ours alone.
+    /// Tagboat only.
     Tagboat,
 }
 
-/// What a flag does here.
+/// The effect of a flag.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
-    /// What the sentence says.
+    /// The effect, as a sentence.
     Does(&'static str),
-    /// Nothing, and why.
+    /// None, with the reason.
     Nothing(&'static str),
 }
 
@@ -69,27 +69,33 @@ const fn nothing(
     Flag { name, value, default, owner, effect: Effect::Nothing(why) }
 }
 
-const OWN_STORE: &str = "the tags that were found are kept below --state, in one small file a repository";
+const OWN_STORE: &str = "tags are kept below --state, in one small file per repository";
 
 use Owner::{Automation, Both, Reflector, Tagboat};
 use Value::{Switch, Text};
 
 /// All flags, in the order in which help shows them.
 pub(super) const FLAGS: &[Flag] = &[
-    does("state", Text("DIR"), "", Tagboat, "Where mirrors are kept; without it, $TMPDIR, else /tmp"),
+    does(
+        "state",
+        Text("DIR"),
+        "",
+        Tagboat,
+        "The directory of mirrors and tags [default: $TMPDIR, else /tmp]",
+    ),
     does(
         "mirror-max-size",
         Text("SIZE"),
         "2GiB",
         Tagboat,
-        "The size that the mirror of one repository may have",
+        "The maximum size of the mirror of one repository",
     ),
     does(
         "mirrors-max-size",
         Text("SIZE"),
         "10GiB",
         Tagboat,
-        "The size that all mirrors may have together; the namespace with most loses its least recently used ones first",
+        "The maximum size of all mirrors together; the least recently used ones of the namespace with most are evicted first",
     ),
     does(
         "dry-run",
@@ -103,7 +109,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch,
         "true",
         Both,
-        "Watch all namespaces, and not only that of RUNTIME_NAMESPACE",
+        "Watch all namespaces instead of the one in RUNTIME_NAMESPACE",
     ),
     does("watch-label-selector", Text("SELECTOR"), "", Both, "Reconcile only objects with these labels"),
     does(
@@ -118,90 +124,90 @@ pub(super) const FLAGS: &[Flag] = &[
         Switch,
         "false",
         Tagboat,
-        "Let GitRepositories, images and proxy secrets name addresses of this machine and of its own network link",
+        "Allow GitRepositories, images and proxy Secrets with local and link-local addresses",
     ),
     does(
         "concurrent",
         Text("COUNT"),
         "4",
         Both,
-        "How many transactions with git servers may be under way at once",
+        "The maximum number of concurrent transactions with git servers",
     ),
     does(
         "min-retry-delay",
         Text("DURATION"),
         "750ms",
         Both,
-        "The wait after the first failure; it doubles with each",
+        "The delay after the first failure; it doubles with each further one",
     ),
-    does("max-retry-delay", Text("DURATION"), "15m", Both, "The longest wait after a failure"),
+    does("max-retry-delay", Text("DURATION"), "15m", Both, "The maximum delay after a failure"),
     does(
         "max-timeout",
         Text("DURATION"),
         "10m",
         Tagboat,
-        "The longest timeout that counts; an object's longer one, given or derived from its interval, counts as this",
+        "The maximum timeout; a longer one of an object, given or derived from its interval, is reduced to it",
     ),
     does(
         "enable-leader-election",
         Switch,
         "false",
         Both,
-        "Write only while holding the Lease that Flux's controller would hold",
+        "Write only while holding the Lease of Flux's controller",
     ),
-    does("leader-election-release-on-cancel", Switch, "true", Both, "Give the Lease back at the end"),
+    does("leader-election-release-on-cancel", Switch, "true", Both, "Release the Lease at shutdown"),
     does(
         "leader-election-lease-duration",
         Text("DURATION"),
         "35s",
         Both,
-        "How long others wait before they take the Lease from one that is silent",
+        "The time after which others may take a Lease that is not renewed",
     ),
     does(
         "leader-election-renew-deadline",
         Text("DURATION"),
         "30s",
         Both,
-        "How long to go on without a renewal of the Lease",
+        "The time without a renewal after which the Lease counts as lost",
     ),
     does(
         "leader-election-retry-period",
         Text("DURATION"),
         "5s",
         Both,
-        "The time between two tries to take or renew the Lease",
+        "The time between two attempts to take or renew the Lease",
     ),
     does(
         "events-addr",
         Text("URL"),
         "",
         Both,
-        "Where to post events, such as the address of Flux's notification-controller",
+        "The address to send events to, such as Flux's notification-controller",
     ),
     does(
         "warn-unresolved-markers",
         Switch,
         "false",
         Tagboat,
-        "Make the event about markers that have no effect a warning",
+        "Send the event about markers without an effect as a warning",
     ),
-    does("metrics-addr", Text("ADDRESS"), ":8080", Both, "Where to serve /metrics; 0 serves none"),
-    does("health-addr", Text("ADDRESS"), ":9440", Both, "Where to serve /healthz and /readyz; 0 serves none"),
-    does("log-level", Text("LEVEL"), "info", Both, "What to log: trace, debug, info or error"),
-    does("log-encoding", Text("ENCODING"), "json", Both, "How to log: json or console"),
+    does("metrics-addr", Text("ADDRESS"), ":8080", Both, "The address of /metrics; 0 serves none"),
+    does("health-addr", Text("ADDRESS"), ":9440", Both, "The address of /healthz and /readyz; 0 serves none"),
+    does("log-level", Text("LEVEL"), "info", Both, "The log level: trace, debug, info or error"),
+    does("log-encoding", Text("ENCODING"), "json", Both, "The log format: json or console"),
     does(
         "ssh-kex-algos",
         Text("LIST"),
         "",
         Automation,
-        "The key exchanges that SSH may use, separated by commas; without it, its own",
+        "The key exchange algorithms of SSH, separated by commas; by default those of ssh",
     ),
     does(
         "ssh-hostkey-algos",
         Text("LIST"),
         "",
         Automation,
-        "The host key algorithms that SSH may use, separated by commas; without it, its own",
+        "The host key algorithms of SSH, separated by commas; by default those of ssh",
     ),
     does(
         "feature-gates",
@@ -215,7 +221,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Text("DURATION"),
         "30s",
         Reflector,
-        "How long a policy waits for tags that are not there, if no scan brings them before",
+        "The delay until a policy without tags is reconciled again, if no scan finds tags before",
     ),
     does(
         "controllers",
@@ -230,79 +236,79 @@ pub(super) const FLAGS: &[Flag] = &[
         Text("DURATION"),
         "",
         Tagboat,
-        "How often digests of floating tags are looked up where a policy says `default`, 0 for never and none at all; \
-         without it, the variable UPDATE_POLLING_INTERVAL, else 12h",
+        "The interval of digest lookups of floating tags, for policies with `default`; 0 disables all lookups \
+         [default: $UPDATE_POLLING_INTERVAL, else 12h]",
     ),
     does(
         "regression-scans",
         Text("COUNT"),
         "3",
         Tagboat,
-        "In how many complete scans in a row a lower winner must show before it counts",
+        "Hold a downgrade until this many complete scans in a row have found it",
     ),
     does(
         "regression-time",
         Text("DURATION"),
         "15m",
         Tagboat,
-        "For how long a lower winner must show before it counts",
+        "Hold a downgrade for this long since the first of these scans",
     ),
     does(
         "registry-concurrency",
         Text("COUNT"),
         "16",
         Tagboat,
-        "How many requests one registry may be asked at the same time, by all objects together",
+        "The maximum number of concurrent requests to one registry, by all objects together",
     ),
     does(
         "registry-max-tags",
         Text("COUNT"),
         "250000",
         Tagboat,
-        "How many tags one repository may have; the scan of one with more fails",
+        "The maximum number of tags of a repository; the scan of a larger one fails",
     ),
     does(
         "default-service-account",
         Text("NAME"),
         "",
         Both,
-        "The service account of an object's namespace as which it logs in at a cloud if it names none, so that none logs in \
-         as the controller; needs the feature gate ObjectLevelWorkloadIdentity",
+        "The service account, in the namespace of an object that names none, for logins to clouds instead of the \
+         controller's own; needs the feature gate ObjectLevelWorkloadIdentity",
     ),
     does(
         "token-cache-max-size",
         Text("COUNT"),
         "100",
         Both,
-        "How many logins at clouds are kept; 0 keeps none",
+        "The maximum number of cached cloud credentials; 0 caches none",
     ),
     does(
         "token-cache-max-duration",
         Text("DURATION"),
         "1h",
         Both,
-        "How long a login at a cloud is kept at most",
+        "The maximum time for which cloud credentials are cached",
     ),
     nothing(
         "kube-api-qps",
         Text("NUMBER"),
         "50",
         Both,
-        "the API server's own priority and fairness says how fast it is asked",
+        "API Priority and Fairness of the API server limits requests",
     ),
     nothing(
         "kube-api-burst",
         Text("COUNT"),
         "300",
         Both,
-        "the API server's own priority and fairness says how fast it is asked",
+        "API Priority and Fairness of the API server limits requests",
     ),
     nothing(
         "watch-configs-label-selector",
         Text("SELECTOR"),
         "reconcile.fluxcd.io/watch=Enabled",
         Both,
-        "no configuration objects are watched, and Flux's image controllers do not do so either",
+        "no configuration objects are watched, as in Flux's image controllers",
     ),
     nothing("storage-path", Text("DIR"), "/data", Reflector, OWN_STORE),
     nothing("storage-value-log-file-size", Text("BYTES"), "268435456", Reflector, OWN_STORE),
@@ -310,61 +316,57 @@ pub(super) const FLAGS: &[Flag] = &[
     nothing("gc-interval", Text("MINUTES"), "10", Reflector, OWN_STORE),
 ];
 
-/// A feature gate of Flux's, and what it does here.
+/// A feature gate of Flux.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,
     pub(super) default: bool,
-    /// What it does here.
+    /// The effect of the gate.
     pub(super) effect: Effect,
 }
 
-/// The gate behind which objects act as service accounts at clouds.
+/// The gate that permits objects to log in to clouds as service accounts.
 pub(super) const IDENTITY: &str = "ObjectLevelWorkloadIdentity";
 
-/// Flux's feature gates. Most have no effect here: what they choose between is always the better of the two.
+/// Flux's feature gates. Most have no effect: the better of two behaviours is always on.
 pub(super) const GATES: &[Gate] = &[
     Gate {
         name: "GitForcePushBranch",
         default: true,
-        effect: Effect::Nothing("no commit of others is ever overwritten"),
+        effect: Effect::Nothing("commits of others are never overwritten"),
     },
     Gate {
         name: "GitShallowClone",
         default: true,
-        effect: Effect::Nothing("only what a run needs is ever fetched"),
+        effect: Effect::Nothing("only needed objects are fetched"),
     },
     Gate {
         name: "GitAllBranchReferences",
         default: true,
-        effect: Effect::Nothing("a push branch that exists is always built upon"),
+        effect: Effect::Nothing("commits are always added to an existing push branch"),
     },
-    Gate {
-        name: "GitSparseCheckout",
-        default: false,
-        effect: Effect::Nothing("there is no work tree that could be sparse"),
-    },
+    Gate { name: "GitSparseCheckout", default: false, effect: Effect::Nothing("there is no work tree") },
     Gate {
         name: "CacheSecretsAndConfigMaps",
         default: false,
-        effect: Effect::Nothing("secrets are read when they are needed, and kept nowhere"),
+        effect: Effect::Nothing("Secrets are read when needed and not cached"),
     },
     Gate {
         name: IDENTITY,
         default: false,
         effect: Effect::Does(
-            "an ImageRepository with a provider and a serviceAccountName logs in at that cloud as this service account",
+            "an ImageRepository with a provider and a serviceAccountName logs in to that cloud as this service account",
         ),
     },
     Gate { name: "FluxStorage", default: false, effect: Effect::Nothing(OWN_STORE) },
 ];
 
 impl Flag {
-    /// The flag as an argument of the command line.
+    /// Returns the flag as an argument of clap.
     pub(super) fn argument(&self) -> Arg {
         let argument = Arg::new(self.name).long(self.name);
         let argument = match self.value {
-            // As in Go: the value of a switch stands behind an equals sign or not at all.
+            // As in Go, the value of a switch follows an equals sign, or is omitted.
             Value::Switch => argument
                 .value_name("BOOL")
                 .num_args(0..=1)
@@ -388,19 +390,19 @@ fn parse_switch(text: &str) -> Result<String, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok("true".to_owned()),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok("false".to_owned()),
-        _ => Err("it is neither true nor false".to_owned()),
+        _ => Err("it must be true or false".to_owned()),
     }
 }
 
-/// The flag of a name.
+/// Finds a flag by name.
 pub(super) fn find(name: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.name == name)
 }
 
-/// The page of the manual about all flags.
+/// Returns `docs/controller-flags.md`, the page about all flags.
 pub fn page() -> String {
     let mut page = String::from(PAGE);
-    page.push_str("| flag | default | of | what it does here |\n|---|---|---|---|\n");
+    page.push_str("| flag | default | origin | effect |\n|---|---|---|---|\n");
     for flag in FLAGS {
         let default = if flag.default.is_empty() { "–".to_owned() } else { format!("`{}`", flag.default) };
         let owner = match flag.owner {
@@ -416,9 +418,9 @@ pub fn page() -> String {
         let _ = writeln!(page, "| `--{}` | {default} | {owner} | {effect}. |", flag.name);
     }
     page.push_str("\n## Feature gates\n\n");
-    page.push_str("A gate without an effect that is set to another value than its default is answered with a warning that says why.\n");
+    page.push_str("A gate without an effect logs a warning with the reason if it is set to another value than its default.\n");
     page.push_str("An unknown one is an error.\n\n");
-    page.push_str("| gate | default | what it does here |\n|---|---|---|\n");
+    page.push_str("| gate | default | effect |\n|---|---|---|\n");
     for gate in GATES {
         let effect = match gate.effect {
             Effect::Does(what) => what.to_owned(),
@@ -429,16 +431,15 @@ pub fn page() -> String {
     page
 }
 
-const PAGE: &str = "<!-- Made from src/cli/controller/flags.rs: TAGBOAT_REGENERATE=1 cargo test --test it -- help -->\n\
+const PAGE: &str = "<!-- Generated from src/cli/controller/flags.rs: TAGBOAT_REGENERATE=1 cargo test --test it -- help -->\n\
 # The flags of `tagboat controller`\n\
 \n\
-All flags of Flux's two image controllers are taken, with their names and defaults. One that has no effect here is\n\
-answered with a warning, once, if it is given another value than its default. A list of Flux's flags without a\n\
-subcommand starts the controller, so the arguments of Flux's Deployment can stay as they are; `-log-level=info` and\n\
-`--log-level=info` are the same, and so are `--flag` and `--flag=true`.\n\
+All flags of Flux's two image controllers are accepted, with their names and defaults. A flag without an effect logs a\n\
+warning if it has another value than its default. Flags without a subcommand start the controller, so the arguments of\n\
+Flux's Deployment need no change; `-log-level=info` equals `--log-level=info`, and `--flag` equals `--flag=true`.\n\
 \n\
-The environment variable `RUNTIME_NAMESPACE` names the namespace that is watched with `--watch-all-namespaces=false`,\n\
-and the namespace of the Lease.\n\
+The environment variable `RUNTIME_NAMESPACE` is the namespace that is watched with `--watch-all-namespaces=false`, and\n\
+the namespace of the Lease.\n\
 \n";
 
 #[cfg(test)]
@@ -446,12 +447,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_flag_stands_in_the_table_once() {
+    fn every_flag_is_in_the_table_once() {
         let mut names: Vec<_> = FLAGS.iter().map(|flag| flag.name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), FLAGS.len());
-        // Flux's, as its own documentation has them.
+        // Flux's flags, as in its documentation.
         for name in [
             "metrics-addr",
             "health-addr",

@@ -1,4 +1,4 @@
-//! `tagboat controller`: carry out the automations of a cluster, as long as it runs.
+//! `tagboat controller`: reconciles the objects of a cluster until a signal ends it.
 
 mod entry;
 mod flags;
@@ -36,11 +36,11 @@ use crate::telemetry;
 use crate::web;
 use options::{Controller, Options};
 
-pub(super) use entry::understood;
+pub(super) use entry::normalize_args;
 pub use flags::page as flags_page;
 pub(super) use options::ControllerArguments;
 
-/// The namespace that the pod runs in, and that is watched where not all are.
+/// The environment variable with the namespace of the pod, which is watched if not all namespaces are.
 const NAMESPACE: &str = "RUNTIME_NAMESPACE";
 
 pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
@@ -49,19 +49,19 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
     for warning in &options.warnings {
         tracing::warn!("{warning}");
     }
-    // Fails where there is one already, which is as good.
+    // Fails if there is one already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     let ended = runtime.block_on(serve(options));
-    // A thread that still waits for something has nothing left to do.
+    // Threads that still wait have no more work.
     runtime.shutdown_background();
     if ended.is_ok() {
         tracing::info!("shutdown complete");
     }
     ended.map_err(|failure| match failure {
-        // Whoever reads the log of a pod reads lines of one kind.
+        // The log of a pod has lines of one format only.
         Failure::Failed(sentences) => {
             sentences.iter().for_each(|sentence| tracing::error!("{sentence}"));
             Failure::Logged
@@ -88,7 +88,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
     let client = counting_client(configuration, metrics.clone());
     let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
-    // A dry run shows what automations would do, and leaves all else alone.
+    // A dry run concerns automations only.
     let automation = options.controllers.contains(&Controller::Automation);
     let reflector = options.controllers.contains(&Controller::Reflector) && !options.is_dry_run;
     let scope = Scope {
@@ -120,7 +120,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     ended.map_err(|error| Failure::new(chain(&error)))
 }
 
-/// What the controller is told, from the flags and from where we are.
+/// Returns the options of both controllers, from the flags and the environment of the pod.
 fn controller_options(
     options: Options,
     scope: Scope,
@@ -183,7 +183,7 @@ fn controller_options(
     Ok((second, options))
 }
 
-/// A client whose requests are counted.
+/// Creates a client whose requests are counted.
 fn counting_client(configuration: kube::Config, metrics: Metrics) -> kube::Result<Client> {
     let count = MapResultLayer::new(move |answer: Result<Response<_>, BoxError>| {
         metrics.answered(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
@@ -215,12 +215,12 @@ async fn listen(flag: &str, address: &str) -> Result<TcpListener, Failure> {
 fn spawn(what: &'static str, server: impl Future<Output = std::io::Result<()>> + Send + 'static) {
     tokio::spawn(async move {
         if let Err(error) = server.await {
-            tracing::error!(error = %error, "cannot serve {what} any more");
+            tracing::error!(error = %error, "server of {what} failed");
         }
     });
 }
 
-/// The name of this machine, which in a pod is the pod's.
+/// Returns the name of this machine; in a pod, the name of the pod.
 fn host_name() -> String {
     let read = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     let name = std::env::var("HOSTNAME").ok().or_else(read).unwrap_or_default();
@@ -228,7 +228,7 @@ fn host_name() -> String {
     if name.is_empty() { "tagboat".to_owned() } else { name.to_owned() }
 }
 
-/// A UUID that nobody else has.
+/// Returns a random UUID.
 fn random_uuid() -> Result<String, Failure> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid");
     let text = text.map_err(|error| Failure::new(format!("cannot read random bytes: {error}")))?;

@@ -1,4 +1,4 @@
-//! What the flags ask for, all together.
+//! Options of the controller, parsed from the flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -28,19 +28,19 @@ use crate::registry::{
 use crate::telemetry::{LogEncoding, LogLevel};
 use crate::tenancy::Capacity;
 
-/// The flags as they were given.
+/// The flags, as given.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct ControllerArguments {
     pub(super) values: BTreeMap<&'static str, String>,
     given: BTreeSet<&'static str>,
 }
 
-/// What the flags ask for.
+/// The options of the controller.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) state: PathBuf,
     pub(super) mirror_size: u64,
-    /// The size that all mirrors may have together, in bytes.
+    /// The maximum size of all mirrors together, in bytes.
     pub(super) mirrors_size: u64,
     pub(super) watches_all_namespaces: bool,
     pub(super) labels: Option<String>,
@@ -60,15 +60,15 @@ pub(super) struct Options {
     pub(super) controllers: BTreeSet<Controller>,
     pub(super) policies: PolicyOptions,
     pub(super) registries: RegistryOptions,
-    /// Bounds on the timeouts of all objects.
+    /// Limits of the timeouts of all objects.
     pub(super) times: TimeBounds,
-    /// The counters and measures of this process, its capacity's among them.
+    /// The metrics of this process and of its capacity.
     pub(super) measures: Metrics,
     /// The threads and the memory that all tenants of this process share.
     pub(super) capacity: Capacity,
-    /// The service account of objects that name none, where they act as service accounts at clouds.
+    /// The service account for logins to clouds of objects that name none.
     pub(super) default_account: Option<String>,
-    /// What was given and has no effect, a sentence each.
+    /// Warnings about flags without an effect, one sentence each.
     pub(super) warnings: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ pub(super) enum Controller {
     Reflector,
 }
 
-/// How the leader is elected.
+/// The times of the leader election.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ElectionTimes {
     pub(super) duration: Duration,
@@ -123,24 +123,24 @@ impl Args for ControllerArguments {
 const ABOUT: &str = "Reconcile the image automations, repositories and policies of a Kubernetes cluster";
 
 const LONG_ABOUT: &str = "Reconcile the image automations, repositories and policies of a Kubernetes cluster\n\n\
-    Takes the place of Flux's image-automation-controller and image-reflector-controller: the same objects, flags, statuses, events and metrics. Which \
-    cluster it is says KUBECONFIG, or the pod that it runs in.\n\n\
+    Replaces Flux's image-automation-controller and image-reflector-controller, with the same objects, flags, statuses, \
+    events and metrics. The cluster is that of $KUBECONFIG, or that of the pod.\n\n\
     Exit status: 0 SIGTERM or SIGINT ended it, 1 something failed or another controller has become the leader, 2 wrong usage.";
 
 impl ControllerArguments {
-    /// What the flags ask for.
+    /// Parses the flags.
     ///
     /// # Errors
     ///
-    /// When a value makes no sense; the sentence names its flag.
+    /// If a value is invalid; the message names its flag.
     pub(super) fn read(&self) -> Result<Options, Failure> {
         let duration = self.duration("leader-election-lease-duration")?;
         let renew_deadline = self.duration("leader-election-renew-deadline")?;
         let retry_period = self.duration("leader-election-retry-period")?;
         if renew_deadline >= duration || retry_period >= renew_deadline || retry_period.is_zero() {
             return Err(Failure::Usage(
-                "--leader-election-retry-period must be longer than nothing, \
-                 --leader-election-renew-deadline longer than that, and --leader-election-lease-duration the longest"
+                "--leader-election-retry-period must be longer than 0s, --leader-election-renew-deadline longer than that, \
+                 and --leader-election-lease-duration the longest"
                     .to_owned(),
             ));
         }
@@ -158,7 +158,7 @@ impl ControllerArguments {
         };
         let mut warnings = self.idle_flags();
         let gates = self.gates()?;
-        warnings.extend(idle(&gates));
+        warnings.extend(idle_gates(&gates));
         let identity = match gates.get(IDENTITY) {
             Some(true) => ObjectIdentity::On,
             _ => ObjectIdentity::Off,
@@ -198,12 +198,12 @@ impl ControllerArguments {
                 "debug" => LogLevel::Debug,
                 "info" => LogLevel::Info,
                 "error" => LogLevel::Error,
-                _ => return Err(self.wrong("log-level", "write trace, debug, info or error")),
+                _ => return Err(self.invalid("log-level", "write trace, debug, info or error")),
             },
             log_encoding: match self.value("log-encoding") {
                 "json" => LogEncoding::Json,
                 "console" => LogEncoding::Console,
-                _ => return Err(self.wrong("log-encoding", "write json or console")),
+                _ => return Err(self.invalid("log-encoding", "write json or console")),
             },
             ssh_algorithms: SshAlgorithms {
                 key_exchange: self.list("ssh-kex-algos")?,
@@ -249,29 +249,29 @@ impl ControllerArguments {
         })
     }
 
-    /// The controllers to run, of which there must be one.
+    /// Returns the controllers to run, at least one.
     fn controllers(&self) -> Result<BTreeSet<Controller>, Failure> {
         const NAME: &str = "controllers";
         let names = self.value(NAME).split(',').map(str::trim);
         let controllers = names.map(|name| match name {
             "automation" => Ok(Controller::Automation),
             "reflector" => Ok(Controller::Reflector),
-            _ => Err(self.wrong(NAME, "write automation, reflector or both, separated by commas")),
+            _ => Err(self.invalid(NAME, "write automation, reflector or both, separated by commas")),
         });
         controllers.collect()
     }
 
-    /// The bounds on timeouts.
+    /// Returns the limits of timeouts.
     fn times(&self) -> Result<TimeBounds, Failure> {
         const NAME: &str = "max-timeout";
         let longest_timeout = self.duration(NAME)?;
         if longest_timeout < Duration::from_secs(1) {
-            return Err(self.wrong(NAME, "write a second or more, such as 10m"));
+            return Err(self.invalid(NAME, "write a second or more, such as 10m"));
         }
         Ok(TimeBounds { longest_timeout })
     }
 
-    /// How often digests are looked up, by the flag or else the environment.
+    /// Returns the interval of digest lookups, from the flag or else the environment, and a warning if it is invalid.
     fn polling(&self) -> (PollingInterval, Option<String>) {
         const NAME: &str = "update-polling-interval";
         if let Some(text) = self.text(NAME) {
@@ -281,7 +281,7 @@ impl ControllerArguments {
         PollingInterval::read(variable, std::env::var(variable).ok().as_deref())
     }
 
-    /// A sentence for each flag that was given another value than its default and does nothing.
+    /// Returns a warning for each flag without an effect that has another value than its default.
     fn idle_flags(&self) -> Vec<String> {
         let given = self.given.iter().filter_map(|name| find(name));
         given
@@ -293,7 +293,7 @@ impl ControllerArguments {
             .collect()
     }
 
-    /// The feature gates that are set; as in Flux, one that does not exist is an error.
+    /// Parses the feature gates; as in Flux, an unknown one is an error.
     fn gates(&self) -> Result<BTreeMap<&'static str, bool>, Failure> {
         let mut gates = BTreeMap::new();
         for item in self.value("feature-gates").split(',').map(str::trim).filter(|item| !item.is_empty()) {
@@ -306,7 +306,7 @@ impl ControllerArguments {
                 "false" => false,
                 _ => {
                     return Err(
-                        self.wrong("feature-gates", "write NAME=true or NAME=false, separated by commas")
+                        self.invalid("feature-gates", "write NAME=true or NAME=false, separated by commas")
                     );
                 }
             };
@@ -316,8 +316,8 @@ impl ControllerArguments {
     }
 }
 
-/// A sentence for each feature gate that is set to another value than its default and does nothing.
-fn idle(gates: &BTreeMap<&'static str, bool>) -> Vec<String> {
+/// Returns a warning for each feature gate without an effect that has another value than its default.
+fn idle_gates(gates: &BTreeMap<&'static str, bool>) -> Vec<String> {
     let set = GATES.iter().filter(|gate| gates.get(gate.name).is_some_and(|value| *value != gate.default));
     set.filter_map(|gate| match gate.effect {
         Effect::Does(_) => None,
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_given_is_as_in_flux() {
+    fn defaults_are_those_of_flux() {
         let options = options(&[]).unwrap();
         assert!(options.watches_all_namespaces && options.election.is_none() && options.labels.is_none());
         assert_eq!(options.local_addresses, LocalAddresses::Refused);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arguments_of_flux_are_taken() {
+    fn the_arguments_of_flux_are_accepted() {
         let options = options(&[
             "--events-addr=http://notification-controller.flux-system.svc.cluster.local./",
             "--watch-all-namespaces=false",
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_is_said_once_and_only_if_it_would_have_had_one() {
+    fn flags_without_an_effect_are_warned_of_once_if_they_change_a_default() {
         let options = options(&[
             "--kube-api-qps=100",
             "--kube-api-burst=300",
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_polling_interval_that_is_none_is_told_by_its_flag() {
+    fn a_warning_about_an_invalid_polling_interval_names_its_flag() {
         let options = options(&["--update-polling-interval=1d"]).unwrap();
         assert_eq!(options.policies.polling, PollingInterval::default());
         let begin =
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_its_name() {
+    fn invalid_values_are_refused_with_the_name_of_the_flag() {
         for (words, sentence) in [
             (
                 &["--log-level=loud"][..],

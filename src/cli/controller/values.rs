@@ -1,4 +1,4 @@
-//! What is written behind a flag, read as what the flag wants.
+//! Values of flags, parsed by type.
 
 use std::fmt::Display;
 use std::num::{IntErrorKind, ParseIntError};
@@ -15,12 +15,12 @@ impl ControllerArguments {
         self.values.get(name).map_or("", String::as_str)
     }
 
-    /// A text that is there.
+    /// Returns a text that is not empty.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         Some(self.value(name)).filter(|value| !value.is_empty())
     }
 
-    /// An address to serve at; as in Flux, none at `0`.
+    /// Returns an address to serve at; as in Flux, `0` is none.
     pub(super) fn address(&self, name: &str) -> Option<String> {
         self.text(name).filter(|value| *value != "0").map(str::to_owned)
     }
@@ -42,7 +42,7 @@ impl ControllerArguments {
         value.parse().map_err(|error| Failure::Usage(format!("--{name} {value:?}: {error}")))
     }
 
-    /// A number, of which some must not be nought.
+    /// Parses a whole number; zero is an error if the type excludes it.
     pub(super) fn number<T: FromStr<Err = ParseIntError>>(&self, name: &str) -> Result<T, Failure> {
         self.value(name).parse().map_err(|error: ParseIntError| {
             let advice = match error.kind() {
@@ -50,11 +50,11 @@ impl ControllerArguments {
                 IntErrorKind::PosOverflow => "write a smaller number",
                 _ => "write a whole number without a sign, such as 4",
             };
-            self.wrong(name, advice)
+            self.invalid(name, advice)
         })
     }
 
-    /// A list of names that ssh is told; nothing else can stand in one of its options.
+    /// Parses a list of names of SSH algorithms; other text must not get into an option of ssh.
     pub(super) fn list(&self, name: &str) -> Result<Vec<String>, Failure> {
         let names = self.value(name).split(',').map(str::trim).filter(|item| !item.is_empty());
         let names: Vec<String> = names.map(str::to_owned).collect();
@@ -62,11 +62,11 @@ impl ControllerArguments {
         if names.iter().all(|item| item.chars().all(is_name)) {
             Ok(names)
         } else {
-            Err(self.wrong(name, "write names of algorithms, separated by commas"))
+            Err(self.invalid(name, "write names of algorithms, separated by commas"))
         }
     }
 
-    pub(super) fn wrong(&self, name: &str, advice: &str) -> Failure {
+    pub(super) fn invalid(&self, name: &str, advice: &str) -> Failure {
         Failure::Usage(format!("--{name} {:?} cannot be used: {advice}", self.value(name)))
     }
 }

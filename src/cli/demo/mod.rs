@@ -1,9 +1,9 @@
 //! `tagboat demo`: the main job on an embedded sample, from a pushed image to a pushed commit.
 
-mod pushing;
+mod image_store;
+mod push;
 mod registry;
 mod sample;
-mod shelf;
 
 use std::path::{Path, PathBuf};
 
@@ -16,23 +16,24 @@ use super::terminal::{Palette, coloured, print};
 use crate::error::chain;
 use crate::git::Git;
 use crate::printable::printable;
+use push::push;
 use pushing::push;
 use registry::DemoRegistry;
 
-/// Show the main job on a small sample fleet
+/// Run the main job on a small sample fleet
 ///
-/// Serves a small registry and makes a git repository with a sample in it, pushes a new tag, and shows it travel from
-/// the registry through the policy into a commit. Then a tag that floats moves, and its digest goes the same way. All of
-/// it stays on this machine.
+/// Serves a small registry, creates a git repository with a sample, pushes an image with a new tag, and reconciles: the
+/// policy selects the tag, and a commit updates the files. Then an image is pushed to a floating tag, and its digest is
+/// committed in the same way. Everything stays on this machine.
 #[derive(Debug, Args)]
 pub(super) struct DemoArguments {
-    /// Where to unpack it: a directory that is empty or does not exist [default: a new temporary one]
+    /// The directory of the sample, which must be empty or not exist [default: a new temporary one]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
-    // Without git nothing is to be unpacked: a second try would find the directory full.
+    // Git is checked before anything is unpacked: a second try needs an empty directory.
     Git::in_directory(Path::new(".")).call("version").run().map_err(|error| Failure::new(chain(&error)))?;
     let directory = prepare(arguments.directory.as_deref())?;
     let registry = DemoRegistry::start()
@@ -41,9 +42,9 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     sample::unpack(&directory, &address)?;
     push(&address, "acme/web", "2.4.1", "web 2.4.1")?;
     print(&format!(
-        "A registry is at {address}, and a fleet of YAML files in a bare git repository, {remote}.\n\
-         They stand for your servers'. The objects in {manifests}/, of the kinds that Flux has, say which\n\
-         images the fleet is to have. Somebody pushes acme/web:2.4.1 to the registry:\n\n\
+        "A registry is at {address}, and a bare git repository with a fleet of YAML files is {remote}.\n\
+         They take the place of your servers. Flux's objects in {manifests}/ select the images of the fleet.\n\
+         An image acme/web:2.4.1 is pushed to the registry:\n\n\
          $ cd {directory}\n",
         remote = sample::REMOTE,
         manifests = sample::MANIFESTS,
@@ -54,21 +55,22 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     show(&remote, &["--oneline", "--unified=0", sample::BRANCH, "--", "apps/web"])?;
     push(&address, "acme/shop", "stable", "shop, second build")?;
     print(
-        "\nOnly marked values changed. Somebody pushes another image as acme/shop:stable, and its digest follows:\n\n",
+        "\nOnly marked values changed. Another image is pushed as acme/shop:stable, and its digest is committed:\n\n",
     )?;
     run_once(&directory, Some(&["->", "pushed"]))?;
-    print("\nWhen nothing is new, a run costs a few requests at the registry and one look at git:\n\n")?;
+    print("\nIf nothing is new, a run costs a few requests to the registry and one git ls-remote:\n\n")?;
     run_once(&directory, None)?;
     print(&format!(
-        "\nThe sample stays in {} until you delete it; its registry ends now.\n\
-         Try it on your own: tagboat run PATH… --dry-run\n",
+        "\nThe sample stays in {} until you delete it; its registry stops now.\n\
+         Try it on your repository: tagboat run PATH… --dry-run\n",
         printable(&directory.to_string_lossy())
     ))?;
     Ok(())
 }
 
-/// Carries out the sample's automation, as the command line that is shown would in `directory`; of what it prints only
-/// the lines with one of the `words`, if there are some.
+/// Reconciles the sample's automation, as the printed command line does in `directory`.
+///
+/// If there are `words`, only lines with one of them are printed.
 fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
     let (manifests, state) = (sample::MANIFESTS, "state");
     let filter: String = words.iter().copied().flatten().map(|word| format!(" -e '{word}'")).collect();
@@ -81,15 +83,16 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
     Failure::after(print(&lines), done)
 }
 
-/// Shows what `git show` says about the remote.
+/// Prints the output of `git show` for the remote.
 fn show(remote: &Git, arguments: &[&str]) -> Result<(), Failure> {
     print(&format!("\n$ git -C {} show {}\n", sample::REMOTE, arguments.join(" ")))?;
-    let said = remote.call("show").arguments(arguments).run().map_err(|error| Failure::new(chain(&error)))?;
-    print(&coloured(&String::from_utf8_lossy(&said), Palette::for_output()))?;
+    let output =
+        remote.call("show").arguments(arguments).run().map_err(|error| Failure::new(chain(&error)))?;
+    print(&coloured(&String::from_utf8_lossy(&output), Palette::for_output()))?;
     Ok(())
 }
 
-/// Gives an empty directory to unpack into, by its whole name.
+/// Creates an empty directory for the sample, and returns its absolute path.
 fn prepare(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
     let Some(wanted) = wanted else {
         let made = tempfile::Builder::new().prefix("tagboat-demo-").tempdir();

@@ -1,5 +1,6 @@
-//! A small registry on this machine, for as long as the demo takes: it greets, lists tags, takes manifests and gives
-//! them back, by tag and by digest.
+//! Small registry on this machine, for the time of the demo.
+//!
+//! It answers pings, lists tags, and stores manifests and returns them by tag and by digest.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,24 +17,24 @@ use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::shelf::{Manifest, Shelf};
+use super::image_store::{ImageStore, Manifest};
 
-/// How a manifest of one image is called.
+/// The media type of an image manifest.
 pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
-/// Says that somebody speaks the protocol.
+/// The header of servers that speak the protocol.
 const VERSION: (&str, &str) = ("docker-distribution-api-version", "registry/2.0");
 
-type Shared = Arc<Mutex<Shelf>>;
+type Shared = Arc<Mutex<ImageStore>>;
 
-/// A running registry. It ends when this is dropped.
+/// A running registry. It stops when the value is dropped.
 pub(super) struct DemoRegistry {
     address: SocketAddr,
     _end: oneshot::Sender<()>,
 }
 
 impl DemoRegistry {
-    /// Serves an empty registry at a free port of loopback.
+    /// Serves an empty registry on a free port of the loopback address.
     pub(super) fn start() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
@@ -51,7 +52,7 @@ impl DemoRegistry {
         Ok(Self { address, _end: end })
     }
 
-    /// Host and port, as images have them.
+    /// Returns host and port, as in an image.
     pub(super) fn address(&self) -> String {
         self.address.to_string()
     }
@@ -59,40 +60,40 @@ impl DemoRegistry {
 
 /// Answers one request.
 async fn answer(
-    State(shelf): State<Shared>,
+    State(store): State<Shared>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let mut shelf = shelf.lock();
+    let mut store = store.lock();
     let Some(path) = uri.path().strip_prefix("/v2/") else { return StatusCode::NOT_FOUND.into_response() };
     if path.is_empty() {
         return [VERSION].into_response();
     }
     if let Some(repository) = path.strip_suffix("/tags/list") {
-        return match shelf.tags(repository).filter(|_| method == Method::GET) {
+        return match store.tags(repository).filter(|_| method == Method::GET) {
             Some(tags) => {
                 let list = serde_json::json!({"name": repository, "tags": tags}).to_string();
                 ([VERSION, ("content-type", "application/json")], list).into_response()
             }
-            None => refusal("NAME_UNKNOWN", "repository name not known to registry"),
+            None => error_response("NAME_UNKNOWN", "repository name not known to registry"),
         };
     }
     let Some((repository, reference)) = path.rsplit_once("/manifests/") else {
-        return refusal("UNSUPPORTED", "the demo's registry has tags and manifests only");
+        return error_response("UNSUPPORTED", "the demo's registry has tags and manifests only");
     };
     match method {
         Method::PUT => {
             let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
             let kind = kind.unwrap_or(MANIFEST_TYPE).to_owned();
             let digest = digest(&body);
-            shelf.put(repository, reference, &digest, Manifest { kind, bytes: body.to_vec() });
+            store.put(repository, reference, &digest, Manifest { kind, bytes: body.to_vec() });
             let place = format!("/v2/{repository}/manifests/{digest}");
             (StatusCode::CREATED, [("docker-content-digest", digest), ("location", place)]).into_response()
         }
-        // axum leaves the body of an answer to HEAD away, and says how long it is.
-        Method::GET | Method::HEAD => match shelf.manifest(repository, reference) {
+        // axum removes the body of a response to HEAD, and keeps its length.
+        Method::GET | Method::HEAD => match store.manifest(repository, reference) {
             Some((digest, Manifest { kind, bytes })) => {
                 let headers = [("docker-content-digest", digest), ("content-type", kind.as_str())];
                 let mut response = (headers, bytes.clone()).into_response();
@@ -103,14 +104,14 @@ async fn answer(
                 }
                 response
             }
-            None => refusal("MANIFEST_UNKNOWN", "manifest unknown"),
+            None => error_response("MANIFEST_UNKNOWN", "manifest unknown"),
         },
         _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
     }
 }
 
-/// What registries say of what they do not have.
-fn refusal(code: &str, message: &str) -> Response {
+/// Creates an error response, as registries send it.
+fn error_response(code: &str, message: &str) -> Response {
     let words = serde_json::json!({"errors": [{"code": code, "message": message}]}).to_string();
     (StatusCode::NOT_FOUND, [VERSION, ("content-type", "application/json")], words).into_response()
 }

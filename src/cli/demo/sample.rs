@@ -1,28 +1,28 @@
-//! The embedded sample, and the repository that is made of it.
+//! Embedded sample, and the repository that is created from it.
 
 use std::path::Path;
 
-use super::pushing::push;
+use super::push::push;
 use crate::cli::Failure;
 use crate::error::chain;
 use crate::git::{Git, GitError};
 
-/// The bare repository that stands for a server's.
+/// The bare repository, in the place of a git server.
 pub(super) const REMOTE: &str = "fleet.git";
 
-/// The branch that it has.
+/// Its branch.
 pub(super) const BRANCH: &str = "main";
 
 /// The directory of the manifests.
 pub(super) const MANIFESTS: &str = "manifests";
 
-/// What the sample's GitRepository has where the path of [`REMOTE`] is to stand.
+/// Placeholder in the GitRepository of the sample for the path of [`REMOTE`].
 const REMOTE_PLACEHOLDER: &str = "https://git.example.com/fleet.git";
 
-/// What images have where the registry's address is to stand.
+/// Placeholder in images for the address of the registry.
 const REGISTRY_PLACEHOLDER: &str = "registry.example.com";
 
-/// The images that are in the registry at first: repository, tag, and what tells them from others.
+/// The initial images of the registry: repository, tag and content.
 const IMAGES: [(&str, &str, &str); 5] = [
     ("acme/web", "2.3.0", "web 2.3.0"),
     ("acme/web", "2.4.0-rc.1", "web 2.4.0-rc.1"),
@@ -59,7 +59,7 @@ pub(super) fn unpack(directory: &Path, registry: &str) -> Result<(), Failure> {
         push(registry, repository, tag, content)?;
     }
     let remote = directory.join(REMOTE);
-    // A JSON string is YAML, whatever stands in the path.
+    // A JSON string is YAML, with any characters in the path.
     let url = serde_json::to_string(&remote).map_err(|_| {
         Failure::new(format!("the name of {} is not UTF-8; name another directory", directory.display()))
     })?;
@@ -83,7 +83,7 @@ fn write(directory: &Path, files: &[(&str, &str)], settled: impl Fn(&str) -> Str
     Ok(())
 }
 
-/// Commits what is in `work` and pushes it to a new bare repository.
+/// Commits the files in `work` and pushes them to a new bare repository.
 fn make_repository(work: &Path, remote: &Path) -> Result<(), GitError> {
     let branch = format!("--initial-branch={BRANCH}");
     let git = Git::in_directory(work);

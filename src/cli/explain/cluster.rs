@@ -10,7 +10,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::subject::{Neighbour, Subject, Wanted};
+use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::error::chain;
@@ -19,57 +19,59 @@ use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name, list
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
 
-/// Which cluster is meant, as kubectl is told.
+/// The selection of a cluster, as kubectl has it.
 #[derive(Debug, Args)]
 pub(super) struct ClusterArguments {
-    /// The kubeconfig that says how to reach the cluster; otherwise $KUBECONFIG, ~/.kube/config or the pod that this
-    /// runs in
+    /// The kubeconfig of the cluster; otherwise $KUBECONFIG, ~/.kube/config or the service account of the pod
     #[arg(long, value_name = "FILE", conflicts_with = "policies")]
     kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig; otherwise its current one
+    /// The context of the kubeconfig; otherwise its current context
     #[arg(long, value_name = "NAME", conflicts_with = "policies")]
     context: Option<String>,
 }
 
-/// A cluster that can be asked.
-struct Reached {
+/// A connection to a cluster.
+struct Cluster {
     objects: ClusterObjects,
     /// The namespace of the kubeconfig's context.
     namespace: String,
 }
 
 impl ClusterArguments {
-    /// The policy that is wanted, of which there may be one only, and what stands around it.
-    pub(super) async fn subject(&self, wanted: &Wanted<'_>) -> Result<(Subject, ClusterObjects), Failure> {
+    /// Reads the policy of a query and its repository.
+    pub(super) async fn subject(
+        &self,
+        query: &PolicyQuery<'_>,
+    ) -> Result<(Subject, ClusterObjects), Failure> {
         let cluster = self.reach().await?;
-        let policy = cluster.policy(wanted).await?;
+        let policy = cluster.policy(query).await?;
         let mut labels = BTreeMap::new();
-        let repository = if wanted.has_tags {
-            Neighbour::NotNeeded
+        let repository = if query.has_tags {
+            RepositoryLookup::NotNeeded
         } else {
             match cluster.repository(&policy).await? {
-                None => Neighbour::Missing,
+                None => RepositoryLookup::Missing,
                 Some(repository) => {
                     let own = policy.namespace().unwrap_or_default();
                     if needs_labels(&own, &repository) {
                         labels = cluster.labels(&own).await?;
                     }
-                    Neighbour::Found(Box::new(repository))
+                    RepositoryLookup::Found(Box::new(repository))
                 }
             }
         };
         Ok((Subject { policy, repository, labels }, cluster.objects))
     }
 
-    async fn reach(&self) -> Result<Reached, Failure> {
-        // Fails where there is one already, which is as good.
+    async fn reach(&self) -> Result<Cluster, Failure> {
+        // Fails if there is one already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let configuration = self.configuration().await?;
         let namespace = configuration.default_namespace.clone();
         let client = Client::try_from(configuration);
         let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
-        Ok(Reached { objects: ClusterObjects::new(client), namespace })
+        Ok(Cluster { objects: ClusterObjects::new(client), namespace })
     }
 
     async fn configuration(&self) -> Result<Config, Failure> {
@@ -77,7 +79,7 @@ impl ClusterArguments {
         let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
         if let Some(file) = &self.kubeconfig {
             let failed =
-                |error| Failure::Usage(format!("--kubeconfig {}: {}", file.display(), without_lines(&error)));
+                |error| Failure::Usage(format!("--kubeconfig {}: {}", file.display(), first_line(&error)));
             let kubeconfig = Kubeconfig::read_from(file).map_err(failed)?;
             let configuration = Config::from_custom_kubeconfig(kubeconfig, &options).await;
             return configuration.map_err(failed);
@@ -85,30 +87,30 @@ impl ClusterArguments {
         match context {
             Some(context) => Config::from_kubeconfig(&options)
                 .await
-                .map_err(|error| Failure::Usage(format!("--context {context}: {}", without_lines(&error)))),
+                .map_err(|error| Failure::Usage(format!("--context {context}: {}", first_line(&error)))),
             None => Config::infer().await.map_err(|error| {
-                let words = without_lines(&error);
+                let cause = first_line(&error);
                 Failure::new(format!(
-                    "there is no cluster ({words}); --policies explains a policy of manifests"
+                    "there is no kubeconfig or in-cluster configuration ({cause}); --policies explains a policy of manifests"
                 ))
             }),
         }
     }
 }
 
-impl Reached {
-    async fn policy(&self, wanted: &Wanted<'_>) -> Result<ImagePolicy, Failure> {
-        let found = match wanted.namespace {
-            Some(namespace) => self.named(namespace, wanted.name).await,
-            None => match self.anywhere(wanted.name).await {
+impl Cluster {
+    async fn policy(&self, query: &PolicyQuery<'_>) -> Result<ImagePolicy, Failure> {
+        let found = match query.namespace {
+            Some(namespace) => self.named(namespace, query.name).await,
+            None => match self.anywhere(query.name).await {
                 Err(error) if error.is_forbidden() => {
                     let own = &self.namespace;
                     say(&format!(
-                        "note: you may not list ImagePolicies in all namespaces, so {} is looked for in {own}, the namespace \
+                        "note: you may not list ImagePolicies in all namespaces, so {} is searched in {own}, the namespace \
                          of the kubeconfig; --namespace names another",
-                        wanted.name
+                        query.name
                     ));
-                    self.named(own, wanted.name).await
+                    self.named(own, query.name).await
                 }
                 found => found,
             },
@@ -121,12 +123,12 @@ impl Reached {
             )),
             error => cannot_read("ImagePolicies", &error),
         })?;
-        wanted.only(found, ObjectName::of)?.ok_or_else(|| {
-            Failure::Usage(format!("the cluster has no ImagePolicy {}{}", wanted.name, wanted.place()))
+        query.only(found, ObjectName::of)?.ok_or_else(|| {
+            Failure::Usage(format!("the cluster has no ImagePolicy {}{}", query.name, query.place()))
         })
     }
 
-    /// The policies of that name in all namespaces.
+    /// Lists the policies of that name in all namespaces.
     async fn anywhere(&self, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
         if !is_object_name(name) {
             return Ok(Vec::new());
@@ -154,7 +156,7 @@ impl Reached {
         found.map_err(|error| cannot_read(&format!("the ImageRepository {name}"), &error))
     }
 
-    /// The labels of the policy's namespace.
+    /// Reads the labels of the policy's namespace.
     async fn labels(&self, own: &str) -> Result<BTreeMap<String, String>, Failure> {
         let api: Api<Namespace> = Api::all(self.objects.client().clone());
         let namespace = self.objects.gate().answer(own, api.get(own)).await;
@@ -165,8 +167,8 @@ impl Reached {
     }
 }
 
-/// What is wrong with a kubeconfig, without the lines around it that its parser shows: a token may stand in them.
-fn without_lines(error: &impl std::fmt::Display) -> String {
+/// Returns the first line of an error of a kubeconfig: further lines quote the file, which may hold a token.
+fn first_line(error: &impl std::fmt::Display) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 

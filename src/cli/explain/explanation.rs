@@ -1,4 +1,4 @@
-//! What becomes of the tags of a policy, and why.
+//! Explanation of a policy: an outcome with a reason for each tag.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::settings::UnknownAge;
 use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::live::{Listing, LiveRegistry, Unreadable};
+use super::live::{Listing, LiveRegistry, RegistryFailure};
 use super::report::{ExplainedTag, Explanation};
-use super::subject::{Neighbour, Subject};
+use super::subject::{RepositoryLookup, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
-use crate::cli::given::policy_name;
 use crate::cli::inputs::warn_of_repository_settings;
+use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::count;
 use crate::error::chain;
@@ -31,46 +31,47 @@ use crate::reconcile::run::Outcome;
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 
-/// How soon Flux looks again where no tags are stored yet: the default of its --requeue-dependency.
+/// Default of Flux's `--requeue-dependency`: the delay until the next try if no tags are stored yet.
 const REQUEUE_DEPENDENCY: &str = "30s";
 
 /// Explains a policy.
 pub(super) struct Explainer<'a, O> {
     pub(super) subject: &'a Subject,
-    /// Where the secrets of its ImageRepository are.
+    /// The source of the Secrets of its ImageRepository.
     pub(super) objects: &'a O,
     pub(super) login: RegistryLogin,
 }
 
-/// Why the tags are not judged.
-enum Obstacle {
-    /// The policy cannot be carried out: what its condition says.
+/// An error because of which the tags are not judged.
+enum ExplainError {
+    /// The policy cannot be reconciled: the message of its condition.
     Condition(String),
     /// Its registry cannot be read.
-    Registry(Unreadable),
-    /// We could not find out.
+    Registry(RegistryFailure),
+    /// The policy, its repository or its tags could not be read.
     Failure(Failure),
 }
 
-impl From<Failure> for Obstacle {
+impl From<Failure> for ExplainError {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
     }
 }
 
-impl From<Unreadable> for Obstacle {
-    fn from(unreadable: Unreadable) -> Self {
-        Self::Registry(unreadable)
+impl From<RegistryFailure> for ExplainError {
+    fn from(failure: RegistryFailure) -> Self {
+        Self::Registry(failure)
     }
 }
 
 impl<O: Objects> Explainer<'_, O> {
-    /// Explains the choice among the tags of a file, or of the registry; an error of the policy is worded as its condition
-    /// would have it.
+    /// Explains the choice among the tags of a file or of the registry.
+    ///
+    /// An error of the policy has the message of its condition.
     ///
     /// # Errors
     ///
-    /// Wrong usage. Any other failure is beside the explanation, which tells programs the same.
+    /// Wrong usage. Other failures are returned beside the explanation, which has the same message for programs.
     pub(super) async fn explain(
         &self,
         tags: Option<TagFile<'_>>,
@@ -79,32 +80,36 @@ impl<O: Objects> Explainer<'_, O> {
         let policy = policy_name(&self.subject.policy);
         let (words, failure) = match self.judge(tags, &mut explanation).await {
             Ok(()) => return Ok((explanation, Ok(()))),
-            Err(Obstacle::Condition(words)) => {
+            Err(ExplainError::Condition(words)) => {
                 let sentence = format!("{policy}: {words}");
                 (words, Failure::FailedFor(vec![sentence]))
             }
-            Err(Obstacle::Registry(Unreadable { condition, said })) => {
+            Err(ExplainError::Registry(RegistryFailure { condition, message })) => {
                 let repository = repository_of(&self.subject.policy);
-                (condition, Failure::new(format!("ImageRepository {repository}: {said}")))
+                (condition, Failure::new(format!("ImageRepository {repository}: {message}")))
             }
-            Err(Obstacle::Failure(failure @ Failure::Usage(_))) => return Err(failure),
-            Err(Obstacle::Failure(failure)) => (failure.sentences().join("; "), failure),
+            Err(ExplainError::Failure(failure @ Failure::Usage(_))) => return Err(failure),
+            Err(ExplainError::Failure(failure)) => (failure.sentences().join("; "), failure),
         };
         explanation.error = Some(words);
         Ok((explanation, Err(failure)))
     }
 
-    async fn judge(&self, tags: Option<TagFile<'_>>, explanation: &mut Explanation) -> Result<(), Obstacle> {
+    async fn judge(
+        &self,
+        tags: Option<TagFile<'_>>,
+        explanation: &mut Explanation,
+    ) -> Result<(), ExplainError> {
         let rules = &self.subject.policy.spec.policy;
         if rules.semver.is_none() && rules.alphabetical.is_none() && rules.numerical.is_none() {
             explanation
                 .notes
-                .push("spec.policy has no rule: semver, alphabetical or numerical is wanted".to_owned());
+                .push("spec.policy has no rule; write semver, alphabetical or numerical".to_owned());
         }
         let request =
-            Request::of(&self.subject.policy).map_err(|error| Obstacle::Condition(chain(&error)))?;
+            Request::of(&self.subject.policy).map_err(|error| ExplainError::Condition(chain(&error)))?;
         let policy = request.policy.compile().map(Arc::new);
-        let policy = || policy.as_ref().map_err(|error| Obstacle::Condition(chain(error)));
+        let policy = || policy.as_ref().map_err(|error| ExplainError::Condition(chain(error)));
         let repository = match (&self.subject.repository, tags) {
             (_, Some(tags)) => {
                 let policy = policy()?;
@@ -116,16 +121,16 @@ impl<O: Objects> Explainer<'_, O> {
                 // How old the tags of a file are is not known.
                 return explanation.judge(policy, &list, &|_| TagAge::default());
             }
-            (Neighbour::Found(repository), None) => repository,
-            (Neighbour::NotGiven | Neighbour::NotNeeded, None) => {
+            (RepositoryLookup::Found(repository), None) => repository,
+            (RepositoryLookup::NotGiven | RepositoryLookup::NotNeeded, None) => {
                 policy()?;
                 return Err(not_given(&self.subject.policy).into());
             }
-            (Neighbour::Invalid(sentences), None) => {
+            (RepositoryLookup::Invalid(sentences), None) => {
                 policy()?;
                 return Err(Failure::Failed(sentences.clone()).into());
             }
-            (Neighbour::Missing, None) => {
+            (RepositoryLookup::Missing, None) => {
                 let name = repository_of(&self.subject.policy).name;
                 return Err(at_repository(&AccessError::Missing { name }));
             }
@@ -135,9 +140,9 @@ impl<O: Objects> Explainer<'_, O> {
         access::check(&name.namespace, repository, &self.subject.labels)
             .map_err(|error| at_repository(&error))?;
         let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
-        let address = address.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let address = address.map_err(|error| ExplainError::Condition(chain(&error)))?;
         let policy = policy()?;
-        let logins = self.login.logins().map_err(|failure| Unreadable::of(&failure))?;
+        let logins = self.login.logins().map_err(|failure| RegistryFailure::of(&failure))?;
         let registry = LiveRegistry::reach(self.objects, repository, &logins).await?;
         let Listing { tags, number } = registry.list().await?;
         if tags.is_empty() && number > 0 {
@@ -169,14 +174,14 @@ impl<O: Objects> Explainer<'_, O> {
         self.announce(&request, &registry, &place, explanation).await
     }
 
-    /// What would be announced of the winner: nothing, where its manifest is not there.
-    async fn announce(
+    /// Applies the checks before the winner is announced: a winner without a manifest is not.
+    async fn check_announcement(
         &self,
         request: &Request,
         registry: &LiveRegistry,
         place: &Place,
         explanation: &mut Explanation,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), ExplainError> {
         let Some(winner) = explanation.latest.clone() else { return Ok(()) };
         let previous = self.subject.policy.status.clone().unwrap_or_default();
         let image = place.address.to_string();
@@ -200,10 +205,10 @@ impl<O: Objects> Explainer<'_, O> {
                 }
                 if let Err(unresolved) = resolution {
                     explanation.latest = None;
-                    return Err(Obstacle::Condition(words(unresolved.outcome)));
+                    return Err(ExplainError::Condition(words(unresolved.outcome)));
                 }
             }
-            // The first image of all is announced as it is; but what stands in manifests knows of none before.
+            // A first image is announced unchecked, but manifests do not state whether there was one before.
             Need::Settled(None) if previous.latest_ref.is_none() => {
                 if let Some(failure) = missing(&registry.digest(place, &winner).await) {
                     explanation.doubt(&winner, &failure);
@@ -230,10 +235,10 @@ impl Explanation {
         self.has_values = selection.has_values();
         self.tags = explained_tags(&selection);
         self.note_idle_exclusions(policy, tags);
-        selection.error().map_or(Ok(()), |error| Err(Obstacle::Condition(condition_text(error))))
+        selection.error().map_or(Ok(()), |error| Err(ExplainError::Condition(condition_text(error))))
     }
 
-    /// Says which ages are missing that matter.
+    /// Adds a note about ages that are unknown and matter.
     fn note_gap(&mut self, policy: &Policy, answers: &Answers) {
         let counts = match policy.unknown_age() {
             UnknownAge::Wait => "too new",
@@ -251,7 +256,9 @@ impl Explanation {
         }
     }
 
-    /// Says which tags are excluded that are not there: a tag is excluded by its whole name, and others write versions.
+    /// Adds notes about excluded tags that do not exist, such as `1.2` instead of `v1.2`.
+    ///
+    /// A tag is excluded by its whole name.
     fn note_idle_exclusions(&mut self, policy: &Policy, tags: &TagList) {
         let is_there = |name: &str| tags.iter().any(|tag| tag == name);
         for name in policy.excluded().filter(|name| !tags.is_empty() && !is_there(name)) {
@@ -261,7 +268,7 @@ impl Explanation {
         }
     }
 
-    /// Says that the winner is listed before it can be pulled, so that the tag before it stays, if there is one.
+    /// Notes that the winner is listed but cannot be pulled yet, so that the previous tag, if any, stays.
     fn hold_back(&mut self, winner: &str, kept: Option<&str>, failure: &LookFailure) {
         let stays = match kept {
             Some(kept) => format!("{kept} stays"),
@@ -280,7 +287,7 @@ impl Explanation {
         self.latest = kept.map(str::to_owned);
     }
 
-    /// Says that the winner is listed before it can be pulled, where no tag before it is known.
+    /// Notes that the winner is listed but cannot be pulled yet, if no previous tag is known.
     fn doubt(&mut self, winner: &str, failure: &LookFailure) {
         let reason = format!(
             "it is listed but cannot be pulled yet, so a controller that has announced an image before keeps that one, \
@@ -293,7 +300,7 @@ impl Explanation {
         }
     }
 
-    /// Says where the policy's status has another tag, and why if that is known.
+    /// Notes that the policy's status has another tag, with the reason if it is known.
     fn note_status(&mut self, status: &ImagePolicyStatus, image: &str) {
         let announced = status.latest_ref.as_ref().filter(|announced| announced.name == image);
         let Some(announced) = announced.filter(|announced| Some(&announced.tag) != self.latest.as_ref())
@@ -306,7 +313,7 @@ impl Explanation {
     }
 }
 
-/// Whether two tags are the same but for a `v` in front and the case of letters.
+/// Returns true if two tags differ at most in a leading `v` and in the case of letters.
 fn is_same_version(one: &str, other: &str) -> bool {
     let plain = |tag: &str| {
         let tag = tag.to_ascii_lowercase();
@@ -332,14 +339,14 @@ fn condition_text(error: &SelectionError) -> String {
     }
 }
 
-/// That there is no manifest, if that is the answer.
+/// Returns the failure of a lookup if it is a missing manifest.
 fn missing(answer: &Result<String, LookFailure>) -> Option<LookFailure> {
     answer.as_ref().err().filter(|failure| failure.kind == LookFailureKind::Missing).cloned()
 }
 
-/// The condition of a policy that gets no repository.
-fn at_repository(error: &AccessError) -> Obstacle {
-    Obstacle::Condition(words(Stop::at_repository(error).outcome))
+/// Returns the condition of a policy without access to its repository.
+fn at_repository(error: &AccessError) -> ExplainError {
+    ExplainError::Condition(words(Stop::at_repository(error).outcome))
 }
 
 fn words(outcome: Outcome) -> String {
@@ -350,16 +357,16 @@ fn words(outcome: Outcome) -> String {
 
 fn not_given(policy: &ImagePolicy) -> Failure {
     Failure::Usage(format!(
-        "the ImageRepository {}, from whose tags {} chooses, is not among the manifests: add it, or give the tags by --tags \
+        "the ImageRepository {}, from whose tags {} chooses, is not among the manifests: add it, or give the tags with --tags \
          FILE",
         repository_of(policy),
         policy_name(policy)
     ))
 }
 
-/// The repository as reconciles know it.
+/// Returns the repository in the form that reconciles use.
 fn place(repository: &ImageRepository, address: RepositoryAddress) -> Place {
-    // A bad timeout is an error of the access before.
+    // An invalid timeout was an error of the access before.
     let timeout = repository.spec.effective_timeout().unwrap_or_default();
     Place { repository: Arc::new(repository.clone()), address, timeout, referred_from: None }
 }

@@ -1,4 +1,4 @@
-//! The registry of a policy, as it is now.
+//! Registry of a policy, read while it is explained.
 
 use tagboat_api::ImageRepository;
 
@@ -22,49 +22,49 @@ pub(super) struct LiveRegistry {
     registries: Registries,
     access: RepositoryAuth,
     exclusions: Vec<String>,
-    /// What to do where the registry lets nobody in.
+    /// Advice if the registry refuses the login.
     advice: Option<String>,
 }
 
-/// Why the registry cannot be read.
-pub(super) struct Unreadable {
-    /// What the condition of the ImageRepository says.
+/// The failure of a registry or of its login.
+pub(super) struct RegistryFailure {
+    /// The message of the condition of the ImageRepository.
     pub(super) condition: String,
-    /// The same to a person who can do something about it.
-    pub(super) said: String,
+    /// The message with advice for the user.
+    pub(super) message: String,
 }
 
-impl Unreadable {
-    /// The caller's own login is in the way.
+impl RegistryFailure {
+    /// Creates the failure of the user's own login.
     pub(super) fn of(failure: &Failure) -> Self {
         let words = failure.sentences().join("; ");
-        Self { condition: words.clone(), said: words }
+        Self { condition: words.clone(), message: words }
     }
 }
 
-/// What is listed.
+/// The tags of a registry.
 pub(super) struct Listing {
-    /// The tags that the ImageRepository does not leave out.
+    /// The tags that `spec.exclusionList` does not exclude.
     pub(super) tags: TagList,
-    /// How many there are with those.
+    /// The number of tags before exclusion.
     pub(super) number: usize,
 }
 
 impl LiveRegistry {
-    /// Finds the way there, with the logins of the ImageRepository or of the caller.
+    /// Prepares access to the registry, with the logins of the ImageRepository or of the user.
     pub(super) async fn reach(
         objects: &impl Objects,
         repository: &ImageRepository,
         logins: &Logins,
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, RegistryFailure> {
         let name = ObjectName::of(repository);
         let registries = Registries::new(RegistryOptions::from_env());
         let threads = Threads { pool: registries.pool(), namespace: &name.namespace };
         let found = access(objects, repository, logins, threads).await.map_err(|error| {
             let words = chain(&error);
-            Unreadable {
+            RegistryFailure {
                 condition: format!("failed to configure authentication options: {words}"),
-                said: words,
+                message: words,
             }
         })?;
         for note in found.notes {
@@ -75,12 +75,12 @@ impl LiveRegistry {
         Ok(Self { registries, access: found.access, exclusions, advice })
     }
 
-    /// The tags that are listed, less those that the ImageRepository leaves out; or why there are none.
-    pub(super) async fn list(&self) -> Result<Listing, Unreadable> {
+    /// Lists the tags, without those that `spec.exclusionList` excludes.
+    pub(super) async fn list(&self) -> Result<Listing, RegistryFailure> {
         let failed = |words: String, advice: Option<&String>| {
             let condition = format!("scan failed: {words}");
             let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
-            Unreadable { said: format!("{condition}{advice}"), condition }
+            RegistryFailure { message: format!("{condition}{advice}"), condition }
         };
         let listed = scan::list(&self.registries, self.access.clone()).await;
         let listed = listed
@@ -91,7 +91,7 @@ impl LiveRegistry {
     }
 }
 
-/// The place is the one that was reached, whoever asks.
+/// There is one registry, so the place in a request does not matter.
 impl Registry for LiveRegistry {
     async fn tags(&self, _: &Place, _: Option<&str>) -> Result<Found, ListFailure> {
         let listing = self

@@ -1,11 +1,11 @@
-//! A policy among manifests.
+//! Lookup of a policy in manifests.
 
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
-use super::subject::{Neighbour, Subject, Wanted};
+use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::error::chain;
@@ -14,22 +14,21 @@ use crate::objects::manifests::{Flaw, Manifests, NAME_LABEL};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
 
-/// What is wrong with the policy that is wanted.
+/// A policy of a query that is invalid.
 pub(super) struct InvalidPolicy {
     /// Its name.
     pub(super) name: ObjectName,
-    /// What is wrong, a sentence each.
+    /// The errors, one sentence each.
     pub(super) sentences: Vec<String>,
 }
 
-/// The policy that is wanted, of which there may be one only, and what stands around it. Flaws of what it does not need
-/// are warned of.
+/// Finds the policy of a query and its repository. Defects of other objects are warnings.
 pub(super) fn manifests(
     manifests: &Manifests,
     flaws: &[Flaw],
-    wanted: &Wanted<'_>,
+    query: &PolicyQuery<'_>,
 ) -> Result<Result<Subject, InvalidPolicy>, Failure> {
-    let name = find(manifests, flaws, wanted)?;
+    let name = find(manifests, flaws, query)?;
     let policy = manifests.policies().find(|policy| ObjectName::of(*policy) == name);
     let (own, others): (Vec<&Flaw>, _) = flaws.iter().partition(|flaw| flaw.policy() == Some(&name));
     let Some(policy) = policy.filter(|_| own.is_empty()) else {
@@ -37,41 +36,41 @@ pub(super) fn manifests(
         return Ok(Err(InvalidPolicy { name, sentences: sentences(&own) }));
     };
     let repository = repository_of(policy);
-    let is_needed = |flaw: &&&Flaw| !wanted.has_tags && flaw.repository() == Some(&repository);
+    let is_needed = |flaw: &&&Flaw| !query.has_tags && flaw.repository() == Some(&repository);
     let (needed, others): (Vec<&Flaw>, Vec<&Flaw>) = others.iter().partition(is_needed);
     warn(&others);
     let found = manifests.repositories().find(|one| ObjectName::of(*one) == repository);
     let (labels, repository) = match found {
-        _ if wanted.has_tags => (BTreeMap::new(), Neighbour::NotNeeded),
-        _ if !needed.is_empty() => (BTreeMap::new(), Neighbour::Invalid(sentences(&needed))),
-        None => (BTreeMap::new(), Neighbour::NotGiven),
+        _ if query.has_tags => (BTreeMap::new(), RepositoryLookup::NotNeeded),
+        _ if !needed.is_empty() => (BTreeMap::new(), RepositoryLookup::Invalid(sentences(&needed))),
+        None => (BTreeMap::new(), RepositoryLookup::NotGiven),
         Some(found) => {
             let own = policy.namespace().unwrap_or_default();
-            (labels(manifests, &own, found), Neighbour::Found(Box::new(found.clone())))
+            (labels(manifests, &own, found), RepositoryLookup::Found(Box::new(found.clone())))
         }
     };
     Ok(Ok(Subject { policy: policy.clone(), repository, labels }))
 }
 
-/// The name of the one policy that is meant, whether it can be read or not.
-fn find(manifests: &Manifests, flaws: &[Flaw], wanted: &Wanted<'_>) -> Result<ObjectName, Failure> {
+/// Returns the name of the policy of a query, whether it is valid or not.
+fn find(manifests: &Manifests, flaws: &[Flaw], query: &PolicyQuery<'_>) -> Result<ObjectName, Failure> {
     let mut all: Vec<ObjectName> = manifests.policies().map(ObjectName::of).collect();
     for invalid in flaws.iter().filter_map(Flaw::policy) {
         if !all.contains(invalid) {
             all.push(invalid.clone());
         }
     }
-    // One that is given twice is a flaw.
+    // A policy that is given twice is a defect.
     let mut fitting: Vec<ObjectName> = Vec::new();
-    for name in all.iter().filter(|name| wanted.is(name)) {
+    for name in all.iter().filter(|name| query.matches(name)) {
         if !fitting.contains(name) {
             fitting.push(name.clone());
         }
     }
-    if let Some(name) = wanted.only(fitting, ObjectName::clone)? {
+    if let Some(name) = query.only(fitting, ObjectName::clone)? {
         return Ok(name);
     }
-    // It may be in what cannot be read.
+    // The policy may be in a file that cannot be read.
     let hiding: Vec<&Flaw> = flaws.iter().filter(|flaw| flaw.is_of_unknown()).collect();
     let mut sentences = sentences(&hiding);
     if !hiding.is_empty() && all.is_empty() {
@@ -79,7 +78,7 @@ fn find(manifests: &Manifests, flaws: &[Flaw], wanted: &Wanted<'_>) -> Result<Ob
     }
     let names: Vec<String> = all.iter().map(ObjectName::to_string).collect();
     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let (name, place) = (wanted.name, wanted.place());
+    let (name, place) = (query.name, query.place());
     let sentence = format!("no ImagePolicy {name} is among the manifests{place}; there is {there}");
     if hiding.is_empty() {
         return Err(Failure::Usage(sentence));

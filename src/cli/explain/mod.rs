@@ -1,8 +1,8 @@
-//! `tagboat explain`: why things are as they are.
+//! `tagboat explain`: explains the choice of a policy.
 //!
-//! A policy ([`policy`] has the flags) and what stands around it ([`subject`]) come from a cluster ([`cluster`]) or from
-//! [`manifests`], its tags from a registry ([`live`]) or from a file ([`tags`]). [`explanation`] says what becomes of them, and
-//! [`report`] shows that.
+//! [`policy`] has the arguments. A policy and its repository ([`subject`]) come from a cluster ([`cluster`]) or from
+//! [`manifests`], its tags from a registry ([`live`]) or from a file ([`tags`]). [`explanation`] judges the tags, and
+//! [`report`] prints the result.
 
 mod cluster;
 mod explanation;

@@ -1,4 +1,4 @@
-//! `tagboat explain policy`: which tag a policy chooses, and why not another.
+//! `tagboat explain policy`: explains the choice among tags.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use super::cluster::ClusterArguments;
 use super::explanation::Explainer;
 use super::manifests::{InvalidPolicy, manifests};
 use super::report::{self, Explanation};
-use super::subject::{Neighbour, Subject, Wanted};
+use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
-use crate::cli::given::policy_name;
 use crate::cli::inputs::{read_manifests_in_part, secret_directory, secrets_of};
 use crate::cli::output::{OutputFormat, to_json};
+use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::{Palette, print, say};
 use crate::cli::warnings::warn_of_idle_secrets;
@@ -22,9 +22,9 @@ use crate::objects::manifests::ManifestStore;
 
 /// Say which tag an ImagePolicy chooses, and why each other tag lost
 ///
-/// The policy is read from the cluster that kubectl would speak with, or from manifests (--policies). The tags come from
-/// the registry of its ImageRepository, as it lists them now, or from a file (--tags). Every tag is listed: those in the
-/// contest from the best to the last, then the others.
+/// The policy is read from the cluster that kubectl uses, or from manifests (--policies). The tags come from the
+/// registry of its ImageRepository, as it lists them now, or from a file (--tags). Every tag is listed: first the
+/// candidates from best to worst, then the others.
 ///
 /// Exit status: 0 a tag won, 1 none did or something could not be read, 2 wrong usage.
 #[derive(Debug, Args)]
@@ -34,11 +34,11 @@ pub(super) struct PolicyArguments {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Manifests in place of a cluster: files, directories, or - for standard input
+    /// Manifests instead of a cluster: files, directories, or - for standard input
     #[arg(long, value_name = "PATH", num_args = 1..)]
     policies: Vec<PathBuf>,
 
-    /// The policy's namespace, where policies of several namespaces have the name
+    /// The policy's namespace; needed if several namespaces have a policy of this name
     #[arg(long, short, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
@@ -49,16 +49,16 @@ pub(super) struct PolicyArguments {
     #[arg(long, value_name = "FILE")]
     tags: Option<PathBuf>,
 
-    /// With --policies, a secret that the ImageRepository names, as a directory with one file per key; counts more than one
-    /// among the manifests
+    /// With --policies, a Secret that the ImageRepository names, as a directory with one file per key; takes precedence
+    /// over one among the manifests
     #[arg(long, value_name = "[NAMESPACE/]NAME=DIR", requires = "policies")]
     secret: Vec<String>,
 
-    /// Who logs in to the registry: the secrets, or you, with the logins of docker's config.json
+    /// The source of registry logins
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t = RegistryLogin::Secrets)]
     registry_login: RegistryLogin,
 
-    /// How to print the result
+    /// The format of the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
 }
@@ -66,23 +66,24 @@ pub(super) struct PolicyArguments {
 pub(super) fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     // Some calls of the cluster run on threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     runtime.block_on(explain(arguments))
 }
 
 async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
     let tags =
         arguments.tags.as_deref().map(|path| TagFile::choose(path, &arguments.policies)).transpose()?;
-    let wanted = Wanted::new(&arguments.name, arguments.namespace.as_deref(), tags.is_some())?;
+    let query = PolicyQuery::new(&arguments.name, arguments.namespace.as_deref(), tags.is_some())?;
     if arguments.policies.is_empty() {
-        let (subject, objects) = arguments.cluster.subject(&wanted).await?;
+        let (subject, objects) = arguments.cluster.subject(&query).await?;
         return arguments.show(&subject, &objects, tags).await;
     }
     let secrets: Vec<_> =
         arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
     let (readable, flaws) = read_manifests_in_part(&arguments.policies);
     let store = ManifestStore { manifests: readable.into(), secrets, state: None };
-    let subject = match manifests(&store.manifests, &flaws, &wanted)? {
+    let subject = match manifests(&store.manifests, &flaws, &query)? {
         Ok(subject) => subject,
         Err(InvalidPolicy { name, sentences }) => {
             let mut explanation = Explanation::of(name);
@@ -91,20 +92,22 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
         }
     };
     let named = match &subject.repository {
-        Neighbour::Found(repository) => secrets_of(repository, &store.manifests, arguments.registry_login),
+        RepositoryLookup::Found(repository) => {
+            secrets_of(repository, &store.manifests, arguments.registry_login)
+        }
         _ => Vec::new(),
     };
     let given: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&store.secrets).collect();
-    let askers = match tags {
-        Some(_) => "with --tags nobody logs in",
-        None => "the policy's ImageRepository does not ask for it",
+    let reason = match tags {
+        Some(_) => "with --tags no registry is read",
+        None => "the policy's ImageRepository does not name it",
     };
-    warn_of_idle_secrets(&given, &named, askers);
+    warn_of_idle_secrets(&given, &named, reason);
     arguments.show(&subject, &store, tags).await
 }
 
 impl PolicyArguments {
-    /// Explains a policy and prints that.
+    /// Explains a policy and prints the explanation.
     async fn show(
         &self,
         subject: &Subject,
@@ -126,7 +129,7 @@ impl PolicyArguments {
                 explanation.notes.iter().for_each(|note| say(&format!("note: {note}")));
                 to_json(explanation)
             }
-            // Where nothing could be read there is nothing to show people.
+            // Without tags there is nothing to print but the error.
             OutputFormat::Text if matches!(done, Err(Failure::Failed(_))) => String::new(),
             OutputFormat::Text => report::render(explanation, Palette::for_output()),
         };

@@ -1,4 +1,4 @@
-//! The explanation of a policy, for programs and for people.
+//! Explanation of a policy as JSON and as a table.
 
 use std::fmt::Write;
 
@@ -8,25 +8,25 @@ use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
 use crate::printable::printable;
 
-/// What a policy makes of a list of tags.
+/// The explanation of a choice.
 #[derive(Debug, Serialize)]
 pub(super) struct Explanation {
     pub(super) policy: SubjectName,
-    /// The tag that won.
+    /// The tag that was chosen.
     pub(super) latest: Option<String>,
-    /// Why none did, in the words of the policy's condition.
+    /// The message of the policy's condition, if no tag was chosen.
     pub(super) error: Option<String>,
-    /// Every tag, the best first.
+    /// Every tag, from best to worst.
     pub(super) tags: Vec<ExplainedTag>,
-    /// Whether the values may be others than the tags.
+    /// True if values may differ from the tags.
     #[serde(skip)]
     pub(super) has_values: bool,
-    /// What else is worth a word to people, a sentence each.
+    /// Notes, one sentence each.
     #[serde(skip)]
     pub(super) notes: Vec<String>,
 }
 
-/// The name of what is explained.
+/// The name of the policy.
 #[derive(Debug, Serialize)]
 pub(super) struct SubjectName {
     pub(super) namespace: String,
@@ -34,7 +34,7 @@ pub(super) struct SubjectName {
 }
 
 impl Explanation {
-    /// That of a policy of which nothing is known yet.
+    /// Creates the explanation of a policy, without tags.
     pub(super) fn of(policy: ObjectName) -> Self {
         let ObjectName { namespace, name } = policy;
         Self {
@@ -48,14 +48,14 @@ impl Explanation {
     }
 }
 
-/// What became of one tag.
+/// A tag and its outcome.
 #[derive(Debug, Serialize)]
 pub(super) struct ExplainedTag {
     pub(super) tag: String,
-    /// What the filter made of the tag; nothing where it does not match.
+    /// The value that the filter extracted; none if the filter does not match.
     pub(super) value: Option<String>,
     pub(super) outcome: &'static str,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub(super) reason: String,
 }
 

@@ -1,48 +1,48 @@
-//! The policy that is explained, and what stands around it.
+//! The policy that is explained, and its repository.
 
 use std::collections::BTreeMap;
 
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use crate::cli::Failure;
-use crate::cli::given::split_name;
+use crate::cli::overrides::split_name;
 use crate::objects::ObjectName;
 
-/// Which policy is meant.
+/// The query for a policy, by name and namespace.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct PolicyQuery<'a> {
     pub(super) name: &'a str,
     pub(super) namespace: Option<&'a str>,
-    /// Whether the tags are given, so that its repository does not matter.
+    /// True if `--tags` gives the tags, so that the repository is not needed.
     pub(super) has_tags: bool,
 }
 
-/// A policy, and what stands around it.
+/// A policy with its repository.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) policy: ImagePolicy,
-    pub(super) repository: Neighbour,
-    /// The labels of the policy's namespace, where they decide about its access.
+    pub(super) repository: RepositoryLookup,
+    /// The labels of the policy's namespace, if its access depends on them.
     pub(super) labels: BTreeMap<String, String>,
 }
 
-/// The ImageRepository of a policy.
+/// The result of the lookup of a policy's ImageRepository.
 #[derive(Debug)]
-pub(super) enum Neighbour {
-    /// It is there.
+pub(super) enum RepositoryLookup {
+    /// It exists.
     Found(Box<ImageRepository>),
-    /// The cluster has none of that name.
+    /// The cluster has none of this name.
     Missing,
-    /// The manifests have none of that name; a cluster may.
+    /// The manifests have none of this name; a cluster may have one.
     NotGiven,
-    /// It is among the manifests and cannot be read: why, a sentence each.
+    /// It is among the manifests and invalid: the errors, one sentence each.
     Invalid(Vec<String>),
-    /// The tags are given.
+    /// `--tags` gives the tags.
     NotNeeded,
 }
 
-impl<'a> Wanted<'a> {
-    /// Understands `[NAMESPACE/]NAME` and `--namespace`.
+impl<'a> PolicyQuery<'a> {
+    /// Parses `[NAMESPACE/]NAME` and `--namespace`.
     pub(super) fn new(name: &'a str, namespace: Option<&'a str>, has_tags: bool) -> Result<Self, Failure> {
         let (own_namespace, plain_name) = split_name(name);
         if plain_name.is_empty() || [own_namespace, namespace].contains(&Some("")) {
@@ -58,12 +58,16 @@ impl<'a> Wanted<'a> {
         Ok(Self { name: plain_name, namespace: namespace.or(own_namespace), has_tags })
     }
 
-    /// Whether a policy of that name may be meant.
-    pub(super) fn is(&self, name: &ObjectName) -> bool {
+    /// Returns true if the query matches a name.
+    pub(super) fn matches(&self, name: &ObjectName) -> bool {
         name.name == self.name && self.namespace.is_none_or(|namespace| namespace == name.namespace)
     }
 
-    /// The one policy of several that is meant, `Ok(None)` where there is none.
+    /// Returns the only match, `Ok(None)` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// If there are several.
     pub(super) fn only<P>(
         &self,
         found: Vec<P>,
@@ -83,7 +87,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// A part of a sentence that says where it was looked for.
+    /// Returns the namespace as the end of a sentence.
     pub(super) fn place(&self) -> String {
         self.namespace.map(|namespace| format!(" in the namespace {namespace}")).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The tags of a file.
+//! Tags from a file or standard input.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::cli::terminal::count;
 use crate::directory;
 use crate::reference::TagList;
 
-/// Where tags are given.
+/// The source of tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TagFile<'a> {
     /// A file with a tag on each line.
@@ -18,7 +18,7 @@ pub(super) enum TagFile<'a> {
 }
 
 impl<'a> TagFile<'a> {
-    /// Understands `--tags`.
+    /// Parses `--tags`.
     pub(super) fn choose(path: &'a Path, policies: &[PathBuf]) -> Result<Self, Failure> {
         let is_input = |path: &Path| path.as_os_str() == "-";
         if !is_input(path) {
@@ -65,7 +65,7 @@ impl<'a> TagFile<'a> {
     }
 }
 
-/// What stands in no tag, but in lists of other things: of addresses, of texts in JSON, of columns.
+/// Characters that no tag has, but addresses, JSON and tables.
 const FOREIGN: [char; 8] = [' ', '\t', '"', '\'', ',', '#', ':', '/'];
 
 fn read_input() -> io::Result<Vec<u8>> {
@@ -74,7 +74,11 @@ fn read_input() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// One tag a line, blanks around it and empty lines left out; or the number of a line that is no text.
+/// Returns the tags, one per line, without surrounding blanks and empty lines.
+///
+/// # Errors
+///
+/// The number of a line that is not UTF-8.
 fn lines(bytes: &[u8]) -> Result<TagList, usize> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let lines = bytes.split(|&byte| byte == b'\n').enumerate();

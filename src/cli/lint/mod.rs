@@ -1,4 +1,4 @@
-//! `tagboat lint`: look for what would go wrong.
+//! `tagboat lint`: checks manifests, markers and templates.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,11 @@ use crate::printable::printable;
 
 mod sources;
 
-/// Look for mistakes in manifests, markers and templates
+/// Check manifests, markers and templates for mistakes
 ///
-/// Reads YAML files (and templates of commit messages that are named), and says what would go wrong: unknown fields
-/// and annotations, values that are refused, templates that fail on sample data or use removed fields, markers that
-/// name no policy, policies that no marker names. Give all that belongs together: markers are looked up among the
-/// policies of all paths.
+/// Reads YAML files (and templates of commit messages, if PATH names them), and reports unknown fields and annotations,
+/// invalid values, templates that fail on sample data or use removed fields, markers without a policy, and policies
+/// without a marker. Give all related paths at once: a marker may name a policy of any of them.
 ///
 /// Each finding is one line: FILE:LINE:COLUMN: RULE: SENTENCE. docs/lint.md describes the rules.
 ///
@@ -31,12 +30,12 @@ pub(super) struct LintArguments {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
-    /// How to print the findings
+    /// The format of the findings
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
 }
 
-/// A finding as JSON has it.
+/// A finding as JSON.
 #[derive(Debug, Serialize)]
 struct Entry<'a> {
     file: &'a str,
@@ -72,7 +71,7 @@ fn text(findings: &[Finding], palette: Palette) -> String {
     text
 }
 
-/// A sentence on one line: what a file holds must not begin another.
+/// Returns a sentence on one line: text of a file must not start another line.
 fn one_line(message: &str) -> String {
     printable(&message.replace('\t', " ")).into_owned()
 }
@@ -94,8 +93,7 @@ fn entry(finding: &Finding) -> Entry<'_> {
 fn summarize(report: &Report, files: usize) {
     if report.lacks_policies {
         say(
-            "hint: there is no ImagePolicy in the files, so no marker can be looked up; give the path of the \
-             policies as well",
+            "hint: there is no ImagePolicy in the files, so no marker can be looked up; add the path of the policies",
         );
     }
     let found = match report.findings.len() {

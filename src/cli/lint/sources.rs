@@ -1,4 +1,4 @@
-//! The files that are to be looked at.
+//! Collection of the files to check.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::update::marker::QUOTED_TOKEN;
 use crate::update::{Entry, FileTree, TreeError};
 use crate::yaml::Limits;
 
-/// What makes a file that is too large to be read one that should have been.
+/// Words of files that are reported if they are too large to be read.
 const WORDS: [&[u8]; 2] = [IMAGE_GROUP.as_bytes(), QUOTED_TOKEN];
 
-/// The names that kustomize looks for.
+/// The file names of kustomizations.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The files at some paths.
@@ -29,7 +29,7 @@ const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 pub(super) struct Sources {
     /// The files, each once.
     pub(super) files: Vec<Source>,
-    /// What was left alone.
+    /// Links and directories that were not followed, one sentence each.
     pub(super) warnings: Vec<String>,
     seen: HashSet<PathBuf>,
     /// The files that were named one by one.
@@ -37,7 +37,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// How many files were looked at for their own sake.
+    /// Returns the number of files that were checked.
     pub(super) fn number(&self) -> usize {
         self.files.iter().filter(|file| file.role != Role::Context).count()
     }
@@ -83,7 +83,7 @@ impl Sources {
         let content = match directory.read(entry, limit, &mut content) {
             Ok(()) => Ok(content),
             Err(TreeError::TooLarge { size, .. }) => {
-                // A huge file of somebody else's is in nobody's way.
+                // A huge file without markers and objects of ours does not matter.
                 if !WORDS.iter().any(|word| directory.contains(entry, word).unwrap_or(true)) {
                     return;
                 }
@@ -94,8 +94,9 @@ impl Sources {
         self.add(&directory.locate(&entry.path), Role::Manifest, content);
     }
 
-    /// Adds the kustomizations around the files that were named one by one, as commit hooks do: they say which of the
-    /// files are patches.
+    /// Adds the kustomizations around files that were named one by one, as commit hooks do.
+    ///
+    /// They list which of the files are patches.
     fn add_context(&mut self) {
         for file in std::mem::take(&mut self.named) {
             for directory in file.ancestors().skip(1).take(2) {
@@ -110,7 +111,7 @@ impl Sources {
     }
 }
 
-/// Reads what stands at some paths.
+/// Reads the files at some paths.
 pub(super) fn collect(paths: &[PathBuf]) -> Result<Sources, Failure> {
     let is_absent = |path: &&PathBuf| {
         let kind = fs::metadata(path).err().map(|error| error.kind());
@@ -137,7 +138,7 @@ pub(super) fn collect(paths: &[PathBuf]) -> Result<Sources, Failure> {
     Ok(sources)
 }
 
-/// What a file is called in all that is said.
+/// Returns the name of a file in findings.
 fn name_of(path: &Path) -> String {
     path.strip_prefix(".").unwrap_or(path).display().to_string()
 }

@@ -12,14 +12,13 @@ use crate::cli::values::{duration, whole_number};
 
 /// Scan registries and reconcile automations on their git repositories, once
 ///
-/// Reads ImageUpdateAutomations, GitRepositories, ImagePolicies, ImageRepositories and Secrets from manifest files. The
-/// ImageRepositories that the automations' policies name are scanned, and the policies choose; where a policy's
-/// ImageRepository is not among the manifests, the image of its status counts. Then the marked values in each git
-/// repository are updated without checking it out, and one commit is pushed for each automation that has something to
-/// change.
+/// Reads ImageUpdateAutomations, GitRepositories, ImagePolicies, ImageRepositories and Secrets from manifest files.
+/// Scans the ImageRepositories of the policies that the automations select, and lets the policies choose; if the
+/// ImageRepository of a policy is not among the manifests, the image of its status counts. Then updates the marked
+/// values in each git repository without checking it out, and pushes one commit per automation with changes.
 ///
-/// Exit status: 0 done (markers that could not be resolved and files that could not be read are reported), 1 an
-/// automation, a scan, a choice or the look-up of a digest failed or a manifest could not be read, 2 wrong usage.
+/// Exit status: 0 done (unresolved markers and unreadable files are reported), 1 an automation, a scan, a choice or
+/// the lookup of a digest failed or a manifest could not be read, 2 wrong usage.
 #[derive(Clone, Debug, Args)]
 #[command(override_usage = "tagboat run <PATH>... [OPTIONS]")]
 pub(in crate::cli) struct RunArguments {
@@ -30,15 +29,15 @@ pub(in crate::cli) struct RunArguments {
     #[command(flatten)]
     pub(super) reconcile: ReconcileArguments,
 
-    /// Scan no registry; the images are those that the state has, or else those of the policies' status
+    /// Scan no registry; use the images of the state, or else those of the policies' status
     #[arg(long)]
     pub(super) no_scan: bool,
 
-    /// Where to keep mirrors, tags and the status of each object, so that the next run costs only what is new
+    /// Keep mirrors, tags and the status of each object in DIR, so that the next run only fetches what is new
     #[arg(long, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
 
-    /// How long to wait for another run that uses the same state; 0s does not wait
+    /// Wait up to DURATION for another run that uses the same state; 0s does not wait
     #[arg(
         long,
         value_name = "DURATION",
@@ -49,31 +48,31 @@ pub(in crate::cli) struct RunArguments {
     )]
     pub(super) wait_for_state: Duration,
 
-    /// A secret as a directory with one file per key; counts more than one among the manifests
+    /// A Secret as a directory with one file per key; takes precedence over one among the manifests
     #[arg(long, value_name = "[NAMESPACE/]NAME=DIR")]
     pub(super) secret: Vec<String>,
 
-    /// Who logs in to git servers: the secrets, or your own set-up of git (credential helpers, SSH agent)
+    /// The source of git logins
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t = GitLogin::Secrets)]
     pub(super) git_login: GitLogin,
 
-    /// Who logs in to registries: the secrets, or you, with the logins of docker's config.json
+    /// The source of registry logins
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t = RegistryLogin::Secrets)]
     pub(super) registry_login: RegistryLogin,
 
-    /// In how many scans in a row a lower image must be a policy's latest before it counts; takes --state [default: 3]
+    /// Hold a downgrade until this many scans in a row have found it; needs --state [default: 3]
     #[arg(long, value_name = "NUMBER", value_parser = whole_number::<u32>, allow_hyphen_values = true)]
     pub(super) regression_scans: Option<u32>,
 
-    /// For how long that must be so since the first of them; takes --state [default: 15m]
+    /// Hold a downgrade for this long since the first of these scans; needs --state [default: 15m]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     pub(super) regression_time: Option<Duration>,
 
-    /// The size that the mirror of one repository may have
+    /// The maximum size of the mirror of one repository
     #[arg(long, value_name = "SIZE", default_value = "2GiB", allow_hyphen_values = true)]
     pub(super) mirror_max_size: ByteSize,
 
-    /// The size that all mirrors may have together; the least recently used ones are removed first
+    /// The maximum size of all mirrors together; the least recently used ones are evicted first
     #[arg(long, value_name = "SIZE", default_value = "10GiB", allow_hyphen_values = true)]
     pub(super) mirrors_max_size: ByteSize,
 }
@@ -88,11 +87,11 @@ impl RunArguments {
     }
 }
 
-/// The login at git servers.
+/// The source of git logins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum GitLogin {
-    /// The secrets that the GitRepositories name.
+    /// The Secrets that the GitRepositories name.
     Secrets,
-    /// The caller's own set-up of git.
+    /// Your own git configuration: credential helpers and SSH agent.
     User,
 }

@@ -1,4 +1,4 @@
-//! What the command line asks of a run.
+//! Inputs of a run: manifests, state and options, read and checked.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use super::arguments::{GitLogin, RunArguments};
 use super::images::{ChoiceOptions, Wanted};
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
-use crate::cli::given::given_images;
 use crate::cli::inputs::{read_manifests, secret_directory};
+use crate::cli::overrides::image_overrides;
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::error::chain;
@@ -32,33 +32,33 @@ use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::times::TimeBounds;
 use crate::tenancy::Capacity;
 
-/// What the command line asks for, read and checked.
+/// The inputs of a run.
 pub(super) struct Inputs {
     pub(super) store: ManifestStore,
     pub(super) automations: Vec<ImageUpdateAutomation>,
-    /// The full names of automations that are others than in their last run that succeeded, or whose source is.
+    /// The full names of automations that changed since their last successful run, or whose source did.
     pub(super) new: Vec<String>,
     pub(super) started: Timestamp,
     pub(super) options: TransactionOptions,
     pub(super) mirrors: Mirrors,
-    /// The size that all of them may have together, in bytes.
+    /// The maximum size of all mirrors together, in bytes.
     pub(super) mirrors_size: u64,
-    /// Whose images are chosen from registries, and how.
+    /// The policies that choose images from registries, and their repositories.
     pub(super) wanted: Wanted,
     pub(super) registry_logins: Logins,
     pub(super) choice: ChoiceOptions,
 }
 
-/// Where mirrors are.
+/// The place of the mirrors.
 pub(super) enum Mirrors {
     /// In the state directory.
     Kept(PathBuf),
-    /// In a directory that goes when the run ends, or with the next sweep.
+    /// In a directory that is removed at the end of the run, or by the next sweep.
     Temporary(PrivateDirectory),
 }
 
 impl Mirrors {
-    /// The directory.
+    /// Returns the directory.
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Kept(path) => path,
@@ -68,7 +68,7 @@ impl Mirrors {
 }
 
 impl Inputs {
-    /// Reads the manifests and what is known of earlier runs.
+    /// Reads the manifests and the state of earlier runs.
     pub(super) fn read(arguments: &RunArguments) -> Result<Self, Failure> {
         let secrets: Vec<SecretDirectory> =
             arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
@@ -81,17 +81,17 @@ impl Inputs {
             return Err(Failure::new("there is no ImageUpdateAutomation among the manifests"));
         }
         let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
-        let given = given_images(&arguments.reconcile.latest, &manifests, &chosen)?;
+        let given = image_overrides(&arguments.reconcile.latest, &manifests, &chosen)?;
         let wanted = match arguments.no_scan {
             true => Wanted::without_scans(&manifests, &automations, &given),
             false => Wanted::of(&manifests, &automations, &given),
         };
         wanted.warn_of_idle_settings(&manifests);
         let given_secrets: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&secrets).collect();
-        let mut wanted_secrets = wanted_secrets(&automations, &manifests, arguments.git_login);
-        wanted_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));
-        let askers = "neither these automations nor their GitRepositories and ImageRepositories ask for it";
-        warn_of_idle_secrets(&given_secrets, &wanted_secrets, askers);
+        let mut required_secrets = required_secrets(&automations, &manifests, arguments.git_login);
+        required_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));
+        let reason = "neither these automations nor their GitRepositories and ImageRepositories name it";
+        warn_of_idle_secrets(&given_secrets, &required_secrets, reason);
         let registry_logins = match wanted.scans_anything() {
             true => arguments.registry_login.logins()?,
             false => Logins::default(),
@@ -110,7 +110,7 @@ impl Inputs {
                 if let Some(before) = before.map_err(failed)?.filter(|before| *before != now) {
                     say(&format!(
                         "warning: {}: with this state it was last run for {before}, and now for {now}: if these are two sets of \
-                         manifests, give each a --state of its own; if the repository or the branch is another now, all is well",
+                         manifests, give each its own --state; if the repository or the branch has changed, ignore this",
                         full_name(automation)
                     ));
                 }
@@ -127,7 +127,7 @@ impl Inputs {
             ),
         };
         let here = std::env::current_dir()
-            .map_err(|error| Failure::new(format!("cannot tell the current directory: {error}")))?;
+            .map_err(|error| Failure::new(format!("cannot read the current directory: {error}")))?;
         let capacity = Capacity::default();
         let options = TransactionOptions {
             given,
@@ -177,7 +177,9 @@ impl Inputs {
     }
 }
 
-/// Says so where nothing is remembered that could be counted. That a lower image need not be seen twice takes no memory.
+/// Warns of `--regression-…` options without a state, in which scans are counted.
+///
+/// Options with which one scan is enough need no state.
 fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protection: DowngradeProtection) {
     let scans = arguments.regression_scans.map(|_| "--regression-scans");
     let time = arguments.regression_time.map(|_| "--regression-time");
@@ -187,13 +189,13 @@ fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protect
     }
     let verb = if names.len() > 1 { "have" } else { "has" };
     say(&format!(
-        "warning: {} {verb} no effect without --state: nothing is counted from run to run, so a lower image waits until \
-         --latest or another status.latestRef lets it count",
+        "warning: {} {verb} no effect without --state: scans are not counted from run to run, so a downgrade is held until \
+         --latest or another status.latestRef permits it",
         names.join(" and ")
     ));
 }
 
-/// The GitRepository that an automation works on, if it is among the manifests.
+/// Returns the GitRepository of an automation, if it is among the manifests.
 pub(super) fn source_of<'m>(
     automation: &ImageUpdateAutomation,
     manifests: &'m Manifests,
@@ -203,8 +205,8 @@ pub(super) fn source_of<'m>(
     manifests.git_repository(reference.effective_namespace(&own), &reference.name)
 }
 
-/// The secrets that automations and their sources name, as far as somebody asks for them.
-fn wanted_secrets(
+/// Returns the Secrets that automations and their sources name and that runs with this login read.
+fn required_secrets(
     automations: &[ImageUpdateAutomation],
     manifests: &Manifests,
     login: GitLogin,
@@ -221,7 +223,7 @@ fn wanted_secrets(
     names
 }
 
-/// The full name of what an object refers to in its own namespace.
+/// Returns the full name of a reference within the namespace of an object.
 fn beside(object: &impl ResourceExt, reference: &LocalObjectReference) -> ObjectName {
     ObjectName { namespace: object.namespace().unwrap_or_default(), name: reference.name.clone() }
 }

@@ -26,7 +26,7 @@ use images::Images;
 use inputs::Inputs;
 use work::Work;
 
-/// The transactions that run at once; each takes a few threads and processes.
+/// The maximum number of concurrent transactions; each takes a few threads and processes.
 const TRANSACTIONS: usize = 16;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
@@ -34,11 +34,11 @@ pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
     Failure::after(print(&text), done)
 }
 
-/// How a run ended.
+/// The end of a run.
 pub(super) struct Ended {
-    /// What is to be printed.
+    /// The output.
     pub(super) text: String,
-    /// Whether all went well.
+    /// The failure, if there is one.
     pub(super) done: Result<(), Failure>,
 }
 
@@ -57,11 +57,12 @@ pub(super) fn reconcile(arguments: &RunArguments) -> Ended {
 }
 
 fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
-    let _guard = warnings::heard();
+    let _guard = warnings::print_logged();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     let stop = StopToken::default();
-    // Before anything is read, so that a run that waited decides by what holds then.
+    // The lock comes first: a run that waited for it must not decide by older inputs.
     let _lock = match &arguments.state {
         Some(root) => {
             let access =
@@ -78,15 +79,15 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
         let logins = std::mem::take(&mut inputs.registry_logins);
         images::choose(&inputs.store, &inputs.wanted, logins, &inputs.choice, &stop).await
     })?;
-    let is_broken_off = chosen.is_none();
+    let is_canceled = chosen.is_none();
     let images = chosen.unwrap_or_default();
     inputs.options.given.extend(images.given());
-    let works = if is_broken_off {
-        works(&inputs, &images).map(Work::broken_off).collect()
+    let works = if is_canceled {
+        works(&inputs, &images).map(Work::canceled).collect()
     } else {
         runtime.block_on(commit(&inputs, &images, &stop))
     };
-    // A server's name that is still being looked up keeps nobody waiting.
+    // Does not wait for DNS lookups in flight.
     runtime.shutdown_background();
     warn_of_idle_images(&given, works.len(), |policy| works.iter().any(|work| work.may_select(policy)));
     let palette = Palette::for_output();
@@ -106,13 +107,14 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     Ok(Ended { text, done })
 }
 
-/// Reads the inputs on a thread of their own: standard input may be silent for ever, and a run that waited for the state
-/// has replaced what signals do by default.
+/// Reads the inputs on a separate thread, so that a signal ends the run while it waits for standard input.
+///
+/// A run that waited for the state has replaced the default actions of signals.
 async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Inputs, Failure> {
     let (sender, inputs) = oneshot::channel();
     let (arguments, log) = (arguments.clone(), dispatcher::get_default(Clone::clone));
     std::thread::spawn(move || {
-        // Without a receiver the run was told to stop.
+        // There is no receiver after a stop signal.
         let _ = sender.send(dispatcher::with_default(&log, || Inputs::read(&arguments)));
     });
     tokio::select! {
@@ -121,7 +123,7 @@ async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Input
     }
 }
 
-/// Runs all automations; those that share a repository and a branch share a transaction.
+/// Reconciles all automations; those that share a repository and a branch share a transaction.
 async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
     let is_rehearsal = inputs.choice.is_rehearsal;

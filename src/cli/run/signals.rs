@@ -7,18 +7,19 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cancel::StopToken;
 use crate::cli::Failure;
 
-/// The time between two looks at a stop signal.
+/// The time between two checks of a stop signal.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Gives `stop` at SIGINT, SIGTERM or SIGHUP, as long as the runtime in which it is called runs tasks.
+/// Gives `stop` upon SIGINT, SIGTERM or SIGHUP, while the runtime of the caller runs tasks.
 ///
 /// # Errors
 ///
-/// When the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub(super) fn forward_to(stop: &StopToken) -> Result<(), Failure> {
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
         let (stop, signal) = (stop.clone(), signal(kind));
-        let mut signal = signal.map_err(|error| Failure::new(format!("cannot hear signals: {error}")))?;
+        let mut signal =
+            signal.map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")))?;
         tokio::spawn(async move {
             signal.recv().await;
             stop.cancel();

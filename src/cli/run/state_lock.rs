@@ -1,4 +1,4 @@
-//! The wait for a state directory that another run holds.
+//! Lock of the state directory, with a wait for other runs.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use crate::objects::manifests::{StateAccess, StateDirectory, StateLock};
 /// The time between two tries to lock the state.
 const TRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Locks the state in `root`, and waits up to `patience` for a run that holds it.
+/// Locks the state in `root`, and waits up to `timeout` for a run that holds it.
 ///
 /// # Errors
 ///
-/// When the state cannot be locked in time or at all, or when `stop` is given.
+/// If the state cannot be locked in time or at all, or if `stop` is given.
 pub(super) async fn lock(
     root: &Path,
     access: StateAccess,
-    patience: Duration,
+    timeout: Duration,
     stop: &StopToken,
 ) -> Result<StateLock, Failure> {
     let state = StateDirectory::new(root);
@@ -34,16 +34,16 @@ pub(super) async fn lock(
             return Ok(lock);
         }
         let place = root.display();
-        if patience.is_zero() {
+        if timeout.is_zero() {
             return Err(Failure::new(format!(
                 "another run uses the state in {place}; run again when it is done, or wait for it with --wait-for-state"
             )));
         }
-        if begin.elapsed() >= patience {
+        if begin.elapsed() >= timeout {
             return Err(Failure::new(format!(
                 "another run still uses the state in {place} after {}; run again when it is done, or wait longer with \
                  --wait-for-state",
-                GoDuration::from(patience)
+                GoDuration::from(timeout)
             )));
         }
         if stop.is_cancelled() {
@@ -52,14 +52,14 @@ pub(super) async fn lock(
             )));
         }
         if !is_told {
-            // Only now, so that a run that reads manifests from a terminal still ends as any program does.
+            // Not earlier: without a wait, signals keep their default actions while manifests are read.
             signals::forward_to(stop)?;
             say(&format!(
                 "waiting for another run that uses the state in {place}, up to {}",
-                GoDuration::from(patience)
+                GoDuration::from(timeout)
             ));
             is_told = true;
         }
-        tokio::time::sleep(TRY_INTERVAL.min(patience)).await;
+        tokio::time::sleep(TRY_INTERVAL.min(timeout)).await;
     }
 }

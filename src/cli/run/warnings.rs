@@ -1,4 +1,4 @@
-//! Warnings of the rooms below, which speak to a log, for a person at a terminal.
+//! Log warnings of the rooms below, printed on standard error.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,8 +11,8 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::cli::terminal::say;
 
-/// Says each warning once on standard error, in this thread, until the guard is dropped.
-pub(super) fn heard() -> DefaultGuard {
+/// Prints each logged warning once on standard error, in this thread, until the guard is dropped.
+pub(super) fn print_logged() -> DefaultGuard {
     subscriber::set_default(tracing_subscriber::registry().with(Warnings::default()))
 }
 
@@ -25,9 +25,9 @@ impl<S: Subscriber> Layer<S> for Warnings {
         if *metadata.level() > Level::WARN || !metadata.target().starts_with("tagboat") {
             return;
         }
-        let mut words = Words::default();
-        event.record(&mut words);
-        let Words { message, error } = words;
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let Fields { message, error } = fields;
         let line = if error.is_empty() { message } else { format!("{message}: {error}") };
         if self.0.lock().insert(line.clone()) {
             say(&format!("warning: {line}"));
@@ -36,12 +36,12 @@ impl<S: Subscriber> Layer<S> for Warnings {
 }
 
 #[derive(Default)]
-struct Words {
+struct Fields {
     message: String,
     error: String,
 }
 
-impl Visit for Words {
+impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.record_debug(field, &format_args!("{value}"));
     }

@@ -1,4 +1,4 @@
-//! One automation's run, from its manifests to its report.
+//! The reconcile of one automation, from its manifests to its report.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::inputs::{Inputs, source_of};
 use crate::cli::choice::{full_name, name_of};
 use crate::cli::outcome::{Outcome, OutcomeKind};
 use crate::cli::output::prefixed;
-use crate::cli::report::{self, Deed, Report};
+use crate::cli::report::{self, Report, ReportMode};
 use crate::cli::terminal::{Palette, coloured, say};
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::error::chain;
@@ -29,18 +29,18 @@ use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptio
 use crate::reconcile::run::ReconcileRun;
 use crate::update::{PolicyName, Setters, UpdatePlan};
 
-/// One automation's run, as far as it has come.
+/// The reconcile of one automation.
 pub(super) struct Work<'i> {
     automation: &'i ImageUpdateAutomation,
     inputs: &'i Inputs,
     images: &'i Images,
     pub(super) outcome: Outcome,
-    /// What was selected, once that is known.
+    /// The selected policies, once they are known.
     setters: Option<Setters>,
     plan: Option<UpdatePlan>,
-    /// Why the status could not be kept, which is the last of the outcome's errors then.
-    unkept: Option<String>,
-    /// Whether an image may be out of date, because its registry did not say what it is now.
+    /// The error of saving the status, if there is one; it is the last of the outcome's errors.
+    save_error: Option<String>,
+    /// True if an image may be out of date because its registry did not answer.
     pub(super) is_stale: bool,
     pub(super) is_done: bool,
 }
@@ -58,7 +58,7 @@ impl Job for Work<'_> {
             let errors: BTreeSet<&String> =
                 self.outcome.choices.iter().filter_map(|choice| choice.error.as_ref()).collect();
             self.outcome.errors.extend(errors.into_iter().cloned());
-            // What may be out of date was told before, as a warning.
+            // An image that may be out of date was warned of before.
             self.is_stale = self.outcome.choices.iter().any(|choice| choice.stale.is_some());
         }
         self.outcome.set_request(request);
@@ -78,21 +78,21 @@ impl Job for Work<'_> {
             self.outcome.diff = proposal.diff;
         }
         self.is_done = true;
-        let conclusion = self.without_what_was_reported(conclusion);
+        let conclusion = self.without_reported_push(conclusion);
         self.outcome.set_conclusion(&conclusion);
         if self.inputs.choice.is_rehearsal {
             return;
         }
-        if let Err(error) = self.keep(&conclusion, findings.as_ref()).await {
+        if let Err(error) = self.save(&conclusion, findings.as_ref()).await {
             let sentence = chain(&error);
             self.outcome.errors.push(prefixed(&self.outcome, &sentence));
-            self.unkept = Some(sentence);
+            self.save_error = Some(sentence);
         }
     }
 }
 
 impl<'i> Work<'i> {
-    /// The run of an automation, before it has begun.
+    /// Creates the reconcile of an automation, not yet started.
     pub(super) fn new(automation: &'i ImageUpdateAutomation, inputs: &'i Inputs, images: &'i Images) -> Self {
         let mut outcome = Outcome::new(Some(name_of(automation)));
         let is_done = automation.spec.suspend;
@@ -107,14 +107,14 @@ impl<'i> Work<'i> {
             outcome,
             setters: None,
             plan: None,
-            unkept: None,
+            save_error: None,
             is_stale: false,
             is_done,
         }
     }
 
-    /// The run that came to no choice because it was told to stop while registries were scanned.
-    pub(super) fn broken_off(mut self) -> Self {
+    /// Fails a reconcile whose run was stopped while registries were scanned.
+    pub(super) fn canceled(mut self) -> Self {
         if !self.is_done {
             let sentence =
                 "tagboat was told to stop while it scanned registries; nothing was chosen and nothing pushed";
@@ -126,7 +126,7 @@ impl<'i> Work<'i> {
         self
     }
 
-    /// Says what is odd about the automation and no error.
+    /// Prints warnings about the automation.
     fn warn(&self, request: &Request) {
         let inputs = self.inputs;
         for unusable in &request.unusable {
@@ -137,7 +137,7 @@ impl<'i> Work<'i> {
         warn_of_service_account(source_of(self.automation, &inputs.store.manifests), &self.outcome);
     }
 
-    /// Whether the automation selects a policy, or might: of one that was not carried so far nobody knows.
+    /// Returns true if the automation selects a policy, or may select it because the reconcile did not get that far.
     pub(super) fn may_select(&self, policy: &PolicyName) -> bool {
         match &self.setters {
             Some(setters) => setters.selected().any(|(selected, _)| selected == policy),
@@ -145,9 +145,10 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// A push that was found on the remote is news only if the state does not have it yet: the run that made it may have
-    /// been killed after it kept its status.
-    fn without_what_was_reported(&self, conclusion: Conclusion) -> Conclusion {
+    /// Replaces a push that was found on the remote and is in the state already by an outcome without a push.
+    ///
+    /// The run that made it may have been killed after it saved its status.
+    fn without_reported_push(&self, conclusion: Conclusion) -> Conclusion {
         let Conclusion::Success { outcome: git::Outcome::Pushed(push), policies } = &conclusion else {
             return conclusion;
         };
@@ -160,8 +161,8 @@ impl<'i> Work<'i> {
         Conclusion::Success { outcome, policies: policies.clone() }
     }
 
-    /// Keeps the status that the run leads to.
-    async fn keep(&self, conclusion: &Conclusion, findings: Option<&Findings>) -> Result<(), ObjectsError> {
+    /// Saves the status of the reconcile.
+    async fn save(&self, conclusion: &Conclusion, findings: Option<&Findings>) -> Result<(), ObjectsError> {
         let inputs = self.inputs;
         let Some(state) = &inputs.store.state else { return Ok(()) };
         let now = Timestamp::now();
@@ -181,10 +182,9 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// The report; none of a run that failed before it found anything, for why it failed is said elsewhere.
+    /// Returns the report; none if the reconcile failed before it had a plan, as standard error has the reason.
     ///
-    /// Of `several`, the name stands before all that is said of one; the name of the only one stands where it does in
-    /// the report of an update.
+    /// With `several` automations, the name comes before the diff; else it has its place of the report of an update.
     pub(super) fn to_text(&self, palette: Palette, several: bool) -> Option<String> {
         let is_failed = self.outcome.outcome == OutcomeKind::Failed;
         if is_failed && self.plan.is_none() {
@@ -202,7 +202,7 @@ impl<'i> Work<'i> {
             text.push_str(&coloured(diff, palette));
             text.push('\n');
         }
-        // Where no file was looked into there is nothing to report but why.
+        // If no file was read, the message is the only thing to report.
         text.push_str(&match self.plan.as_ref().zip(self.setters.as_ref()) {
             None => report::heading(&automation, palette),
             Some((plan, setters)) => {
@@ -213,15 +213,15 @@ impl<'i> Work<'i> {
                     setters,
                     plan,
                     result: &plan.result,
-                    deed: if is_pushed { Deed::Changed } else { Deed::WouldChange },
+                    mode: if is_pushed { ReportMode::Changed } else { ReportMode::WouldChange },
                     not_written: 0,
                 };
                 report::render(&report, palette)
             }
         });
-        // The summary says what a dry run would do, and standard error what failed.
-        let is_said = is_failed || self.outcome.outcome == OutcomeKind::DryRun;
-        if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_said) {
+        // The summary has the result of a dry run, and standard error the errors.
+        let is_printed = is_failed || self.outcome.outcome == OutcomeKind::DryRun;
+        if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_printed) {
             text.push_str(&printable(message));
             text.push('\n');
         }
@@ -229,16 +229,16 @@ impl<'i> Work<'i> {
     }
 }
 
-/// What is said of the failures of all runs; of a state that cannot be kept for one cause, once, and so of a scan.
+/// Returns the errors of all reconciles; each error of a scan or of saving the state only once.
 pub(super) fn errors(works: Vec<Work<'_>>) -> Vec<String> {
-    let (mut said, mut told) = (BTreeSet::new(), BTreeSet::new());
+    let (mut save_errors, mut printed) = (BTreeSet::new(), BTreeSet::new());
     let mut errors = Vec::new();
     for work in works {
         let mut own = work.outcome.errors;
-        if work.unkept.is_some_and(|sentence| !said.insert(sentence)) {
+        if work.save_error.is_some_and(|sentence| !save_errors.insert(sentence)) {
             own.pop();
         }
-        errors.extend(own.into_iter().filter(|words| told.insert(words.clone())));
+        errors.extend(own.into_iter().filter(|error| printed.insert(error.clone())));
     }
     errors
 }

@@ -1,4 +1,4 @@
-//! `tagboat scan`: which tags a repository has.
+//! `tagboat scan`: lists the tags of an image.
 
 mod report;
 
@@ -31,17 +31,16 @@ use crate::registry::{
 use crate::secrets::Secret;
 use report::{FoundTag, ScanReport};
 
-/// How many images are looked at at the same time.
-const AT_ONCE: usize = 8;
+/// The number of concurrent lookups.
+const CONCURRENCY: usize = 8;
 
-/// The keys of a secret that say whom to trust, and who we are to them.
+/// The keys of a Secret with certificate authorities and client certificates.
 const TLS_KEYS: [&str; 6] = ["ca.crt", "caFile", "tls.crt", "certFile", "tls.key", "keyFile"];
 
 /// List the tags of an image, with digest and age
 ///
-/// The tags come from the registry, the latest first: in the order in which people read numbers, so 1.10 is later than
-/// 1.9. The digest of an image for several platforms is that of all of them. The age is that of the image, as far as
-/// it says when it was made.
+/// Tags are sorted naturally, the latest first: 1.10 is later than 1.9. The digest of a multi-platform image is that of
+/// its index. The age is that of the image, if it states when it was created.
 ///
 /// Exit status: 0 done, 1 something could not be read, 2 wrong usage.
 #[derive(Debug, Args)]
@@ -51,7 +50,7 @@ pub(super) struct ScanArguments {
     #[arg(value_name = "IMAGE")]
     image: String,
 
-    /// How many tags to look at and to show, the latest ones; 0 for all
+    /// Show this many of the latest tags; 0 shows all
     #[arg(
         long,
         value_name = "NUMBER",
@@ -61,28 +60,28 @@ pub(super) struct ScanArguments {
     )]
     limit: usize,
 
-    /// A secret as a directory with one file per key: .dockerconfigjson or .dockercfg with logins, ca.crt, tls.crt and
+    /// A Secret as a directory with one file per key: .dockerconfigjson or .dockercfg with logins, ca.crt, tls.crt and
     /// tls.key with certificates
     #[arg(long, value_name = "DIR")]
     secret: Option<PathBuf>,
 
-    /// The cloud to log in at, as whom your environment, its files or this machine say
+    /// The cloud to log in to, with the identity of your environment, its files or this machine
     #[arg(long, value_name = "CLOUD", value_enum, conflicts_with = "registry_login")]
     provider: Option<Cloud>,
 
-    /// A file with certificates in PEM that are trusted beside those of the system
+    /// A PEM file with certificate authorities that are trusted in addition to those of the system
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Who logs in to the registry: the secret, or you, with the logins of docker's config.json
+    /// The source of registry logins
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t = RegistryLogin::Secrets)]
     registry_login: RegistryLogin,
 
-    /// Also speak to the registry without TLS
+    /// Also use HTTP without TLS
     #[arg(long)]
     insecure: bool,
 
-    /// How long the listing, and each look at an image, may take
+    /// The timeout of the listing, and of each lookup of an image
     #[arg(
         long,
         value_name = "DURATION",
@@ -92,7 +91,7 @@ pub(super) struct ScanArguments {
     )]
     timeout: Duration,
 
-    /// How to print the result
+    /// The format of the result
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
 }
@@ -112,7 +111,8 @@ pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
     let access = arguments.access()?;
     let advice = advice_without_object(arguments.secret.as_deref(), arguments.registry_login, &access.login);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(format!("cannot begin: {error}")))?;
+    let runtime =
+        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
     let (report, errors) = runtime.block_on(scan(access, arguments.limit, advice.as_deref()))?;
     let text = match arguments.output {
         OutputFormat::Json => to_json(&report),
@@ -123,7 +123,7 @@ pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
 }
 
 impl ScanArguments {
-    /// Who asks, and by which way.
+    /// Returns the access to the registry: address, login, TLS and proxy.
     fn access(&self) -> Result<RepositoryAuth, Failure> {
         let address = self.address()?;
         let mut data = self.secret_data()?;
@@ -216,7 +216,7 @@ impl Cloud {
     }
 }
 
-/// The caller's own login.
+/// Returns the user's own login.
 fn of_the_user(address: &RepositoryAddress) -> Result<Credential, Failure> {
     let mut notes = Vec::new();
     let login = registry_login::of_the_user()?.login(address, &mut notes);
@@ -224,7 +224,7 @@ fn of_the_user(address: &RepositoryAddress) -> Result<Credential, Failure> {
     Ok(login)
 }
 
-/// Lists tags, and looks at the latest ones.
+/// Lists tags, and looks up digest and age of the latest ones.
 async fn scan(
     access: RepositoryAuth,
     limit: usize,
@@ -246,11 +246,12 @@ async fn scan(
     let mut found = Vec::with_capacity(shown.len());
     let mut errors = Vec::new();
     let mut line = ProgressLine::new();
-    let mut looks = futures::stream::iter(shown.iter().map(|tag| look(&repository, tag))).buffered(AT_ONCE);
-    while let Some((tag, error)) = looks.next().await {
+    let mut lookups =
+        futures::stream::iter(shown.iter().map(|tag| look_up(&repository, tag))).buffered(CONCURRENCY);
+    while let Some((tag, error)) = lookups.next().await {
         found.push(tag);
         errors.extend(error);
-        line.say(|| format!("{} of {} images looked at", found.len(), shown.len()));
+        line.show_text(|| format!("{} of {} images looked up", found.len(), shown.len()));
     }
     drop(line);
     let address = repository.address();
@@ -264,13 +265,13 @@ async fn scan(
     Ok((report, errors))
 }
 
-/// All tags, with a line of progress while they come, and a warning of names that are no tags.
+/// Lists all tags, with a progress line, and with a warning about names that are not tags.
 pub(super) async fn list(
     registries: &Registries,
     access: RepositoryAuth,
 ) -> Result<Listing, crate::registry::RegistryError> {
     let line = Mutex::new(ProgressLine::new());
-    let progress = |count: usize| line.lock().say(|| format!("{count} tags listed"));
+    let progress = |count: usize| line.lock().show_text(|| format!("{count} tags listed"));
     let options = ListOptions { progress: &progress, ..ListOptions::default() };
     let repository = registries.repository(access);
     let listed = repository.list(options).await?;
@@ -282,13 +283,13 @@ pub(super) async fn list(
             }
             Ok(listing)
         }
-        // Nothing was known before.
+        // Without an earlier list, the registry always sends one.
         Listed::Unchanged => Ok(Listing::default()),
     }
 }
 
-/// What stands behind one tag, or why that cannot be said.
-async fn look(repository: &Repository, tag: &str) -> (FoundTag, Option<String>) {
+/// Looks up digest and age of one tag.
+async fn look_up(repository: &Repository, tag: &str) -> (FoundTag, Option<String>) {
     let mut found = FoundTag { tag: tag.to_owned(), digest: None, created: None, error: None };
     let looked = match Tag::parse(tag) {
         Err(error) => Err(chain(&error)),

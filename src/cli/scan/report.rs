@@ -1,4 +1,4 @@
-//! The tags of a repository, for programs and for people.
+//! Tags of an image as JSON and as a table.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use serde::Serialize;
 
 use crate::cli::terminal::{Palette, cell, column_width};
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Debug, Serialize)]
 pub(super) struct ScanReport {
-    /// The image as it was given.
+    /// The image, as given.
     pub(super) image: String,
     /// Its full name.
     pub(super) canonical: String,
-    /// How many tags there are, shown or not.
+    /// The number of tags, shown or not.
     pub(super) count: usize,
     /// The checksum of all tags.
     pub(super) revision: String,
@@ -27,9 +27,9 @@ pub(super) struct ScanReport {
 pub(super) struct FoundTag {
     pub(super) tag: String,
     pub(super) digest: Option<String>,
-    /// When the image was made, as far as it says so.
+    /// The creation time of the image, if it states one.
     pub(super) created: Option<Timestamp>,
-    /// Why the digest is not known.
+    /// The error of the lookup.
     pub(super) error: Option<String>,
 }
 
@@ -68,7 +68,7 @@ fn cells(tag: &FoundTag, now: Timestamp) -> [String; 3] {
     ]
 }
 
-/// An age in its largest unit.
+/// Returns an age in its largest unit.
 fn age(seconds: i64) -> String {
     const UNITS: [(i64, &str); 4] = [(365 * 86_400, "y"), (86_400, "d"), (3600, "h"), (60, "m")];
     let seconds = seconds.max(0);

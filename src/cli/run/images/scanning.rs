@@ -40,7 +40,9 @@ impl Sources {
         let mut line = ProgressLine::new();
         let mut pace = tokio::time::interval(PACE);
         loop {
-            line.say(|| format!("{} of {} image repositories scanned", found.len(), repositories.len()));
+            line.show_text(|| {
+                format!("{} of {} image repositories scanned", found.len(), repositories.len())
+            });
             tokio::select! {
                 scanned = scans.next() => match scanned {
                     None => return Ok(found),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository, ImageUpdateAutomation};
 
 use super::sources::Policies;
-use crate::cli::given::policy_name;
 use crate::cli::inputs::{secrets_of, warn_of_repository_settings, warn_of_settings};
+use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;

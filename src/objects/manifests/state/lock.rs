@@ -92,7 +92,7 @@ impl StateDirectory {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
-        let names = entries.map(|entry| Ok(entry?.file_name()));
+        let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
         let names = names.collect::<io::Result<Vec<OsString>>>().map_err(failed)?;
         if names.iter().any(|name| name == LOCK) {
             return Ok(());

@@ -85,8 +85,8 @@ fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
 #[test]
 fn the_wait_of_a_downgrade_needs_a_state() {
     let scene = Scene::new();
-    let words = "no effect without --state: nothing is counted from run to run, so a lower image waits until --latest or \
-                 another status.latestRef lets it count\n";
+    let words = "no effect without --state: scans are not counted from run to run, so a downgrade is held until --latest or \
+                 another status.latestRef permits it\n";
     for (arguments, names) in [
         (["--regression-scans=2"].as_slice(), "--regression-scans has"),
         (&["--regression-time=1s"], "--regression-time has"),

@@ -88,8 +88,8 @@ fn a_state_of_another_branch_is_reported() {
             ended.only_error(),
             format!(
                 "warning: default/fleet: with this state it was last run for {url} (branch main), and now for {url} (branch \
-                 staging): if these are two sets of manifests, give each a --state of its own; if the repository or the \
-                 branch is another now, all is well"
+                 staging): if these are two sets of manifests, give each its own --state; if the repository or the \
+                 branch has changed, ignore this"
             )
         );
     }

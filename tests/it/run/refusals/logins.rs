@@ -59,7 +59,7 @@ fn an_unused_or_invalid_secret_of_the_command_line() {
     let idle = |text: &str| {
         format!(
             "warning: --secret {text:?} is not used: neither these automations nor their GitRepositories and \
-             ImageRepositories ask for it\n"
+             ImageRepositories name it\n"
         )
     };
     for (others, errors) in [

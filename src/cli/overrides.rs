@@ -1,4 +1,4 @@
-//! What is given on the command line besides manifests: `--latest`.
+//! Image overrides of the command line: `--latest`.
 
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
@@ -10,11 +10,11 @@ use crate::reconcile::automation::request::GivenImages;
 use crate::reference::ImageReference;
 use crate::update::PolicyName;
 
-/// Understands `--latest`.
+/// Parses `--latest`.
 ///
-/// Where policies of several namespaces have the name, only those in the automations' namespaces can be
-/// meant: no other could have an effect.
-pub(super) fn given_images(
+/// If policies of several namespaces have the name, only those in the namespaces of automations are considered: others
+/// have no effect.
+pub(super) fn image_overrides(
     texts: &[String],
     manifests: &Manifests,
     automations: &[&ImageUpdateAutomation],
@@ -22,7 +22,7 @@ pub(super) fn given_images(
     let is_own = |policy: &PolicyName| {
         automations.iter().any(|automation| automation.namespace().as_ref() == Some(&policy.namespace))
     };
-    let mut given = GivenImages::new();
+    let mut overrides = GivenImages::new();
     for text in texts {
         let (name, image) = text.split_once('=').ok_or_else(|| {
             Failure::Usage(format!("--latest {text:?} is not of the form [NAMESPACE/]NAME=IMAGE"))
@@ -49,11 +49,11 @@ pub(super) fn given_images(
                 )));
             }
         };
-        if given.insert(policy.clone(), Some(image)).is_some() {
+        if overrides.insert(policy.clone(), Some(image)).is_some() {
             return Err(Failure::Usage(format!("--latest gives two images for {policy}; keep one")));
         }
     }
-    Ok(given)
+    Ok(overrides)
 }
 
 /// Splits `[NAMESPACE/]NAME`.
@@ -61,7 +61,7 @@ pub(super) fn split_name(text: &str) -> (Option<&str>, &str) {
     text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name))
 }
 
-/// The name of a policy.
+/// Returns the name of a policy.
 pub(super) fn policy_name(policy: &tagboat_api::ImagePolicy) -> PolicyName {
     PolicyName { namespace: policy.namespace().unwrap_or_default(), name: policy.name_any() }
 }

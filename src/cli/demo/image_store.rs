@@ -1,14 +1,14 @@
-//! What the demo's registry holds.
+//! Storage of the demo's registry.
 
 use std::collections::BTreeMap;
 
 /// Repositories by name.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(BTreeMap<String, Repository>);
+pub(super) struct ImageStore(BTreeMap<String, Repository>);
 
 #[derive(Debug, Default)]
 struct Repository {
-    /// The digest that each tag stands for.
+    /// The digest of each tag.
     tags: BTreeMap<String, String>,
     /// The manifests by their digests.
     manifests: BTreeMap<String, Manifest>,
@@ -23,8 +23,8 @@ pub(super) struct Manifest {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Shelf {
-    /// Takes a manifest, and lets a tag stand for it unless the reference is its digest.
+impl ImageStore {
+    /// Stores a manifest, and sets a tag to it unless the reference is its digest.
     pub(super) fn put(&mut self, repository: &str, reference: &str, digest: &str, manifest: Manifest) {
         let repository = self.0.entry(repository.to_owned()).or_default();
         repository.manifests.insert(digest.to_owned(), manifest);
@@ -33,12 +33,12 @@ impl Shelf {
         }
     }
 
-    /// The tags of a repository.
+    /// Returns the tags of a repository.
     pub(super) fn tags(&self, repository: &str) -> Option<Vec<&str>> {
         Some(self.0.get(repository)?.tags.keys().map(String::as_str).collect())
     }
 
-    /// What a tag or a digest stands for.
+    /// Returns digest and manifest of a tag or digest.
     pub(super) fn manifest(&self, repository: &str, reference: &str) -> Option<(&str, &Manifest)> {
         let repository = self.0.get(repository)?;
         let digest = repository.tags.get(reference).map_or(reference, String::as_str);
@@ -52,19 +52,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_stands_for_what_it_was_last_put_on() {
-        let mut shelf = Shelf::default();
+    fn a_tag_is_the_last_image_that_was_pushed_with_it() {
+        let mut store = ImageStore::default();
         let manifest = |text: &str| Manifest { kind: "m".to_owned(), bytes: text.into() };
-        assert_eq!(shelf.tags("a/b"), None);
-        shelf.put("a/b", "stable", "sha256:1", manifest("one"));
-        shelf.put("a/b", "stable", "sha256:2", manifest("two"));
-        shelf.put("a/b", "sha256:3", "sha256:3", manifest("three"));
-        assert_eq!(shelf.tags("a/b"), Some(vec!["stable"]));
+        assert_eq!(store.tags("a/b"), None);
+        store.put("a/b", "stable", "sha256:1", manifest("one"));
+        store.put("a/b", "stable", "sha256:2", manifest("two"));
+        store.put("a/b", "sha256:3", "sha256:3", manifest("three"));
+        assert_eq!(store.tags("a/b"), Some(vec!["stable"]));
         let found =
-            |reference| shelf.manifest("a/b", reference).map(|(digest, found)| (digest, found.bytes.clone()));
+            |reference| store.manifest("a/b", reference).map(|(digest, found)| (digest, found.bytes.clone()));
         assert_eq!(found("stable"), Some(("sha256:2", b"two".to_vec())));
         assert_eq!(found("sha256:1"), Some(("sha256:1", b"one".to_vec())));
         assert_eq!(found("sha256:3"), Some(("sha256:3", b"three".to_vec())));
-        assert_eq!((found("other"), shelf.manifest("a/c", "stable")), (None, None));
+        assert_eq!((found("other"), store.manifest("a/c", "stable")), (None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! Somebody who pushes images.
+//! Pushes of images.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::registry::MANIFEST_TYPE;
 use crate::cli::Failure;
 use crate::net::{HttpClientOptions, ProxyChoice};
 
-/// More than anything takes on one machine.
-const TIME: Duration = Duration::from_secs(30);
+/// Timeout of requests within one machine.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Pushes an image to a registry without TLS. `content` is all that tells it from others.
+/// Pushes an image to a registry without TLS. Images with different `content` have different digests.
 pub(super) fn push(registry: &str, repository: &str, tag: &str, content: &str) -> Result<(), Failure> {
     let url = format!("http://{registry}/v2/{repository}/manifests/{tag}");
     let manifest = json!({
@@ -25,8 +25,7 @@ pub(super) fn push(registry: &str, repository: &str, tag: &str, content: &str) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error))?;
     runtime.block_on(async {
-        let connections =
-            HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::within(TIME, TIME) };
+        let connections = HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::within(TIMEOUT, TIMEOUT) };
         let client = connections.client().map_err(|error| failed(&error))?;
         let request = client.put(url).header("content-type", MANIFEST_TYPE).body(manifest.to_string());
         let answer = request.send().await.map_err(|error| failed(&error))?;
