@@ -17,7 +17,6 @@ use crate::error::chain;
 use crate::git::Git;
 use crate::printable::printable;
 use push::push;
-use pushing::push;
 use registry::DemoRegistry;
 
 /// Run the main job on a small sample fleet

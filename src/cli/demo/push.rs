@@ -25,7 +25,8 @@ pub(super) fn push(registry: &str, repository: &str, tag: &str, content: &str) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error))?;
     runtime.block_on(async {
-        let connections = HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::within(TIMEOUT, TIMEOUT) };
+        let connections =
+            HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::within(TIMEOUT, TIMEOUT) };
         let client = connections.client().map_err(|error| failed(&error))?;
         let request = client.put(url).header("content-type", MANIFEST_TYPE).body(manifest.to_string());
         let answer = request.send().await.map_err(|error| failed(&error))?;

@@ -118,7 +118,7 @@ impl<O: Objects> Explainer<'_, O> {
                     return Err(Failure::new(format!("there is no tag in {}", tags.name())).into());
                 }
                 explanation.notes.extend(tags.note(&list));
-                // How old the tags of a file are is not known.
+                // The age of tags of a file is unknown.
                 return explanation.judge(policy, &list, &|_| TagAge::default());
             }
             (RepositoryLookup::Found(repository), None) => repository,
@@ -159,7 +159,7 @@ impl<O: Objects> Explainer<'_, O> {
         let latest =
             status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
         let candidates = policy.age_candidates(&tags, &|| Ok(()));
-        let candidates = candidates.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let candidates = candidates.map_err(|error| ExplainError::Condition(chain(&error)))?;
         let inquiry = Inquiry {
             policy: Arc::clone(policy),
             current: latest.map(|latest| latest.tag.clone()),
@@ -167,11 +167,11 @@ impl<O: Objects> Explainer<'_, O> {
             now: Timestamp::now(),
         };
         let shortlist = inquiry.shortlist(&candidates, None, &|| Ok(()));
-        let shortlist = shortlist.map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let shortlist = shortlist.map_err(|error| ExplainError::Condition(chain(&error)))?;
         let answers = inquiry.clone().answers(shortlist, &registry, &place).await;
         explanation.note_gap(policy, &answers);
         explanation.judge(policy, &tags, &|tag| inquiry.age(tag, None, &answers))?;
-        self.announce(&request, &registry, &place, explanation).await
+        self.check_announcement(&request, &registry, &place, explanation).await
     }
 
     /// Applies the checks before the winner is announced: a winner without a manifest is not.
@@ -228,9 +228,9 @@ impl Explanation {
         policy: &Policy,
         tags: &TagList,
         age_of: &dyn Fn(&str) -> TagAge,
-    ) -> Result<(), Obstacle> {
+    ) -> Result<(), ExplainError> {
         let ages = Ages { now: Timestamp::now(), age_of };
-        let selection = policy.select(tags, ages).map_err(|error| Obstacle::Condition(chain(&error)))?;
+        let selection = policy.select(tags, ages).map_err(|error| ExplainError::Condition(chain(&error)))?;
         self.latest = selection.latest().map(str::to_owned);
         self.has_values = selection.has_values();
         self.tags = explained_tags(&selection);

@@ -8,7 +8,7 @@ use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::arguments::{GitLogin, RunArguments};
-use super::images::{ChoiceOptions, Wanted};
+use super::images::{ChoiceOptions, Selection};
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::inputs::{read_manifests, secret_directory};
@@ -44,7 +44,7 @@ pub(super) struct Inputs {
     /// The maximum size of all mirrors together, in bytes.
     pub(super) mirrors_size: u64,
     /// The policies that choose images from registries, and their repositories.
-    pub(super) wanted: Wanted,
+    pub(super) selection: Selection,
     pub(super) registry_logins: Logins,
     pub(super) choice: ChoiceOptions,
 }
@@ -82,17 +82,17 @@ impl Inputs {
         }
         let chosen: Vec<&ImageUpdateAutomation> = automations.iter().collect();
         let given = image_overrides(&arguments.reconcile.latest, &manifests, &chosen)?;
-        let wanted = match arguments.no_scan {
-            true => Wanted::without_scans(&manifests, &automations, &given),
-            false => Wanted::of(&manifests, &automations, &given),
+        let selection = match arguments.no_scan {
+            true => Selection::without_scans(&manifests, &automations, &given),
+            false => Selection::of(&manifests, &automations, &given),
         };
-        wanted.warn_of_idle_settings(&manifests);
+        selection.warn_of_idle_settings(&manifests);
         let given_secrets: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&secrets).collect();
         let mut required_secrets = required_secrets(&automations, &manifests, arguments.git_login);
-        required_secrets.extend(wanted.secrets(&manifests, arguments.registry_login));
+        required_secrets.extend(selection.secrets(&manifests, arguments.registry_login));
         let reason = "neither these automations nor their GitRepositories and ImageRepositories name it";
         warn_of_idle_secrets(&given_secrets, &required_secrets, reason);
-        let registry_logins = match wanted.scans_anything() {
+        let registry_logins = match selection.scans_anything() {
             true => arguments.registry_login.logins()?,
             false => Logins::default(),
         };
@@ -160,7 +160,7 @@ impl Inputs {
         if arguments.state.is_none() {
             warn_of_idle_downgrade_protection(arguments, downgrade_protection);
         }
-        let choice = ChoiceOptions { downgrade_protection, is_rehearsal: arguments.reconcile.dry_run, capacity };
+        let choice = ChoiceOptions { downgrade_protection, is_dry_run: arguments.reconcile.dry_run, capacity };
         let mirrors_size = arguments.mirrors_max_size.0;
         Ok(Self {
             store,
@@ -170,7 +170,7 @@ impl Inputs {
             options,
             mirrors,
             mirrors_size,
-            wanted,
+            selection,
             registry_logins,
             choice,
         })

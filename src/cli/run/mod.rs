@@ -77,11 +77,11 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     let chosen = runtime.block_on(async {
         signals::forward_to(&stop)?;
         let logins = std::mem::take(&mut inputs.registry_logins);
-        images::choose(&inputs.store, &inputs.wanted, logins, &inputs.choice, &stop).await
+        images::choose(&inputs.store, &inputs.selection, logins, &inputs.choice, &stop).await
     })?;
     let is_canceled = chosen.is_none();
     let images = chosen.unwrap_or_default();
-    inputs.options.given.extend(images.given());
+    inputs.options.given.extend(images.overrides());
     let works = if is_canceled {
         works(&inputs, &images).map(Work::canceled).collect()
     } else {
@@ -126,7 +126,7 @@ async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Input
 /// Reconciles all automations; those that share a repository and a branch share a transaction.
 async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
-    let is_rehearsal = inputs.choice.is_rehearsal;
+    let is_rehearsal = inputs.choice.is_dry_run;
     let mirrors = MirrorStore::new(inputs.mirrors.path().to_owned(), inputs.mirrors_size);
     let writer = Writer::new(WriterOptions {
         mirrors,

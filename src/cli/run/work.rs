@@ -80,7 +80,7 @@ impl Job for Work<'_> {
         self.is_done = true;
         let conclusion = self.without_reported_push(conclusion);
         self.outcome.set_conclusion(&conclusion);
-        if self.inputs.choice.is_rehearsal {
+        if self.inputs.choice.is_dry_run {
             return;
         }
         if let Err(error) = self.save(&conclusion, findings.as_ref()).await {

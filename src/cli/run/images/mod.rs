@@ -1,19 +1,19 @@
-//! The images of a run: what the policies choose from their registries, before anything is written to git.
+//! Images of a run: the choices of policies, made before anything is written to git.
 //!
-//! [`wanted`] says whose choice matters and what is scanned for it; [`scanning`] lists the tags, [`choosing`] lets the
-//! policies choose, [`blocked`] says what becomes of those that cannot, [`permission`] which images a policy forbids, and
-//! [`floating`] looks up the digests of tags that move. What comes of it is an [`Images`]. The reconciles are the controller's; [`memory`] is in the place of
-//! the cluster.
+//! [`selection`] finds the policies that choose and the repositories to scan; [`scanning`] lists the tags, [`resolve`]
+//! reconciles the policies, [`unavailable`] handles those of repositories without tags, [`allowed`] checks images against
+//! policies, and [`digests`] looks up the digests of floating tags. The result is an [`Images`]. The reconciles are those
+//! of the controller; [`state`] takes the place of the cluster.
 
-mod blocked;
+mod allowed;
 mod choice;
-mod choosing;
-mod floating;
-mod memory;
-mod permission;
+mod digests;
+mod resolve;
 mod scanning;
+mod selection;
 mod sources;
-mod wanted;
+mod state;
+mod unavailable;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -44,70 +44,72 @@ use crate::tenancy::Capacity;
 use crate::update::PolicyName;
 
 use choice::Choice;
-use memory::Memory;
+pub(super) use selection::Selection;
 use sources::Sources;
-pub(super) use wanted::Wanted;
+use state::RunState;
 
-/// What the policies of a run chose, by name.
+/// The images of policies, by name.
 #[derive(Debug, Default)]
 pub(super) struct Images {
     choices: BTreeMap<PolicyName, Choice>,
-    /// What policies have that do not choose; nothing where they forbid it by now.
-    resting: BTreeMap<PolicyName, Option<ImageRef>>,
+    /// The images of policies that did not choose; none if the policy does not allow its image any more.
+    skipped: BTreeMap<PolicyName, Option<ImageRef>>,
 }
 
 impl Images {
-    /// What came of a policy's choice, if there was one to make.
+    /// Returns the choice of a policy, if it chose.
     pub(super) fn choice(&self, policy: &PolicyName) -> Option<&Choice> {
         self.choices.get(policy)
     }
 
-    /// The images, as they count more than those of the manifests. Who was to choose and has none keeps none.
-    pub(super) fn given(&self) -> GivenImages {
+    /// Returns the images in the form of `--latest`, which takes precedence over the manifests.
+    ///
+    /// A policy that chose no image gets none.
+    pub(super) fn overrides(&self) -> GivenImages {
         let chosen = self.choices.iter().map(|(policy, choice)| (policy, &choice.latest));
-        let all = chosen.chain(&self.resting);
-        let mut given: GivenImages = all.clone().map(|(policy, _)| (policy.clone(), None)).collect();
+        let all = chosen.chain(&self.skipped);
+        let mut overrides: GivenImages = all.clone().map(|(policy, _)| (policy.clone(), None)).collect();
         let images = all.filter_map(|(policy, image)| Some((policy, image.as_ref()?)));
         for (policy, ImageRef { name, tag, digest }) in images {
             match ImageReference::from_parts(name, tag, digest.as_deref()) {
                 Ok(image) => {
-                    given.insert(policy.clone(), Some(image));
+                    overrides.insert(policy.clone(), Some(image));
                 }
                 Err(error) => {
                     say(&format!("warning: ImagePolicy {policy}: its image cannot be used: {error}"));
                 }
             }
         }
-        given
+        overrides
     }
 }
 
-/// What the choice goes by besides the objects.
+/// Options of the choice.
 #[derive(Debug)]
 pub(super) struct ChoiceOptions {
-    /// How long a lower winner must hold.
+    /// The conditions under which a downgrade counts.
     pub(super) downgrade_protection: DowngradeProtection,
-    /// Whether nothing is to be kept.
-    pub(super) is_rehearsal: bool,
+    /// True if nothing is saved.
+    pub(super) is_dry_run: bool,
     /// The threads and the memory that all tenants share.
     pub(super) capacity: Capacity,
 }
 
-/// Scans and chooses; nothing is chosen by a run that is told to stop meanwhile.
+/// Scans repositories and lets policies choose. Returns `None` if `stop` is given meanwhile.
 ///
 /// # Errors
 ///
-/// When the state cannot be read or kept.
+/// If the state cannot be read or saved.
 pub(super) async fn choose(
     store: &ManifestStore,
-    wanted: &Wanted,
+    selection: &Selection,
     logins: Logins,
     options: &ChoiceOptions,
     stop: &StopToken,
 ) -> Result<Option<Images>, Failure> {
     let tags = match &store.state {
         None => TagStore::new(None),
-        Some(state) if options.is_rehearsal => TagStore::dry_run(state.tags()),
+        Some(state) if options.is_dry_run => TagStore::dry_run(state.tags()),
         Some(state) => TagStore::new(Some(state.tags())),
     };
     let sources = Sources {
@@ -117,7 +119,7 @@ pub(super) async fn choose(
             logins,
         },
         shelf: Shelf::new(tags, options.capacity.clone()),
-        memory: Memory::new(store.state.clone(), options.is_rehearsal),
+        state: RunState::new(store.state.clone(), options.is_dry_run),
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,
             identity: ObjectIdentity::On,
@@ -130,15 +132,15 @@ pub(super) async fn choose(
         },
     };
     tokio::select! {
-        images = sources.images(wanted) => images.map(Some),
+        images = sources.images(selection) => images.map(Some),
         () = signals::stopped(stop) => Ok(None),
     }
 }
 
 impl Sources {
-    async fn images(&self, wanted: &Wanted) -> Result<Images, Failure> {
-        let scanned = self.scan(&wanted.repositories).await?;
-        let mut choices = self.let_choose(&wanted.policies, &scanned).await?;
+    async fn images(&self, selection: &Selection) -> Result<Images, Failure> {
+        let scanned = self.scan(&selection.repositories).await?;
+        let mut choices = self.resolve(&selection.policies, &scanned).await?;
         let manifests = &self.registry.objects.manifests;
         let there: BTreeSet<ObjectName> = manifests.repositories().map(ObjectName::of).collect();
         self.shelf.sweep_old(|name| there.contains(name), SystemTime::now());
@@ -147,14 +149,14 @@ impl Sources {
                 say(&format!("warning: ImagePolicy {policy}: {words}"));
             }
         }
-        let resting = self.resting(&wanted.resting, &mut choices)?;
-        for (policy, rest) in &wanted.resting {
+        let skipped = self.skipped(&selection.skipped, &mut choices)?;
+        for (policy, reason) in &selection.skipped {
             let policy = PolicyName::from(&ObjectName::of(policy));
-            if !resting.contains_key(&policy) && !choices.contains_key(&policy) {
-                say(&format!("warning: {}", rest.without_image(&policy)));
+            if !skipped.contains_key(&policy) && !choices.contains_key(&policy) {
+                say(&format!("warning: {}", reason.without_image(&policy)));
             }
         }
-        self.keep_given(&wanted.given)?;
-        Ok(Images { choices, resting })
+        self.save_overrides(&selection.overrides)?;
+        Ok(Images { choices, skipped })
     }
 }

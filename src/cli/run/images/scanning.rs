@@ -1,4 +1,4 @@
-//! The repositories of a run, scanned once each.
+//! Scans each repository of a run once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::run::Run;
 
-/// How often the line of progress may change.
-const PACE: Duration = Duration::from_millis(100);
+/// The time between two updates of the progress line.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 impl Sources {
-    /// Scans all repositories, those that rest excepted.
+    /// Scans all repositories that are not suspended.
     pub(super) async fn scan(
         &self,
         repositories: &BTreeMap<ObjectName, ImageRepository>,
@@ -38,7 +38,7 @@ impl Sources {
             .collect();
         let mut found = Repositories::new();
         let mut line = ProgressLine::new();
-        let mut pace = tokio::time::interval(PACE);
+        let mut interval = tokio::time::interval(INTERVAL);
         loop {
             line.show_text(|| {
                 format!("{} of {} image repositories scanned", found.len(), repositories.len())
@@ -54,12 +54,14 @@ impl Sources {
                         return Err(Failure::new(chain(&error)));
                     }
                 },
-                _ = pace.tick() => {}
+                _ = interval.tick() => {}
             }
         }
     }
 
-    /// Why a scan failed, with what to do where the registry lets nobody in: the condition's own words are Flux's.
+    /// Returns the error of a scan, with advice if the registry refused the login.
+    ///
+    /// The message of the condition is that of Flux, without advice.
     async fn sentence(&self, object: &ImageRepository, stop: &Stop) -> String {
         let status = object.status.as_ref();
         let ready = status.and_then(|status| find(&status.conditions, ConditionType::Ready));
@@ -76,19 +78,19 @@ impl Sources {
     }
 
     async fn scan_one(&self, manifest: &ImageRepository) -> Result<Scanned, StateError> {
-        let known = self.memory.repository(manifest)?;
+        let known = self.state.repository(manifest)?;
         if known.spec.suspend {
             return Ok(Scanned { object: Arc::new(known), manifest: manifest.clone(), failure: None });
         }
         let started = Timestamp::now();
         let mut asked = known.clone();
-        // Whoever runs the program asks for a scan, however long the interval is.
+        // A run is a request for a scan, regardless of the interval.
         asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
         let previous = known.status.clone().unwrap_or_default();
         let run = Run::of(Arc::new(asked.clone()), &self.policies.scans(), &self.shelf, started).await;
         let conclusion = run.carry_out(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
-        self.memory.keep_repository(&known, &report.status)?;
+        self.state.keep_repository(&known, &report.status)?;
         let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });
         let failure = match &conclusion {
             Conclusion::Stopped(stop) => Some(self.sentence(&object, stop).await),

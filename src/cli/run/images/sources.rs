@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::memory::Memory;
+use super::state::RunState;
 use crate::objects::ObjectName;
 use crate::objects::manifests::ManifestStore;
 use crate::reconcile::policy::run::PolicyOptions;
@@ -16,7 +16,7 @@ use crate::reconcile::tags::Shelf;
 pub(super) struct Sources {
     pub(super) registry: KnownRegistries<ManifestStore>,
     pub(super) shelf: Shelf,
-    pub(super) memory: Memory,
+    pub(super) state: RunState,
     pub(super) policies: PolicyOptions,
 }
 

@@ -112,7 +112,7 @@ fn is_refused(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sentence::chain;
+    use crate::error::chain;
 
     #[test]
     fn a_state_is_locked_once_until_the_lock_is_dropped() {

@@ -1,4 +1,4 @@
-//! The policies of a run, each carried out once on the tags that were found.
+//! Reconciles each policy of a run once, on the tags of its repository.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,13 +10,13 @@ use kube::ResourceExt;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{ImagePolicy, ImageRef};
 
-use super::blocked::{Blocked, Fate};
+use super::allowed::allows;
 use super::choice::Choice;
-use super::floating::Digests;
-use super::memory::{KnownPolicy, Origin};
-use super::permission::permits;
+use super::digests::Digests;
+use super::selection::{PolicyOverride, SkipReason};
 use super::sources::{Policies, Repositories, Scanned, Sources};
-use super::wanted::{GivenImage, Rest};
+use super::state::{KnownPolicy, Origin};
+use super::unavailable::{ScanFailureEffect, UnavailableRepository};
 use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::error::chain;
@@ -31,24 +31,25 @@ use crate::reconcile::policy::run::{Ended, Followed, Run, Scene};
 use crate::reference::RepositoryAddress;
 use crate::update::PolicyName;
 
-/// A policy that chooses.
+/// A policy that is reconciled.
 struct Chooser<'s> {
     name: ObjectName,
     repository: ObjectName,
-    /// With the status from before.
+    /// The policy, with its status before the run.
     policy: Arc<ImagePolicy>,
     origin: Origin,
     scanned: &'s Scanned,
     run: Run,
     trigger: Trigger,
-    /// Whether it chooses from the tags of an earlier scan, for there are none of this run.
-    is_blocked: bool,
+    /// True if it chooses from the tags of an earlier scan, because this run has none.
+    is_unavailable: bool,
 }
 
 impl Sources {
-    /// Lets all policies choose. Those of a repository that could not be scanned keep what they have, unless a person wants
-    /// something else since then.
-    pub(super) async fn let_choose(
+    /// Reconciles all policies.
+    ///
+    /// Those of a repository that could not be scanned keep their images, unless the user changed or requested them.
+    pub(super) async fn resolve(
         &self,
         policies: &Policies,
         repositories: &Repositories,
@@ -56,72 +57,74 @@ impl Sources {
         let failed = |error: StateError| Failure::new(chain(&error));
         let mut choices = BTreeMap::new();
         let mut choosers = Vec::new();
-        let mut blocked = BTreeMap::<ObjectName, Blocked>::new();
+        let mut unavailable = BTreeMap::<ObjectName, UnavailableRepository>::new();
         for (name, manifest) in policies {
             let repository = repository_of(manifest);
-            let scanned = repositories.get(&repository).expect("what a policy chooses from was scanned");
-            let known = self.memory.policy(manifest).map_err(failed)?;
+            let scanned =
+                repositories.get(&repository).expect("the repositories of all policies were scanned");
+            let known = self.state.policy(manifest).map_err(failed)?;
             if let Some(place) = &known.damage {
-                choices.insert(PolicyName::from(name), Choice::forgotten(name, repository, place));
+                choices.insert(PolicyName::from(name), Choice::state_lost(name, repository, place));
                 continue;
             }
             let image = known.image();
             let chooser = self.chooser(name, repository.clone(), known, scanned).map_err(failed)?;
-            let Some(obstacle) = self.obstacle(&repository, scanned).await else {
+            let Some(reason) = self.unavailability(&repository, scanned).await else {
                 choosers.push(chooser);
                 continue;
             };
-            let fate = match image {
-                None => Fate::HasNothing,
-                Some(image) if chooser.trigger == Trigger::TagList => Fate::Keeps(image),
-                Some(_) if self.has_tags(&repository, scanned).await => Fate::Chooses,
-                Some(_) => Fate::IsStranded,
+            let effect = match image {
+                None => ScanFailureEffect::HasNothing,
+                Some(image) if chooser.trigger == Trigger::TagList => ScanFailureEffect::Keeps(image),
+                Some(_) if self.has_tags(&repository, scanned).await => ScanFailureEffect::Chooses,
+                Some(_) => ScanFailureEffect::IsStranded,
             };
-            if fate == Fate::Chooses {
-                choosers.push(Chooser { is_blocked: true, ..chooser });
+            if effect == ScanFailureEffect::Chooses {
+                choosers.push(Chooser { is_unavailable: true, ..chooser });
             }
-            blocked
+            unavailable
                 .entry(repository)
-                .or_insert_with(|| Blocked::by(obstacle))
-                .insert(PolicyName::from(name), fate);
+                .or_insert_with(|| UnavailableRepository::new(reason))
+                .insert(PolicyName::from(name), effect);
         }
-        for (repository, blocked) in &blocked {
-            choices.extend(blocked.choices(repository));
+        for (name, repository) in &unavailable {
+            choices.extend(repository.choices(name));
         }
-        for (chooser, ended) in self.carry_out(&choosers, policies).await {
+        for (chooser, ended) in self.reconcile(&choosers, policies).await {
             let mut choice = self.conclude(chooser, &ended).map_err(failed)?;
-            if let Some(blocked) = blocked.get(&chooser.repository) {
-                choice.tell_of_block(blocked);
+            if let Some(repository) = unavailable.get(&chooser.repository) {
+                choice.add_error_of(repository);
             }
             choices.insert(PolicyName::from(&chooser.name), choice);
         }
         Ok(choices)
     }
 
-    /// What policies have that do not choose: the image of the state, or else that of their manifest. Of whom the state
-    /// has something that nobody can understand it is among the `choices` that there is none. Whose image is forbidden by
-    /// now has none either.
-    pub(super) fn resting(
+    /// Returns the images of policies that do not choose: those of the state, or else those of the manifests.
+    ///
+    /// A policy whose state file is corrupt gets no image, and an error in `choices`. A policy that does not allow its
+    /// image any more gets none.
+    pub(super) fn skipped(
         &self,
-        policies: &[(ImagePolicy, Rest)],
+        policies: &[(ImagePolicy, SkipReason)],
         choices: &mut BTreeMap<PolicyName, Choice>,
     ) -> Result<BTreeMap<PolicyName, Option<ImageRef>>, Failure> {
         let mut images = BTreeMap::new();
         for (manifest, _) in policies {
             let name = ObjectName::of(manifest);
-            let known = self.memory.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
+            let known = self.state.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
             if let Some(place) = &known.damage {
                 choices.insert(
                     PolicyName::from(&name),
-                    Choice::forgotten(&name, repository_of(manifest), place),
+                    Choice::state_lost(&name, repository_of(manifest), place),
                 );
                 continue;
             }
             let wanted = repository_of(manifest);
             let mut repositories = self.registry.objects.manifests.repositories();
             let repository = repositories.find(|repository| ObjectName::of(*repository) == wanted);
-            if let Some(image) = known.image().filter(|image| !permits(manifest, repository, image)) {
-                say(&format!("warning: ImagePolicy {name}: {}", in_place_of(&image)));
+            if let Some(image) = known.image().filter(|image| !allows(manifest, repository, image)) {
+                say(&format!("warning: ImagePolicy {name}: {}", forbidden_image(&image)));
                 images.insert(PolicyName::from(&name), None);
                 continue;
             }
@@ -131,13 +134,14 @@ impl Sources {
         Ok(images)
     }
 
-    /// Makes the images of the command line those that their policies have from now on, so that the next run goes on from
-    /// there. A state that nobody can understand stays as it is. Where nothing chooses, and nothing is remembered, the status
-    /// of the manifest counts in the next run as it did before.
-    pub(super) fn keep_given(&self, given: &[GivenImage]) -> Result<(), Failure> {
+    /// Saves the images of `--latest` as the images of their policies, so that the next run continues from them.
+    ///
+    /// A corrupt state file is not changed. If the policy does not choose and the state has no image, the status of the
+    /// manifest counts in the next run as before.
+    pub(super) fn save_overrides(&self, overrides: &[PolicyOverride]) -> Result<(), Failure> {
         let failed = |error: StateError| Failure::new(chain(&error));
-        for GivenImage { policy, repository, image, is_in_place_of_choice } in given {
-            let known = self.memory.policy(policy).map_err(failed)?;
+        for PolicyOverride { policy, repository, image, is_in_place_of_choice } in overrides {
+            let known = self.state.policy(policy).map_err(failed)?;
             if known.damage.is_some() || !is_in_place_of_choice && known.origin == Origin::Manifest {
                 continue;
             }
@@ -146,14 +150,14 @@ impl Sources {
             let conclusion = Conclusion::Resolved(Resolved { resolution, held: None, matures_in: None });
             let previous = policy.status.clone().unwrap_or_default();
             let report = Run::of(policy.clone(), now).report(&previous, &conclusion, now);
-            self.memory.keep_policy(&policy, &report.status).map_err(failed)?;
-            self.memory.save_intent(&policy, repository).map_err(failed)?;
+            self.state.keep_policy(&policy, &report.status).map_err(failed)?;
+            self.state.save_intent(&policy, repository).map_err(failed)?;
         }
         Ok(())
     }
 
-    /// Why nothing can be chosen from a repository.
-    async fn obstacle(&self, name: &ObjectName, scanned: &Scanned) -> Option<String> {
+    /// Returns the reason for which nothing can be chosen from a repository, if there is one.
+    async fn unavailability(&self, name: &ObjectName, scanned: &Scanned) -> Option<String> {
         if let Some(failure) = &scanned.failure {
             return Some(format!("ImageRepository {name}: {failure}"));
         }
@@ -170,7 +174,7 @@ impl Sources {
         Some(format!("ImageRepository {name} {words}"))
     }
 
-    /// Whether there are tags of a repository, be it of this run or of an earlier one.
+    /// Returns true if a repository has tags, of this run or of an earlier one.
     async fn has_tags(&self, name: &ObjectName, scanned: &Scanned) -> bool {
         let spec = &scanned.object.spec;
         let Ok(address) = RepositoryAddress::parse(&spec.image, spec.insecure) else { return false };
@@ -188,58 +192,58 @@ impl Sources {
         let (policy, origin) = (Arc::new(known.policy), known.origin);
         let run = Run::of(policy.clone(), Timestamp::now());
         let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
-        // Whoever forbids what counts now wants something else, also where that could not be had before.
+        // A user who forbids the current image wants another one, also if there was none before.
         let is_wanted = run.is_wanted()
-            || self.memory.intent_changed(&policy, &scanned.manifest)?
-            || latest.is_some_and(|latest| !permits(&policy, Some(&scanned.manifest), latest));
+            || self.state.intent_changed(&policy, &scanned.manifest)?
+            || latest.is_some_and(|latest| !allows(&policy, Some(&scanned.manifest), latest));
         let trigger = if is_wanted { Trigger::User } else { Trigger::TagList };
         let name = name.clone();
-        Ok(Chooser { name, repository, policy, origin, scanned, run, trigger, is_blocked: false })
+        Ok(Chooser { name, repository, policy, origin, scanned, run, trigger, is_unavailable: false })
     }
 
-    /// Lets them choose, then looks at what floats, and lets those choose again who follow that.
-    async fn carry_out<'c, 's>(
+    /// Reconciles policies, looks up the digests of floating tags, and reconciles the policies that follow them again.
+    async fn reconcile<'c, 's>(
         &self,
         choosers: &'c [Chooser<'s>],
         policies: &Policies,
     ) -> Vec<(&'c Chooser<'s>, Ended)> {
         let nothing = |_: &Followed| None;
-        let first = choosers.iter().map(|chooser| chooser.carry_out(self, &nothing));
+        let first = choosers.iter().map(|chooser| chooser.reconcile(self, &nothing));
         let mut ended = join_all(first).await;
         let mut digests = Digests::default();
         let is_open = |ended: &Ended| ended.followed.is_some() && !ended.is_fresh;
         for (chooser, ended) in choosers.iter().zip(&ended).filter(|(_, ended)| is_open(ended)) {
             digests.follow(&chooser.name, ended, &chooser.previous(), policies);
         }
-        digests.look(&self.registry).await;
+        digests.look_up(&self.registry).await;
         let digests = &digests;
         let again = choosers.iter().zip(&mut ended).filter(|(_, ended)| is_open(ended));
         join_all(again.map(async |(chooser, ended)| {
-            *ended = chooser.carry_out(self, &|followed| digests.known(&chooser.name, followed)).await;
+            *ended = chooser.reconcile(self, &|followed| digests.known(&chooser.name, followed)).await;
         }))
         .await;
         choosers.iter().zip(ended).collect()
     }
 
-    /// What waits in this run, and what it takes until it counts.
+    /// Returns the held downgrade, and the condition under which it counts.
     fn held(&self, conclusion: &Conclusion) -> Option<String> {
         let Conclusion::Resolved(Resolved { held: Some(held), resolution, .. }) = conclusion else {
             return None;
         };
         match &held.pending {
-            Some(pending) if !self.memory.is_lasting() => {
+            Some(pending) if !self.state.is_lasting() => {
                 Some(downgrade::message_without_state(&resolution.latest.tag, pending))
             }
             _ => Some(held.message.clone()),
         }
     }
 
-    /// Keeps what became of a policy, and says it.
+    /// Saves the status of a policy, and returns its choice.
     fn conclude(&self, chooser: &Chooser<'_>, ended: &Ended) -> Result<Choice, StateError> {
         let report = chooser.run.report(&chooser.previous(), &ended.conclusion, Timestamp::now());
         let mut status = report.status;
         let is_resolved = matches!(ended.conclusion, Conclusion::Resolved(_));
-        // What only the manifest knows is no choice, neither of this run nor for the next one.
+        // The image of the manifest is not a choice, neither of this run nor for the next one.
         let is_doubtful = ended.is_provisional || find(&status.conditions, ConditionType::Stale).is_some();
         let is_unfounded = chooser.origin == Origin::Manifest
             && (!is_resolved || is_doubtful && status.latest_ref == chooser.previous().latest_ref);
@@ -247,24 +251,24 @@ impl Sources {
             status.latest_ref = None;
         }
         if is_resolved && ended.is_provisional {
-            // What a person wants is not met yet, so the next run is to see it as wanted.
+            // The request of the user is not fulfilled yet, so the next run must see it, too.
             let ImagePolicyStatus { observed_generation, last_handled_reconcile_at, .. } = chooser.previous();
             (status.observed_generation, status.last_handled_reconcile_at) =
                 (observed_generation, last_handled_reconcile_at);
         }
         let latest = status.latest_ref.clone();
         let forbidden =
-            latest.filter(|latest| !permits(&chooser.policy, Some(&chooser.scanned.manifest), latest));
-        // What a person wants is not met by an image that they forbid, and is wanted in the next run too.
+            latest.filter(|latest| !allows(&chooser.policy, Some(&chooser.scanned.manifest), latest));
+        // A forbidden image does not fulfil the request of the user, so the next run must see it, too.
         if forbidden.is_none() || !is_resolved {
-            self.memory.keep_policy(&chooser.policy, &status)?;
+            self.state.keep_policy(&chooser.policy, &status)?;
         }
         if is_resolved && !ended.is_provisional && forbidden.is_none() {
-            self.memory.save_intent(&chooser.policy, &chooser.scanned.manifest)?;
+            self.state.save_intent(&chooser.policy, &chooser.scanned.manifest)?;
         }
         let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
         let failure = words(ConditionType::Ready).filter(|_| !is_resolved);
-        // Tags that are too new may only seem so.
+        // Tags may seem too new because their age is unknown.
         let cause = words(ConditionType::Stale).filter(|_| ended.is_provisional);
         let cause = cause.map(|words| format!("; {words}")).unwrap_or_default();
         let is_passed_over = is_unfounded && chooser.previous().latest_ref.is_some();
@@ -273,12 +277,12 @@ impl Sources {
         if let Some(forbidden) = forbidden {
             let cause = words(ConditionType::Stale).map(|words| format!("; {words}")).unwrap_or_default();
             let failure = failure.map(|words| format!("{words}; ")).unwrap_or_default();
-            let words = format!("ImagePolicy {name}: {failure}{}{cause}", in_place_of(&forbidden));
+            let words = format!("ImagePolicy {name}: {failure}{}{cause}", forbidden_image(&forbidden));
             return Ok(Choice::kept(chooser.repository.clone(), None, words));
         }
-        // What made a policy fail is told once.
+        // The error of a policy is stated once.
         let stale = words(ConditionType::Stale).map(|words| words + end);
-        let of_old_tags = chooser.is_blocked.then(|| OF_OLD_TAGS.to_owned());
+        let of_old_tags = chooser.is_unavailable.then(|| OF_OLD_TAGS.to_owned());
         let stale: Vec<String> = stale.into_iter().chain(of_old_tags).filter(|_| is_resolved).collect();
         Ok(Choice {
             repository: chooser.repository.clone(),
@@ -291,7 +295,7 @@ impl Sources {
 }
 
 impl Chooser<'_> {
-    async fn carry_out(
+    async fn reconcile(
         &self,
         sources: &Sources,
         polled: &(dyn Fn(&Followed) -> Option<Polled> + Sync),
@@ -303,7 +307,7 @@ impl Chooser<'_> {
         let scene = Scene {
             repository: Some(self.scanned.object.clone()),
             labels: Ok(labels),
-            // Whose registry cannot be read is not carried out.
+            // A policy of an unreadable registry is not reconciled.
             scan_trouble: None,
             trigger: self.trigger,
             polled,
@@ -317,22 +321,22 @@ impl Chooser<'_> {
 }
 
 impl Choice {
-    /// The choice of a policy that could not choose anew.
+    /// Creates the choice of a policy that could not choose anew.
     pub(super) fn kept(repository: ObjectName, latest: Option<ImageRef>, words: String) -> Self {
         Self { repository, latest, held: None, stale: None, error: Some(words) }
     }
 
-    /// Says of what was chosen from the tags of an earlier scan why there are none of this run.
-    fn tell_of_block(&mut self, blocked: &Blocked) {
-        let sentence = blocked.sentence();
+    /// Adds the reason for which the tags of an earlier scan were used.
+    fn add_error_of(&mut self, repository: &UnavailableRepository) {
+        let sentence = repository.sentence();
         self.error = Some(match &self.error {
             None => sentence,
             Some(own) => format!("{sentence}; {own}"),
         });
     }
 
-    /// That there is no choice where the image before is not known any more: any other could be lower.
-    fn forgotten(name: &ObjectName, repository: ObjectName, place: &Path) -> Self {
+    /// Creates the choice of a policy whose state is lost: any image could be a downgrade, so there is none.
+    fn state_lost(name: &ObjectName, repository: ObjectName, place: &Path) -> Self {
         let words = format!(
             "ImagePolicy {name}: the state in {} is damaged, so that nobody knows below which image not to go back, and its \
              markers are left alone; restore the file, or remove it to choose as a first run does",
@@ -342,15 +346,15 @@ impl Choice {
     }
 }
 
-/// What is said where a policy has no image but that of its manifest.
+/// Message about a policy with no image but that of its manifest.
 const NOT_KNOWN: &str = "; no run that is remembered has chosen an image, so its markers are left alone";
 
-/// What is said of an image that was chosen while the registry could not be asked.
+/// Message about an image that was chosen without the registry.
 const OF_OLD_TAGS: &str = "what it chooses is of the tags that the state has, which may be out of date, for its \
                            repository could not be scanned";
 
-/// What is said of a policy that has an image which it forbids, and no other.
-fn in_place_of(image: &ImageRef) -> String {
+/// Returns the message about a policy that does not allow its image and has no other.
+fn forbidden_image(image: &ImageRef) -> String {
     format!(
         "nothing could be chosen in the place of {image}, which it had before and does not allow as it stands, so its markers \
          are left alone"

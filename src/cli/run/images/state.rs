@@ -1,4 +1,4 @@
-//! What is known of repositories and policies from earlier runs: the state in the place of a cluster.
+//! Statuses of repositories and policies from earlier runs: the state takes the place of a cluster.
 
 use std::path::PathBuf;
 
@@ -8,49 +8,50 @@ use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
 use crate::objects::manifests::{Recollection, StateDirectory, StateError};
 
-/// A policy with the status with which this run begins.
+/// A policy with its status at the start of the run.
 #[derive(Debug)]
 pub(super) struct KnownPolicy {
     /// The policy.
     pub(super) policy: ImagePolicy,
-    /// Where its image is from, if it has one.
+    /// The origin of its image, if it has one.
     pub(super) origin: Origin,
-    /// The file that knew its image, where nobody can understand that any more.
+    /// The state file of the policy, if it is corrupt.
     pub(super) damage: Option<PathBuf>,
 }
 
 impl KnownPolicy {
-    /// The image that a run chose which is remembered.
+    /// Returns the image that an earlier run chose.
     pub(super) fn image(&self) -> Option<ImageRef> {
         let status = self.policy.status.as_ref().filter(|_| self.origin == Origin::State)?;
         status.latest_ref.clone()
     }
 }
 
-/// Where the image is from that a policy has before it chooses.
+/// The origin of the image that a policy has before it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// A run that is remembered chose it.
+    /// An earlier run chose it.
     State,
-    /// Its manifest has it. The fleet may be further than that for long, so that it does not count without a choice.
+    /// Its manifest has it. The fleet may have a later image, so it does not count without a choice.
     Manifest,
 }
 
-/// The state, if there is one.
+/// The state of a run, if it has one.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct RunState {
     state: Option<StateDirectory>,
-    is_rehearsal: bool,
+    is_dry_run: bool,
 }
 
-impl Memory {
-    /// What is known in a state; a rehearsal keeps nothing.
-    pub(super) fn new(state: Option<StateDirectory>, is_rehearsal: bool) -> Self {
-        Self { state, is_rehearsal }
+impl RunState {
+    /// Creates the state of a run; a dry run saves nothing.
+    pub(super) fn new(state: Option<StateDirectory>, is_dry_run: bool) -> Self {
+        Self { state, is_dry_run }
     }
 
-    /// A repository with the status that it had after the run before. One in a manifest tells of tags that are not
-    /// known here.
+    /// Returns a repository with its status after the previous run.
+    ///
+    /// The status of the manifest does not count: its tags are not in the store.
     pub(super) fn repository(&self, manifest: &ImageRepository) -> Result<ImageRepository, StateError> {
         let mut repository = ImageRepository { status: None, ..manifest.clone() };
         repository.metadata.generation = Some(1);
@@ -60,8 +61,7 @@ impl Memory {
         Ok(repository)
     }
 
-    /// A policy with the status that it had after the run before, or else with that of its manifest, so that a choice
-    /// begins there.
+    /// Returns a policy with its status after the previous run, or else with that of its manifest.
     pub(super) fn policy(&self, manifest: &ImagePolicy) -> Result<KnownPolicy, StateError> {
         let mut policy = ImagePolicy { status: None, ..manifest.clone() };
         policy.metadata.generation = Some(1);
@@ -82,7 +82,7 @@ impl Memory {
         Ok(KnownPolicy { policy, origin, damage })
     }
 
-    /// Whether a person changed the repository of a policy since it last chose.
+    /// Returns true if the user changed the repository of a policy since it last chose.
     pub(super) fn intent_changed(
         &self,
         policy: &ImagePolicy,
@@ -91,47 +91,47 @@ impl Memory {
         self.state.as_ref().map_or(Ok(false), |state| state.intent_changed(policy, repository))
     }
 
-    /// Keeps what became of a repository.
+    /// Saves the status of a repository.
     pub(super) fn keep_repository(
         &self,
         repository: &ImageRepository,
         status: &ImageRepositoryStatus,
     ) -> Result<(), StateError> {
-        let Some(state) = self.kept() else { return Ok(()) };
+        let Some(state) = self.writable() else { return Ok(()) };
         state.keep_repository(repository, status)
     }
 
-    /// Keeps what became of a policy.
+    /// Saves the status of a policy.
     pub(super) fn keep_policy(
         &self,
         policy: &ImagePolicy,
         status: &ImagePolicyStatus,
     ) -> Result<(), StateError> {
-        let Some(state) = self.kept() else { return Ok(()) };
+        let Some(state) = self.writable() else { return Ok(()) };
         state.keep_policy(policy, status)
     }
 
-    /// Keeps in mind with which repository a policy chose.
+    /// Saves the repository with which a policy chose.
     pub(super) fn save_intent(
         &self,
         policy: &ImagePolicy,
         repository: &ImageRepository,
     ) -> Result<(), StateError> {
-        let Some(state) = self.kept() else { return Ok(()) };
+        let Some(state) = self.writable() else { return Ok(()) };
         state.save_intent(policy, repository)
     }
 
-    /// Whether something is remembered from run to run.
+    /// Returns true if there is a state.
     pub(super) fn is_lasting(&self) -> bool {
         self.state.is_some()
     }
 
-    fn kept(&self) -> Option<&StateDirectory> {
-        self.state.as_ref().filter(|_| !self.is_rehearsal)
+    fn writable(&self) -> Option<&StateDirectory> {
+        self.state.as_ref().filter(|_| !self.is_dry_run)
     }
 }
 
-/// The status of a manifest as that of the generation that is at hand, unless it says itself that it is of another.
+/// Returns the status of a manifest, for the current generation unless it states another one.
 fn seed(manifest: &ImagePolicy) -> Option<ImagePolicyStatus> {
     let status = manifest.status.clone().filter(|status| status.latest_ref.is_some())?;
     let is_other = manifest
@@ -162,34 +162,34 @@ mod tests {
     fn the_image_of_a_manifest_counts_until_the_state_has_one() {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(directory.path());
-        let memory = Memory::new(Some(state.clone()), false);
-        let latest = |memory: &Memory, policy: &ImagePolicy| {
-            let status = memory.policy(policy).unwrap().policy.status;
+        let run_state = RunState::new(Some(state.clone()), false);
+        let latest = |run_state: &RunState, policy: &ImagePolicy| {
+            let status = run_state.policy(policy).unwrap().policy.status;
             status.and_then(|status| status.latest_ref).map(|latest| latest.to_string())
         };
         let manifest = policy(&json!({}), &json!({"latestRef": {"name": "i", "tag": "1"}}));
-        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:1"));
+        assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
         state.keep_policy(&manifest, &ImagePolicyStatus::default()).unwrap();
-        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:1"));
+        assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
         let status = ImagePolicyStatus { latest_ref: Some("i:2".parse().unwrap()), ..Default::default() };
-        Memory::new(Some(state), true).keep_policy(&manifest, &status).unwrap();
-        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:1"));
-        memory.keep_policy(&manifest, &status).unwrap();
-        assert_eq!(latest(&memory, &manifest).as_deref(), Some("i:2"));
-        assert_eq!(latest(&Memory::new(None, false), &manifest).as_deref(), Some("i:1"));
-        assert_eq!(latest(&memory, &policy(&json!({"name": "q"}), &json!({}))), None);
+        RunState::new(Some(state), true).keep_policy(&manifest, &status).unwrap();
+        assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
+        run_state.keep_policy(&manifest, &status).unwrap();
+        assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:2"));
+        assert_eq!(latest(&RunState::new(None, false), &manifest).as_deref(), Some("i:1"));
+        assert_eq!(latest(&run_state, &policy(&json!({"name": "q"}), &json!({}))), None);
     }
 
     #[test]
     fn the_status_of_a_manifest_is_that_of_its_generation() {
         let latest = json!({"name": "i", "tag": "1"});
-        let memory = Memory::new(None, false);
+        let run_state = RunState::new(None, false);
         for (metadata, status, observed) in [
             (json!({}), json!({"latestRef": latest}), Some(1)),
             (json!({"generation": 7}), json!({"latestRef": latest, "observedGeneration": 7}), Some(1)),
             (json!({"generation": 8}), json!({"latestRef": latest, "observedGeneration": 7}), None),
         ] {
-            let known = memory.policy(&policy(&metadata, &status)).unwrap().policy;
+            let known = run_state.policy(&policy(&metadata, &status)).unwrap().policy;
             assert_eq!(known.metadata.generation, Some(1));
             assert_eq!(known.status.unwrap().observed_generation, observed);
         }
@@ -199,7 +199,7 @@ mod tests {
     fn a_setting_is_a_wish_and_another_annotation_is_none() {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(directory.path());
-        let memory = Memory::new(Some(state), false);
+        let run_state = RunState::new(Some(state), false);
         let repository = |image: &str, annotation: &str| -> ImageRepository {
             serde_json::from_value(json!({
                 "metadata": {"namespace": "n", "name": "r", "annotations": {annotation: "x"}},
@@ -209,8 +209,8 @@ mod tests {
         };
         let policy = policy(&json!({}), &json!(null));
         let known = repository("i", "other");
-        assert!(!memory.intent_changed(&policy, &known).unwrap());
-        memory.save_intent(&policy, &known).unwrap();
+        assert!(!run_state.intent_changed(&policy, &known).unwrap());
+        run_state.save_intent(&policy, &known).unwrap();
         for (image, annotation, expected) in [
             ("i", "other", false),
             ("i", "another", false),
@@ -218,11 +218,11 @@ mod tests {
             ("i", "tagboat.dev/x", true),
         ] {
             let now = repository(image, annotation);
-            assert_eq!(memory.intent_changed(&policy, &now).unwrap(), expected, "{image} {annotation}");
+            assert_eq!(run_state.intent_changed(&policy, &now).unwrap(), expected, "{image} {annotation}");
         }
-        memory.keep_repository(&known, &ImageRepositoryStatus::default()).unwrap();
+        run_state.keep_repository(&known, &ImageRepositoryStatus::default()).unwrap();
         let generation = |image, annotation| {
-            memory.repository(&repository(image, annotation)).unwrap().metadata.generation
+            run_state.repository(&repository(image, annotation)).unwrap().metadata.generation
         };
         assert_eq!((generation("i", "another"), generation("j", "other")), (Some(1), Some(2)));
     }

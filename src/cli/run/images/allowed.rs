@@ -1,4 +1,4 @@
-//! Whether a policy, as it stands, would choose an image at all, whatever is listed and however old it is.
+//! Check of an image against a policy, without a list of tags and without its age.
 
 use jiff::Timestamp;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
@@ -8,9 +8,10 @@ use crate::reconcile::policy::request::Request;
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reference::{RepositoryAddress, TagList};
 
-/// Whether a policy could choose an image, and its repository, where that is known, has such images. What nobody
-/// understands allows nothing.
-pub(super) fn permits(policy: &ImagePolicy, repository: Option<&ImageRepository>, image: &ImageRef) -> bool {
+/// Returns true if a policy could choose an image, and its repository, if known, could have it.
+///
+/// Invalid objects allow no image.
+pub(super) fn allows(policy: &ImagePolicy, repository: Option<&ImageRepository>, image: &ImageRef) -> bool {
     let Ok(Ok(policy)) = Request::of(policy).map(|request| request.policy.compile()) else { return false };
     let tags: TagList = [image.tag.as_str()].into_iter().collect();
     let ages = Ages { now: Timestamp::UNIX_EPOCH, age_of: &|_| TagAge::ALWAYS_OLD_ENOUGH };
@@ -18,7 +19,7 @@ pub(super) fn permits(policy: &ImagePolicy, repository: Option<&ImageRepository>
     is_chosen && repository.is_none_or(|repository| has(repository, image, &tags))
 }
 
-/// Whether an image is one of a repository, and no exclusion leaves out its tag.
+/// Returns true if an image is one of a repository, and its tag is not excluded.
 fn has(repository: &ImageRepository, image: &ImageRef, tags: &TagList) -> bool {
     let spec = &repository.spec;
     let is_own = RepositoryAddress::parse(&spec.image, spec.insecure)
@@ -55,11 +56,7 @@ mod tests {
             ("one", json!({}), "1.2.0", false),
         ] {
             let image = ImageRef { name: "r.io/app".to_owned(), tag: tag.to_owned(), digest: None };
-            assert_eq!(
-                permits(&policy(range, &annotations), None, &image),
-                expected,
-                "{range} {annotations}"
-            );
+            assert_eq!(allows(&policy(range, &annotations), None, &image), expected, "{range} {annotations}");
         }
     }
 
@@ -78,7 +75,7 @@ mod tests {
             }))
             .unwrap();
             let latest = ImageRef { name: "r.io/app".to_owned(), tag: "1.2.0".to_owned(), digest: None };
-            let is_allowed = permits(&policy("*", &json!({})), Some(&repository), &latest);
+            let is_allowed = allows(&policy("*", &json!({})), Some(&repository), &latest);
             assert_eq!(is_allowed, expected, "{image} {exclusions}");
         }
     }

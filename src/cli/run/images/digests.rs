@@ -1,4 +1,6 @@
-//! The digests of tags that float: each is looked up once a run, and those of a group count together or not at all.
+//! Digests of floating tags.
+//!
+//! Each is looked up once per run, and those of a group take effect together or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,17 +17,17 @@ use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, Followed};
 use crate::reconcile::tags::{Place, Registry};
 
-/// A tag of a repository's object, so of one login.
+/// A tag of an ImageRepository, which implies the login.
 type Target = (ObjectName, String);
 
-/// A run looks once, so no registry is left alone for a while.
+/// A run looks up each tag once, so there is no circuit breaker for registries.
 impl InRegistry for Target {
     fn registry(&self) -> &str {
         ""
     }
 }
 
-/// What is followed, and what is known of it.
+/// The tags that policies follow, and their digests.
 #[derive(Debug, Default)]
 pub(super) struct Digests {
     schedule: Schedule<ObjectName, Target, Staleness>,
@@ -33,7 +35,7 @@ pub(super) struct Digests {
 }
 
 impl Digests {
-    /// Takes note of what a policy follows, where the status before was `previous`.
+    /// Subscribes a policy to the tag that it follows; its status before was `previous`.
     pub(super) fn follow(
         &mut self,
         policy: &ObjectName,
@@ -49,13 +51,13 @@ impl Digests {
         self.schedule.subscribe(policy, subscription, Timestamp::now());
     }
 
-    /// Looks up all digests that are followed.
-    pub(super) async fn look(&mut self, registry: &impl Registry) {
+    /// Looks up the digests of all tags.
+    pub(super) async fn look_up(&mut self, registry: &impl Registry) {
         let now = Timestamp::now();
         let due = self.schedule.take_due(now);
         let places = &self.places;
-        let looks = due.into_iter().filter_map(|target| Some((places.get(&target)?, target)));
-        let looks = looks.map(async |(place, target)| {
+        let lookups = due.into_iter().filter_map(|target| Some((places.get(&target)?, target)));
+        let lookups = lookups.map(async |(place, target)| {
             let answer = registry.digest(place, &target.1).await;
             let reference = format!("{}:{}", place.address, target.1);
             let answer = answer.map_err(|failure| LookupFailure {
@@ -65,12 +67,12 @@ impl Digests {
             });
             (target, answer)
         });
-        for (target, answer) in join_all(looks).await {
+        for (target, answer) in join_all(lookups).await {
             self.schedule.record(&target, answer, now, 0.5);
         }
     }
 
-    /// What is known of a tag that a policy follows.
+    /// Returns the digest of the tag that a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
         Some(followed.polled(self.schedule.state(policy, &target(followed))?))
     }
@@ -80,7 +82,7 @@ fn target(followed: &Followed) -> Target {
     (ObjectName::of(followed.place.repository.as_ref()), followed.tag.clone())
 }
 
-/// The policies of a namespace that belong to a group.
+/// Returns the policies of a namespace that belong to a group.
 fn members(group: &str, namespace: &str, policies: &Policies) -> BTreeSet<ObjectName> {
     let own = policies.iter().filter(|(name, _)| name.namespace == namespace);
     own.filter(|(_, policy)| belongs_to(policy, group)).map(|(name, _)| name.clone()).collect()

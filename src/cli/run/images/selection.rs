@@ -1,4 +1,4 @@
-//! Whose choice matters to a run, and which repositories are scanned for it.
+//! Selection of the policies that choose, and of the repositories to scan for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use crate::reconcile::policy::request::repository_of;
 use crate::reference::{ImageReference, RepositoryAddress};
 use crate::update::PolicyName;
 
-/// The policies whose choice matters, and the repositories that they choose from.
+/// The policies that automations select, and the repositories that they choose from.
 #[derive(Debug, Default)]
-pub(in crate::cli::run) struct Wanted {
+pub(in crate::cli::run) struct Selection {
     /// The policies that choose.
     pub(super) policies: Policies,
-    /// The policies that do not choose, and why.
-    pub(super) resting: Vec<(ImagePolicy, Rest)>,
-    /// The repositories of those that choose, as the manifests have them.
+    /// The policies that do not choose, with the reasons.
+    pub(super) skipped: Vec<(ImagePolicy, SkipReason)>,
+    /// The repositories of the policies that choose, as in the manifests.
     pub(super) repositories: BTreeMap<ObjectName, ImageRepository>,
-    /// The images that the command line gives to policies which could choose otherwise.
-    pub(super) given: Vec<GivenImage>,
+    /// The images of `--latest` for policies that could choose.
+    pub(super) overrides: Vec<PolicyOverride>,
 }
 
-/// An image that a person gives to a policy in the place of its choice.
+/// An image of `--latest` that replaces the choice of a policy.
 #[derive(Clone, Debug)]
-pub(super) struct GivenImage {
+pub(super) struct PolicyOverride {
     pub(super) policy: ImagePolicy,
-    /// The repository that the policy names, as its manifest has it.
+    /// The repository of the policy, as in its manifest.
     pub(super) repository: ImageRepository,
-    /// The image, by the name that the repository has for it.
+    /// The image, with its name in the repository.
     pub(super) image: ImageRef,
-    /// Whether the policy would choose in this run.
+    /// True if the policy would choose in this run.
     pub(super) is_in_place_of_choice: bool,
 }
 
-/// Why a policy does not choose.
+/// The reason for which a policy does not choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Rest {
+pub(super) enum SkipReason {
     /// It is suspended.
     Suspended,
     /// Nothing is scanned in this run.
@@ -52,8 +52,8 @@ pub(super) enum Rest {
     WithoutRepository(ObjectName),
 }
 
-impl Rest {
-    /// Why a policy has no image that neither a run that is remembered nor its manifest has one for.
+impl SkipReason {
+    /// Returns the message about a policy without an image, in the state or its manifest.
     pub(super) fn without_image(&self, policy: &PolicyName) -> String {
         match self {
             Self::Suspended => format!(
@@ -72,33 +72,37 @@ impl Rest {
     }
 }
 
-impl Wanted {
-    /// Of the policies that an automation selects which is to be carried out: all that do not rest, to which no image
-    /// is given, and whose repository is among the manifests.
+impl Selection {
+    /// Selects policies of automations that are not suspended.
+    ///
+    /// Those that are not suspended, have no image of `--latest`, and have a repository among the manifests, choose.
     pub(in crate::cli::run) fn of(
         manifests: &Manifests,
         automations: &[ImageUpdateAutomation],
         given: &GivenImages,
     ) -> Self {
-        let mut wanted = Self { given: given_to(manifests, automations, given, true), ..Self::default() };
+        let mut selection =
+            Self { overrides: overrides_of(manifests, automations, given, true), ..Self::default() };
         let selected = selected(manifests, automations, given);
         let repositories: BTreeMap<ObjectName, &ImageRepository> =
             manifests.repositories().map(|repository| (ObjectName::of(repository), repository)).collect();
         for policy in manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy))) {
             let (name, repository) = (ObjectName::of(policy), repository_of(policy));
             match repositories.get(&repository) {
-                Some(_) if policy.spec.suspend => wanted.resting.push((policy.clone(), Rest::Suspended)),
-                Some(found) => {
-                    wanted.policies.insert(name, Arc::new(policy.clone()));
-                    wanted.repositories.insert(repository, (*found).clone());
+                Some(_) if policy.spec.suspend => {
+                    selection.skipped.push((policy.clone(), SkipReason::Suspended))
                 }
-                None => wanted.resting.push((policy.clone(), Rest::WithoutRepository(repository))),
+                Some(found) => {
+                    selection.policies.insert(name, Arc::new(policy.clone()));
+                    selection.repositories.insert(repository, (*found).clone());
+                }
+                None => selection.skipped.push((policy.clone(), SkipReason::WithoutRepository(repository))),
             }
         }
-        wanted
+        selection
     }
 
-    /// The same where nothing is to be scanned.
+    /// Selects policies for a run that scans nothing.
     pub(in crate::cli::run) fn without_scans(
         manifests: &Manifests,
         automations: &[ImageUpdateAutomation],
@@ -106,11 +110,11 @@ impl Wanted {
     ) -> Self {
         let selected = selected(manifests, automations, given);
         let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
-        let resting = policies.map(|policy| (policy.clone(), Rest::WithoutScans)).collect();
-        Self { resting, given: given_to(manifests, automations, given, false), ..Self::default() }
+        let skipped = policies.map(|policy| (policy.clone(), SkipReason::WithoutScans)).collect();
+        Self { skipped, overrides: overrides_of(manifests, automations, given, false), ..Self::default() }
     }
 
-    /// Says which settings are wrong at objects that this run does not carry out; it fails of those at the others.
+    /// Warns of invalid settings of objects that this run does not reconcile. A reconcile fails with them.
     pub(in crate::cli::run) fn warn_of_idle_settings(&self, manifests: &Manifests) {
         let policies = manifests.policies();
         policies.filter(|one| !self.policies.contains_key(&ObjectName::of(*one))).for_each(warn_of_settings);
@@ -120,12 +124,12 @@ impl Wanted {
             .for_each(warn_of_repository_settings);
     }
 
-    /// Whether there are repositories to scan.
+    /// Returns true if there are repositories to scan.
     pub(in crate::cli::run) fn scans_anything(&self) -> bool {
         !self.repositories.is_empty()
     }
 
-    /// The secrets that the repositories and their service accounts name, as far as somebody asks for them.
+    /// Returns the Secrets of repositories and their service accounts that scans with this login read.
     pub(in crate::cli::run) fn secrets(
         &self,
         manifests: &Manifests,
@@ -136,14 +140,15 @@ impl Wanted {
     }
 }
 
-/// What is given to policies that automations select and whose repositories are among the manifests: of the others
-/// nothing is ever chosen that an image of now could be compared with.
-fn given_to(
+/// Returns the images of `--latest` for selected policies with a repository among the manifests.
+///
+/// Other policies never choose an image that could be compared with them.
+fn overrides_of(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
     given: &GivenImages,
     is_scanned: bool,
-) -> Vec<GivenImage> {
+) -> Vec<PolicyOverride> {
     let selected = all_selected(manifests, automations, given);
     let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
     let found = policies.filter_map(|policy| {
@@ -152,7 +157,7 @@ fn given_to(
         let repository = manifests.repositories().find(|repository| ObjectName::of(*repository) == name)?;
         let image = image_of(repository, image);
         let is_in_place_of_choice = is_scanned && !policy.spec.suspend;
-        Some(GivenImage {
+        Some(PolicyOverride {
             policy: policy.clone(),
             repository: repository.clone(),
             image,
@@ -162,7 +167,7 @@ fn given_to(
     found.collect()
 }
 
-/// An image by the name that its repository has for it, where both mean the same.
+/// Returns an image with the name that its repository has, if both are equivalent.
 fn image_of(repository: &ImageRepository, image: &ImageReference) -> ImageRef {
     let (spec, name) = (&repository.spec, image.name.as_str());
     let parse = |text: &str| RepositoryAddress::parse(text, spec.insecure).ok();
@@ -175,7 +180,7 @@ fn image_of(repository: &ImageRepository, image: &ImageReference) -> ImageRef {
     }
 }
 
-/// The policies that automations select and to which no image is given.
+/// Returns the policies that automations select and that have no image of `--latest`.
 fn selected(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
@@ -186,14 +191,14 @@ fn selected(
     names
 }
 
-/// The policies that automations select which are to be carried out.
+/// Returns the policies that automations select, unless those are suspended.
 fn all_selected(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
     given: &GivenImages,
 ) -> BTreeSet<ObjectName> {
     let open = automations.iter().filter(|automation| !automation.spec.suspend);
-    // An automation whose selector cannot be understood fails later, in its own words.
+    // An automation with an invalid selector fails later, with its own error.
     let requests =
         open.filter_map(|automation| request::of_automation(automation, manifests.policies(), given).ok());
     let mut names = BTreeSet::new();
@@ -265,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_selected_and_could_choose_is_scanned() {
+    fn repositories_of_policies_that_choose_are_scanned() {
         let given = GivenImages::from([(
             PolicyName { namespace: "n".to_owned(), name: "given".to_owned() },
             ImageReference::parse("r.io/app:1").ok(),
@@ -284,33 +289,33 @@ mod tests {
             (vec![automation("n", &selector("no label"))], vec![], vec![]),
             (vec![automation("n", &json!({"suspend": true}))], vec![], vec![]),
         ] {
-            let wanted = Wanted::of(&manifests(), &automations, &given);
-            assert_eq!(names(wanted.policies.keys()), policies);
-            assert_eq!(names(wanted.repositories.keys()), repositories);
+            let selection = Selection::of(&manifests(), &automations, &given);
+            assert_eq!(names(selection.policies.keys()), policies);
+            assert_eq!(names(selection.repositories.keys()), repositories);
         }
     }
 
     #[test]
-    fn who_has_no_image_is_told_and_who_rests_is_known() {
-        let wanted = Wanted::of(&manifests(), &[automation("n", &json!({}))], &GivenImages::new());
-        let resting = |wanted: &Wanted| -> Vec<_> {
-            let named = wanted.resting.iter().map(|(policy, rest)| (policy.name_any(), rest.clone()));
+    fn policies_that_do_not_choose_have_a_reason() {
+        let selection = Selection::of(&manifests(), &[automation("n", &json!({}))], &GivenImages::new());
+        let skipped = |selection: &Selection| -> Vec<_> {
+            let named = selection.skipped.iter().map(|(policy, reason)| (policy.name_any(), reason.clone()));
             named.collect()
         };
         let stranded =
-            Rest::WithoutRepository(ObjectName { namespace: "n".to_owned(), name: "none".to_owned() });
+            SkipReason::WithoutRepository(ObjectName { namespace: "n".to_owned(), name: "none".to_owned() });
         assert_eq!(
-            resting(&wanted),
+            skipped(&selection),
             [
-                ("resting".to_owned(), Rest::Suspended),
+                ("resting".to_owned(), SkipReason::Suspended),
                 ("stranded".to_owned(), stranded.clone()),
                 ("settled".to_owned(), stranded.clone())
             ]
         );
         let unscanned =
-            Wanted::without_scans(&manifests(), &[automation("n", &json!({}))], &GivenImages::new());
+            Selection::without_scans(&manifests(), &[automation("n", &json!({}))], &GivenImages::new());
         assert!(unscanned.policies.is_empty() && unscanned.repositories.is_empty());
-        assert_eq!(resting(&unscanned).len(), 6);
+        assert_eq!(skipped(&unscanned).len(), 6);
         let name = PolicyName { namespace: "n".to_owned(), name: "stranded".to_owned() };
         assert_eq!(
             stranded.without_image(&name),
@@ -318,9 +323,9 @@ mod tests {
              the manifests, and neither is a status.latestRef"
         );
         assert_eq!(
-            names(&wanted.secrets(&manifests(), RegistryLogin::User)),
+            names(&selection.secrets(&manifests(), RegistryLogin::User)),
             ["m/authority", "n/authority", "n/authority"]
         );
-        assert_eq!(names(&wanted.secrets(&manifests(), RegistryLogin::Secrets)).len(), 6);
+        assert_eq!(names(&selection.secrets(&manifests(), RegistryLogin::Secrets)).len(), 6);
     }
 }

@@ -1,0 +1,130 @@
+//! Policies of a repository that could not be scanned, or has no tags.
+//!
+//! They keep their images unless the user changed or requested a policy since it last chose. Such a change takes effect
+//! at once, also without the registry: an image that a policy does not allow any more is never written again.
+
+use std::collections::BTreeMap;
+
+use tagboat_api::ImageRef;
+
+use super::choice::Choice;
+use crate::objects::ObjectName;
+use crate::update::PolicyName;
+
+/// The effect of an unavailable repository on a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ScanFailureEffect {
+    /// It keeps its image.
+    Keeps(ImageRef),
+    /// The state has no choice of it.
+    HasNothing,
+    /// It was changed or requested, and chooses from the tags of an earlier scan.
+    Chooses,
+    /// It was changed or requested, and there are no tags to choose from.
+    IsStranded,
+}
+
+impl ScanFailureEffect {
+    /// Returns the clause about all policies with this effect.
+    fn clause(&self) -> &'static str {
+        match self {
+            Self::Keeps(_) => "its policies keep the images that they have",
+            Self::HasNothing => {
+                "no run that is remembered has chosen an image for its policies, so their markers are left alone"
+            }
+            Self::Chooses => {
+                "its policies were changed or asked for since they last chose, so they choose from the tags that the state has"
+            }
+            Self::IsStranded => {
+                "its policies were changed or asked for since they last chose, but the state has no tags to choose from, so \
+                 their markers are left alone"
+            }
+        }
+    }
+}
+
+/// A repository from which nothing new can be chosen, with its policies.
+#[derive(Debug)]
+pub(super) struct UnavailableRepository {
+    reason: String,
+    effects: BTreeMap<PolicyName, ScanFailureEffect>,
+}
+
+impl UnavailableRepository {
+    /// Creates it without policies; `reason` is a sentence about the repository.
+    pub(super) fn new(reason: String) -> Self {
+        Self { reason, effects: BTreeMap::new() }
+    }
+
+    pub(super) fn insert(&mut self, policy: PolicyName, effect: ScanFailureEffect) {
+        self.effects.insert(policy, effect);
+    }
+
+    /// Returns the sentence that all its policies share.
+    pub(super) fn sentence(&self) -> String {
+        format!("{}; {}", self.reason, without_choice(&self.effects))
+    }
+
+    /// Returns the choices of policies that do not choose anew.
+    pub(super) fn choices(&self, repository: &ObjectName) -> Vec<(PolicyName, Choice)> {
+        let words = self.sentence();
+        let idle = self.effects.iter().filter(|(_, effect)| **effect != ScanFailureEffect::Chooses);
+        let choice = |effect: &ScanFailureEffect| {
+            let latest = match effect {
+                ScanFailureEffect::Keeps(image) => Some(image.clone()),
+                _ => None,
+            };
+            Choice::kept(repository.clone(), latest, words.clone())
+        };
+        idle.map(|(policy, effect)| (policy.clone(), choice(effect))).collect()
+    }
+}
+
+/// Returns the effects on policies as one sentence part, with names if the effects differ.
+fn without_choice(effects: &BTreeMap<PolicyName, ScanFailureEffect>) -> String {
+    let mut clauses = BTreeMap::<&str, Vec<String>>::new();
+    for (policy, effect) in effects {
+        clauses.entry(effect.clause()).or_default().push(policy.to_string());
+    }
+    if let [words] = clauses.keys().copied().collect::<Vec<_>>()[..] {
+        return words.to_owned();
+    }
+    if effects
+        .values()
+        .all(|effect| matches!(effect, ScanFailureEffect::Keeps(_) | ScanFailureEffect::HasNothing))
+    {
+        let words = "its policies keep the images that runs which are remembered have chosen, and the markers of those \
+                     without one are left alone";
+        return words.to_owned();
+    }
+    let clauses = clauses.into_iter().map(|(words, policies)| format!("{words}: {}", policies.join(", ")));
+    clauses.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(effects: &[ScanFailureEffect]) -> String {
+        let named = effects.iter().enumerate().map(|(index, effect)| {
+            (PolicyName { namespace: "n".to_owned(), name: index.to_string() }, effect.clone())
+        });
+        without_choice(&named.collect())
+    }
+
+    #[test]
+    fn effects_on_policies_are_stated_once_and_by_name_if_they_differ() {
+        let kept = ScanFailureEffect::Keeps("i:1".parse().unwrap());
+        assert_eq!(words(&[kept.clone(), kept.clone()]), "its policies keep the images that they have");
+        assert!(
+            words(&[kept.clone(), ScanFailureEffect::HasNothing])
+                .ends_with("those without one are left alone")
+        );
+        assert!(words(&[ScanFailureEffect::IsStranded]).ends_with("so their markers are left alone"));
+        assert_eq!(
+            words(&[kept.clone(), ScanFailureEffect::Chooses, kept]),
+            "its policies keep the images that they have: n/0, n/2; its policies were changed or asked for since they last \
+             chose, so they choose from the tags that the state has: n/1"
+        );
+    }
+}
