@@ -59,7 +59,7 @@ impl Failure {
         }
     }
 
-    /// Combines the result of a command with that of printing its output; the worse one counts.
+    /// Returns the worse one of the results of a command and of printing its output.
     ///
     /// A closed output is not a failure by itself, but must not hide one.
     pub(super) fn after(printed: io::Result<()>, done: Result<(), Self>) -> Result<(), Self> {

@@ -61,7 +61,7 @@ pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
     files.iter().try_for_each(|RoleFile { path, text }| write(directory, path, text))
 }
 
-/// Returns true for text that has the form of a label selector: requirements, separated by commas.
+/// Returns true for text in the form of a label selector: requirements, separated by commas.
 ///
 /// The API server checks keys and values; no cluster takes part here.
 fn is_selector(text: &str) -> bool {

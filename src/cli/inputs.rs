@@ -48,21 +48,25 @@ fn warn_of_notes(manifests: &Manifests) {
     }
 }
 
-/// Warns of invalid `tagboat.dev/` annotations of a policy that this run does not reconcile. A reconcile fails with them.
+/// Warns of invalid `tagboat.dev/` annotations of a policy.
+///
+/// This is for policies that the run does not reconcile: a reconcile fails with them.
 pub(super) fn warn_of_settings(policy: &ImagePolicy) {
     if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
         say(&format!("warning: ImagePolicy {}: {}", policy_name(policy), chain(&errors)));
     }
 }
 
-/// Warns of invalid `tagboat.dev/` annotations of an ImageRepository that this run does not reconcile.
+/// Warns of invalid `tagboat.dev/` annotations of an ImageRepository that the run does not reconcile.
 pub(super) fn warn_of_repository_settings(repository: &ImageRepository) {
     if let Err(errors) = RepositorySettings::from_annotations(repository.annotations()) {
         say(&format!("warning: ImageRepository {}: {}", ObjectName::of(repository), chain(&errors)));
     }
 }
 
-/// Returns the Secrets that a repository and its service account name and that a scan with this login reads.
+/// Returns the Secrets that a scan with this login reads.
+///
+/// They are named by the repository and its service account.
 pub(super) fn secrets_of(
     repository: &ImageRepository,
     manifests: &Manifests,

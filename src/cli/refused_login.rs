@@ -1,4 +1,6 @@
-//! Advice for a login that a registry refused: its message is the same for a wrong login and for none.
+//! Advice for a login that a registry refused.
+//!
+//! The message of the registry is the same for a wrong login and for none.
 
 use tagboat_api::ImageRepository;
 
@@ -8,7 +10,9 @@ use crate::reconcile::repository::logins::{GivenLogins, Logins};
 use crate::reference::RepositoryAddress;
 use crate::registry::{Credential, LoginChoice};
 
-/// Returns advice for a request with the login of an ImageRepository; none for a login of a cloud.
+/// Returns advice for a request with the login of an ImageRepository.
+///
+/// There is none for a login of a cloud.
 pub(super) fn advice(repository: &ImageRepository, logins: &Logins, sent: &LoginChoice) -> Option<String> {
     let ObjectName { namespace, .. } = ObjectName::of(repository);
     let spec = &repository.spec;
@@ -39,7 +43,7 @@ pub(super) fn advice(repository: &ImageRepository, logins: &Logins, sent: &Login
     sentence(sent, &holder, &remedy)
 }
 
-/// Returns advice for a request with the login of a directory, or with the user's own login.
+/// Returns advice for a request with the login of a directory or of the user.
 pub(super) fn advice_without_object(
     directory: Option<&std::path::Path>,
     login: RegistryLogin,
@@ -66,7 +70,9 @@ const OWN: &str = "your config.json";
 
 const LOG_IN: &str = "log in first, for example with docker login";
 
-/// Returns advice for the user's own login. If a credential helper is configured, docker and podman store it there.
+/// Returns advice for the user's own login.
+///
+/// If a credential helper is configured, docker and podman store the login there.
 fn log_in(own: &GivenLogins) -> String {
     if own.remark.is_empty() {
         return LOG_IN.to_owned();

@@ -59,25 +59,27 @@ pub(super) fn say(line: &str) {
 /// The maximum width of a column.
 const WIDEST_COLUMN: usize = 128;
 
-/// Returns the width of a column of a table. Cells longer than the maximum do not widen it.
+/// Returns the width of a column of a table.
+///
+/// Cells longer than the maximum do not widen it.
 pub(super) fn column_width<'c>(cells: impl Iterator<Item = &'c str>) -> usize {
     let widths = cells.map(|cell| cell.chars().count());
     widths.filter(|width| *width <= WIDEST_COLUMN).max().unwrap_or_default()
 }
 
-/// Returns foreign text as a cell of a table: on one line, and without tabs, which would end it early.
+/// Returns foreign text as a cell of a table: on one line, and without tabs.
 pub(super) fn cell(text: &str) -> String {
     printable(text).replace('\t', "\\t")
 }
 
-/// Returns a number and a noun, in the plural unless the number is 1: `1 file`, `2 files`.
+/// Returns a number and a noun, in singular or plural: `1 file`, `2 files`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Returns a diff for standard output: on a terminal with colours and escapes, in a pipe byte for byte.
+/// Returns a diff for standard output.
 ///
-/// The escapes replace unprintable characters; in a pipe the diff is a patch.
+/// On a terminal it has colours, and escapes for unprintable characters. In a pipe it is a patch, byte for byte.
 pub(super) fn coloured(diff: &str, palette: Palette) -> String {
     if !palette.is_terminal {
         return diff.to_owned();

@@ -1,4 +1,4 @@
-//! Flux's argument lists, as a Deployment of Flux has them for the entry point of the image.
+//! Argument lists of Flux, as its Deployments have them.
 
 use std::ffi::OsString;
 

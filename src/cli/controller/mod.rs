@@ -40,7 +40,9 @@ pub(super) use entry::normalize_args;
 pub use flags::page as flags_page;
 pub(super) use options::ControllerArguments;
 
-/// The environment variable with the namespace of the pod, which is watched if not all namespaces are.
+/// The environment variable with the namespace of the pod.
+///
+/// This namespace is watched if not all are.
 const NAMESPACE: &str = "RUNTIME_NAMESPACE";
 
 pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
@@ -192,7 +194,7 @@ fn counting_client(configuration: kube::Config, metrics: Metrics) -> kube::Resul
     Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
 }
 
-/// Installs handlers for SIGINT and SIGTERM, and returns a future that completes with the first signal.
+/// Installs handlers for SIGINT and SIGTERM, and returns a future of the first signal.
 fn shutdown_signal() -> Result<impl Future<Output = ()>, Failure> {
     let handler =
         |kind| signal(kind).map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")));

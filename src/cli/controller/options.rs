@@ -271,7 +271,9 @@ impl ControllerArguments {
         Ok(TimeBounds { longest_timeout })
     }
 
-    /// Returns the interval of digest lookups, from the flag or else the environment, and a warning if it is invalid.
+    /// Returns the interval of digest lookups, and a warning if it is invalid.
+    ///
+    /// It is that of the flag, or else of the environment.
     fn polling(&self) -> (PollingInterval, Option<String>) {
         const NAME: &str = "update-polling-interval";
         if let Some(text) = self.text(NAME) {
@@ -281,7 +283,7 @@ impl ControllerArguments {
         PollingInterval::read(variable, std::env::var(variable).ok().as_deref())
     }
 
-    /// Returns a warning for each flag without an effect that has another value than its default.
+    /// Returns a warning for each flag without an effect that is not its default.
     fn idle_flags(&self) -> Vec<String> {
         let given = self.given.iter().filter_map(|name| find(name));
         given
@@ -316,7 +318,7 @@ impl ControllerArguments {
     }
 }
 
-/// Returns a warning for each feature gate without an effect that has another value than its default.
+/// Returns a warning for each feature gate without an effect that is not its default.
 fn idle_gates(gates: &BTreeMap<&'static str, bool>) -> Vec<String> {
     let set = GATES.iter().filter(|gate| gates.get(gate.name).is_some_and(|value| *value != gate.default));
     set.filter_map(|gate| match gate.effect {

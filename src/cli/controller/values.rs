@@ -54,7 +54,9 @@ impl ControllerArguments {
         })
     }
 
-    /// Parses a list of names of SSH algorithms; other text must not get into an option of ssh.
+    /// Parses a list of names of SSH algorithms.
+    ///
+    /// Other text must not get into an option of ssh.
     pub(super) fn list(&self, name: &str) -> Result<Vec<String>, Failure> {
         let names = self.value(name).split(',').map(str::trim).filter(|item| !item.is_empty());
         let names: Vec<String> = names.map(str::to_owned).collect();

@@ -167,7 +167,9 @@ impl Cluster {
     }
 }
 
-/// Returns the first line of an error of a kubeconfig: further lines quote the file, which may hold a token.
+/// Returns the first line of an error of a kubeconfig.
+///
+/// Further lines quote the file, which may hold a token.
 fn first_line(error: &impl std::fmt::Display) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -31,7 +31,7 @@ use crate::reconcile::run::Outcome;
 use crate::reconcile::tags::{Place, Registry};
 use crate::reference::{RepositoryAddress, TagList};
 
-/// Default of Flux's `--requeue-dependency`: the delay until the next try if no tags are stored yet.
+/// Default of Flux's `--requeue-dependency`, the delay if no tags are stored yet.
 const REQUEUE_DEPENDENCY: &str = "30s";
 
 /// Explains a policy.
@@ -268,7 +268,7 @@ impl Explanation {
         }
     }
 
-    /// Notes that the winner is listed but cannot be pulled yet, so that the previous tag, if any, stays.
+    /// Notes that the winner cannot be pulled yet, so that the previous tag, if any, stays.
     fn hold_back(&mut self, winner: &str, kept: Option<&str>, failure: &LookFailure) {
         let stays = match kept {
             Some(kept) => format!("{kept} stays"),
@@ -287,7 +287,7 @@ impl Explanation {
         self.latest = kept.map(str::to_owned);
     }
 
-    /// Notes that the winner is listed but cannot be pulled yet, if no previous tag is known.
+    /// Notes that the winner cannot be pulled yet, if no previous tag is known.
     fn doubt(&mut self, winner: &str, failure: &LookFailure) {
         let reason = format!(
             "it is listed but cannot be pulled yet, so a controller that has announced an image before keeps that one, \
@@ -313,7 +313,7 @@ impl Explanation {
     }
 }
 
-/// Returns true if two tags differ at most in a leading `v` and in the case of letters.
+/// Returns true if two tags are equal but for a leading `v` and case.
 fn is_same_version(one: &str, other: &str) -> bool {
     let plain = |tag: &str| {
         let tag = tag.to_ascii_lowercase();

@@ -36,7 +36,7 @@ use crate::tenancy::Capacity;
 pub(super) struct Inputs {
     pub(super) store: ManifestStore,
     pub(super) automations: Vec<ImageUpdateAutomation>,
-    /// The full names of automations that changed since their last successful run, or whose source did.
+    /// The full names of automations that changed, or whose source did, since they last succeeded.
     pub(super) new: Vec<String>,
     pub(super) started: Timestamp,
     pub(super) options: TransactionOptions,
@@ -53,7 +53,7 @@ pub(super) struct Inputs {
 pub(super) enum Mirrors {
     /// In the state directory.
     Kept(PathBuf),
-    /// In a directory that is removed at the end of the run, or by the next sweep.
+    /// In a directory that the end of the run removes, or the next sweep.
     Temporary(PrivateDirectory),
 }
 
@@ -205,7 +205,7 @@ pub(super) fn source_of<'m>(
     manifests.git_repository(reference.effective_namespace(&own), &reference.name)
 }
 
-/// Returns the Secrets that automations and their sources name and that runs with this login read.
+/// Returns the Secrets of automations and their sources that a run with this login reads.
 fn required_secrets(
     automations: &[ImageUpdateAutomation],
     manifests: &Manifests,

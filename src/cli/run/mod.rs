@@ -107,9 +107,9 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     Ok(Ended { text, done })
 }
 
-/// Reads the inputs on a separate thread, so that a signal ends the run while it waits for standard input.
+/// Reads the inputs on a separate thread.
 ///
-/// A run that waited for the state has replaced the default actions of signals.
+/// So a signal ends the run while it waits for standard input. A run that waited for the state has replaced the default actions of signals.
 async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Inputs, Failure> {
     let (sender, inputs) = oneshot::channel();
     let (arguments, log) = (arguments.clone(), dispatcher::get_default(Clone::clone));

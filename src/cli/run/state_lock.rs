@@ -15,7 +15,7 @@ use crate::objects::manifests::{StateAccess, StateDirectory, StateLock};
 /// The time between two tries to lock the state.
 const TRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Locks the state in `root`, and waits up to `timeout` for a run that holds it.
+/// Locks the state in `root`, waiting up to `timeout` for another run.
 ///
 /// # Errors
 ///

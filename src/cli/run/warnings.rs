@@ -11,7 +11,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::cli::terminal::say;
 
-/// Prints each logged warning once on standard error, in this thread, until the guard is dropped.
+/// Prints each warning of this thread once on standard error, until the guard is dropped.
 pub(super) fn print_logged() -> DefaultGuard {
     subscriber::set_default(tracing_subscriber::registry().with(Warnings::default()))
 }

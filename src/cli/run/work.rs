@@ -38,7 +38,7 @@ pub(super) struct Work<'i> {
     /// The selected policies, once they are known.
     setters: Option<Setters>,
     plan: Option<UpdatePlan>,
-    /// The error of saving the status, if there is one; it is the last of the outcome's errors.
+    /// The error of saving the status, which is the last of the outcome's errors.
     save_error: Option<String>,
     /// True if an image may be out of date because its registry did not answer.
     pub(super) is_stale: bool,
@@ -137,7 +137,9 @@ impl<'i> Work<'i> {
         warn_of_service_account(source_of(self.automation, &inputs.store.manifests), &self.outcome);
     }
 
-    /// Returns true if the automation selects a policy, or may select it because the reconcile did not get that far.
+    /// Returns true if the automation selects a policy, or may select it.
+    ///
+    /// The selection is unknown if the reconcile failed before it.
     pub(super) fn may_select(&self, policy: &PolicyName) -> bool {
         match &self.setters {
             Some(setters) => setters.selected().any(|(selected, _)| selected == policy),
@@ -145,7 +147,7 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// Replaces a push that was found on the remote and is in the state already by an outcome without a push.
+    /// Replaces a push that the state has already by an outcome without a push.
     ///
     /// The run that made it may have been killed after it saved its status.
     fn without_reported_push(&self, conclusion: Conclusion) -> Conclusion {
@@ -182,7 +184,7 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// Returns the report; none if the reconcile failed before it had a plan, as standard error has the reason.
+    /// Returns the report, or `None` if the reconcile failed before it had a plan.
     ///
     /// With `several` automations, the name comes before the diff; else it has its place of the report of an update.
     pub(super) fn to_text(&self, palette: Palette, several: bool) -> Option<String> {
@@ -229,7 +231,7 @@ impl<'i> Work<'i> {
     }
 }
 
-/// Returns the errors of all reconciles; each error of a scan or of saving the state only once.
+/// Returns the errors of all reconciles, without duplicates of scans and of saving the state.
 pub(super) fn errors(works: Vec<Work<'_>>) -> Vec<String> {
     let (mut save_errors, mut printed) = (BTreeSet::new(), BTreeSet::new());
     let mut errors = Vec::new();

@@ -265,7 +265,7 @@ async fn scan(
     Ok((report, errors))
 }
 
-/// Lists all tags, with a progress line, and with a warning about names that are not tags.
+/// Lists all tags, with a progress line, and warns of names that are not tags.
 pub(super) async fn list(
     registries: &Registries,
     access: RepositoryAuth,

@@ -1,4 +1,4 @@
-//! Check of an image against a policy, without a list of tags and without its age.
+//! Check of an image against a policy, without tags and ages.
 
 use jiff::Timestamp;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
@@ -8,7 +8,7 @@ use crate::reconcile::policy::request::Request;
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reference::{RepositoryAddress, TagList};
 
-/// Returns true if a policy could choose an image, and its repository, if known, could have it.
+/// Returns true if a policy and its repository, if known, allow an image.
 ///
 /// Invalid objects allow no image.
 pub(super) fn allows(policy: &ImagePolicy, repository: Option<&ImageRepository>, image: &ImageRef) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn allows(policy: &ImagePolicy, repository: Option<&ImageRepository>,
     is_chosen && repository.is_none_or(|repository| has(repository, image, &tags))
 }
 
-/// Returns true if an image is one of a repository, and its tag is not excluded.
+/// Returns true if an image is one of a repository and not excluded.
 fn has(repository: &ImageRepository, image: &ImageRef, tags: &TagList) -> bool {
     let spec = &repository.spec;
     let is_own = RepositoryAddress::parse(&spec.image, spec.insecure)

@@ -11,13 +11,17 @@ use crate::update::PolicyName;
 pub(in crate::cli::run) struct Choice {
     /// The repository that it chooses from.
     pub(in crate::cli::run) repository: ObjectName,
-    /// The image that counts, which may be of an earlier run; without one the policy's markers stay as they are.
+    /// The image that counts, perhaps of an earlier run.
+    ///
+    /// Without one, the markers of the policy do not change.
     pub(in crate::cli::run) latest: Option<ImageRef>,
     /// The held image that is about to replace it, and until when it is held.
     pub(in crate::cli::run) held: Option<String>,
     /// The reason for which the image may be out of date.
     pub(in crate::cli::run) stale: Option<String>,
-    /// The reason for which nothing was chosen in this run: a whole sentence, which all policies of a repository may share.
+    /// The reason for which nothing was chosen in this run, as a sentence.
+    ///
+    /// All policies of a repository may share it.
     pub(in crate::cli::run) error: Option<String>,
 }
 

@@ -52,7 +52,7 @@ use state::RunState;
 #[derive(Debug, Default)]
 pub(super) struct Images {
     choices: BTreeMap<PolicyName, Choice>,
-    /// The images of policies that did not choose; none if the policy does not allow its image any more.
+    /// The images of policies that did not choose; none if the policy forbids it now.
     skipped: BTreeMap<PolicyName, Option<ImageRef>>,
 }
 

@@ -41,7 +41,7 @@ struct Chooser<'s> {
     scanned: &'s Scanned,
     run: Run,
     trigger: Trigger,
-    /// True if it chooses from the tags of an earlier scan, because this run has none.
+    /// True if it chooses from tags of an earlier scan, as this run has none.
     is_unavailable: bool,
 }
 
@@ -100,8 +100,9 @@ impl Sources {
         Ok(choices)
     }
 
-    /// Returns the images of policies that do not choose: those of the state, or else those of the manifests.
+    /// Returns the images of policies that do not choose.
     ///
+    /// They are those of the state, or else those of the manifests.
     /// A policy whose state file is corrupt gets no image, and an error in `choices`. A policy that does not allow its
     /// image any more gets none.
     pub(super) fn skipped(
@@ -134,8 +135,9 @@ impl Sources {
         Ok(images)
     }
 
-    /// Saves the images of `--latest` as the images of their policies, so that the next run continues from them.
+    /// Saves the images of `--latest` as the images of their policies.
     ///
+    /// So the next run continues from them.
     /// A corrupt state file is not changed. If the policy does not choose and the state has no image, the status of the
     /// manifest counts in the next run as before.
     pub(super) fn save_overrides(&self, overrides: &[PolicyOverride]) -> Result<(), Failure> {
@@ -156,7 +158,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Returns the reason for which nothing can be chosen from a repository, if there is one.
+    /// Returns the reason, if any, for which nothing can be chosen from a repository.
     async fn unavailability(&self, name: &ObjectName, scanned: &Scanned) -> Option<String> {
         if let Some(failure) = &scanned.failure {
             return Some(format!("ImageRepository {name}: {failure}"));
@@ -201,7 +203,7 @@ impl Sources {
         Ok(Chooser { name, repository, policy, origin, scanned, run, trigger, is_unavailable: false })
     }
 
-    /// Reconciles policies, looks up the digests of floating tags, and reconciles the policies that follow them again.
+    /// Reconciles policies, and those that follow floating tags once more with their digests.
     async fn reconcile<'c, 's>(
         &self,
         choosers: &'c [Chooser<'s>],
@@ -335,7 +337,9 @@ impl Choice {
         });
     }
 
-    /// Creates the choice of a policy whose state is lost: any image could be a downgrade, so there is none.
+    /// Creates the choice of a policy whose state is lost, which is no image.
+    ///
+    /// Any image could be a downgrade.
     fn state_lost(name: &ObjectName, repository: ObjectName, place: &Path) -> Self {
         let words = format!(
             "ImagePolicy {name}: the state in {} is damaged, so that nobody knows below which image not to go back, and its \
@@ -353,7 +357,7 @@ const NOT_KNOWN: &str = "; no run that is remembered has chosen an image, so its
 const OF_OLD_TAGS: &str = "what it chooses is of the tags that the state has, which may be out of date, for its \
                            repository could not be scanned";
 
-/// Returns the message about a policy that does not allow its image and has no other.
+/// Returns the message about a policy that forbids its image and has no other.
 fn forbidden_image(image: &ImageRef) -> String {
     format!(
         "nothing could be chosen in the place of {image}, which it had before and does not allow as it stands, so its markers \

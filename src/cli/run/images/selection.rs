@@ -114,7 +114,9 @@ impl Selection {
         Self { skipped, overrides: overrides_of(manifests, automations, given, false), ..Self::default() }
     }
 
-    /// Warns of invalid settings of objects that this run does not reconcile. A reconcile fails with them.
+    /// Warns of invalid settings of objects that this run does not reconcile.
+    ///
+    /// A reconcile fails with them.
     pub(in crate::cli::run) fn warn_of_idle_settings(&self, manifests: &Manifests) {
         let policies = manifests.policies();
         policies.filter(|one| !self.policies.contains_key(&ObjectName::of(*one))).for_each(warn_of_settings);

@@ -1,4 +1,4 @@
-//! Statuses of repositories and policies from earlier runs: the state takes the place of a cluster.
+//! State of a run: statuses of repositories and policies from earlier runs, as in a cluster.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,9 @@ impl KnownPolicy {
 pub(super) enum Origin {
     /// An earlier run chose it.
     State,
-    /// Its manifest has it. The fleet may have a later image, so it does not count without a choice.
+    /// Its manifest has it.
+    ///
+    /// The fleet may have a later image, so it does not count without a choice.
     Manifest,
 }
 
@@ -61,7 +63,7 @@ impl RunState {
         Ok(repository)
     }
 
-    /// Returns a policy with its status after the previous run, or else with that of its manifest.
+    /// Returns a policy with its previous status, or else with that of its manifest.
     pub(super) fn policy(&self, manifest: &ImagePolicy) -> Result<KnownPolicy, StateError> {
         let mut policy = ImagePolicy { status: None, ..manifest.clone() };
         policy.metadata.generation = Some(1);
