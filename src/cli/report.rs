@@ -98,7 +98,8 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
     }
     for found in &plan.unparsable {
         let (line, column) = found.location();
-        let sentence = format!("not changed, because it cannot be read: {} (column {column})", found.message());
+        let sentence =
+            format!("not changed, because it cannot be read: {} (column {column})", found.message());
         lines.push((&found.file, line, sentence));
     }
     for skipped in &plan.skipped {

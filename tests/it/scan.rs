@@ -96,10 +96,7 @@ fn logins_come_from_a_secret_or_from_the_user() {
     let wrong = secret(&guarded.address(), "hunter3");
     let ended = scan(&[&name, "--secret", wrong.path().to_str().unwrap()]).with_status(1);
     assert!(ended.errors.contains("UNAUTHORIZED") && !ended.errors.contains("hunter3"), "{ended:?}");
-    assert!(
-        ended.errors.contains("; a login was sent and refused: check the one in --secret "),
-        "{ended:?}"
-    );
+    assert!(ended.errors.contains("; a login was sent and refused: check the one in --secret "), "{ended:?}");
     let other = secret("other.example", PASSWORD);
     let ended = scan(&[&name, "--secret", other.path().to_str().unwrap()]).with_status(1);
     assert!(ended.errors.contains("has no login for"), "{ended:?}");

@@ -160,7 +160,8 @@ impl Inputs {
         if arguments.state.is_none() {
             warn_of_idle_downgrade_protection(arguments, downgrade_protection);
         }
-        let choice = ChoiceOptions { downgrade_protection, is_dry_run: arguments.reconcile.dry_run, capacity };
+        let choice =
+            ChoiceOptions { downgrade_protection, is_dry_run: arguments.reconcile.dry_run, capacity };
         let mirrors_size = arguments.mirrors_max_size.0;
         Ok(Self {
             store,

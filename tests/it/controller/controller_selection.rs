@@ -111,8 +111,7 @@ async fn without_its_kinds_the_automation_controller_is_disabled_with_one_line()
     let (_registry, image) = repository(&scene, "2.0.0").await;
     let mut pod = Pod::start(&scene, &["controller", OWN]).await;
     chosen(&scene, "app", &json!({"name": image, "tag": "2.0.0"})).await;
-    let expected =
-        "automation controller disabled: the CustomResourceDefinition of ImageUpdateAutomation is not installed";
+    let expected = "automation controller disabled: the CustomResourceDefinition of ImageUpdateAutomation is not installed";
     wait_for_message(&pod, expected).await;
     assert_eq!(pod.terminate().0, Some(0));
 }

@@ -87,8 +87,8 @@ async fn a_deleted_automation_goes_and_one_of_the_same_name_is_another() {
 /// True if the push journal of a mirror has an entry of an automation.
 fn is_noted(scene: &Scene, name: &str) -> bool {
     let mirrors = std::fs::read_dir(scene.mirrors()).unwrap();
-    let notes =
-        mirrors.map(|mirror| std::fs::read_to_string(mirror.unwrap().path().join("push-journal.json")).unwrap());
+    let notes = mirrors
+        .map(|mirror| std::fs::read_to_string(mirror.unwrap().path().join("push-journal.json")).unwrap());
     notes.into_iter().any(|notes| notes.contains(&format!("{}/{name} ", scene.cluster.namespace())))
 }
 

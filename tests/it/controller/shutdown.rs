@@ -150,7 +150,10 @@ fn a_pod_without_a_cluster_logs_the_error() {
     command.env("KUBECONFIG", "/nonexistent/kubeconfig").env_remove("KUBERNETES_SERVICE_HOST");
     let run = crate::support::program::run(&mut command).with_status(1);
     let line: Value = serde_json::from_str(run.only_error()).unwrap();
-    assert!(line["msg"].as_str().unwrap().starts_with("there is no kubeconfig or in-cluster configuration: "), "{line}");
+    assert!(
+        line["msg"].as_str().unwrap().starts_with("there is no kubeconfig or in-cluster configuration: "),
+        "{line}"
+    );
 }
 
 /// Its series would stay for ever, because no later event concerns it.

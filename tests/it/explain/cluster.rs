@@ -155,7 +155,8 @@ async fn a_name_must_be_unique_in_all_namespaces() {
     let ended = scene.explain(&[]).with_status(2);
     let name = &scene.name;
     let [first, second] = if one < other { [&one, &other] } else { [&other, &one] };
-    let words = format!("error: {first}/{name} and {second}/{name} have that name; choose one with --namespace");
+    let words =
+        format!("error: {first}/{name} and {second}/{name} have that name; choose one with --namespace");
     assert_eq!((ended.only_error(), ended.output.as_str()), (words.as_str(), ""));
     scene.explain(&["--namespace", &one]).with_status(0);
     let ended = scene.explain(&["--namespace", &other]).with_status(1);

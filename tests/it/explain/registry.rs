@@ -156,7 +156,10 @@ fn advice_about_a_refused_login_is_printed_beside_the_condition() {
          stringData: {{.dockerconfigjson: '{config}'}}\n"
     );
     let (without, condition) = explained("", "");
-    assert!(without.starts_with("no login was sent: if the registry requires one, name a Secret"), "{without}");
+    assert!(
+        without.starts_with("no login was sent: if the registry requires one, name a Secret"),
+        "{without}"
+    );
     let (with, same) = explained(", secretRef: {name: login}", &secret);
     assert!(
         with.starts_with("a login was sent and refused: check the one in the Secret apps/login"),

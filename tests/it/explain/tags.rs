@@ -124,8 +124,8 @@ fn an_error_is_the_message_of_the_condition() {
             "failed to filter tags: invalid regular expression pattern '^test-(.*': error parsing regexp: missing closing ): `^test-(.*`",
             0,
         ),
-        ("", RANGE, "", "retrying in 30s error: no tags in database", 0),
-        ("", RANGE, "\n \n", "retrying in 30s error: no tags in database", 0),
+        ("", RANGE, "", "there is no tag in standard input", 0),
+        ("", RANGE, "\n \n", "there is no tag in standard input", 0),
         ("", RANGE, "2.0.0\nx", "unable to determine latest version from provided list", 2),
         (
             "",
