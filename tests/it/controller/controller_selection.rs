@@ -24,11 +24,11 @@ fn messages(pod: &Pod, words: &str) -> Vec<String> {
 /// Waits until a program has logged a text, and asserts that no other message contains it.
 async fn wait_for_message(pod: &Pod, words: &str) {
     let begin = Instant::now();
-    while messages(pod, "left alone") != [words] {
+    while messages(pod, "disabled") != [words] {
         assert!(begin.elapsed() < Duration::from_secs(30), "{:#?}", pod.lines());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert_eq!(messages(pod, "disturbed"), [""; 0]);
+    assert_eq!(messages(pod, "watch failed"), [""; 0]);
 }
 
 /// A repository for the policy `app`, with this tag.

@@ -236,7 +236,7 @@ fn damages() -> Vec<Damage> {
             write(&mirror, b"garbage");
         }),
         ("nothing in its local", |local| fs::remove_dir_all(local.mirror()).unwrap()),
-        ("a garbage index and ledger", |local| {
+        ("a garbage index and journal", |local| {
             for name in ["index", "push-journal.json"] {
                 let path = local.mirror().join("..").join(name);
                 assert!(path.exists());

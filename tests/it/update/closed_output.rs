@@ -74,6 +74,16 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"), "the work was done before");
 }
 
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for argument in ["--help", "--version"] {
+        let ended = run_into(full_device(), tagboat().arg(argument)).with_status(1);
+        assert!(ended.only_error().starts_with("error: cannot write to standard output: "), "{ended:?}");
+        let ended = run_into(pipe_without_reader(), tagboat().arg(argument)).with_status(0);
+        assert_eq!(ended.errors, "");
+    }
+}
+
 /// Runs an update that fails, with an output that is read, a closed one and a full one: the exit status and
 /// standard error are the same, but a full one is reported in addition.
 #[track_caller]

@@ -41,8 +41,9 @@ fn a_directory_that_is_none_is_named_with_the_cause() {
 
 /// The advice was to write `-- -1`, which makes it a path.
 #[test]
-fn negative_values_are_refused_by_their_meaning() {
-    const LENGTH: &str = "a length of time cannot be negative: write one such as 1m30s, or 0s";
+fn values_that_are_too_small_are_refused_with_advice() {
+    const LENGTH: &str = "it cannot be negative: write a duration such as 1m30s, or 0s";
+    const POSITIVE: &str = "it must be longer than 0s: write a duration such as 1m30s";
     const NUMBER: &str = "write a whole number without a sign, such as 4";
     const SIZE: &str = "it is not a size such as 2GiB, 500MB or 1048576";
     for (command, option, value, words) in [
