@@ -59,9 +59,7 @@ pub fn controller<R: Registry>(
         Requirement::of::<ImagePolicy>(Access::Write),
     ];
     let scope = options.controller.scope.clone();
-    Controller::new("reflector", scope, requirements, move |end| {
-        run(client, options, sources, metrics, end)
-    })
+    Controller::new("reflector", scope, requirements, move |end| run(client, options, sources, metrics, end))
 }
 
 /// Reconciles repositories and policies until `end` has come, and shuts down in good order.

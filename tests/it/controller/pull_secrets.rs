@@ -61,7 +61,8 @@ async fn a_service_account_brings_its_pull_secrets() {
     create("missing-secret", json!({"serviceAccountName": "broken"})).await;
     create("cloud", json!({"provider": "aws", "secretRef": {"name": "good"}})).await;
     create("cloud-as-account", json!({"provider": "gcp", "serviceAccountName": "puller"})).await;
-    let pod = Pod::start(&scene, &["controller", "--watch-all-namespaces=false", "--controllers=reflector"]).await;
+    let pod =
+        Pod::start(&scene, &["controller", "--watch-all-namespaces=false", "--controllers=reflector"]).await;
     for name in ["by-account", "by-both"] {
         let words = message(&scene, name, "Succeeded").await;
         assert!(words.starts_with("successful scan: found 1 tags"), "{name}: {words}");
