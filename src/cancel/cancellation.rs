@@ -1,24 +1,27 @@
-//! Cancellation of a proposal.
+//! Cancellation of one proposal.
 
+use std::future::pending;
 use std::sync::Arc;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::sync::watch;
 
 /// Cancels the work on a proposal: its git processes are killed, and nothing is pushed for it from then on.
 ///
-/// Clones share their state. A push that is in flight at the cancellation may succeed all the same. Work that
-/// is no process, such as planning, may go on for a while; its result is discarded.
+/// Clones share their state. A push that is in flight at the cancellation may succeed all the same. Work without a
+/// process, such as planning, may go on for a while; its result is discarded.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<watch::Sender<State>>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     is_cancelled: bool,
-    /// Git processes that run for the proposal.
+    /// The number of git processes that run for the proposal.
     processes: usize,
 }
 
-/// A git process that runs for a proposal, until this is dropped.
+/// A git process that runs for a proposal, counted until this is dropped.
 #[derive(Debug)]
 pub struct ProcessGuard(Cancellation);
 
@@ -39,12 +42,20 @@ impl Cancellation {
         let _ = self.0.subscribe().wait_for(|state| state.is_cancelled).await;
     }
 
+    /// Waits until one of several proposals is cancelled; forever if there is none.
+    pub async fn any_cancelled(cancellations: &[Self]) {
+        let mut waits: FuturesUnordered<_> = cancellations.iter().map(Self::cancelled).collect();
+        if waits.next().await.is_none() {
+            pending().await
+        }
+    }
+
     /// Waits until the proposal is cancelled and no git process runs for it, so that nothing is pushed any more.
     pub async fn finished(&self) {
         let _ = self.0.subscribe().wait_for(|state| state.is_cancelled && state.processes == 0).await;
     }
 
-    /// Counts a git process that is about to start; none may start for a proposal that was cancelled.
+    /// Counts a git process that is about to start; returns `None` if the proposal was cancelled.
     pub fn start_process(&self) -> Option<ProcessGuard> {
         let has_started = self.0.send_if_modified(|state| {
             if !state.is_cancelled {
@@ -87,5 +98,14 @@ mod tests {
         cancellation.cancel();
         assert!(cancellation.start_process().is_none());
         assert!(cancellation.finished().now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_wait_for_several_ends_with_the_first() {
+        let cancellations = [Cancellation::default(), Cancellation::default()];
+        assert!(Cancellation::any_cancelled(&[]).now_or_never().is_none());
+        assert!(Cancellation::any_cancelled(&cancellations).now_or_never().is_none());
+        cancellations[1].cancel();
+        assert!(Cancellation::any_cancelled(&cancellations).now_or_never().is_some());
     }
 }

@@ -9,7 +9,7 @@
 //! | `proposal`, `outcome`, `error` | a proposal and its answer |
 //! | `writer`, `options`, `context` | a queue and a task for each mirror with work |
 //! | `slots` | slots for running transactions, by namespace and route |
-//! | `blocking`, `waits` | waits of a transaction on its blocking thread; those for memory and threads suspend its deadlines |
+//! | `waits` | waits of a transaction on its blocking thread; those for memory and threads suspend its deadlines |
 //! | `transaction`, `attempt` | the proposals for one branch, with retries and lost races; one attempt, from the listing to the push |
 //! | `source` | the commit to check out, found in a listing |
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches what was fetched, its errors, and its name |
@@ -30,7 +30,6 @@
 mod access;
 mod attempt;
 pub mod author;
-mod blocking;
 pub mod checkout;
 mod command;
 mod commit;

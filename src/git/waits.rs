@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::blocking::block_on;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
 use super::context::WriterContext;
 use crate::cancel::Cancellation;
 use crate::tenancy::Capacity;
@@ -65,10 +67,15 @@ fn wait_at_most<T>(
     cancellations: &[Cancellation],
     capacity: impl Future<Output = T>,
 ) -> Result<T, NotGranted> {
-    let begin = Instant::now();
-    let is_cancelled = || context.stop.is_cancelled() || cancellations.iter().any(Cancellation::is_cancelled);
-    let granted = block_on(capacity, || is_cancelled() || begin.elapsed() >= longest);
-    granted.ok_or_else(|| if is_cancelled() { NotGranted::Cancelled } else { NotGranted::TooLong })
+    Handle::current().block_on(async {
+        tokio::select! {
+            biased;
+            granted = capacity => Ok(granted),
+            () = context.stop.cancelled() => Err(NotGranted::Cancelled),
+            () = Cancellation::any_cancelled(cancellations) => Err(NotGranted::Cancelled),
+            () = sleep(longest) => Err(NotGranted::TooLong),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -77,7 +84,6 @@ mod tests {
     use std::sync::Arc;
 
     use futures::FutureExt;
-    use tokio::runtime::Handle;
     use tokio::task::spawn_blocking;
 
     use super::*;

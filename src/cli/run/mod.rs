@@ -119,7 +119,7 @@ async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Input
     });
     tokio::select! {
         inputs = inputs => inputs.expect("the thread sends what it has read"),
-        () = signals::stopped(stop) => Err(Failure::new("tagboat was told to stop while it read the manifests")),
+        () = stop.cancelled() => Err(Failure::new("tagboat was told to stop while it read the manifests")),
     }
 }
 

@@ -1,16 +1,11 @@
 //! Signals that end a run.
 
-use std::time::Duration;
-
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cancel::StopToken;
 use crate::cli::Failure;
 
-/// The time between two checks of a stop signal.
-const POLL_INTERVAL: Duration = Duration::from_millis(25);
-
-/// Gives `stop` upon SIGINT, SIGTERM or SIGHUP, while the runtime of the caller runs tasks.
+/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP, as long as the runtime in which it is called runs tasks.
 ///
 /// # Errors
 ///
@@ -26,11 +21,4 @@ pub(super) fn forward_to(stop: &StopToken) -> Result<(), Failure> {
         });
     }
     Ok(())
-}
-
-/// Waits until `stop` is given.
-pub(super) async fn stopped(stop: &StopToken) {
-    while !stop.is_cancelled() {
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tagboat_api::GoDuration;
+use tokio::time::sleep;
 
 use super::signals;
 use crate::cancel::StopToken;
@@ -46,11 +47,6 @@ pub(super) async fn lock(
                 GoDuration::from(timeout)
             )));
         }
-        if stop.is_cancelled() {
-            return Err(Failure::new(format!(
-                "tagboat was told to stop while it waited for another run that uses the state in {place}"
-            )));
-        }
         if !is_told {
             // Not earlier: without a wait, signals keep their default actions while manifests are read.
             signals::forward_to(stop)?;
@@ -60,6 +56,14 @@ pub(super) async fn lock(
             ));
             is_told = true;
         }
-        tokio::time::sleep(TRY_INTERVAL.min(timeout)).await;
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                return Err(Failure::new(format!(
+                    "tagboat was told to stop while it waited for another run that uses the state in {place}"
+                )));
+            }
+            () = sleep(TRY_INTERVAL.min(timeout)) => {}
+        }
     }
 }

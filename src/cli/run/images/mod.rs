@@ -22,7 +22,6 @@ use tagboat_api::ImageRef;
 
 use crate::cancel::StopToken;
 use crate::cli::Failure;
-use crate::cli::run::signals;
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::manifests::ManifestStore;
@@ -133,7 +132,7 @@ pub(super) async fn choose(
     };
     tokio::select! {
         images = sources.images(selection) => images.map(Some),
-        () = signals::stopped(stop) => Ok(None),
+        () = stop.cancelled() => Ok(None),
     }
 }
 
