@@ -46,7 +46,7 @@ impl Host {
     }
 
     /// Returns true if it is local or private by itself, without a lookup of its name.
-    pub fn is_inside(&self) -> bool {
+    pub fn is_internal(&self) -> bool {
         match self {
             Self::Address(address) => is_local(*address) || is_private(*address),
             Self::Name(_) => self.is_local(),
@@ -181,11 +181,11 @@ mod tests {
             "[::ffff:100.64.0.1]",
             "[64:ff9b::10.0.0.1]",
         ] {
-            assert!(Host::read(inside).is_inside() && !Host::read(inside).is_local(), "{inside}");
+            assert!(Host::read(inside).is_internal() && !Host::read(inside).is_local(), "{inside}");
         }
         for outside in ["100.63.255.255", "100.128.0.0", "172.32.0.1", "[2001:db8::1]", "example.com"] {
-            assert!(!Host::read(outside).is_inside(), "{outside}");
+            assert!(!Host::read(outside).is_internal(), "{outside}");
         }
-        assert!(Host::read("localhost").is_inside() && Host::read("169.254.169.254").is_inside());
+        assert!(Host::read("localhost").is_internal() && Host::read("169.254.169.254").is_internal());
     }
 }

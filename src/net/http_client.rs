@@ -31,11 +31,11 @@ const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct HttpClientOptions {
     /// The time until there is a connection.
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// The time without new bytes of a response.
-    pub between_bytes: Duration,
+    pub read_timeout: Duration,
     /// The time of a whole request, if the sender does not limit it.
-    pub whole: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// The proxy.
     pub proxy: ProxyChoice,
     /// The policy for addresses of this machine and its link.
@@ -69,11 +69,11 @@ pub enum HttpClientError {
 
 impl HttpClientOptions {
     /// Returns options for the proxy of the environment, with two timeouts.
-    pub fn within(connect: Duration, between_bytes: Duration) -> Self {
+    pub fn with_timeouts(connect_timeout: Duration, read_timeout: Duration) -> Self {
         Self {
-            connect,
-            between_bytes,
-            whole: None,
+            connect_timeout,
+            read_timeout,
+            timeout: None,
             proxy: ProxyChoice::Environment,
             local_addresses: LocalAddresses::Allowed,
             follows_redirects: false,
@@ -84,7 +84,7 @@ impl HttpClientOptions {
     }
 
     /// Returns the SSRF guard for requests of this client.
-    pub fn guard(&self) -> SsrfGuard {
+    pub fn ssrf_guard(&self) -> SsrfGuard {
         SsrfGuard::new(self.local_addresses, &self.proxy, self.lookups.clone())
     }
 
@@ -93,7 +93,7 @@ impl HttpClientOptions {
     /// # Errors
     ///
     /// If the proxy or the certificates cannot be used.
-    pub fn client(self) -> Result<Client, HttpClientError> {
+    pub fn build(self) -> Result<Client, HttpClientError> {
         // Fails if there is one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let redirects = if self.follows_redirects {
@@ -101,25 +101,25 @@ impl HttpClientOptions {
         } else {
             redirect::Policy::none()
         };
-        self.proxy.check()?;
+        self.proxy.check_environment()?;
         let mut builder = Client::builder()
             .user_agent(USER_AGENT)
             .redirect(redirects)
             .retry(retry::never())
-            .connect_timeout(self.connect)
-            .read_timeout(self.between_bytes)
+            .connect_timeout(self.connect_timeout)
+            .read_timeout(self.read_timeout)
             .pool_max_idle_per_host(8)
             .pool_idle_timeout(Duration::from_secs(60))
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
-            .dns_resolver(self.guard().resolver());
-        if let Some(whole) = self.whole {
-            builder = builder.timeout(whole);
+            .dns_resolver(self.ssrf_guard().resolver());
+        if let Some(timeout) = self.timeout {
+            builder = builder.timeout(timeout);
         }
         builder = match &self.proxy {
             ProxyChoice::Environment => builder,
             ProxyChoice::Direct => builder.no_proxy(),
-            ProxyChoice::Given(proxy) => builder.proxy(self.given(proxy)?),
+            ProxyChoice::Given(proxy) => builder.proxy(self.checked_proxy(proxy)?),
         };
         let handshakes = tls::configuration(self.authorities, self.identity)
             .map_err(|error| HttpClientError::Client { detail: root_cause(&error) })?;
@@ -127,7 +127,7 @@ impl HttpClientOptions {
         builder.build().map_err(|error| HttpClientError::Client { detail: root_cause(&error) })
     }
 
-    fn given(&self, proxy: &Proxy) -> Result<reqwest::Proxy, HttpClientError> {
+    fn checked_proxy(&self, proxy: &Proxy) -> Result<reqwest::Proxy, HttpClientError> {
         let host = &proxy.server().host;
         if self.local_addresses == LocalAddresses::Refused && Host::read(host).is_local() {
             let detail = LookupError::Local { host: host.clone() }.to_string();

@@ -46,7 +46,7 @@ pub enum LookupError {
         "the host '{host}' has the address {address}, which is the controller's own machine or on its network link, and \
          objects may not lead there: use another address, or start the controller with --allow-local-addresses"
     )]
-    LeadsToLocal {
+    ResolvesToLocal {
         /// The host.
         host: String,
         /// The address.
@@ -54,7 +54,7 @@ pub enum LookupError {
     },
     /// It cannot be found.
     #[error("cannot find the address of the host '{host}'")]
-    Unknown {
+    NotFound {
         /// The host.
         host: String,
         /// The cause.
@@ -66,7 +66,7 @@ pub enum LookupError {
 impl LookupError {
     /// Returns true if it may not be reached, false if it cannot be found.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::Local { .. } | Self::LeadsToLocal { .. })
+        matches!(self, Self::Local { .. } | Self::ResolvesToLocal { .. })
     }
 }
 
@@ -88,9 +88,9 @@ impl Server {
             return Err(LookupError::Local { host: self.host.clone() });
         }
         let Host::Name(name) = host else { return Ok(None) };
-        let unknown = |cause| LookupError::Unknown { host: self.host.clone(), cause };
+        let not_found = |cause| LookupError::NotFound { host: self.host.clone(), cause };
         let found = timeout(patience, addresses(lookups, namespace, name, self.port)).await;
-        let found = found.map_err(|_| unknown(io::ErrorKind::TimedOut.into()))?.map_err(unknown)?;
+        let found = found.map_err(|_| not_found(io::ErrorKind::TimedOut.into()))?.map_err(not_found)?;
         self.pin(found.iter().map(SocketAddr::ip)).map(Some)
     }
 
@@ -99,7 +99,7 @@ impl Server {
         let mut addresses: Vec<IpAddr> = Vec::new();
         for address in found {
             if address::is_local(address) {
-                return Err(LookupError::LeadsToLocal { host: self.host.clone(), address });
+                return Err(LookupError::ResolvesToLocal { host: self.host.clone(), address });
             }
             if !addresses.contains(&address) {
                 addresses.push(address);
@@ -107,7 +107,7 @@ impl Server {
         }
         if addresses.is_empty() {
             let cause = io::ErrorKind::NotFound.into();
-            return Err(LookupError::Unknown { host: self.host.clone(), cause });
+            return Err(LookupError::NotFound { host: self.host.clone(), cause });
         }
         Ok(Pin { server: self.clone(), addresses })
     }
@@ -168,7 +168,7 @@ mod tests {
         }
         assert_eq!(look_up("192.0.2.1").await.unwrap(), None);
         let error = look_up("nowhere.invalid").await.unwrap_err();
-        assert!(matches!(error, LookupError::Unknown { .. }) && !error.is_refusal(), "{error}");
+        assert!(matches!(error, LookupError::NotFound { .. }) && !error.is_refusal(), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::http_client::HttpClientError;
 use super::proxy::Proxy;
-use super::ssrf_guard::VARIABLES;
+use super::ssrf_guard::PROXY_VARIABLES;
 
 /// The schemes of proxies in the environment.
 const SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
@@ -26,7 +26,7 @@ pub enum ProxyChoice {
 
 impl ProxyChoice {
     /// Returns the address of the proxy for a request to `url`, without a login; `None` for a direct one.
-    pub fn shown_for(&self, url: &Url) -> Option<String> {
+    pub fn address_for(&self, url: &Url) -> Option<String> {
         match self {
             Self::Direct => None,
             Self::Given(proxy) => {
@@ -41,13 +41,13 @@ impl ProxyChoice {
     }
 
     /// Checks the variables of the environment: clients would silently ignore one that names no proxy.
-    pub(super) fn check(&self) -> Result<(), HttpClientError> {
+    pub(super) fn check_environment(&self) -> Result<(), HttpClientError> {
         if !matches!(self, Self::Environment) {
             return Ok(());
         }
-        let is_wrong =
+        let is_malformed =
             |name: &str| env::var_os(name).is_some_and(|value| !is_proxy(&value.to_string_lossy()));
-        match VARIABLES.into_iter().find(|name| is_wrong(name)) {
+        match PROXY_VARIABLES.into_iter().find(|name| is_malformed(name)) {
             Some(variable) => Err(HttpClientError::Proxy {
                 detail: format!(
                     "the variable {variable} of the environment names none: write http://HOST:PORT, or https or socks5 in the \

@@ -23,19 +23,19 @@ use super::proxy_choice::ProxyChoice;
 use crate::tenancy::{BlockingPool, FairCache};
 
 /// The timeout of a name lookup.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The timeout of a name lookup if a proxy resolves the name anyway, and may know names that we do not.
-const BEHIND_PROXY: Duration = Duration::from_secs(2);
+const PROXIED_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time for which an admitted name behind a proxy is not looked up again.
-const REMEMBERED: Duration = Duration::from_secs(60);
+const ADMITTED_TTL: Duration = Duration::from_secs(60);
 
 /// The maximum number of admitted names in the cache.
-const MAX_REMEMBERED: usize = 1024;
+const MAX_ADMITTED: usize = 1024;
 
 /// The environment variables that name a proxy.
-pub(super) const VARIABLES: [&str; 6] =
+pub(super) const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 tokio::task_local! {
@@ -65,11 +65,11 @@ impl SsrfGuard {
     /// Creates the guard of connections through a proxy; names are looked up on threads of `lookups`.
     pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice, lookups: BlockingPool) -> Self {
         let proxies = match proxy {
-            ProxyChoice::Environment => VARIABLES.into_iter().filter_map(proxy_host).collect(),
+            ProxyChoice::Environment => PROXY_VARIABLES.into_iter().filter_map(proxy_host).collect(),
             ProxyChoice::Given(_) | ProxyChoice::Direct => BTreeSet::new(),
         };
         let is_behind_proxy = matches!(proxy, ProxyChoice::Given(_)) || !proxies.is_empty();
-        let admitted = Arc::new(Mutex::new(FairCache::new(MAX_REMEMBERED)));
+        let admitted = Arc::new(Mutex::new(FairCache::new(MAX_ADMITTED)));
         Self { local_addresses, is_behind_proxy, proxies: Arc::new(proxies), admitted, lookups }
     }
 
@@ -90,10 +90,10 @@ impl SsrfGuard {
             return Ok(());
         }
         // The proxy would connect to it, and may stand on our network.
-        if self.admitted.lock().get(&server.host).is_some_and(|at| at.elapsed() < REMEMBERED) {
+        if self.admitted.lock().get(&server.host).is_some_and(|at| at.elapsed() < ADMITTED_TTL) {
             return Ok(());
         }
-        match server.look_up(&self.lookups, namespace, BEHIND_PROXY).await {
+        match server.look_up(&self.lookups, namespace, PROXIED_LOOKUP_TIMEOUT).await {
             Err(error) if error.is_refusal() => Err(error),
             _ => {
                 self.admitted.lock().insert(namespace, server.host, Instant::now());
@@ -143,7 +143,7 @@ impl Resolve for Resolver {
                 let found = lookup::addresses(&lookups, &namespace, server.host, 0).await?;
                 return Ok(Box::new(found.into_iter()) as Addrs);
             }
-            let pin = server.look_up(&lookups, &namespace, PATIENCE).await?;
+            let pin = server.look_up(&lookups, &namespace, LOOKUP_TIMEOUT).await?;
             let addresses = pin.map(|pin| pin.addresses).unwrap_or_default();
             Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
         })
@@ -202,7 +202,7 @@ mod tests {
     #[tokio::test]
     async fn names_beyond_the_maximum_displace_those_of_their_own_namespace() {
         let guard = SsrfGuard { is_behind_proxy: true, ..guard(LocalAddresses::Refused) };
-        for (namespace, count) in [("victim", 1), ("flood", MAX_REMEMBERED)] {
+        for (namespace, count) in [("victim", 1), ("flood", MAX_ADMITTED)] {
             for number in 0..count {
                 guard.admitted.lock().insert(
                     namespace,
@@ -214,7 +214,7 @@ mod tests {
         // An address needs no lookup, and is cached as well.
         guard.admit("flood", &Url::parse("http://10.0.0.1/").unwrap()).await.unwrap();
         let mut admitted = guard.admitted.lock();
-        assert_eq!(admitted.len(), MAX_REMEMBERED);
+        assert_eq!(admitted.len(), MAX_ADMITTED);
         assert!(admitted.get("victim0.example").is_some() && admitted.get("10.0.0.1").is_some());
     }
 

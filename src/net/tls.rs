@@ -26,7 +26,7 @@ pub(super) fn configuration(
     identity: Option<ClientCertificate>,
 ) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = TrustedServer::new(authorities, Arc::clone(&provider))?;
+    let verifier = ServerVerifier::new(authorities, Arc::clone(&provider))?;
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     let mut configuration = match identity {
@@ -42,14 +42,14 @@ pub(super) fn configuration(
 /// `openssl req -x509` makes the second kind: a certificate that is marked as an authority. The platform verifier
 /// refuses it as one of a server, and other programs accept it.
 #[derive(Debug)]
-struct TrustedServer {
-    vouched: Verifier,
+struct ServerVerifier {
+    platform: Verifier,
     trusted: Vec<CertificateDer<'static>>,
 }
 
-impl TrustedServer {
+impl ServerVerifier {
     fn new(trusted: Vec<CertificateDer<'static>>, provider: Arc<CryptoProvider>) -> Result<Self, Error> {
-        Ok(Self { vouched: Verifier::new_with_extra_roots(trusted.clone(), provider)?, trusted })
+        Ok(Self { platform: Verifier::new_with_extra_roots(trusted.clone(), provider)?, trusted })
     }
 }
 
@@ -59,12 +59,12 @@ impl TrustedServer {
     "the server shows a certificate that says it is an authority (CA:TRUE), and that very certificate is not among those \
      that are trusted"
 )]
-struct ShowsAuthority;
+struct AuthorityAsServer;
 
 /// The verifier's text for such a certificate; it comes after the check of the dates.
-const SHOWS_AUTHORITY: &str = "CaUsedAsEndEntity";
+const AUTHORITY_AS_SERVER: &str = "CaUsedAsEndEntity";
 
-impl ServerCertVerifier for TrustedServer {
+impl ServerCertVerifier for ServerVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -73,12 +73,12 @@ impl ServerCertVerifier for TrustedServer {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match self.vouched.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+        match self.platform.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(CertificateError::Other(error)))
-                if error.to_string() == SHOWS_AUTHORITY =>
+                if error.to_string() == AUTHORITY_AS_SERVER =>
             {
                 if !self.trusted.contains(end_entity) {
-                    return Err(CertificateError::Other(OtherError(Arc::new(ShowsAuthority))).into());
+                    return Err(CertificateError::Other(OtherError(Arc::new(AuthorityAsServer))).into());
                 }
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -93,7 +93,7 @@ impl ServerCertVerifier for TrustedServer {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.vouched.verify_tls12_signature(message, certificate, signed)
+        self.platform.verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -102,11 +102,11 @@ impl ServerCertVerifier for TrustedServer {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.vouched.verify_tls13_signature(message, certificate, signed)
+        self.platform.verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.vouched.supported_verify_schemes()
+        self.platform.supported_verify_schemes()
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
     ) -> Result<(), Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let trusted = trusted.iter().map(|certificate| (*certificate).clone()).collect();
-        let verifier = TrustedServer::new(trusted, provider).unwrap();
+        let verifier = ServerVerifier::new(trusted, provider).unwrap();
         let now = UnixTime::since_unix_epoch(Duration::from_secs(1_790_000_000));
         let name = ServerName::try_from(name.to_owned()).unwrap();
         verifier.verify_server_cert(shown, &[], &name, &[], now).map(|_| ())

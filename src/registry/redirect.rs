@@ -14,7 +14,7 @@ pub(super) fn target(request: &Request, location: &str) -> Result<Url, &'static 
     if request.url.scheme() == "https" && target.scheme() == "http" {
         return Err("it leads from an encrypted connection to one that is not");
     }
-    if is_inside(&target) && !is_inside(&request.url) {
+    if is_internal(&target) && !is_internal(&request.url) {
         return Err("it leads from a public server into a private network");
     }
     if request.body.is_some() && target.origin() != request.url.origin() {
@@ -27,8 +27,8 @@ pub(super) fn target(request: &Request, location: &str) -> Result<Url, &'static 
 }
 
 /// Returns `true` for `localhost` and for numeric addresses of private networks or this machine.
-pub(super) fn is_inside(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| Host::read(host).is_inside())
+pub(super) fn is_internal(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| Host::read(host).is_internal())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::error::RegistryError;
 use super::error_response::origin;
 use super::headers::{basic, bearer};
 use super::login::Credential;
-use super::redirect::is_inside;
+use super::redirect::is_internal;
 use super::request::Request;
 use super::response::Response;
 use crate::secrets::Secret;
@@ -176,7 +176,7 @@ impl TokenRequest<'_> {
             }
             _ => return Err(invalid("that is no address of a web server")),
         }
-        if is_inside(&url) && !is_inside(self.registry) && !is_registry {
+        if is_internal(&url) && !is_internal(self.registry) && !is_registry {
             return Err(invalid("it is in a private network, and the registry is not"));
         }
         let _ = url.set_username("");

@@ -63,12 +63,12 @@ impl Transport {
                 proxy: route.proxy.clone(),
                 local_addresses: options.local_addresses,
                 lookups: options.capacity.lookups.clone(),
-                ..HttpClientOptions::within(timeouts.connect, timeouts.between_bytes)
+                ..HttpClientOptions::with_timeouts(timeouts.connect, timeouts.between_bytes)
             })
         };
-        let http = connections(&route.tls)?.client()?;
+        let http = connections(&route.tls)?.build()?;
         let without_identity = match &route.tls.identity {
-            Some(_) => connections(&Tls { identity: None, ..route.tls.clone() })?.client()?,
+            Some(_) => connections(&Tls { identity: None, ..route.tls.clone() })?.build()?,
             None => http.clone(),
         };
         Ok(Self { http, without_identity, proxy: route.proxy.clone(), timeouts })
@@ -170,7 +170,7 @@ impl Transport {
     fn unreachable(&self, request: &Request, error: reqwest::Error) -> RegistryError {
         let is_connection = error.is_connect();
         // Connection errors are the proxy's, if there is one.
-        let proxy = self.proxy.shown_for(&request.url).filter(|_| is_connection);
+        let proxy = self.proxy.address_for(&request.url).filter(|_| is_connection);
         let by = proxy.map(|proxy| format!("by the proxy {proxy}: ")).unwrap_or_default();
         let cause = truncate(&format!("{by}{}", root_cause(&error.without_url())));
         RegistryError::Unreachable { request: request.describe(), is_connection, cause }

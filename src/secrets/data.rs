@@ -9,10 +9,10 @@ use crate::error::ReconcileError;
 
 /// The maximum length of a login, passphrase or private key, in bytes. It is searched for, in several forms and line by
 /// line, in all output of git.
-const LONGEST: usize = 64 * 1024;
+const MAX_VALUE: usize = 64 * 1024;
 
 /// The maximum number of keys that a message names.
-const KEYS_NAMED: usize = 8;
+const MAX_NAMED_KEYS: usize = 8;
 
 /// A secret's name and data.
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +24,11 @@ pub struct SecretData<'a> {
 }
 
 /// The memory in bytes that an entry of a secret takes besides its key and value.
-const ENTRY: usize = 128;
+const ENTRY_OVERHEAD: usize = 128;
 
 /// Returns the memory in bytes that a secret's data takes.
 pub fn data_size(data: &BTreeMap<String, Secret>) -> usize {
-    data.iter().map(|(key, value)| ENTRY + key.len() + value.expose().len()).sum()
+    data.iter().map(|(key, value)| ENTRY_OVERHEAD + key.len() + value.expose().len()).sum()
 }
 
 impl<'a> SecretData<'a> {
@@ -45,7 +45,7 @@ impl<'a> SecretData<'a> {
     /// Returns a value that exists and is not empty, of limited length.
     pub fn bounded_value(&self, key: &'static str) -> Result<Option<&'a Secret>, SecretDataError> {
         match self.value(key) {
-            Some(value) if value.expose().len() > LONGEST => {
+            Some(value) if value.expose().len() > MAX_VALUE => {
                 Err(self.malformed(key, "is longer than 64 KiB: correct it"))
             }
             value => Ok(value),
@@ -71,10 +71,10 @@ impl<'a> SecretData<'a> {
     pub fn keys(&self) -> String {
         let empty = |value: &Secret| if value.expose().is_empty() { " (empty)" } else { "" };
         let named = |(key, value): (&String, &Secret)| format!("{}{}", key.escape_debug(), empty(value));
-        let mut names: Vec<String> = self.data.iter().take(KEYS_NAMED).map(named).collect();
+        let mut names: Vec<String> = self.data.iter().take(MAX_NAMED_KEYS).map(named).collect();
         match self.data.len() {
             0 => return "no keys".to_owned(),
-            number if number > KEYS_NAMED => names.push(format!("{} more", number - KEYS_NAMED)),
+            number if number > MAX_NAMED_KEYS => names.push(format!("{} more", number - MAX_NAMED_KEYS)),
             _ => {}
         }
         names.join(", ")

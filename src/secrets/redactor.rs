@@ -11,7 +11,7 @@ const DOTS: &str = "••••";
 
 /// The length in bytes below which a secret is only replaced as a whole word. A password `a` would otherwise make every
 /// message unreadable, and so show itself.
-const SHORT: usize = 4;
+const MIN_LENGTH: usize = 4;
 
 /// The bytes that a URL escapes in a user or a password.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -37,7 +37,7 @@ impl Redactor {
         self.add(secret);
         // A program that quotes from a file does so by the line. A short line of a long secret reveals nothing.
         let lines = secret.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-        for line in lines.filter(|line| line.len() >= SHORT && !line.starts_with(b"-----")) {
+        for line in lines.filter(|line| line.len() >= MIN_LENGTH && !line.starts_with(b"-----")) {
             self.add(line);
         }
     }
@@ -76,7 +76,7 @@ fn split(text: &str, form: &str, pieces: &mut Vec<(String, bool)>) {
     for (at, _) in text.match_indices(form) {
         let end = at + form.len();
         let stands_alone = !text[..at].ends_with(is_word) && !text[end..].starts_with(is_word);
-        if form.len() >= SHORT || stands_alone {
+        if form.len() >= MIN_LENGTH || stands_alone {
             pieces.push((text[start..at].to_owned(), false));
             pieces.push((DOTS.to_owned(), true));
             start = end;

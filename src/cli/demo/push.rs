@@ -26,8 +26,8 @@ pub(super) fn push(registry: &str, repository: &str, tag: &str, content: &str) -
     let runtime = runtime.map_err(|error| failed(&error))?;
     runtime.block_on(async {
         let connections =
-            HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::within(TIMEOUT, TIMEOUT) };
-        let client = connections.client().map_err(|error| failed(&error))?;
+            HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::with_timeouts(TIMEOUT, TIMEOUT) };
+        let client = connections.build().map_err(|error| failed(&error))?;
         let request = client.put(url).header("content-type", MANIFEST_TYPE).body(manifest.to_string());
         let answer = request.send().await.map_err(|error| failed(&error))?;
         answer.error_for_status().map(drop).map_err(|error| failed(&error))

@@ -83,11 +83,11 @@ impl Notifier {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| NotifierError::Address { address: redact_url(address) })?;
         let connections = HttpClientOptions {
-            whole: Some(PATIENCE),
+            timeout: Some(PATIENCE),
             follows_redirects: true,
-            ..HttpClientOptions::within(PATIENCE, PATIENCE)
+            ..HttpClientOptions::with_timeouts(PATIENCE, PATIENCE)
         };
-        let client = connections.client()?;
+        let client = connections.build()?;
         Ok(Self { client, address: url, deliveries: Deliveries::new(ON_THEIR_WAY) })
     }
 
