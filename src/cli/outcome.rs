@@ -323,7 +323,7 @@ impl Outcome {
                 git::Outcome::NothingToCommit { .. } => {
                     (OutcomeKind::Unchanged, "repository up-to-date".to_owned())
                 }
-                git::Outcome::Rehearsed { .. } => {
+                git::Outcome::DryRun { .. } => {
                     let values: usize = self.changes.values().map(FileChanges::len).sum();
                     (
                         OutcomeKind::DryRun,

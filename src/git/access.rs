@@ -14,7 +14,7 @@ use tagboat_api::Reason;
 
 use super::{
     ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, PrivateDirectory,
-    PrivateError, PrivateFile, PrivateFiles, RemoteUrl, SshAlgorithms, Surroundings, Transport, ssh,
+    PrivateError, PrivateFile, PrivateFiles, ProcessEnv, RemoteUrl, SshAlgorithms, Transport, ssh,
 };
 use crate::directory;
 use crate::error::ReconcileError;
@@ -36,11 +36,11 @@ pub enum Login {
     /// The given login; nothing else that this machine knows is used.
     Given(Credentials),
     /// The login of the user who started the process: their git configuration, credential helpers and SSH agent.
-    OfTheUser,
+    OfUser,
 }
 
 /// The user name for logins that consist of a password alone. It is no secret: hardly a message of git is without it.
-const NOBODY: &str = "git";
+const TOKEN_USER: &str = "git";
 
 /// Options of the access to a remote besides the login.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ pub struct AccessOptions {
     /// The proxy to use instead of those of the environment.
     pub proxy: Option<Proxy>,
     /// The environment variables of this process.
-    pub surroundings: Surroundings,
+    pub process_env: ProcessEnv,
     /// The algorithms that ssh may use.
     pub ssh_algorithms: SshAlgorithms,
     /// The only addresses of servers over HTTP.
@@ -130,7 +130,7 @@ impl AccessPlan {
         }
         let login = match login {
             Login::Given(credentials) => Login::Given(credentials.shared(&options.files)),
-            Login::OfTheUser => Login::OfTheUser,
+            Login::OfUser => Login::OfUser,
         };
         Ok(Self { url: url.clone(), login, options })
     }
@@ -149,7 +149,7 @@ impl AccessPlan {
     /// If they cannot be written, or ssh cannot be given a path of one.
     pub fn open(&self) -> Result<Access, AccessError> {
         let Self { url, login, options } = self;
-        let mut preparation = Preparation {
+        let mut builder = AccessBuilder {
             environment: Vec::new(),
             redactor: Redactor::default(),
             configuration: Configuration::new(),
@@ -157,23 +157,23 @@ impl AccessPlan {
             files: Vec::new(),
             programs: None,
         };
-        preparation.set("GIT_TERMINAL_PROMPT", "0");
+        builder.set("GIT_TERMINAL_PROMPT", "0");
         // Empty, and not absent: otherwise git would look for another program that asks for passwords.
-        preparation.set("GIT_ASKPASS", "");
-        preparation.add_user_info(url);
+        builder.set("GIT_ASKPASS", "");
+        builder.add_user_info(url);
         match login {
-            Login::OfTheUser => preparation.let_the_user_in(url, &options.surroundings),
-            Login::Given(credentials) => preparation.give(url, credentials, options)?,
+            Login::OfUser => builder.use_user_setup(url, &options.process_env),
+            Login::Given(credentials) => builder.use_credentials(url, credentials, options)?,
         }
-        preparation.go_through_a_proxy(url, options);
+        builder.set_proxy(url, options);
         for setting in options.pins.iter().flat_map(Pin::to_curl_resolve) {
-            preparation.configuration.set("http", None, "curloptResolve", setting);
+            builder.configuration.set("http", None, "curloptResolve", setting);
         }
         let owner = match login {
             Login::Given(_) => LoginOwner::Objects,
-            Login::OfTheUser => LoginOwner::User,
+            Login::OfUser => LoginOwner::User,
         };
-        preparation.finish(owner, &options.files)
+        builder.finish(owner, &options.files)
     }
 }
 
@@ -200,7 +200,7 @@ impl Access {
 }
 
 /// An access that is being prepared.
-struct Preparation {
+struct AccessBuilder {
     environment: Vec<(OsString, OsString)>,
     redactor: Redactor,
     configuration: Configuration,
@@ -209,21 +209,21 @@ struct Preparation {
     programs: Option<PrivateDirectory>,
 }
 
-impl Preparation {
+impl AccessBuilder {
     fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.environment.push((name.into(), value.into()));
     }
 
     /// Adds the user info of a URL to the secrets, whether it is used or not. The user name of SSH is no secret.
     fn add_user_info(&mut self, url: &RemoteUrl) {
-        let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != NOBODY);
+        let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != TOKEN_USER);
         for secret in [user.map(str::as_bytes), url.password().map(Secret::expose)].into_iter().flatten() {
             self.redactor.add_secret(secret);
         }
     }
 
-    fn let_the_user_in(&mut self, url: &RemoteUrl, surroundings: &Surroundings) {
-        for (name, value) in surroundings.of_the_user() {
+    fn use_user_setup(&mut self, url: &RemoteUrl, process_env: &ProcessEnv) {
+        for (name, value) in process_env.user_variables() {
             if name.as_encoded_bytes().ends_with(b"TOKEN") {
                 self.redactor.add_secret(value.as_encoded_bytes());
             }
@@ -233,13 +233,13 @@ impl Preparation {
         // Nothing answers the questions of ssh; without this variable it would wait at the terminal.
         self.set("SSH_ASKPASS", "/bin/false");
         self.set("SSH_ASKPASS_REQUIRE", "force");
-        for path in surroundings.own_configurations() {
+        for path in process_env.user_config_files() {
             self.configuration.set("include", None, "path", path.as_os_str().as_encoded_bytes());
         }
         if matches!(url.transport(), Transport::Http | Transport::Https) {
             let origin = url.to_origin();
             match (url.user(), url.password()) {
-                (Some(user), Some(password)) => self.log_in(url, user.as_bytes(), password.expose()),
+                (Some(user), Some(password)) => self.add_basic_auth(url, user.as_bytes(), password.expose()),
                 (Some(user), None) => {
                     self.configuration.set("credential", origin.as_deref(), "username", user);
                 }
@@ -248,7 +248,7 @@ impl Preparation {
         }
     }
 
-    fn give(
+    fn use_credentials(
         &mut self,
         url: &RemoteUrl,
         credentials: &Credentials,
@@ -259,7 +259,7 @@ impl Preparation {
         self.set("HOME", home);
         match credentials {
             Credentials::Local => Ok(()),
-            Credentials::Http(http) => self.give_http(url, http, options),
+            Credentials::Http(http) => self.use_http_credentials(url, http, options),
             Credentials::Ssh(given) => {
                 let credentials = ssh::with_readable_key(given);
                 let secrets = [Some(&given.identity), given.passphrase.as_ref(), Some(&credentials.identity)];
@@ -276,7 +276,7 @@ impl Preparation {
         }
     }
 
-    fn give_http(
+    fn use_http_credentials(
         &mut self,
         url: &RemoteUrl,
         credentials: &HttpCredentials,
@@ -284,7 +284,7 @@ impl Preparation {
     ) -> Result<(), AccessError> {
         match &credentials.login {
             HttpLogin::Anonymous => {}
-            HttpLogin::Basic { user, password } => self.log_in(url, user.expose(), password.expose()),
+            HttpLogin::Basic { user, password } => self.add_basic_auth(url, user.expose(), password.expose()),
             HttpLogin::Bearer(token) => {
                 self.redactor.add_secret(token.expose());
                 self.set_header(url, &[b"Authorization: Bearer ".as_slice(), token.expose()].concat());
@@ -301,11 +301,11 @@ impl Preparation {
         }
         let bundle = match &credentials.authority {
             Some(authority) => {
-                let bundle = bundle(authority, &options.surroundings)?;
+                let bundle = bundle(authority, &options.process_env)?;
                 Some(self.write("ca.crt", &bundle, &options.files)?)
             }
             // Git takes the system's bundle by itself, but does not know this variable.
-            None => options.surroundings.chosen_bundle(),
+            None => options.process_env.ssl_cert_file(),
         };
         if let Some(bundle) = bundle {
             self.configuration.set("http", None, "sslCAInfo", bundle.as_os_str().as_encoded_bytes());
@@ -314,13 +314,13 @@ impl Preparation {
     }
 
     /// Sends user and password with the first request. No refusal comes first, and git never has to ask for them.
-    fn log_in(&mut self, url: &RemoteUrl, user: &[u8], password: &[u8]) {
+    fn add_basic_auth(&mut self, url: &RemoteUrl, user: &[u8], password: &[u8]) {
         let both = Secret::new([user, b":".as_slice(), password].concat());
         for secret in [password, both.expose()] {
             self.redactor.add_secret(secret);
         }
         // It may be a token.
-        if user != NOBODY.as_bytes() {
+        if user != TOKEN_USER.as_bytes() {
             self.redactor.add_secret(user);
         }
         self.set_header(url, format!("Authorization: Basic {}", STANDARD.encode(both.expose())).as_bytes());
@@ -345,7 +345,7 @@ impl Preparation {
     }
 
     /// Sets the proxy; the plan has made sure that there is none for SSH.
-    fn go_through_a_proxy(&mut self, url: &RemoteUrl, options: &AccessOptions) {
+    fn set_proxy(&mut self, url: &RemoteUrl, options: &AccessOptions) {
         if matches!(url.transport(), Transport::Local | Transport::Ssh) {
             return;
         }
@@ -358,7 +358,7 @@ impl Preparation {
                 self.configuration.set("http", None, "proxyAuthMethod", "basic");
             }
             None => {
-                for (name, value) in options.surroundings.proxies() {
+                for (name, value) in options.process_env.proxies() {
                     if let Some(secret) = user_info(&value.to_string_lossy()) {
                         self.redactor.add_secret(secret.as_bytes());
                     }
@@ -384,8 +384,8 @@ impl Preparation {
 }
 
 /// Joins the given certificates and the trusted ones, because git reads one file only.
-fn bundle(authority: &Secret, surroundings: &Surroundings) -> Result<Vec<u8>, AccessError> {
-    let mut bundle = match surroundings.bundle() {
+fn bundle(authority: &Secret, process_env: &ProcessEnv) -> Result<Vec<u8>, AccessError> {
+    let mut bundle = match process_env.bundle() {
         Some(path) => directory::read(&path).map_err(|cause| AccessError::Bundle { path, cause })?,
         None => Vec::new(),
     };

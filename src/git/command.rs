@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 use super::access::{Access, LoginOwner};
 use super::context::WriterContext;
+use super::git_output::GitOutput;
 use super::process::{self, Ended, Running};
 use super::process_memory;
 use super::slots::{ServerWait, Slot};
 use super::url::RemoteUrl;
 use super::waits::{NotGranted, ServerDeadline, wait_for};
-use super::words::Words;
 use crate::cancel::Cancellation;
 
 /// Variables that every git process inherits; the [`Access`] adds those for a remote.
@@ -44,10 +44,10 @@ const SETTINGS: [(&str, &str); 14] = [
 ];
 
 /// The oldest supported git: `GIT_CONFIG_GLOBAL` and `push.negotiate` came with it.
-const OLDEST: (u32, u32) = (2, 32);
+const MIN_VERSION: (u32, u32) = (2, 32);
 
 /// Time for work that needs no network.
-const LOCAL_WORK: Duration = Duration::from_secs(600);
+const LOCAL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Runs git in one directory.
 #[derive(Debug, Clone)]
@@ -62,10 +62,10 @@ pub struct Git {
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The program is not there.
-    #[error("git is not installed, or not in PATH; tagboat needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
+    #[error("git is not installed, or not in PATH; tagboat needs git {}.{} or newer", MIN_VERSION.0, MIN_VERSION.1)]
     Missing,
     /// The program is too old.
-    #[error("git {found} is too old; tagboat needs git {}.{} or newer", OLDEST.0, OLDEST.1)]
+    #[error("git {found} is too old; tagboat needs git {}.{} or newer", MIN_VERSION.0, MIN_VERSION.1)]
     TooOld {
         /// Its version.
         found: String,
@@ -80,12 +80,12 @@ pub enum GitError {
         cause: io::Error,
     },
     /// The program refused.
-    #[error("git {verb} failed: {words}")]
+    #[error("git {verb} failed: {stderr}")]
     Refused {
         /// The subcommand.
         verb: &'static str,
         /// The output of git.
-        words: Words,
+        stderr: GitOutput,
     },
     /// The deadline has passed.
     #[error("git {verb} was ended after {} s without a result", after.as_secs().max(1))]
@@ -114,8 +114,8 @@ pub enum GitError {
         verb: &'static str,
     },
     /// It printed more than any call should.
-    #[error("git {verb} printed more than {} MiB and was ended", process::OUTPUT >> 20)]
-    Flooded {
+    #[error("git {verb} printed more than {} MiB and was ended", process::MAX_OUTPUT >> 20)]
+    TooMuchOutput {
         /// The subcommand.
         verb: &'static str,
     },
@@ -179,13 +179,13 @@ pub struct Call<'a> {
 
 /// The output of a process, and its success.
 #[derive(Debug)]
-pub struct Printed {
+pub struct Output {
     /// True if it ended with status 0.
     pub is_success: bool,
     /// Its standard output.
-    pub output: Vec<u8>,
+    pub stdout: Vec<u8>,
     /// The text on standard error.
-    pub words: Words,
+    pub stderr: GitOutput,
 }
 
 impl<'a> Call<'a> {
@@ -280,12 +280,12 @@ impl<'a> Call<'a> {
     /// If git is missing, too old or too slow, or ends with another status than 0.
     pub fn run(self) -> Result<Vec<u8>, GitError> {
         let (git, verb) = (self.git.clone(), self.verb);
-        let printed = self.run_whatever()?;
-        if printed.is_success {
-            return Ok(printed.output);
+        let output = self.run_unchecked()?;
+        if output.is_success {
+            return Ok(output.stdout);
         }
         git.check_age()?;
-        Err(GitError::Refused { verb, words: printed.words })
+        Err(GitError::Refused { verb, stderr: output.stderr })
     }
 
     /// Runs the call and returns its output, even if git fails.
@@ -293,7 +293,7 @@ impl<'a> Call<'a> {
     /// # Errors
     ///
     /// If git is missing or too slow.
-    pub fn run_whatever(mut self) -> Result<Printed, GitError> {
+    pub fn run_unchecked(mut self) -> Result<Output, GitError> {
         let verb = self.verb;
         let not_started = |cause| GitError::NotStarted { verb, cause };
         let program = find_in_path("git").ok_or(GitError::Missing)?;
@@ -301,7 +301,7 @@ impl<'a> Call<'a> {
         let (WriterContext { stop, metrics, capacity }, mut watch) = (&self.git.context, self.watch.take());
         let cancellations = self.cancellations;
         let is_to_end = || stop.is_cancelled() || cancellations.iter().any(Cancellation::is_cancelled);
-        let local = ServerDeadline::after(LOCAL_WORK);
+        let local = ServerDeadline::after(LOCAL_TIMEOUT);
         let deadline = self.deadline.unwrap_or(&local);
         let reserved = deadline.pause(|| {
             let (bytes, slot) = self.memory.zip(self.slot)?;
@@ -333,13 +333,12 @@ impl<'a> Call<'a> {
             Ok(Ended::TimedOut) if stop.is_cancelled() => Err(GitError::Interrupted { verb }),
             Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
             Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),
-            Ok(Ended::Flooded) => Err(GitError::Flooded { verb }),
-            Ok(Ended::Itself { is_success, output, words }) => {
-                let words = String::from_utf8_lossy(&words);
-                let words = Words::new(words, |line| {
+            Ok(Ended::TooMuchOutput) => Err(GitError::TooMuchOutput { verb }),
+            Ok(Ended::Exited { is_success, stdout, stderr }) => {
+                let stderr = GitOutput::new(String::from_utf8_lossy(&stderr), |line| {
                     self.access.map_or_else(|| line.to_owned(), |access| access.redact(line))
                 });
-                Ok(Printed { is_success, output, words })
+                Ok(Output { is_success, stdout, stderr })
             }
         }
     }
@@ -389,7 +388,7 @@ impl<'a> Call<'a> {
             command.env("GIT_CONFIG_COUNT", (count + 1).to_string());
         }
         command.arg(self.verb).args(&self.arguments);
-        process::lead_a_group(&mut command);
+        process::set_process_group(&mut command);
         Ok(command)
     }
 }
@@ -406,11 +405,11 @@ fn find_in_path(name: &str) -> Option<PathBuf> {
 impl Git {
     /// Attributes a failure of an old git to its age, regardless of its output.
     fn check_age(&self) -> Result<(), GitError> {
-        let Ok(printed) = self.call("version").run_whatever() else { return Ok(()) };
-        let text = String::from_utf8_lossy(&printed.output);
+        let Ok(output) = self.call("version").run_unchecked() else { return Ok(()) };
+        let text = String::from_utf8_lossy(&output.stdout);
         let found = text.split_whitespace().nth(2).unwrap_or("of an unknown version");
         let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        if version < OLDEST { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
+        if version < MIN_VERSION { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
     }
 }

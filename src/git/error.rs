@@ -7,11 +7,11 @@ use tagboat_api::Reason;
 use super::access::AccessError;
 use super::command::GitError;
 use super::commit_error::CommitError;
-use super::diagnosis::Trouble;
+use super::failure_kind::FailureKind;
 use super::mirror_error::MirrorError;
 use super::name::{CommitId, RefName};
 use super::object::{ObjectError, ObjectTooLarge};
-use super::remote_error::{Doing, RemoteError};
+use super::remote_error::{RemoteError, RemoteOperation};
 use super::tree;
 use crate::error::ReconcileError;
 
@@ -105,14 +105,14 @@ pub enum SyncError {
     #[error("cannot write the push journal")]
     PushJournal(#[source] io::Error),
     /// The remote refuses the push.
-    #[error("failed to push to remote '{url}': {reference} was refused: {words}")]
+    #[error("failed to push to remote '{url}': {reference} was refused: {message}")]
     Refused {
         /// The remote.
         url: String,
         /// The reference.
         reference: RefName,
         /// The server's message.
-        words: String,
+        message: String,
     },
     /// The proposal was cancelled.
     #[error(
@@ -131,7 +131,7 @@ pub enum SyncError {
     #[error(
         "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; the next run tries again"
     )]
-    Overtaken {
+    LostRace {
         /// The remote.
         url: String,
         /// The number of attempts.
@@ -150,9 +150,9 @@ impl SyncError {
     }
 
     /// Returns the kind of the remote's failure, if it is known.
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub fn failure_kind(&self) -> Option<FailureKind> {
         match self {
-            Self::Remote(error) => error.trouble(),
+            Self::Remote(error) => error.failure_kind(),
             _ => None,
         }
     }
@@ -187,8 +187,8 @@ impl SyncError {
     /// Returns true if it happened before the push. A commit that cannot be made belongs to the push.
     pub fn is_checkout(&self) -> bool {
         match self {
-            Self::Commit(_) | Self::PushJournal(_) | Self::Refused { .. } | Self::Overtaken { .. } => false,
-            Self::Remote(error) => error.doing() != Doing::Push,
+            Self::Commit(_) | Self::PushJournal(_) | Self::Refused { .. } | Self::LostRace { .. } => false,
+            Self::Remote(error) => error.operation() != RemoteOperation::Push,
             _ => true,
         }
     }

@@ -7,21 +7,21 @@ use super::name::{CommitId, RefName};
 /// The references of a remote and their targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    references: BTreeMap<RefName, Listed>,
+    references: BTreeMap<RefName, RefTarget>,
     /// True if the remote has no reference at all, as a new repository.
     pub(super) is_empty: bool,
 }
 
 /// The target of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct RefTarget {
     /// The object: a commit, or a tag object.
     pub(super) object: CommitId,
     /// The commit behind a tag object.
     pub(super) peeled: Option<CommitId>,
 }
 
-impl Listed {
+impl RefTarget {
     /// Returns the commit, through a tag object if there is one.
     pub(super) fn commit(self) -> CommitId {
         self.peeled.unwrap_or(self.object)
@@ -60,7 +60,7 @@ impl Listing {
             let Ok(name) = std::str::from_utf8(name) else { continue };
             let (name, is_peeled) = name.strip_suffix("^{}").map_or((name, false), |name| (name, true));
             let Ok(name) = name.parse::<RefName>() else { continue };
-            let listed = listing.references.entry(name).or_insert(Listed { object: id, peeled: None });
+            let listed = listing.references.entry(name).or_insert(RefTarget { object: id, peeled: None });
             if is_peeled {
                 listed.peeled = Some(id);
             }
@@ -70,22 +70,22 @@ impl Listing {
 
     /// Creates the listing of a remote of which one branch is known.
     pub(super) fn of_branch(name: RefName, commit: CommitId) -> Self {
-        let listed = Listed { object: commit, peeled: None };
+        let listed = RefTarget { object: commit, peeled: None };
         Self { references: BTreeMap::from([(name, listed)]), is_empty: false }
     }
 
     /// Returns the target of a reference, if it exists.
-    pub(super) fn get(&self, name: &RefName) -> Option<Listed> {
+    pub(super) fn get(&self, name: &RefName) -> Option<RefTarget> {
         self.references.get(name).copied()
     }
 
     /// Returns the commit of a reference, if it exists.
     pub(super) fn commit(&self, name: &RefName) -> Option<CommitId> {
-        self.get(name).map(Listed::commit)
+        self.get(name).map(RefTarget::commit)
     }
 
     /// Returns the tags, in rising order of their names.
-    pub(super) fn tags(&self) -> impl Iterator<Item = (&RefName, Listed)> {
+    pub(super) fn tags(&self) -> impl Iterator<Item = (&RefName, RefTarget)> {
         self.references
             .iter()
             .filter(|(name, _)| name.as_str().starts_with("refs/tags/"))

@@ -17,7 +17,7 @@ use super::context::WriterContext;
 use super::error::SyncError;
 use super::mirror_error::MirrorError;
 use super::mirror_files::{
-    LOCK, REPOSITORY, claim, create, is_at, remove, remove_left_overs, restore_configuration, size_of,
+    LOCK, REPOSITORY, claim, create, is_at, remove, remove_leftovers, restore_configuration, size_of,
 };
 use super::mirror_key::MirrorKey;
 use super::mirror_store::MirrorUse;
@@ -31,7 +31,7 @@ use crate::metrics::Metrics;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 
 /// The interval at which a lock that another process holds is tried again.
-const PACE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A mirror whose lock this process holds.
 pub(super) struct Mirror {
@@ -77,7 +77,7 @@ impl Mirror {
                 Ok(()) if is_at(&lock, &folder.join(LOCK)) => break lock,
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline && !is_over() => {
-                    std::thread::sleep(PACE);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => return Err(MirrorError::Held { folder }),
                 Err(TryLockError::Error(cause)) => return Err(refused(cause)),
@@ -86,7 +86,7 @@ impl Mirror {
         // The time by which unused mirrors are found.
         lock.set_modified(SystemTime::now()).map_err(refused)?;
         claim(&folder, key).map_err(refused)?;
-        remove_left_overs(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
+        remove_leftovers(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
         restore_configuration(&folder.join(REPOSITORY)).map_err(refused)?;
         let (repository, is_new) = match Repository::open_bare(folder.join(REPOSITORY)) {
             Ok(repository) => (repository, false),
@@ -110,12 +110,12 @@ impl Mirror {
     /// # Errors
     ///
     /// If the file system refuses.
-    pub(super) fn begin_anew(&mut self) -> Result<(), MirrorError> {
+    pub(super) fn recreate(&mut self) -> Result<(), MirrorError> {
         // Entries from damaged objects may be wrong.
         remove(&self.index()).map_err(|cause| MirrorError::Refused { folder: self.folder.clone(), cause })?;
         self.repository = create(&self.folder)?;
         self.is_new = true;
-        self.usage.may_have(0);
+        self.usage.has_room_for(0);
         Ok(())
     }
 
@@ -226,12 +226,12 @@ impl Mirror {
     }
 
     /// The reference for a fetched commit whose id was not known before.
-    pub(super) const ARRIVED: &str = "refs/tagboat/arrived";
+    pub(super) const FETCHED: &str = "refs/tagboat/fetched";
 
     /// Returns the commit that was fetched last under that reference.
-    pub(super) fn arrived(&self) -> Option<CommitId> {
-        let arrived = self.repository.find_reference(Self::ARRIVED).ok()?.target()?;
-        self.peel(arrived.into()).ok()
+    pub(super) fn fetched(&self) -> Option<CommitId> {
+        let fetched = self.repository.find_reference(Self::FETCHED).ok()?.target()?;
+        self.peel(fetched.into()).ok()
     }
 
     /// Returns the size of the mirror's files in bytes.
@@ -240,8 +240,8 @@ impl Mirror {
     }
 
     /// Returns true if the mirror may have that size. Others are evicted for it if need be.
-    pub(super) fn may_have(&self, bytes: u64) -> bool {
-        self.usage.may_have(bytes)
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
+        self.usage.has_room_for(bytes)
     }
 
     /// Returns the maximum size of all mirrors together, in bytes.

@@ -19,7 +19,7 @@ pub(super) struct StoredMirror {
 }
 
 impl StoredMirror {
-    fn may_go(&self) -> bool {
+    fn is_evictable(&self) -> bool {
         !self.is_in_use && !self.has_open_push
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn choose_evictions<'m, K: Ord>(
             namespaces.entry(&mirror.namespace).or_insert(Namespace { bytes: 0, idle: Vec::new() });
         namespace.bytes += mirror.bytes;
         total += mirror.bytes;
-        if mirror.may_go() {
+        if mirror.is_evictable() {
             namespace.idle.push((mirror.last_used, key, mirror.bytes));
         }
     }

@@ -88,7 +88,7 @@ pub(super) fn remove(place: &Path) -> io::Result<()> {
 }
 
 /// Removes locks and unfinished files of killed processes, and loose objects, which are not ours.
-pub(super) fn remove_left_overs(folder: &Path, repository: &Path) -> io::Result<()> {
+pub(super) fn remove_leftovers(folder: &Path, repository: &Path) -> io::Result<()> {
     remove_from(folder, &is_unfinished)?;
     remove_from(repository, &is_unfinished)?;
     remove_from(&repository.join("objects"), &|name| {

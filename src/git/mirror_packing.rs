@@ -74,7 +74,7 @@ impl Mirror {
         if lines <= SHALLOW_LINES && has_few_packs {
             return Ok(());
         }
-        let Ok(kept) = self.kept() else { return self.begin_anew() };
+        let Ok(kept) = self.kept() else { return self.recreate() };
         // Commits that are kept need a line each in any case.
         if lines <= SHALLOW_LINES + kept.len() && has_few_packs {
             return Ok(());
@@ -85,7 +85,7 @@ impl Mirror {
             Ok(()) | Err(PackError::Git(GitError::Interrupted { .. } | GitError::NotStarted { .. })) => {
                 Ok(())
             }
-            Err(_) => self.begin_anew(),
+            Err(_) => self.recreate(),
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
         let slot = slots.acquire("n", &RouteKey::default()).await;
         let options = WriterOptions {
             mirrors: MirrorStore::new(directory.path().to_owned(), u64::MAX),
-            is_rehearsal: false,
+            is_dry_run: false,
             context: context.clone(),
             slots,
         };

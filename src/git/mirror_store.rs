@@ -19,7 +19,7 @@ use super::mirror_key::MirrorKey;
 use super::push_journal::PushJournal;
 
 /// The time after which an unused mirror is removed. If it is needed again, it is fetched again.
-const UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The prefix of folders that are being removed.
 const EVICTED: &str = ".evicted-";
@@ -108,7 +108,7 @@ impl MirrorStore {
         loop {
             let chosen = choose_evictions(known.iter(), self.limit());
             let Some(name) = chosen.into_iter().next().cloned() else { break };
-            match take_out(self.directory(), &name) {
+            match hide(self.directory(), &name) {
                 Ok(Some(folder)) => {
                     known.remove(&name);
                     doomed.push(folder);
@@ -143,7 +143,7 @@ impl MirrorUse {
     ///
     /// If that is not enough, namespaces that have less than another one may go a little beyond the limit, so that a
     /// namespace whose mirrors are all in use does not block them.
-    pub(super) fn may_have(&self, bytes: u64) -> bool {
+    pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         if self.record(bytes) {
             return true;
         }
@@ -201,11 +201,11 @@ fn folders(directory: &Path) -> io::Result<Vec<PathBuf>> {
 /// Reads the entries of all mirrors; unreadable ones are left out.
 fn scan(directory: &Path) -> BTreeMap<OsString, StoredMirror> {
     let folders = folders(directory).unwrap_or_default().into_iter();
-    folders.filter_map(|folder| Some((folder.file_name()?.to_owned(), look_at(&folder)?))).collect()
+    folders.filter_map(|folder| Some((folder.file_name()?.to_owned(), read_entry(&folder)?))).collect()
 }
 
 /// Reads the entry of a mirror from its folder, if it is one.
-fn look_at(folder: &Path) -> Option<StoredMirror> {
+fn read_entry(folder: &Path) -> Option<StoredMirror> {
     let last_used = fs::metadata(folder.join(LOCK)).and_then(|lock| lock.modified()).ok()?;
     Some(StoredMirror {
         namespace: MirrorKey::load(folder).map(|key| key.namespace).unwrap_or_default(),
@@ -222,7 +222,7 @@ fn has_open_push(folder: &Path) -> bool {
 }
 
 /// Renames an idle mirror, to be removed, and returns the new path.
-fn take_out(directory: &Path, name: &OsStr) -> io::Result<Option<PathBuf>> {
+fn hide(directory: &Path, name: &OsStr) -> io::Result<Option<PathBuf>> {
     let folder = directory.join(name);
     let lock = File::options().write(true).open(folder.join(LOCK))?;
     if lock.try_lock().is_err() {
@@ -249,7 +249,7 @@ fn remove_if_unused(folder: &Path, now: SystemTime) -> io::Result<()> {
     let is_evicted =
         folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(EVICTED.as_bytes()));
     let age = now.duration_since(lock.metadata()?.modified()?).unwrap_or_default();
-    if age >= UNUSED || is_evicted { fs::remove_dir_all(folder) } else { Ok(()) }
+    if age >= MAX_UNUSED || is_evicted { fs::remove_dir_all(folder) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -317,7 +317,7 @@ mod tests {
     const OPEN_PUSH: &str = r#"{"pending": {"n/a": {
         "reference": "refs/heads/main", "source": [null, "0123456789012345678901234567890123456789"], "old": null,
         "new": "0123456789012345678901234567890123456789", "commit": "0123456789012345678901234567890123456789",
-        "message": "", "time": {"seconds": 0, "offset": 0}, "refspec": null, "hasArrived": false
+        "message": "", "time": {"seconds": 0, "offset": 0}, "refspec": null, "isBranchDone": false
     }}}"#;
 
     #[test]
@@ -329,15 +329,19 @@ mod tests {
         let folders = [mirror(at, &first, 1, 1, now), mirror(at, &second, 1, 1, now)];
         let store = MirrorStore::new(at.to_owned(), 1000 << 10);
         let evil = store.start_use(&folders[0], &first);
-        assert!(evil.may_have(500 << 10) && idle.exists());
-        assert!(evil.may_have(900 << 10) && !idle.exists());
-        assert!(!evil.may_have(1001 << 10));
+        assert!(evil.has_room_for(500 << 10) && idle.exists());
+        assert!(evil.has_room_for(900 << 10) && !idle.exists());
+        assert!(!evil.has_room_for(1001 << 10));
         // The victim may go a little beyond the limit, and not far.
         let victim = store.start_use(&folders[1], &second);
-        assert!(evil.may_have(990 << 10));
-        assert!(victim.may_have(100 << 10) && !evil.may_have(990 << 10) && !victim.may_have(400 << 10));
+        assert!(evil.has_room_for(990 << 10));
+        assert!(
+            victim.has_room_for(100 << 10)
+                && !evil.has_room_for(990 << 10)
+                && !victim.has_room_for(400 << 10)
+        );
         drop(evil);
         // The size of an idle mirror is that on the disk.
-        assert!(victim.may_have(400 << 10) && folders[0].exists());
+        assert!(victim.has_room_for(400 << 10) && folders[0].exists());
     }
 }

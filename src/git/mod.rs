@@ -21,10 +21,10 @@
 //! | `signature` | signing keys from Secrets, and the keyring that caches them unlocked |
 //! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch and push, what the remote answers, and where it redirects |
 //! | `command`, `process`, `process_memory` | the one builder for git processes; a process with a deadline; its limits of memory |
-//! | `diagnosis`, `words` | errors from what git prints, which is kept in full for that and redacted for everything else |
-//! | `difference` | the difference between two contents of a file |
+//! | `failure_kind`, `git_output` | errors from what git prints, which is kept in full for that and redacted for everything else |
+//! | `diff` | the difference between two contents of a file |
 //! | `access` | how to reach a remote: a plan while a request waits, private files while git runs |
-//! | `credentials`, `ssh`, `configuration`, `surroundings` | logins from Secrets, the command for ssh, git's configuration, our environment |
+//! | `credentials`, `ssh`, `configuration`, `process_env` | logins from Secrets, the command for ssh, git's configuration, our environment |
 //! | `private`, `private_file` | directories that only we can read; files shared by content |
 
 mod access;
@@ -38,10 +38,11 @@ mod commit_time;
 mod configuration;
 mod context;
 mod credentials;
-mod diagnosis;
-mod difference;
+mod diff;
 mod edited_tree;
 mod error;
+mod failure_kind;
+mod git_output;
 mod listing;
 mod mirror;
 mod mirror_error;
@@ -58,6 +59,7 @@ mod pack;
 mod private;
 mod private_file;
 mod process;
+mod process_env;
 mod process_memory;
 mod proposal;
 mod push;
@@ -70,18 +72,16 @@ mod signature;
 mod slots;
 mod source;
 mod ssh;
-mod surroundings;
 mod transaction;
 mod tree;
 mod tree_entries;
 mod url;
 mod waits;
-mod words;
 mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
 pub use author::Author;
-pub use command::{Call, Git, GitError, Printed};
+pub use command::{Call, Git, GitError, Output};
 pub use commit::CommitDraft;
 pub use commit_error::CommitError;
 pub use commit_time::CommitTime;
@@ -91,9 +91,10 @@ pub use credentials::{
     ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
     has_known_host, require_app_data,
 };
-pub use diagnosis::Trouble;
-pub use difference::difference;
+pub use diff::unified_diff;
 pub use error::SyncError;
+pub use failure_kind::FailureKind;
+pub use git_output::GitOutput;
 pub use listing::ListingError;
 pub use mirror_error::MirrorError;
 pub use mirror_key::MirrorKey;
@@ -101,21 +102,20 @@ pub use mirror_store::MirrorStore;
 pub use name::{BranchName, CommitId, RefName};
 pub use object::{ObjectError, ObjectTooLarge};
 pub use options::WriterOptions;
-pub use private::{PrivateDirectory, PrivateError, Swept};
+pub use private::{PrivateDirectory, PrivateError, SweepReport};
 pub use private_file::{PrivateFile, PrivateFiles};
+pub use process_env::ProcessEnv;
 pub use proposal::{Answer, Failure, Freshness, Known, Proposal, Proposer};
 pub use redirect::Redirect;
 pub use remote::{Remote, RemotePlan};
-pub use remote_error::{Doing, RemoteError};
+pub use remote_error::{RemoteError, RemoteOperation};
 pub use signature::{
-    Fault, FaultyPart, Keyring, OpenPgpFlaw, SigningError, SigningKey, SigningKeyError, SigningKeyKind,
-    SshFlaw, Unusable, unlock_signing_key,
+    DefectivePart, Keyring, NoSigningPart, OpenPgpKeyDefect, PartDefect, SigningError, SigningKey,
+    SigningKeyError, SigningKeyKind, SshKeyDefect, unlock_signing_key,
 };
 pub use slots::{RouteKey, TransactionSlots};
 pub use ssh::SshAlgorithms;
-pub use surroundings::Surroundings;
 pub use tree::GitTree;
 pub use tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind, encode_entry};
 pub use url::{LocalPaths, RemoteUrl, RemoteUrlError, Transport};
-pub use words::Words;
 pub use writer::{Request, Writer};

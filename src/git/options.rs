@@ -10,7 +10,7 @@ pub struct WriterOptions {
     /// The mirrors.
     pub mirrors: MirrorStore,
     /// Set in a dry run, in which everything is done but the push.
-    pub is_rehearsal: bool,
+    pub is_dry_run: bool,
     /// Stop token, metrics and capacity.
     pub context: WriterContext,
     /// Limits the transactions that run at once.

@@ -37,7 +37,7 @@ pub enum Outcome {
         source: Revision,
     },
     /// A commit would have been made, but this is a dry run.
-    Rehearsed {
+    DryRun {
         /// The revision that was checked out.
         source: Revision,
     },

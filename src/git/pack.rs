@@ -15,11 +15,11 @@ use super::commit_error::CommitError;
 use crate::update::{Checkpoint, Progress};
 
 /// The priority in front of all other backends.
-const FIRST: i32 = 1_000;
+const PRIORITY: i32 = 1_000;
 
 /// The bytes of new objects that are held in memory before they are written as a pack. A larger object is held alone.
 /// Writing a pack takes about half as much in addition.
-const PACK_AFTER: usize = 8 * 1024 * 1024;
+const MAX_UNPACKED_BYTES: usize = 8 * 1024 * 1024;
 
 /// New objects of a repository, held in memory up to a size. A large update takes no more memory than a small one.
 ///
@@ -73,7 +73,7 @@ impl<'o> NewObjects<'o> {
     /// Creates a set of objects that are added to `objects`, the database of `repository`. Objects that are not packed
     /// are lost when that is opened again.
     pub(super) fn new(repository: &'o Repository, objects: &'o Odb<'o>) -> Result<Self, Error> {
-        let memory = objects.add_new_mempack_backend(FIRST)?;
+        let memory = objects.add_new_mempack_backend(PRIORITY)?;
         Ok(Self {
             repository,
             objects,
@@ -126,7 +126,7 @@ impl<'o> NewObjects<'o> {
         content: Vec<u8>,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Oid, CommitError> {
-        if self.unpacked_bytes + content.len() > PACK_AFTER {
+        if self.unpacked_bytes + content.len() > MAX_UNPACKED_BYTES {
             self.pack(checkpoint)?;
         }
         let id = self.objects.write(kind, &content)?;
@@ -137,7 +137,7 @@ impl<'o> NewObjects<'o> {
             self.count += 1;
         }
         drop(content);
-        if self.unpacked_bytes > PACK_AFTER {
+        if self.unpacked_bytes > MAX_UNPACKED_BYTES {
             self.pack(checkpoint)?;
         }
         Ok(id)
@@ -236,10 +236,10 @@ mod tests {
         let repository = Repository::init_bare(place.path()).unwrap();
         let database = repository.odb().unwrap();
         let mut objects = NewObjects::new(&repository, &database).unwrap();
-        let large = |byte: u8| vec![byte; PACK_AFTER / 2];
+        let large = |byte: u8| vec![byte; MAX_UNPACKED_BYTES / 2];
         let ids = [1, 2, 3, 4].map(|byte| {
             let id = objects.write(ObjectType::Blob, large(byte), &mut proceed).unwrap();
-            assert!(objects.unpacked_bytes <= PACK_AFTER);
+            assert!(objects.unpacked_bytes <= MAX_UNPACKED_BYTES);
             id
         });
         let packs = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count() / 2;
@@ -260,9 +260,9 @@ mod tests {
         let repository = Repository::init_bare(place.path()).unwrap();
         let database = repository.odb().unwrap();
         let mut objects = NewObjects::new(&repository, &database).unwrap();
-        objects.write(ObjectType::Blob, vec![1; PACK_AFTER], &mut proceed).unwrap();
-        assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (0, PACK_AFTER));
-        objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1], &mut proceed).unwrap();
+        objects.write(ObjectType::Blob, vec![1; MAX_UNPACKED_BYTES], &mut proceed).unwrap();
+        assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (0, MAX_UNPACKED_BYTES));
+        objects.write(ObjectType::Blob, vec![2; MAX_UNPACKED_BYTES + 1], &mut proceed).unwrap();
         assert_eq!((objects.packs.0.len(), objects.unpacked_bytes), (2, 0));
     }
 
@@ -271,7 +271,7 @@ mod tests {
     fn packs_of_discarded_commits_are_removed_and_what_others_share_with_them_stays() {
         let place = tempfile::tempdir().unwrap();
         let repository = Repository::init_bare(place.path()).unwrap();
-        let large = |byte: u8| vec![byte; PACK_AFTER + 1];
+        let large = |byte: u8| vec![byte; MAX_UNPACKED_BYTES + 1];
         let packs = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count() / 2;
         let write = |objects: &mut NewObjects<'_>, bytes: &[u8]| {
             objects.begin_commit();
@@ -315,8 +315,9 @@ mod tests {
         let calls = std::cell::Cell::new(0);
         let has_room = || calls.replace(calls.get() + 1) < 1;
         let mut objects = NewObjects::new(&repository, &database).unwrap().limited_by(&has_room);
-        objects.write(ObjectType::Blob, vec![1; PACK_AFTER + 1], &mut proceed).unwrap();
-        let error = objects.write(ObjectType::Blob, vec![2; PACK_AFTER + 1], &mut proceed).unwrap_err();
+        objects.write(ObjectType::Blob, vec![1; MAX_UNPACKED_BYTES + 1], &mut proceed).unwrap();
+        let error =
+            objects.write(ObjectType::Blob, vec![2; MAX_UNPACKED_BYTES + 1], &mut proceed).unwrap_err();
         assert!(matches!(error, CommitError::NoRoom), "{error}");
     }
 

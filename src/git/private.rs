@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const PREFIX: &str = "tagboat-private-";
 
 /// A file system in memory, on machines that have it: its files never reach a disk.
-const MEMORY: &str = "/dev/shm";
+const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
 
 /// The number of attempts at a directory that a sweep of another process removed at once.
 const ATTEMPTS: usize = 16;
@@ -57,7 +57,7 @@ pub enum PrivateError {
 
 /// The result of a sweep.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct SweepReport {
     /// The number of directories that were removed.
     pub removed: usize,
     /// The directories that could not be removed, with the errors.
@@ -185,14 +185,14 @@ impl PrivateDirectory {
     }
 
     /// Removes the directories of killed processes of the same user.
-    pub fn sweep() -> Swept {
+    pub fn sweep() -> SweepReport {
         sweep_below(&bases())
     }
 }
 
 /// Returns the parents of private directories, the best one first.
 pub(super) fn bases() -> Vec<PathBuf> {
-    vec![PathBuf::from(MEMORY), std::env::temp_dir()]
+    vec![PathBuf::from(MEMORY_FILE_SYSTEM), std::env::temp_dir()]
 }
 
 /// Returns true if the directory at `path` is still the opened one.
@@ -211,15 +211,15 @@ fn starts_programs(base: &Path) -> bool {
     rustix::fs::statvfs(base).is_ok_and(|found| !found.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
-fn sweep_below(bases: &[PathBuf]) -> Swept {
-    let mut swept = Swept::default();
+fn sweep_below(bases: &[PathBuf]) -> SweepReport {
+    let mut swept = SweepReport::default();
     for base in bases {
         let Ok(items) = fs::read_dir(base) else { continue };
         for item in items.flatten() {
             if !item.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
                 continue;
             }
-            match remove_if_left(&item.path()) {
+            match remove_if_stale(&item.path()) {
                 Ok(is_removed) => swept.removed += usize::from(is_removed),
                 // Another sweep or the owner was faster.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -231,7 +231,7 @@ fn sweep_below(bases: &[PathBuf]) -> Swept {
 }
 
 /// Removes a directory of ours whose lock is free.
-fn remove_if_left(path: &Path) -> io::Result<bool> {
+fn remove_if_stale(path: &Path) -> io::Result<bool> {
     let found = fs::symlink_metadata(path)?;
     // The parents are writable for all: directories of other users, and links, are not ours.
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {

@@ -10,44 +10,44 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// The maximum size of standard output, in bytes: more is no listing that we asked for.
-pub(super) const OUTPUT: usize = 16 * 1024 * 1024;
+pub(super) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// The maximum of standard error that is kept, in bytes.
-const WORDS: usize = 64 * 1024;
+const MAX_STDERR: usize = 64 * 1024;
 
 /// The number of bytes that are read of a pipe at a time.
-const PIECE: usize = 64 * 1024;
+const CHUNK_SIZE: usize = 64 * 1024;
 
 /// The interval between two calls of a watch.
-const PACE: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The interval between two checks of a process that has closed its output.
-const SHORT_PACE: Duration = Duration::from_millis(2);
+const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The time that a process has to tidy up after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
+const TERM_GRACE: Duration = Duration::from_secs(2);
 
 /// The time that other holders of the output may be silent after the process has ended.
-const SILENCE: Duration = Duration::from_secs(1);
+const MAX_SILENCE: Duration = Duration::from_secs(1);
 
 /// Makes the process the head of its own group. One signal then reaches it and all that it starts.
-pub(super) fn lead_a_group(command: &mut Command) {
+pub(super) fn set_process_group(command: &mut Command) {
     command.process_group(0);
 }
 
 /// A process that runs.
 pub(super) struct Running {
     child: Child,
-    pieces: Receiver<Piece>,
+    chunks: Receiver<Chunk>,
 }
 
 /// The work of reading a pipe.
-type Reading = Box<dyn FnOnce() + Send>;
+type ReadTask = Box<dyn FnOnce() + Send>;
 
 /// A part of what a process prints.
-enum Piece {
-    Output(Vec<u8>),
-    Words(Vec<u8>),
+enum Chunk {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
     /// The end of one of the two pipes.
     End,
 }
@@ -55,39 +55,39 @@ enum Piece {
 /// The end of a process.
 pub(super) enum Ended {
     /// By itself.
-    Itself {
+    Exited {
         /// True if its status is 0.
         is_success: bool,
         /// Standard output.
-        output: Vec<u8>,
+        stdout: Vec<u8>,
         /// Standard error, or the beginning of it.
-        words: Vec<u8>,
+        stderr: Vec<u8>,
     },
     /// At its deadline.
     TimedOut,
     /// By the watch.
     Stopped,
-    /// By printing more than [`OUTPUT`].
-    Flooded,
+    /// By printing more than [`MAX_OUTPUT`].
+    TooMuchOutput,
 }
 
 impl Running {
     /// Starts a process that leads a group.
     pub(super) fn start(command: Command) -> io::Result<Self> {
-        Self::start_with(command, &|reading| thread::Builder::new().spawn(reading).map(drop))
+        Self::start_with(command, &|task| thread::Builder::new().spawn(task).map(drop))
     }
 
     /// Starts a process whose output is read on threads that `spawn` starts.
-    fn start_with(mut command: Command, spawn: &dyn Fn(Reading) -> io::Result<()>) -> io::Result<Self> {
+    fn start_with(mut command: Command, spawn: &dyn Fn(ReadTask) -> io::Result<()>) -> io::Result<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let (sender, pieces) = mpsc::sync_channel(16);
-        let output = collect(child.stdout.take(), sender.clone(), Piece::Output);
-        let words = collect(child.stderr.take(), sender, Piece::Words);
-        if let Err(error) = spawn(output).and_then(|()| spawn(words)) {
-            end(&mut child);
+        let (sender, chunks) = mpsc::sync_channel(16);
+        let stdout = read_pipe(child.stdout.take(), sender.clone(), Chunk::Stdout);
+        let stderr = read_pipe(child.stderr.take(), sender, Chunk::Stderr);
+        if let Err(error) = spawn(stdout).and_then(|()| spawn(stderr)) {
+            terminate(&mut child);
             return Err(error);
         }
-        Ok(Self { child, pieces })
+        Ok(Self { child, chunks })
     }
 
     /// Waits for the end of the process, and ends it at `deadline` or when `watch` returns false.
@@ -96,36 +96,36 @@ impl Running {
         deadline: Instant,
         mut watch: Option<&mut dyn FnMut() -> bool>,
     ) -> io::Result<Ended> {
-        let (mut output, mut words, mut pipes) = (Vec::new(), Vec::new(), 2);
+        let (mut stdout, mut stderr, mut pipes) = (Vec::new(), Vec::new(), 2);
         let (mut asked, mut silent_since) = (Instant::now(), None);
         loop {
             let now = Instant::now();
             if now >= deadline {
-                end(&mut self.child);
+                terminate(&mut self.child);
                 return Ok(Ended::TimedOut);
             }
-            if let Some(watch) = watch.as_deref_mut().filter(|_| now >= asked + PACE) {
+            if let Some(watch) = watch.as_deref_mut().filter(|_| now >= asked + POLL_INTERVAL) {
                 if !watch() {
-                    end(&mut self.child);
+                    terminate(&mut self.child);
                     return Ok(Ended::Stopped);
                 }
                 asked = Instant::now();
             }
             // It may close its pipes before it ends, and other processes may hold them after it has ended.
-            let is_heard_out = pipes == 0 || silent_since.is_some_and(|since| now >= since + SILENCE);
-            if is_heard_out && has_ended(&self.child) {
+            let is_drained = pipes == 0 || silent_since.is_some_and(|since| now >= since + MAX_SILENCE);
+            if is_drained && has_ended(&self.child) {
                 break;
             }
-            let pace = if pipes == 0 { SHORT_PACE } else { PACE };
-            match self.pieces.recv_timeout(pace.min(deadline - now)) {
-                Ok(Piece::Output(piece)) if output.len() + piece.len() > OUTPUT => {
-                    end(&mut self.child);
-                    return Ok(Ended::Flooded);
+            let pace = if pipes == 0 { SHORT_POLL_INTERVAL } else { POLL_INTERVAL };
+            match self.chunks.recv_timeout(pace.min(deadline - now)) {
+                Ok(Chunk::Stdout(chunk)) if stdout.len() + chunk.len() > MAX_OUTPUT => {
+                    terminate(&mut self.child);
+                    return Ok(Ended::TooMuchOutput);
                 }
-                Ok(Piece::Output(piece)) => output.extend(piece),
-                Ok(Piece::Words(piece)) => words.extend(piece.into_iter().take(WORDS - words.len())),
-                Ok(Piece::End) => pipes -= 1,
-                Err(RecvTimeoutError::Disconnected) => thread::sleep(SHORT_PACE),
+                Ok(Chunk::Stdout(chunk)) => stdout.extend(chunk),
+                Ok(Chunk::Stderr(chunk)) => stderr.extend(chunk.into_iter().take(MAX_STDERR - stderr.len())),
+                Ok(Chunk::End) => pipes -= 1,
+                Err(RecvTimeoutError::Disconnected) => thread::sleep(SHORT_POLL_INTERVAL),
                 Err(RecvTimeoutError::Timeout) => {
                     if silent_since.is_none() && has_ended(&self.child) {
                         silent_since = Some(now);
@@ -138,7 +138,7 @@ impl Running {
         if pipes > 0 {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         }
-        Ok(Ended::Itself { is_success: self.child.wait()?.success(), output, words })
+        Ok(Ended::Exited { is_success: self.child.wait()?.success(), stdout, stderr })
     }
 }
 
@@ -149,10 +149,10 @@ fn has_ended(child: &Child) -> bool {
 }
 
 /// Ends the process's group, first by SIGTERM and then by SIGKILL.
-fn end(child: &mut Child) {
+fn terminate(child: &mut Child) {
     let group = Pid::from_child(child);
     let _ = kill_process_group(group, Signal::TERM);
-    let patience = Instant::now() + GRACE;
+    let patience = Instant::now() + TERM_GRACE;
     while Instant::now() < patience && !has_ended(child) {
         thread::sleep(Duration::from_millis(10));
     }
@@ -161,18 +161,18 @@ fn end(child: &mut Child) {
 }
 
 /// Reads a pipe to its end, so that the process is never blocked from writing.
-fn collect(
+fn read_pipe(
     pipe: Option<impl Read + Send + 'static>,
-    sender: SyncSender<Piece>,
-    piece: fn(Vec<u8>) -> Piece,
-) -> Reading {
+    sender: SyncSender<Chunk>,
+    chunk: fn(Vec<u8>) -> Chunk,
+) -> ReadTask {
     Box::new(move || {
-        let mut room = vec![0; PIECE];
+        let mut room = vec![0; CHUNK_SIZE];
         if let Some(mut pipe) = pipe {
             loop {
                 match pipe.read(&mut room) {
                     Ok(0) => break,
-                    Ok(length) if sender.send(piece(room[..length].to_vec())).is_ok() => {}
+                    Ok(length) if sender.send(chunk(room[..length].to_vec())).is_ok() => {}
                     // The receiver is gone.
                     Ok(_) => return,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -180,7 +180,7 @@ fn collect(
                 }
             }
         }
-        let _ = sender.send(Piece::End);
+        let _ = sender.send(Chunk::End);
     })
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     fn shell(script: &str) -> Running {
         let mut command = Command::new("sh");
-        lead_a_group(command.args(["-c", script]).stdin(Stdio::null()));
+        set_process_group(command.args(["-c", script]).stdin(Stdio::null()));
         Running::start(command).unwrap()
     }
 
@@ -221,9 +221,9 @@ mod tests {
             ("kill -9 $$", (false, "", "")),
         ] {
             let ended = shell(script).wait(in_seconds(60), None).unwrap();
-            let Ended::Itself { is_success, output, words } = ended else { panic!("{script}") };
+            let Ended::Exited { is_success, stdout, stderr } = ended else { panic!("{script}") };
             assert_eq!(
-                (is_success, output.as_slice(), words.as_slice()),
+                (is_success, stdout.as_slice(), stderr.as_slice()),
                 (expected.0, expected.1.as_bytes(), expected.2.as_bytes())
             );
         }
@@ -252,7 +252,7 @@ mod tests {
         let process = || std::fs::read_to_string(&notes).unwrap_or_default();
         let mut command = Command::new("sh");
         let script = format!("echo $$ > '{}'; sleep 600", notes.display());
-        lead_a_group(command.args(["-c", &script]).stdin(Stdio::null()));
+        set_process_group(command.args(["-c", &script]).stdin(Stdio::null()));
         let refuse = |_| {
             while !process().ends_with('\n') {
                 thread::sleep(Duration::from_millis(10));
@@ -270,7 +270,7 @@ mod tests {
         let ended = shell("exec >&- 2>&-; sleep 600").wait(in_seconds(1), None).unwrap();
         assert!(matches!(ended, Ended::TimedOut) && begin.elapsed() < Duration::from_secs(30));
         let ended = shell("exec >&- 2>&-; sleep 0.2; exit 3").wait(in_seconds(60), None).unwrap();
-        assert!(matches!(ended, Ended::Itself { is_success: false, .. }));
+        assert!(matches!(ended, Ended::Exited { is_success: false, .. }));
     }
 
     /// As the connection that an `ssh` with `ControlPersist` leaves behind does.
@@ -278,22 +278,22 @@ mod tests {
     fn one_that_holds_the_output_of_a_process_that_has_ended_is_not_waited_for() {
         let begin = Instant::now();
         let ended = shell("echo out; sleep 600 & exit 0").wait(in_seconds(60), None).unwrap();
-        let Ended::Itself { is_success: true, output, .. } = ended else { panic!("it ended by itself") };
-        assert_eq!(output, b"out\n");
+        let Ended::Exited { is_success: true, stdout, .. } = ended else { panic!("it ended by itself") };
+        assert_eq!(stdout, b"out\n");
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     }
 
     #[test]
     fn words_beyond_the_bound_are_left_out() {
         let ended = shell("head -c 3000000 /dev/zero >&2; echo done").wait(in_seconds(60), None).unwrap();
-        let Ended::Itself { is_success: true, output, words } = ended else { panic!("it ended by itself") };
-        assert_eq!((output.as_slice(), words.len()), (b"done\n".as_slice(), WORDS));
+        let Ended::Exited { is_success: true, stdout, stderr } = ended else { panic!("it ended by itself") };
+        assert_eq!((stdout.as_slice(), stderr.len()), (b"done\n".as_slice(), MAX_STDERR));
     }
 
     #[test]
     fn output_beyond_the_bound_ends_the_process() {
         let ended = shell("cat /dev/zero").wait(in_seconds(60), None).unwrap();
-        assert!(matches!(ended, Ended::Flooded));
+        assert!(matches!(ended, Ended::TooMuchOutput));
     }
 
     #[test]

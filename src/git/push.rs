@@ -1,7 +1,7 @@
 //! One push: the request, and the reply of the remote.
 
+use super::git_output::GitOutput;
 use super::name::{CommitId, RefName};
-use super::words::Words;
 
 /// A push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,21 +60,21 @@ pub(super) struct PushLine {
     /// True if it now points at the new commit.
     pub(super) is_done: bool,
     /// The message, such as `[remote rejected] (pre-receive hook declined)`.
-    pub(super) words: Words,
+    pub(super) message: GitOutput,
 }
 
 impl PushReply {
     /// Reads the output of `git push --porcelain`; `redact` redacts secrets in a server's messages.
-    pub(super) fn parse(output: &[u8], words: &Words, redact: impl Fn(&str) -> String) -> Self {
+    pub(super) fn parse(output: &[u8], stderr: &GitOutput, redact: impl Fn(&str) -> String) -> Self {
         let output = String::from_utf8_lossy(output);
         let lines = output.lines().filter_map(|line| {
             let mut parts = line.splitn(3, '\t');
-            let (flag, names, words) = (parts.next()?, parts.next()?, parts.next()?);
+            let (flag, names, message) = (parts.next()?, parts.next()?, parts.next()?);
             let (_, reference) = names.split_once(':')?;
-            let words = Words::new(words.trim(), &redact);
-            Some(PushLine { reference: reference.to_owned(), is_done: flag != "!", words })
+            let message = GitOutput::new(message.trim(), &redact);
+            Some(PushLine { reference: reference.to_owned(), is_done: flag != "!", message })
         });
-        let hooks = words.lines().filter(|(full, _)| full.starts_with("remote:"));
+        let hooks = stderr.lines().filter(|(full, _)| full.starts_with("remote:"));
         let hooks = hooks.map(|(_, shown)| shown.split_once(':').map_or(shown, |(_, said)| said).trim());
         let hooks: Vec<&str> = hooks.filter(|line| !line.is_empty()).collect();
         Self { lines: lines.collect(), hooks: hooks.join("; ") }
@@ -86,7 +86,7 @@ impl PushReply {
         // tag does not point at the commit, regardless of the server's message.
         let is_for_review =
             !["refs/heads/", "refs/tags/"].iter().any(|place| reference.as_str().starts_with(place));
-        let is_known = |line: &PushLine| is_for_review && line.words.full().contains("no new changes");
+        let is_known = |line: &PushLine| is_for_review && line.message.full().contains("no new changes");
         let has = |line: &PushLine| line.is_done || is_known(line);
         self.lines.iter().any(|line| line.reference == reference.as_str() && has(line))
     }
@@ -97,23 +97,23 @@ impl PushReply {
     }
 
     /// Returns true if a reference differed from its expected value, so that nothing was sent.
-    pub(super) fn is_overtaken(&self, reference: &RefName) -> bool {
-        let is_stale = |line: &PushLine| !line.is_done && line.words.full().contains("(stale info)");
+    pub(super) fn is_stale(&self, reference: &RefName) -> bool {
+        let is_stale = |line: &PushLine| !line.is_done && line.message.full().contains("(stale info)");
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_stale(line))
     }
 
     /// Returns true if it is certain that a reference does not point at the new commit because of this push.
     pub(super) fn is_refused(&self, reference: &RefName) -> bool {
         // After a remote failure the result is unknown.
-        let is_certain = |line: &PushLine| !line.is_done && !line.words.full().contains("remote failure");
+        let is_certain = |line: &PushLine| !line.is_done && !line.message.full().contains("remote failure");
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_certain(line))
     }
 
     /// Returns the remote's message about a reference that it refused.
     pub(super) fn refusal(&self, reference: &RefName) -> String {
         let line = self.lines.iter().find(|line| line.reference == reference.as_str());
-        let words = line.map_or_else(|| "no answer".to_owned(), |line| line.words.to_string());
-        if self.hooks.is_empty() { words } else { format!("{words}: {}", self.hooks) }
+        let message = line.map_or_else(|| "no answer".to_owned(), |line| line.message.to_string());
+        if self.hooks.is_empty() { message } else { format!("{message}: {}", self.hooks) }
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
             !\t1111:refs/heads/lost\t[remote failure] (remote failed to report status)\nDone\n";
         let reply = PushReply::parse(
             output,
-            &Words::new(
+            &GitOutput::new(
                 "remote: Not on Fridays.        \nremote: \nerror: failed to push some refs\n",
                 str::to_owned,
             ),
@@ -153,7 +153,7 @@ mod tests {
         ] {
             assert_eq!(reply.is_done(&name(reference)), is_done, "{reference}");
         }
-        for (reference, is_refused, is_overtaken) in [
+        for (reference, is_refused, is_stale) in [
             ("refs/heads/main", false, false),
             ("refs/heads/x", true, false),
             ("refs/heads/known", true, false),
@@ -161,20 +161,20 @@ mod tests {
             ("refs/heads/lost", false, false),
             ("refs/heads/unheard", false, false),
         ] {
-            let found = (reply.is_refused(&name(reference)), reply.is_overtaken(&name(reference)));
-            assert_eq!(found, (is_refused, is_overtaken), "{reference}");
+            let found = (reply.is_refused(&name(reference)), reply.is_stale(&name(reference)));
+            assert_eq!(found, (is_refused, is_stale), "{reference}");
         }
-        let words = reply.refusal(&name("refs/heads/x"));
-        assert_eq!(words, "[remote rejected] (pre-receive hook declined): Not on Fridays.");
+        let message = reply.refusal(&name("refs/heads/x"));
+        assert_eq!(message, "[remote rejected] (pre-receive hook declined): Not on Fridays.");
     }
 
     #[test]
     fn a_servers_words_show_no_secret_and_mean_the_same() {
         let redact = |line: &str| line.replace("info", "••••").replace("remote", "••••");
         let output = b"!\t1111:refs/heads/a\t[rejected] (stale info)\n";
-        let reply = PushReply::parse(output, &Words::new("remote: no info\n", redact), redact);
+        let reply = PushReply::parse(output, &GitOutput::new("remote: no info\n", redact), redact);
         let name: RefName = "refs/heads/a".parse().unwrap();
-        assert!(reply.is_overtaken(&name));
+        assert!(reply.is_stale(&name));
         assert_eq!(reply.refusal(&name), "[rejected] (stale ••••): no ••••");
     }
 

@@ -22,7 +22,7 @@ pub(super) struct PushJournal {
     /// Pushes whose result has not been reported, by the proposer's name.
     pub(super) pending: BTreeMap<String, PendingPush>,
     /// The remote after each proposer's last run.
-    pub(super) seen: BTreeMap<String, Seen>,
+    pub(super) seen: BTreeMap<String, LastSeen>,
 }
 
 /// A push that was about to be made.
@@ -46,7 +46,7 @@ pub(super) struct PendingPush {
     /// The refspec that is pushed with it and not yet updated.
     pub(super) refspec: Option<String>,
     /// True if the branch is known to be updated, so that only the refspec is pending.
-    pub(super) has_arrived: bool,
+    pub(super) is_branch_done: bool,
 }
 
 impl PendingPush {
@@ -54,15 +54,15 @@ impl PendingPush {
     pub(super) const MAX_MESSAGE: usize = 4 * 1024;
 
     /// Returns true if the branch is done and the refspec is not.
-    pub(super) fn owes_refspec(&self) -> bool {
-        self.has_arrived && self.refspec.is_some()
+    pub(super) fn is_refspec_pending(&self) -> bool {
+        self.is_branch_done && self.refspec.is_some()
     }
 }
 
 /// The state of the remote that a run found or left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Seen {
+pub(super) struct LastSeen {
     /// The commit of the checkout.
     pub(super) checkout: CommitId,
     /// The tip of the push branch, if it exists.
@@ -73,7 +73,7 @@ pub(super) struct Seen {
     pub(super) refspec: Option<String>,
 }
 
-impl Seen {
+impl LastSeen {
     /// Returns true if nothing has moved since `before`. A destination that is not listed does not count: servers such
     /// as Gerrit accept a push there and never list it.
     pub(super) fn is_like(&self, before: &Self) -> bool {

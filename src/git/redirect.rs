@@ -1,12 +1,12 @@
 //! Redirects of a server to another address of a repository.
 
-use super::diagnosis::Trouble;
+use super::failure_kind::FailureKind;
+use super::git_output::GitOutput;
 use super::mirror::Mirror;
 use super::remote::Remote;
-use super::remote_error::{Doing, RemoteError};
+use super::remote_error::{RemoteError, RemoteOperation};
 use super::url::{RemoteUrl, Transport};
 use super::waits::ServerDeadline;
-use super::words::Words;
 
 /// Another address of a repository on the same server.
 #[derive(Clone, Debug)]
@@ -29,11 +29,11 @@ impl Remote {
     pub(super) fn find_redirect(
         &self,
         mirror: &Mirror,
-        doing: Doing,
+        operation: RemoteOperation,
         url: &RemoteUrl,
         deadline: &ServerDeadline,
     ) -> Option<String> {
-        header(&self.trace(mirror, doing, url, deadline)?, "location")
+        header(&self.trace(mirror, operation, url, deadline)?, "location")
     }
 
     /// Returns true if the server answers like a git server, and not with a web page.
@@ -41,8 +41,8 @@ impl Remote {
         if !matches!(self.url.transport(), Transport::Http | Transport::Https) {
             return true;
         }
-        let words = self.trace(mirror, Doing::List, self.address(), deadline);
-        let kind = words.and_then(|words| header(&words, "content-type"));
+        let output = self.trace(mirror, RemoteOperation::List, self.address(), deadline);
+        let kind = output.and_then(|output| header(&output, "content-type"));
         kind.is_none_or(|kind| kind.starts_with("application/x-git-"))
     }
 
@@ -50,19 +50,19 @@ impl Remote {
     fn trace(
         &self,
         mirror: &Mirror,
-        doing: Doing,
+        operation: RemoteOperation,
         url: &RemoteUrl,
         deadline: &ServerDeadline,
-    ) -> Option<Words> {
+    ) -> Option<GitOutput> {
         // Neither changes anything; the push gets only as far as the listing of references.
-        let (verb, option, reference) = match doing {
-            Doing::List | Doing::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
-            Doing::Push => ("push", "--dry-run", ":refs/heads/none"),
+        let (verb, option, reference) = match operation {
+            RemoteOperation::List | RemoteOperation::Fetch => ("ls-remote", "--quiet", "refs/heads/none"),
+            RemoteOperation::Push => ("push", "--dry-run", ":refs/heads/none"),
         };
         let call = self.call_at(url, mirror, verb, deadline);
         let call = call.environment("GIT_TRACE_CURL", "1").environment("GIT_TRACE_CURL_NO_DATA", "1");
         let call = call.arguments([option, "--"]).argument(url.to_argument()).argument(reference);
-        Some(call.run_whatever().ok()?.words)
+        Some(call.run_unchecked().ok()?.stderr)
     }
 
     /// Requests a remembered redirect again. Another repository may have got the address meanwhile, and commits would
@@ -73,25 +73,29 @@ impl Remote {
     /// If the answer differs from the remembered one. The use of the address will show the new one.
     pub(super) fn confirm(&self, mirror: &Mirror) -> Result<(), RemoteError> {
         let Some(Redirect { url, is_remembered: true }) = &self.redirect else { return Ok(()) };
-        let location =
-            self.find_redirect(mirror, Doing::Push, &self.url, &ServerDeadline::after(self.timeout));
+        let location = self.find_redirect(
+            mirror,
+            RemoteOperation::Push,
+            &self.url,
+            &ServerDeadline::after(self.timeout),
+        );
         let found = location.and_then(|location| self.url.redirected(&location).ok());
         if found.is_some_and(|found| found.to_argument() == url.to_argument()) {
             return Ok(());
         }
-        Err(RemoteError::Troubled {
-            doing: Doing::Push,
+        Err(RemoteError::Diagnosed {
+            operation: RemoteOperation::Push,
             url: url.to_string(),
-            trouble: Trouble::Redirected,
+            kind: FailureKind::Redirected,
             owner: self.access.owner(),
-            words: String::new(),
+            detail: String::new(),
         })
     }
 }
 
 /// Returns the value of a header in a trace, from the first response with it.
-fn header(words: &Words, wanted: &str) -> Option<String> {
-    words.full().lines().find_map(|line| {
+fn header(output: &GitOutput, wanted: &str) -> Option<String> {
+    output.full().lines().find_map(|line| {
         let (_, header) = line.split_once("Recv header")?;
         let (_, header) = header.split_once(": ")?;
         let (name, value) = header.split_once(": ")?;
@@ -107,9 +111,9 @@ mod tests {
     fn a_redirect_is_read_in_full_whatever_must_not_be_shown() {
         let trace = "12:00:00.000001 http.c:725              <= Recv header: HTTP/1.1 301 Moved Permanently\n\
             12:00:00.000002 http.c:725              <= Recv header: Location: http://h/alice/fleet.git/info/refs?service=git-upload-pack\n";
-        let words = Words::new(trace, |line| line.replace("alice", "••••").replace("git", "••••"));
+        let output = GitOutput::new(trace, |line| line.replace("alice", "••••").replace("git", "••••"));
         let wanted = "http://h/alice/fleet.git/info/refs?service=git-upload-pack";
-        assert_eq!(header(&words, "location").as_deref(), Some(wanted));
-        assert_eq!(header(&Words::new("fatal: Location: x", str::to_owned), "location"), None);
+        assert_eq!(header(&output, "location").as_deref(), Some(wanted));
+        assert_eq!(header(&GitOutput::new("fatal: Location: x", str::to_owned), "location"), None);
     }
 }

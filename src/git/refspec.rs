@@ -47,13 +47,13 @@ impl Refspec {
     pub fn parse(text: &str, branches: RefspecBranches<'_>) -> Result<Self, RefspecError> {
         let refused = |cause| RefspecError::Refused { text: text.to_owned(), cause };
         let (is_forced, rest) = text.strip_prefix('+').map_or((false, text), |rest| (true, rest));
-        let (source, destination) = rest.split_once(':').ok_or_else(|| refused(RefspecFault::NoColon))?;
+        let (source, destination) = rest.split_once(':').ok_or_else(|| refused(RefspecDefect::NoColon))?;
         if text.contains('*') {
-            return Err(refused(RefspecFault::Pattern));
+            return Err(refused(RefspecDefect::Pattern));
         }
         let named = source.strip_prefix("refs/heads/").unwrap_or(source);
         let source = if source.is_empty() {
-            return Err(refused(RefspecFault::NoSource));
+            return Err(refused(RefspecDefect::NoSource));
         } else if source == "HEAD" || named == branches.push.as_str() {
             RefspecSource::PushBranch
         } else if branches.checkout.is_some_and(|checkout| named == checkout.as_str()) {
@@ -61,13 +61,13 @@ impl Refspec {
         } else {
             let known = [Some(branches.push), branches.checkout].into_iter().flatten();
             let known: Vec<&str> = known.map(BranchName::as_str).collect();
-            return Err(refused(RefspecFault::UnknownSource { known: known.join(" or ") }));
+            return Err(refused(RefspecDefect::UnknownSource { known: known.join(" or ") }));
         };
         let destination: RefName = destination
             .parse()
             .map_err(|cause| RefspecError::Destination { text: text.to_owned(), cause })?;
         if destination == branches.push.reference() && source != RefspecSource::PushBranch {
-            return Err(refused(RefspecFault::OntoPushBranch));
+            return Err(refused(RefspecDefect::OntoPushBranch));
         }
         Ok(Self { is_forced, source, destination, text: text.to_owned() })
     }
@@ -92,7 +92,7 @@ pub enum RefspecError {
         text: String,
         /// The defect.
         #[source]
-        cause: RefspecFault,
+        cause: RefspecDefect,
     },
     /// Its destination is no full name.
     #[error("spec.git.push.refspec {text:?} has a destination that cannot be pushed to")]
@@ -107,7 +107,7 @@ pub enum RefspecError {
 
 /// The defect of a refspec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RefspecFault {
+pub enum RefspecDefect {
     /// There is no colon.
     #[error("it has no colon")]
     NoColon,
@@ -128,7 +128,7 @@ pub enum RefspecFault {
     OntoPushBranch,
 }
 
-impl RefspecFault {
+impl RefspecDefect {
     /// Returns true if it is a defect only because of the branches of this automation.
     pub fn depends_on_branches(&self) -> bool {
         matches!(self, Self::UnknownSource { .. } | Self::OntoPushBranch)

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::access::{Access, AccessError, AccessPlan, LoginOwner};
-use super::command::{Call, GitError, Printed};
-use super::diagnosis::{Trouble, diagnose, telling};
+use super::command::{Call, GitError, Output};
+use super::failure_kind::{FailureKind, classify, detail};
 use super::listing::Listing;
 use super::mirror::Mirror;
 use super::name::{CommitId, RefName};
 use super::process_memory;
 use super::push::{PushReply, PushRequest};
 use super::redirect::Redirect;
-use super::remote_error::{Doing, RemoteError};
+use super::remote_error::{RemoteError, RemoteOperation};
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
 use super::waits::ServerDeadline;
@@ -98,7 +98,7 @@ impl Remote {
     pub(super) fn list(
         &self,
         mirror: &Mirror,
-        wanted: &[Wanted],
+        wanted: &[ListingQuery],
         deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
         let [first, larger @ ..] = LISTINGS;
@@ -111,8 +111,8 @@ impl Remote {
         }
         let url = || self.address().to_string();
         let output = output.map_err(|cause| match cause {
-            GitError::Flooded { .. } => RemoteError::Overlong { url: url() },
-            cause => self.explain(Doing::List, cause),
+            GitError::TooMuchOutput { .. } => RemoteError::Overlong { url: url() },
+            cause => self.explain(RemoteOperation::List, cause),
         })?;
         Listing::parse(&output).map_err(|cause| RemoteError::Listing { url: url(), cause })
     }
@@ -120,7 +120,7 @@ impl Remote {
     fn list_within(
         &self,
         mirror: &Mirror,
-        wanted: &[Wanted],
+        wanted: &[ListingQuery],
         deadline: &ServerDeadline,
         memory: ListingMemory,
     ) -> Result<Vec<u8>, GitError> {
@@ -128,14 +128,14 @@ impl Remote {
         let mut call = call.memory(memory.reserved).limit(memory.limit);
         // A server of protocol 2 can be asked for names with a prefix. Git does so for these two options only, so all
         // branches come, or all tags, and everything if both are wanted; git itself selects the named ones.
-        let is_all = |test: fn(&Wanted) -> bool| !wanted.is_empty() && wanted.iter().all(test);
+        let is_all = |test: fn(&ListingQuery) -> bool| !wanted.is_empty() && wanted.iter().all(test);
         if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
             call = call.argument("--heads");
         } else if is_all(|wanted| wanted.name().starts_with("refs/tags/")) {
             call = call.argument("--tags");
         }
         let call = call.argument("--").argument(self.address().to_argument());
-        call.arguments(wanted.iter().flat_map(Wanted::patterns)).run()
+        call.arguments(wanted.iter().flat_map(ListingQuery::patterns)).run()
     }
 
     /// Fetches commits, or tag objects, without their history.
@@ -161,9 +161,9 @@ impl Remote {
         branch: &RefName,
         deadline: &ServerDeadline,
     ) -> Option<Listing> {
-        let refspec = format!("+{branch}:{}", Mirror::ARRIVED);
+        let refspec = format!("+{branch}:{}", Mirror::FETCHED);
         self.fetch_to(mirror, vec![refspec], 1, deadline).ok()?;
-        Some(Listing::of_branch(branch.clone(), mirror.arrived()?))
+        Some(Listing::of_branch(branch.clone(), mirror.fetched()?))
     }
 
     /// Fetches a commit with some of its history.
@@ -185,7 +185,7 @@ impl Remote {
     /// Returns true if the mirror may have its current size.
     pub(super) fn has_room(&self, mirror: &Mirror) -> bool {
         let size = mirror.size();
-        size <= self.size_limit && mirror.may_have(size)
+        size <= self.size_limit && mirror.has_room_for(size)
     }
 
     /// Returns the error of a mirror without room.
@@ -220,7 +220,7 @@ impl Remote {
         mirror.metrics().fetched(mirror.size().saturating_sub(before));
         match ended {
             Err(GitError::Stopped { .. }) => Err(self.too_large(mirror)),
-            Err(cause) => Err(self.explain(Doing::Fetch, cause)),
+            Err(cause) => Err(self.explain(RemoteOperation::Fetch, cause)),
             Ok(_) if !is_within_limit() => Err(self.too_large(mirror)),
             Ok(_) => Ok(()),
         }
@@ -237,7 +237,7 @@ impl Remote {
         request: &PushRequest,
         deadline: &ServerDeadline,
     ) -> Result<PushReply, RemoteError> {
-        let explain = |cause| self.explain(Doing::Push, cause);
+        let explain = |cause| self.explain(RemoteOperation::Push, cause);
         let make = |with_options: bool| {
             // The server lists the targets of its references, and if one of them is the base of our commits, it has all
             // ancestors. Only otherwise is it worth asking what else it has.
@@ -251,17 +251,17 @@ impl Remote {
             call.argument("--")
                 .argument(self.address().to_argument())
                 .arguments(request.refspecs())
-                .run_whatever()
+                .run_unchecked()
         };
-        let mut printed = make(true).map_err(explain)?;
+        let mut output = make(true).map_err(explain)?;
         // Flux drops push options that a server does not support.
-        if !printed.is_success && diagnose(printed.words.full()) == Some(Trouble::NoPushOptions) {
-            printed = make(false).map_err(explain)?;
+        if !output.is_success && classify(output.stderr.full()) == Some(FailureKind::NoPushOptions) {
+            output = make(false).map_err(explain)?;
         }
-        let Printed { is_success, output, words } = printed;
-        let reply = PushReply::parse(&output, &words, |text| self.access.redact(text));
+        let Output { is_success, stdout, stderr } = output;
+        let reply = PushReply::parse(&stdout, &stderr, |text| self.access.redact(text));
         if !is_success && reply.lines.is_empty() {
-            return Err(explain(GitError::Refused { verb: "push", words }));
+            return Err(explain(GitError::Refused { verb: "push", stderr }));
         }
         Ok(reply)
     }
@@ -303,41 +303,41 @@ impl Remote {
             .deadline(deadline)
     }
 
-    fn explain(&self, doing: Doing, cause: GitError) -> RemoteError {
+    fn explain(&self, operation: RemoteOperation, cause: GitError) -> RemoteError {
         let url = self.address().to_string();
         match cause {
-            GitError::Refused { verb, words } => match diagnose(words.full()) {
-                Some(trouble) => {
-                    let words = telling(&words);
-                    RemoteError::Troubled { doing, url, trouble, owner: self.access.owner(), words }
+            GitError::Refused { verb, stderr } => match classify(stderr.full()) {
+                Some(kind) => {
+                    let detail = detail(&stderr);
+                    RemoteError::Diagnosed { operation, url, kind, owner: self.access.owner(), detail }
                 }
-                None => RemoteError::Failed { doing, url, cause: GitError::Refused { verb, words } },
+                None => RemoteError::Failed { operation, url, cause: GitError::Refused { verb, stderr } },
             },
-            cause => RemoteError::Failed { doing, url, cause },
+            cause => RemoteError::Failed { operation, url, cause },
         }
     }
 }
 
 /// Returns true if git failed for want of memory. Libraries for TLS crash without it.
 fn needs_more_memory(error: &GitError) -> bool {
-    let GitError::Refused { words, .. } = error else { return false };
-    let words = words.full();
+    let GitError::Refused { stderr, .. } = error else { return false };
+    let stderr = stderr.full();
     // TLS libraries without memory crash, or report that they cannot read certificates; curl reports that the thread of
     // a name lookup cannot start.
-    matches!(diagnose(words), Some(Trouble::OutOfMemory | Trouble::Authority))
-        || ["died of signal", "thread failed to start"].iter().any(|known| words.contains(known))
+    matches!(classify(stderr), Some(FailureKind::OutOfMemory | FailureKind::Authority))
+        || ["died of signal", "thread failed to start"].iter().any(|known| stderr.contains(known))
 }
 
 /// A reference, or all tags, to be listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ListingQuery {
     /// One reference.
     Reference(RefName),
     /// All tags.
     Tags,
 }
 
-impl Wanted {
+impl ListingQuery {
     fn name(&self) -> &str {
         match self {
             Self::Reference(name) => name.as_str(),

@@ -4,13 +4,13 @@ use std::fmt;
 
 use super::access::LoginOwner;
 use super::command::GitError;
-use super::diagnosis::Trouble;
+use super::failure_kind::FailureKind;
 use super::listing::ListingError;
 use super::process;
 
 /// An operation on a remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum RemoteOperation {
     /// Lists its references.
     List,
     /// Fetches objects.
@@ -20,7 +20,7 @@ pub enum Doing {
 }
 
 /// Prints the verb that precedes the remote's address in a sentence.
-impl fmt::Display for Doing {
+impl fmt::Display for RemoteOperation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::List => "list",
@@ -34,24 +34,24 @@ impl fmt::Display for Doing {
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// A known failure of the login, the network or the server.
-    #[error("unable to {doing} '{url}': {}{}", trouble.advice(*owner), behind_colon(words))]
-    Troubled {
+    #[error("unable to {operation} '{url}': {}{}", kind.advice(*owner), behind_colon(detail))]
+    Diagnosed {
         /// The operation.
-        doing: Doing,
+        operation: RemoteOperation,
         /// The remote.
         url: String,
         /// The kind of the failure.
-        trouble: Trouble,
+        kind: FailureKind,
         /// The owner of the login, who can correct it.
         owner: LoginOwner,
         /// The output of git.
-        words: String,
+        detail: String,
     },
     /// Any other failure.
-    #[error("unable to {doing} '{url}'")]
+    #[error("unable to {operation} '{url}'")]
     Failed {
         /// The operation.
-        doing: Doing,
+        operation: RemoteOperation,
         /// The remote.
         url: String,
         /// The error of the git process.
@@ -60,12 +60,12 @@ pub enum RemoteError {
     },
     /// The remote redirects to another server, or another scheme.
     #[error(
-        "unable to {doing} '{url}': the server redirects to '{target}'; credentials are never sent to another server, so \
+        "unable to {operation} '{url}': the server redirects to '{target}'; credentials are never sent to another server, so \
          if that is right, put it into spec.url of the GitRepository"
     )]
     Redirected {
         /// The operation.
-        doing: Doing,
+        operation: RemoteOperation,
         /// The remote.
         url: String,
         /// The target of the redirect, without user info.
@@ -74,7 +74,7 @@ pub enum RemoteError {
     /// The listing exceeds the bound of what is read.
     #[error(
         "unable to list '{url}': its references take more than {} MiB, and a listing is never used in part; delete the \
-         branches and tags there that nobody needs", process::OUTPUT >> 20
+         branches and tags there that nobody needs", process::MAX_OUTPUT >> 20
     )]
     Overlong {
         /// The remote.
@@ -114,26 +114,26 @@ pub enum RemoteError {
 }
 
 /// Returns the suffix of a sentence: a colon and the words, or nothing without words.
-fn behind_colon(words: &str) -> String {
-    if words.is_empty() { String::new() } else { format!(": {words}") }
+fn behind_colon(detail: &str) -> String {
+    if detail.is_empty() { String::new() } else { format!(": {detail}") }
 }
 
 impl RemoteError {
     /// Returns the operation that failed.
-    pub(super) fn doing(&self) -> Doing {
+    pub(super) fn operation(&self) -> RemoteOperation {
         match self {
-            Self::Troubled { doing, .. } | Self::Failed { doing, .. } | Self::Redirected { doing, .. } => {
-                *doing
-            }
-            Self::Listing { .. } | Self::Overlong { .. } => Doing::List,
-            Self::TooLarge { .. } | Self::NoRoom { .. } => Doing::Fetch,
+            Self::Diagnosed { operation, .. }
+            | Self::Failed { operation, .. }
+            | Self::Redirected { operation, .. } => *operation,
+            Self::Listing { .. } | Self::Overlong { .. } => RemoteOperation::List,
+            Self::TooLarge { .. } | Self::NoRoom { .. } => RemoteOperation::Fetch,
         }
     }
 
     /// Returns the kind of the failure if it is a known one.
-    pub fn trouble(&self) -> Option<Trouble> {
+    pub fn failure_kind(&self) -> Option<FailureKind> {
         match self {
-            Self::Troubled { trouble, .. } => Some(*trouble),
+            Self::Diagnosed { kind, .. } => Some(*kind),
             _ => None,
         }
     }

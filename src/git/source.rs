@@ -1,18 +1,18 @@
 //! Finds the commit that a run starts from, by a checkout reference and a listing.
 
 use super::checkout::{CheckoutReference, Revision};
-use super::diagnosis::Trouble;
 use super::error::SyncError;
-use super::listing::{Listed, Listing};
+use super::failure_kind::FailureKind;
+use super::listing::{Listing, RefTarget};
 use super::mirror::Mirror;
 use super::name::{BranchName, CommitId, RefName};
 use super::object;
-use super::remote::{Remote, Wanted};
+use super::remote::{ListingQuery, Remote};
 use super::waits::ServerDeadline;
 use crate::policy::{Constraint, Version};
 
 /// The maximum number of references named in place of a missing one.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// The commit that a run starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +24,13 @@ pub(super) struct Source {
 }
 
 /// Returns the references that must be listed to find a checkout.
-pub(super) fn wanted(checkout: &CheckoutReference) -> Option<Wanted> {
+pub(super) fn wanted(checkout: &CheckoutReference) -> Option<ListingQuery> {
     match checkout {
-        CheckoutReference::Branch(branch) => Some(Wanted::Reference(branch.reference())),
-        CheckoutReference::Tag(name) | CheckoutReference::Name(name) => Some(Wanted::Reference(name.clone())),
-        CheckoutReference::Semver(_) => Some(Wanted::Tags),
+        CheckoutReference::Branch(branch) => Some(ListingQuery::Reference(branch.reference())),
+        CheckoutReference::Tag(name) | CheckoutReference::Name(name) => {
+            Some(ListingQuery::Reference(name.clone()))
+        }
+        CheckoutReference::Semver(_) => Some(ListingQuery::Tags),
         CheckoutReference::Commit { .. } => None,
     }
 }
@@ -45,7 +47,7 @@ pub(super) fn choose(
     remote: &Remote,
     deadline: &ServerDeadline,
 ) -> Result<Source, SyncError> {
-    let of = |name: &RefName, listed: Listed| Source {
+    let of = |name: &RefName, listed: RefTarget| Source {
         revision: Revision { reference: Some(name.clone()), commit: listed.commit() },
         object: listed.object,
     };
@@ -92,18 +94,18 @@ fn find(
     if mirror.has(commit) {
         return Ok(());
     }
-    remote.fetch(mirror, &[commit], deadline).map_err(|error| match error.trouble() {
-        Some(Trouble::Gone) => SyncError::UnknownCommit { url: remote.url.to_string(), commit },
+    remote.fetch(mirror, &[commit], deadline).map_err(|error| match error.failure_kind() {
+        Some(FailureKind::Gone) => SyncError::UnknownCommit { url: remote.url.to_string(), commit },
         _ => error.into(),
     })
 }
 
 /// Returns the tags of the highest version within a range. Several may differ only in build metadata or a leading `v`.
-fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, Listed)>, SyncError> {
+fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, RefTarget)>, SyncError> {
     let constraint: Constraint =
         Constraint::parse(range).map_err(|cause| SyncError::Range { range: range.to_owned(), cause })?;
     let tags = listing.tags().filter_map(|tag| Some((Version::parse_tag(tag.0.short()).ok()?, tag)));
-    let tags: Vec<(Version, (&RefName, Listed))> = tags.collect();
+    let tags: Vec<(Version, (&RefName, RefTarget))> = tags.collect();
     let highest = constraint.highest(tags.iter().map(|(version, _)| version));
     let is_highest = |version: &Version| highest.first().is_some_and(|highest| *highest == version);
     Ok(tags.iter().filter(|(version, _)| is_highest(version)).map(|(_, tag)| *tag).collect())
@@ -111,11 +113,11 @@ fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, Li
 
 /// Returns the tag of the newest commit.
 fn newest<'l>(
-    tags: &[(&'l RefName, Listed)],
+    tags: &[(&'l RefName, RefTarget)],
     mirror: &Mirror,
     remote: &Remote,
     deadline: &ServerDeadline,
-) -> Result<(&'l RefName, Listed), SyncError> {
+) -> Result<(&'l RefName, RefTarget), SyncError> {
     let unknown = tags.iter().filter(|(_, listed)| !mirror.has(listed.commit()));
     let objects: Vec<CommitId> = unknown.map(|(_, listed)| listed.object).collect();
     if !objects.is_empty() {
@@ -163,8 +165,8 @@ fn some_names(kind: &str, names: &[&str]) -> String {
     if names.is_empty() {
         return format!("it has no {kind}");
     }
-    let more = if names.len() > NAMED { ", …" } else { "" };
-    format!("its {kind} are {}{more}", names[..names.len().min(NAMED)].join(", "))
+    let more = if names.len() > MAX_NAMED { ", …" } else { "" };
+    format!("its {kind} are {}{more}", names[..names.len().min(MAX_NAMED)].join(", "))
 }
 
 #[cfg(test)]

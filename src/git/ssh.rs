@@ -53,10 +53,10 @@ pub(super) fn prepare(
     let identity = files.write("identity", credentials.identity.expose())?;
     let known_hosts = files.write("known_hosts", credentials.known_hosts.expose())?;
     let mut options = vec![
-        format!("IdentityFile={}", as_word(identity.path())?),
+        format!("IdentityFile={}", quote_option(identity.path())?),
         "IdentitiesOnly=yes".to_owned(),
         "IdentityAgent=none".to_owned(),
-        format!("UserKnownHostsFile={}", as_word(known_hosts.path())?),
+        format!("UserKnownHostsFile={}", quote_option(known_hosts.path())?),
         "GlobalKnownHostsFile=/dev/null".to_owned(),
         "StrictHostKeyChecking=yes".to_owned(),
         "UpdateHostKeys=no".to_owned(),
@@ -85,7 +85,7 @@ pub(super) fn prepare(
             options.push("NumberOfPasswordPrompts=2".to_owned());
             let file = files.write("passphrase", passphrase.expose())?;
             let programs = PrivateDirectory::create_for_programs()?;
-            let script = programs.write_program("askpass", &answer(file.path(), notes))?;
+            let script = programs.write_program("askpass", &askpass_script(file.path(), notes))?;
             written.push(file);
             variables.push(("SSH_ASKPASS".into(), script.into()));
             variables.push(("SSH_ASKPASS_REQUIRE".into(), "force".into()));
@@ -102,7 +102,7 @@ pub(super) fn prepare(
 }
 
 /// Returns a program that prints a passphrase once to each ssh, its parent, and fails when it is asked again.
-fn answer(file: &Path, notes: &Path) -> Vec<u8> {
+fn askpass_script(file: &Path, notes: &Path) -> Vec<u8> {
     let file = shell_word(file.as_os_str());
     let asked = [shell_word(notes.join("asked").as_os_str()).as_slice(), b".$PPID"].concat();
     [
@@ -118,7 +118,7 @@ fn answer(file: &Path, notes: &Path) -> Vec<u8> {
 }
 
 /// Writes a path as the value of an option. Ssh splits it at spaces, and reads `%` and `${` as the start of a variable.
-fn as_word(path: &Path) -> Result<String, AccessError> {
+fn quote_option(path: &Path) -> Result<String, AccessError> {
     let odd = || AccessError::OddPath { path: path.to_owned() };
     let text = path.to_str().ok_or_else(odd)?;
     if text.contains(|c: char| c.is_control() || "\"\\$".contains(c)) {
@@ -146,9 +146,9 @@ mod tests {
 
     #[test]
     fn words_are_quoted_for_ssh_and_for_the_shell() {
-        assert_eq!(as_word(Path::new("/a b/50%/c'd")).unwrap(), "\"/a b/50%%/c'd\"");
+        assert_eq!(quote_option(Path::new("/a b/50%/c'd")).unwrap(), "\"/a b/50%%/c'd\"");
         for path in ["/a\"b", "/a\\b", "/${HOME}", "/a\nb"] {
-            assert!(matches!(as_word(Path::new(path)), Err(AccessError::OddPath { .. })), "{path}");
+            assert!(matches!(quote_option(Path::new(path)), Err(AccessError::OddPath { .. })), "{path}");
         }
         assert_eq!(shell_word(OsStr::new("a'b $c")), b"'a'\\''b $c'");
     }

@@ -7,8 +7,8 @@
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, Ended};
-use super::diagnosis::Trouble;
 use super::error::SyncError;
+use super::failure_kind::FailureKind;
 use super::mirror::Mirror;
 use super::options::WriterOptions;
 use super::proposal::{Answer, Proposal, Proposer};
@@ -21,17 +21,17 @@ use crate::backoff::{Backoff, random_fraction};
 use crate::secrets::redact_url;
 
 /// The number of attempts after lost races.
-const TRIES: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 /// The minimum backoff before the second repetition. It doubles with each.
 ///
 /// The first repetition is immediate: most often there was a single other push. If an attempt takes longer than this,
 /// the backoff depends on the attempt: of many concurrent writers only a few should try at any time, or all of them
 /// starve.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 
 /// The maximum backoff, however long the attempts take: the mirror is held all the while.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Runs proposals with the same checkout, push branch and push options.
 pub(super) fn transact<P: Proposer>(
@@ -45,28 +45,33 @@ pub(super) fn transact<P: Proposer>(
     let redirected = journal.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
     let redirected = redirected.filter(|url| url.is_same_origin(&remote.url));
     remote.redirect = redirected.map(|url| Redirect { url, is_remembered: true });
-    let mut attempt = Attempt::new(proposals, options.is_rehearsal);
+    let mut attempt = Attempt::new(proposals, options.is_dry_run);
     let mut tries = 0;
     loop {
         let begin = Instant::now();
         let ended = attempt.make(mirror, remote, &mut journal);
         // A cancelled proposal may be the cause of any failure; the others start again.
         let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.is_cancelled();
-        let ended =
-            if is_to_be_repeated { Ended::Mended } else { repairs.mend(ended, mirror, remote, &mut journal) };
+        let ended = if is_to_be_repeated {
+            Ended::Repaired
+        } else {
+            repairs.repair(ended, mirror, remote, &mut journal)
+        };
         match ended {
             Ended::Done => return attempt.answers(),
-            Ended::Mended => {}
-            Ended::Overtaken if tries + 1 < TRIES && !options.context.stop.is_cancelled() => {
+            Ended::Repaired => {}
+            Ended::LostRace if tries + 1 < MAX_ATTEMPTS && !options.context.stop.is_cancelled() => {
                 options.context.metrics.push_retried();
                 if tries > 0 {
-                    let backoff = Backoff { first: begin.elapsed().max(FIRST_WAIT), longest: LONGEST_WAIT };
+                    let backoff =
+                        Backoff { first: begin.elapsed().max(INITIAL_BACKOFF), longest: MAX_BACKOFF };
                     std::thread::sleep(backoff.after(tries).mul_f64(random_fraction()));
                 }
                 tries += 1;
             }
-            Ended::Overtaken => {
-                return attempt.fail(SyncError::Overtaken { url: remote.url.to_string(), tries: TRIES });
+            Ended::LostRace => {
+                return attempt
+                    .fail(SyncError::LostRace { url: remote.url.to_string(), tries: MAX_ATTEMPTS });
             }
             Ended::Refused(_) if attempt.has_several() => {
                 // A commit that the server refuses must not block the others.
@@ -90,7 +95,7 @@ struct Repairs {
 
 impl Repairs {
     /// Turns a failure that can be repaired into another attempt.
-    fn mend(
+    fn repair(
         &mut self,
         ended: Ended,
         mirror: &mut Mirror,
@@ -103,35 +108,40 @@ impl Repairs {
         };
         let is_too_large =
             matches!(error, SyncError::Remote(RemoteError::TooLarge { .. } | RemoteError::NoRoom { .. }));
-        let is_damaged = error.is_damage() || error.trouble() == Some(Trouble::MirrorDamaged);
+        let is_damaged = error.is_damage() || error.failure_kind() == Some(FailureKind::MirrorDamaged);
         if is_too_large || (is_damaged && !self.has_begun_anew) {
             // A mirror may have grown too large over time; a new one that is too large gives its disk space back.
             let is_hopeless = is_too_large && mirror.is_new();
             self.has_begun_anew = true;
-            return match mirror.begin_anew() {
+            return match mirror.recreate() {
                 Ok(()) if is_hopeless => Ended::Failed(error),
-                Ok(()) => Ended::Mended,
+                Ok(()) => Ended::Repaired,
                 Err(error) => Ended::Failed(error.into()),
             };
         }
         let is_elsewhere = matches!(
-            error.trouble(),
-            Some(Trouble::Redirected | Trouble::NoRepository | Trouble::Forbidden | Trouble::Authentication)
+            error.failure_kind(),
+            Some(
+                FailureKind::Redirected
+                    | FailureKind::NoRepository
+                    | FailureKind::Forbidden
+                    | FailureKind::Authentication
+            )
         );
         if remote.redirect.take_if(|redirect| redirect.is_remembered && is_elsewhere).is_some() {
             // The remembered redirect is out of date.
             journal.redirect = None;
             let _ = journal.store(mirror.folder());
-            return Ended::Mended;
+            return Ended::Repaired;
         }
         let error = match error {
-            SyncError::Remote(error) if error.trouble() == Some(Trouble::Redirected) => {
+            SyncError::Remote(error) if error.failure_kind() == Some(FailureKind::Redirected) => {
                 return self.follow(error, mirror, remote, journal);
             }
             error => error,
         };
-        if error.trouble() == Some(Trouble::Gone) {
-            return Ended::Overtaken;
+        if error.failure_kind() == Some(FailureKind::Gone) {
+            return Ended::LostRace;
         }
         Ended::Failed(error)
     }
@@ -144,8 +154,8 @@ impl Repairs {
         remote: &mut Remote,
         journal: &mut PushJournal,
     ) -> Ended {
-        let (doing, deadline) = (error.doing(), ServerDeadline::after(remote.timeout));
-        let Some(target) = remote.find_redirect(mirror, doing, remote.address(), &deadline) else {
+        let (operation, deadline) = (error.operation(), ServerDeadline::after(remote.timeout));
+        let Some(target) = remote.find_redirect(mirror, operation, remote.address(), &deadline) else {
             return Ended::Failed(error.into());
         };
         match remote.address().redirected(&target) {
@@ -155,12 +165,12 @@ impl Repairs {
                 journal.redirect = Some(url.to_location());
                 let _ = journal.store(mirror.folder());
                 remote.redirect = Some(Redirect { url, is_remembered: false });
-                Ended::Mended
+                Ended::Repaired
             }
             _ => {
                 let url = remote.address().to_string();
                 let target = remote.access.redact(&redact_url(&target));
-                Ended::Failed(RemoteError::Redirected { doing, url, target }.into())
+                Ended::Failed(RemoteError::Redirected { operation, url, target }.into())
             }
         }
     }

@@ -14,14 +14,14 @@ use crate::update::tree_limits::{TreeLimits, check_depth};
 use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
 /// The maximum size of a file that is searched, because all of it must be held in memory.
-const SEARCHED_SIZE: usize = 32 * 1024 * 1024;
+const MAX_SEARCHED_SIZE: usize = 32 * 1024 * 1024;
 
 /// The maximum number of bytes of the tree objects that one walk may have open. These are the directories from the root
 /// to a file.
-const OPEN_BYTES: usize = 64 * 1024 * 1024;
+const MAX_OPEN_BYTES: usize = 64 * 1024 * 1024;
 
 /// The maximum number of bytes of tree objects that are cached for looking up paths. A larger one is cached alone.
-const CACHED_BYTES: usize = 16 * 1024 * 1024;
+const MAX_CACHED_BYTES: usize = 16 * 1024 * 1024;
 
 /// The tree of a commit as a [`FileTree`].
 ///
@@ -107,7 +107,7 @@ impl<'r> GitTree<'r> {
         check_depth(path)?;
         let (mut kind, mut object) = (TreeEntryKind::Directory, self.root);
         for part in path.parts() {
-            if kind != TreeEntryKind::Directory || !is_possible(part) {
+            if kind != TreeEntryKind::Directory || !is_valid_name(part) {
                 return Err(not_found());
             }
             let tree = self.cached(path, object)?;
@@ -132,7 +132,7 @@ impl<'r> GitTree<'r> {
         let tree = entry.1.clone();
         cache.push(entry);
         let mut bytes: usize = cache.iter().map(|(_, tree)| tree.bytes.len()).sum();
-        while bytes > CACHED_BYTES && cache.len() > 1 {
+        while bytes > MAX_CACHED_BYTES && cache.len() > 1 {
             bytes -= cache.remove(0).1.bytes.len();
         }
         Ok(tree)
@@ -163,7 +163,7 @@ impl<'r> GitTree<'r> {
             directory.offset = entry.end;
             let path = directory.path.join(entry.name);
             limits.count(&path)?;
-            if !is_possible(entry.name) {
+            if !is_valid_name(entry.name) {
                 continue;
             }
             let content = ContentId(entry.id);
@@ -174,8 +174,8 @@ impl<'r> GitTree<'r> {
                     ControlFlow::Continue(Descent::Enter) => {
                         let below = self.open(path, oid(&content.0))?;
                         open_bytes += below.tree.len();
-                        if open_bytes > OPEN_BYTES {
-                            return Err(TreeError::TooWide { directory: below.path, limit: OPEN_BYTES });
+                        if open_bytes > MAX_OPEN_BYTES {
+                            return Err(TreeError::TooWide { directory: below.path, limit: MAX_OPEN_BYTES });
                         }
                         open.push(below);
                         ControlFlow::Continue(())
@@ -242,7 +242,7 @@ impl FileTree for GitTree<'_> {
     fn contains(&self, entry: &Entry, token: &[u8]) -> Result<bool, TreeError> {
         let object = self.content(entry)?;
         let size = self.size(entry, object)?;
-        if size > SEARCHED_SIZE {
+        if size > MAX_SEARCHED_SIZE {
             return Err(TreeError::TooLarge { path: entry.path.clone(), size: size as u64 });
         }
         let object = self.objects.read(object).map_err(|cause| self.unreadable(&entry.path, cause))?;
@@ -271,7 +271,7 @@ fn is_malformed(error: &git2::Error) -> bool {
 
 /// Returns true if a file or directory can have this name in a commit or checkout. Libgit2 refuses other names, and git
 /// itself makes no commit with one, but objects can be written by hand.
-fn is_possible(name: &[u8]) -> bool {
+fn is_valid_name(name: &[u8]) -> bool {
     let begins_with =
         |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));
     // Names that Windows reads as `.git`: spaces and dots at the end are ignored there, and a colon starts a stream.
@@ -319,7 +319,7 @@ mod tests {
             ".git-x",
         ];
         for name in possible {
-            assert!(is_possible(name.as_bytes()), "{name}");
+            assert!(is_valid_name(name.as_bytes()), "{name}");
         }
         for name in [
             ".git",
@@ -334,7 +334,7 @@ mod tests {
             "..",
             "a/b",
         ] {
-            assert!(!is_possible(name.as_bytes()), "{name}");
+            assert!(!is_valid_name(name.as_bytes()), "{name}");
         }
     }
 

@@ -284,7 +284,7 @@ mod tests {
 
     fn queued(number: usize) -> QueuedRequest<Nothing> {
         let url = RemoteUrl::parse("https://git.example/fleet.git", LocalPaths::Refused).unwrap();
-        let login = Login::OfTheUser;
+        let login = Login::OfUser;
         let branch = |name: &str| name.parse::<BranchName>().unwrap();
         let remote = RemotePlan {
             access: AccessPlan::new(&url, login, AccessOptions::default()).unwrap(),
@@ -329,7 +329,7 @@ mod tests {
     fn a_flood_of_deleted_objects_displaces_no_name_of_another_namespace() {
         let writer: Writer<Nothing> = Writer::new(WriterOptions {
             mirrors: MirrorStore::new("nowhere".into(), 0),
-            is_rehearsal: false,
+            is_dry_run: false,
             context: WriterContext::default(),
             slots: TransactionSlots::limited(1, &Metrics::default()),
         });

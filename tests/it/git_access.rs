@@ -13,8 +13,8 @@ use std::thread;
 
 use proptest::prelude::*;
 use tagboat::git::{
-    Access, AccessError, AccessOptions, AccessPlan, Configuration, Credentials, LocalPaths, Login, RemoteUrl,
-    Surroundings,
+    Access, AccessError, AccessOptions, AccessPlan, Configuration, Credentials, LocalPaths, Login,
+    ProcessEnv, RemoteUrl,
 };
 use tagboat::net::{Pin, Proxy, Server};
 use tagboat::secrets::{Secret, SecretData};
@@ -43,9 +43,9 @@ fn open(url: &RemoteUrl, login: Login, options: &AccessOptions) -> Access {
     AccessPlan::new(url, login, options.clone()).unwrap().open().unwrap()
 }
 
-fn surroundings(variables: &[(&str, &Path)]) -> AccessOptions {
+fn process_env(variables: &[(&str, &Path)]) -> AccessOptions {
     let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    AccessOptions { surroundings: Surroundings::new(variables), ..AccessOptions::default() }
+    AccessOptions { process_env: ProcessEnv::new(variables), ..AccessOptions::default() }
 }
 
 fn variable(access: &Access, name: &str) -> Option<OsString> {
@@ -136,7 +136,7 @@ fn files_are_private_and_go_with_the_access() {
     let directory = tempfile::tempdir().unwrap();
     let roots = directory.path().join("roots.pem");
     fs::write(&roots, "# roots").unwrap();
-    let access = prepare(&remote, &items, &surroundings(&[("SSL_CERT_FILE", &roots)]));
+    let access = prepare(&remote, &items, &process_env(&[("SSL_CERT_FILE", &roots)]));
     let written = ["http.sslCAInfo", "http.sslKey", "http.sslCert"];
     let mut written: Vec<PathBuf> = written.map(|name| setting(&access, name, "https://h/x").into()).to_vec();
     assert_eq!(fs::read_to_string(&written[0]).unwrap(), format!("# roots\n{CERTIFICATE}"));
@@ -159,7 +159,7 @@ fn files_are_private_and_go_with_the_access() {
 fn a_plan_has_no_files_and_equal_ones_share_theirs() {
     let directory = tempfile::tempdir().unwrap();
     let roots = directory.path().join("roots.pem");
-    let options = surroundings(&[("SSL_CERT_FILE", &roots)]);
+    let options = process_env(&[("SSL_CERT_FILE", &roots)]);
     let plan = |text: &str, password: &str| {
         let remote = url(text);
         let items = [("username", "u"), ("password", password), ("ca.crt", CERTIFICATE)];
@@ -266,7 +266,7 @@ fn git_goes_through_the_proxy_with_its_login() {
 fn git_goes_through_the_proxy_of_the_surroundings() {
     let (port, server) = serve(REFUSAL);
     let proxy = PathBuf::from(format!("http://u:hunter2@127.0.0.1:{port}"));
-    let access = prepare(&url("http://nowhere.invalid/x"), &[], &surroundings(&[("HTTP_PROXY", &proxy)]));
+    let access = prepare(&url("http://nowhere.invalid/x"), &[], &process_env(&[("HTTP_PROXY", &proxy)]));
     run(&access, "git", &["ls-remote", "--", "http://nowhere.invalid/x"]);
     assert!(server.join().unwrap().starts_with("GET http://nowhere.invalid/x/info/refs?"));
     assert!(!access.redact(proxy.to_str().unwrap()).contains("hunter2"));
@@ -399,9 +399,9 @@ fn a_users_own_set_up_is_let_through() {
     own.set("user", None, "name", "Me");
     fs::write(home.path().join(".gitconfig"), own.as_bytes()).unwrap();
     let others = ["GIT_ASKPASS", "GIT_DIR", "GH_TOKEN"].map(|name| (name, Path::new("/hunter2")));
-    let options = surroundings(&[[("HOME", home.path())].as_slice(), &others].concat());
+    let options = process_env(&[[("HOME", home.path())].as_slice(), &others].concat());
     let remote = url("https://me@h/x");
-    let access = open(&remote, Login::OfTheUser, &options);
+    let access = open(&remote, Login::OfUser, &options);
     assert_eq!(setting(&access, "user.name", "https://h/x"), "Me");
     assert_eq!(setting(&access, "credential.username", "https://h/x"), "me");
     assert_eq!(variable(&access, "HOME").unwrap(), home.path());
@@ -409,7 +409,7 @@ fn a_users_own_set_up_is_let_through() {
     assert_eq!(variable(&access, "GIT_DIR"), None);
     assert_eq!(access.redact("token /hunter2"), "token ••••");
 
-    let access = open(&url("https://me:pw@h/x"), Login::OfTheUser, &options);
+    let access = open(&url("https://me:pw@h/x"), Login::OfUser, &options);
     assert_eq!(setting(&access, "http.extraHeader", "https://h/x"), "Authorization: Basic bWU6cHc=");
 }
 
@@ -418,12 +418,12 @@ fn there_is_no_prompt_for_a_password() {
     const CHALLENGE: &str = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join(".gitconfig"), "[core]\n\taskPass = /bin/echo\n").unwrap();
-    let options = surroundings(&[("HOME", home.path())]);
+    let options = process_env(&[("HOME", home.path())]);
     for is_given in [true, false] {
         let (port, server) = serve(CHALLENGE);
         let remote = url(&format!("http://127.0.0.1:{port}/x"));
         let login = credentials(&remote, &[]);
-        let login = if is_given { Login::Given(login) } else { Login::OfTheUser };
+        let login = if is_given { Login::Given(login) } else { Login::OfUser };
         let access = open(&remote, login, &options);
         let output = run(&access, "git", &["ls-remote", "--", &remote.to_string()]);
         let words = String::from_utf8(output.stderr).unwrap();
@@ -436,7 +436,7 @@ fn there_is_no_prompt_for_a_password() {
 fn a_missing_bundle_is_named() {
     let remote = url("https://h/x");
     let login = credentials(&remote, &[("ca.crt", CERTIFICATE)]);
-    let options = surroundings(&[("SSL_CERT_FILE", Path::new("/missing/roots.pem"))]);
+    let options = process_env(&[("SSL_CERT_FILE", Path::new("/missing/roots.pem"))]);
     let error = AccessPlan::new(&remote, Login::Given(login), options).unwrap().open().unwrap_err();
     assert_eq!(
         error.to_string(),

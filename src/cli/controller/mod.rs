@@ -21,7 +21,7 @@ use crate::controller::automation::{self, AutomationOptions, RunOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
-use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, Surroundings};
+use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
 use crate::metrics::Metrics;
 use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Gate, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::batch_logins::LargeLogins;
@@ -162,7 +162,7 @@ fn controller_options(
         local_paths: None,
         local_addresses: options.local_addresses,
         is_of_the_user: false,
-        surroundings: Surroundings::of_this_process(),
+        process_env: ProcessEnv::from_process(),
         ssh_algorithms: options.ssh_algorithms,
         mirror_size: options.mirror_size,
         files: PrivateFiles::default(),

@@ -16,7 +16,7 @@ use crate::cli::overrides::image_overrides;
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::error::chain;
-use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, SshAlgorithms, Surroundings};
+use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, ProcessEnv, SshAlgorithms};
 use crate::net::LocalAddresses;
 use crate::objects::manifests::{
     Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
@@ -136,7 +136,7 @@ impl Inputs {
                 local_addresses: LocalAddresses::Allowed,
                 local_paths: Some(here),
                 is_of_the_user: arguments.git_login == GitLogin::User,
-                surroundings: Surroundings::of_this_process(),
+                process_env: ProcessEnv::from_process(),
                 ssh_algorithms: SshAlgorithms::default(),
                 mirror_size: arguments.mirror_max_size.0,
                 files: PrivateFiles::default(),

@@ -126,11 +126,11 @@ async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Input
 /// Reconciles all automations; those that share a repository and a branch share a transaction.
 async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) -> Vec<Work<'i>> {
     PrivateDirectory::sweep();
-    let is_rehearsal = inputs.choice.is_dry_run;
+    let is_dry_run = inputs.choice.is_dry_run;
     let mirrors = MirrorStore::new(inputs.mirrors.path().to_owned(), inputs.mirrors_size);
     let writer = Writer::new(WriterOptions {
         mirrors,
-        is_rehearsal,
+        is_dry_run,
         context: WriterContext {
             stop: stop.clone(),
             capacity: inputs.choice.capacity.clone(),

@@ -1,10 +1,10 @@
 //! One attempt at a transaction, from the listing to the push.
 
-mod arrivals;
-mod candidate;
+mod context;
 mod deadline;
-mod ground;
-mod order;
+mod proposal_state;
+mod push_plan;
+mod rejected_refs;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -20,25 +20,25 @@ use super::pack::{NewObjects, NewPacks};
 use super::proposal::{Answer, Failure, Proposal, Proposer};
 use super::push::PushReply;
 use super::push_journal::PushJournal;
-use super::remote::{Remote, Wanted};
+use super::remote::{ListingQuery, Remote};
 use super::remote_error::RemoteError;
 use super::source;
 use super::waits::ServerDeadline;
 use crate::directory::open;
 use crate::update::MarkerIndex;
-use candidate::{Candidate, Made};
+use context::AttemptContext;
 use deadline::PlanDeadline;
-use ground::Ground;
-use order::Order;
+use proposal_state::{ProposalState, SharedObjects};
+use push_plan::PushPlan;
 
 /// The end of an attempt.
 pub(super) enum Ended {
     /// Every proposal has its answer.
     Done,
     /// An error was repaired, and the next attempt may succeed.
-    Mended,
+    Repaired,
     /// Another push came first.
-    Overtaken,
+    LostRace,
     /// The remote refuses the commits.
     Refused(SyncError),
     /// Another error.
@@ -53,9 +53,9 @@ impl From<SyncError> for Ended {
 
 /// The proposals of a transaction and their states.
 pub(super) struct Attempt<P: Proposer> {
-    candidates: Vec<Candidate<P>>,
+    states: Vec<ProposalState<P>>,
     branch: Option<BranchName>,
-    is_rehearsal: bool,
+    is_dry_run: bool,
     /// The packs of the commits that were made.
     packs: NewPacks,
     /// True if it is not the first attempt.
@@ -64,33 +64,33 @@ pub(super) struct Attempt<P: Proposer> {
 
 impl<P: Proposer> Attempt<P> {
     /// Creates an attempt at proposals for the same branch.
-    pub(super) fn new(proposals: Vec<Proposal<P>>, is_rehearsal: bool) -> Self {
+    pub(super) fn new(proposals: Vec<Proposal<P>>, is_dry_run: bool) -> Self {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
         let limit = message_limit(proposals.len());
-        let candidates = proposals.into_iter().map(|proposal| Candidate::new(proposal, limit)).collect();
-        Self { candidates, branch, is_rehearsal, packs: NewPacks::default(), is_another: false }
+        let states = proposals.into_iter().map(|proposal| ProposalState::new(proposal, limit)).collect();
+        Self { states, branch, is_dry_run, packs: NewPacks::default(), is_another: false }
     }
 
     /// Returns true if several proposals have no answer yet.
     pub(super) fn has_several(&self) -> bool {
-        self.candidates.iter().filter(|candidate| candidate.is_open()).count() > 1
+        self.states.iter().filter(|state| state.is_open()).count() > 1
     }
 
     /// Returns the proposals, to be attempted in another way.
     pub(super) fn into_proposals(self) -> Vec<Proposal<P>> {
-        self.candidates.into_iter().map(|candidate| candidate.proposal).collect()
+        self.states.into_iter().map(|state| state.proposal).collect()
     }
 
     /// Returns the answers, once all proposals have one.
     pub(super) fn answers(self) -> Vec<Answer<P>> {
-        self.candidates.into_iter().map(Candidate::into_answer).collect()
+        self.states.into_iter().map(ProposalState::into_answer).collect()
     }
 
     /// Returns the answers after an error that concerns all proposals without one.
     pub(super) fn fail(mut self, error: SyncError) -> Vec<Answer<P>> {
         let error = Arc::new(error);
-        for candidate in self.open() {
-            candidate.result = Some(Err(Failure::Sync(error.clone())));
+        for state in self.open() {
+            state.result = Some(Err(Failure::Sync(error.clone())));
         }
         self.answers()
     }
@@ -100,7 +100,7 @@ impl<P: Proposer> Attempt<P> {
         let ended = self.try_to_make(mirror, remote, journal).err().unwrap_or(Ended::Done);
         let packs = std::mem::take(&mut self.packs);
         // Objects of commits that were not pushed, and never will be, would fill the mirror.
-        if self.candidates.iter().any(|candidate| journal.pending.contains_key(&candidate.proposal.name)) {
+        if self.states.iter().any(|state| journal.pending.contains_key(&state.proposal.name)) {
             packs.keep();
         } else if packs.remove() {
             // A mirror that cannot be opened fails the next attempt.
@@ -120,50 +120,50 @@ impl<P: Proposer> Attempt<P> {
             return Ok(());
         };
         // Proposals with an answer count too: it is given only when the last one has one.
-        let awaited = self.candidates.iter().filter(|candidate| candidate.may_be_cancelled());
-        mirror.work_for(awaited.map(|candidate| candidate.proposal.cancellation.clone()).collect());
+        let awaited = self.states.iter().filter(|state| state.may_be_cancelled());
+        mirror.work_for(awaited.map(|state| state.proposal.cancellation.clone()).collect());
         let deadline = &ServerDeadline::after(remote.timeout);
-        let listing = self.look(mirror, remote, deadline).map_err(SyncError::from)?;
+        let listing = self.list_remote(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
         let old = listing.commit(&branch);
-        let ground = Ground { mirror, remote, listing, old, deadline };
-        self.open().for_each(Candidate::refresh);
-        for candidate in self.open() {
-            candidate.choose_source(&ground)?;
-            candidate.skip_if_known(&ground, journal);
+        let context = AttemptContext { mirror, remote, listing, old, deadline };
+        self.open().for_each(ProposalState::refresh);
+        for state in self.open() {
+            state.choose_source(&context)?;
+            state.skip_if_known(&context, journal);
         }
         let Some(base) = self.base(old) else { return Ok(()) };
-        let base = ground.fetch_commit(base)?;
+        let base = context.fetch_commit(base)?;
         mirror.keep(&kept(journal, base)).map_err(SyncError::from)?;
-        for candidate in self.open() {
-            candidate.recall(&ground, journal)?;
+        for state in self.open() {
+            state.recover_push(&context, journal)?;
         }
-        let proposed = self.propose(&ground, base, journal);
-        let Ground { listing, .. } = ground;
+        let proposed = self.propose(&context, base, journal);
+        let AttemptContext { listing, .. } = context;
         // The objects are on the disk now, where git reads them too; memory need not hold them as well.
         mirror.release_objects().map_err(SyncError::from)?;
-        let ground = Ground { mirror, remote, listing, old, deadline };
+        let context = AttemptContext { mirror, remote, listing, old, deadline };
         let tip = proposed?;
-        if self.is_rehearsal {
-            self.open().for_each(Candidate::settle_rehearsal);
+        if self.is_dry_run {
+            self.open().for_each(ProposalState::settle_dry_run);
             return Ok(());
         }
-        let mut order = order::order(&self.candidates, base, tip, journal, &ground)?;
-        if !order.request.updates.is_empty() {
+        let mut plan = push_plan::plan_push(&self.states, base, tip, journal, &context)?;
+        if !plan.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
-            for candidate in self.open() {
-                candidate.note_pending(old, tip, journal);
+            for state in self.open() {
+                state.record_pending(old, tip, journal);
             }
             store(journal, mirror)?;
             if mirror.is_cancelled() {
-                return Err(Ended::Mended);
+                return Err(Ended::Repaired);
             }
-            let reply = remote.push(mirror, &order.request, &ServerDeadline::after(remote.timeout));
-            self.judge(&mut order, reply, &ground, journal)?;
+            let reply = remote.push(mirror, &plan.request, &ServerDeadline::after(remote.timeout));
+            self.verify_push(&mut plan, reply, &context, journal)?;
         }
         let tip = if self.has_commits() { Some(tip) } else { old };
-        for candidate in self.open() {
-            candidate.settle(&order, tip, &ground, journal);
+        for state in self.open() {
+            state.settle(&plan, tip, &context, journal);
         }
         store(journal, mirror)?;
         mirror.keep(&kept(journal, tip.unwrap_or(base))).map_err(SyncError::from)?;
@@ -172,37 +172,36 @@ impl<P: Proposer> Attempt<P> {
 
     /// Ends the proposals that were cancelled; they need not wait for the others.
     fn end_cancelled(&mut self) {
-        let is_over =
-            |candidate: &&mut Candidate<P>| candidate.is_cancelled() && candidate.may_be_cancelled();
-        self.candidates.iter_mut().filter(is_over).for_each(Candidate::cancel);
+        let is_over = |state: &&mut ProposalState<P>| state.is_cancelled() && state.may_be_cancelled();
+        self.states.iter_mut().filter(is_over).for_each(ProposalState::cancel);
     }
 
     /// Returns true if a proposal has no answer yet.
     fn is_open(&self) -> bool {
-        self.candidates.iter().any(Candidate::is_open)
+        self.states.iter().any(ProposalState::is_open)
     }
 
-    fn open(&mut self) -> impl Iterator<Item = &mut Candidate<P>> {
-        self.candidates.iter_mut().filter(|candidate| candidate.is_open())
+    fn open(&mut self) -> impl Iterator<Item = &mut ProposalState<P>> {
+        self.states.iter_mut().filter(|state| state.is_open())
     }
 
     /// Returns true if commits were made.
     fn has_commits(&self) -> bool {
-        self.candidates.iter().any(|candidate| candidate.is_open() && candidate.commit.is_some())
+        self.states.iter().any(|state| state.is_open() && state.commit.is_some())
     }
 
     /// Lists the remote.
     ///
     /// After a lost race the remote was listed a moment ago, so new objects are fetched at once: the shorter the time
     /// between listing and push, the less likely is another lost race.
-    fn look(
+    fn list_remote(
         &self,
         mirror: &Mirror,
         remote: &Remote,
         deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
         let wanted = self.wanted();
-        if let ([Wanted::Reference(reference)], true) = (wanted.as_slice(), self.is_another)
+        if let ([ListingQuery::Reference(reference)], true) = (wanted.as_slice(), self.is_another)
             && let Some(listing) = remote.fetch_branch(mirror, reference, deadline)
         {
             return Ok(listing);
@@ -211,13 +210,13 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Returns the references to list.
-    fn wanted(&self) -> Vec<Wanted> {
+    fn wanted(&self) -> Vec<ListingQuery> {
         let mut wanted = Vec::new();
-        for candidate in &self.candidates {
-            let target = &candidate.proposal.target;
+        for state in &self.states {
+            let target = &state.proposal.target;
             let references =
                 [Some(target.push.reference()), target.refspec.as_ref().map(|spec| spec.destination.clone())];
-            let references = references.into_iter().flatten().map(Wanted::Reference);
+            let references = references.into_iter().flatten().map(ListingQuery::Reference);
             for one in references.chain(source::wanted(&target.checkout)) {
                 if !wanted.contains(&one) {
                     wanted.push(one);
@@ -229,7 +228,7 @@ impl<P: Proposer> Attempt<P> {
 
     /// Returns the object to build on, if there is anything to build.
     fn base(&self, old: Option<CommitId>) -> Option<CommitId> {
-        let first = self.candidates.iter().find(|candidate| candidate.is_open())?;
+        let first = self.states.iter().find(|state| state.is_open())?;
         old.or_else(|| first.source.as_ref().map(|source| source.object))
     }
 
@@ -238,34 +237,33 @@ impl<P: Proposer> Attempt<P> {
     /// The marker index is stored even after an error, so that the next run continues there.
     fn propose(
         &mut self,
-        ground: &Ground<'_>,
+        context: &AttemptContext<'_>,
         base: CommitId,
         journal: &PushJournal,
     ) -> Result<CommitId, SyncError> {
-        let memory =
-            self.open().map(|candidate| candidate.proposal.proposer.memory()).max().unwrap_or_default();
-        let _permit = ground.mirror.enter_pool(memory)?;
-        let repository = ground.mirror.repository();
+        let memory = self.open().map(|state| state.proposal.proposer.memory()).max().unwrap_or_default();
+        let _permit = context.mirror.enter_pool(memory)?;
+        let repository = context.mirror.repository();
         let database = repository.odb()?;
-        let has_room = || ground.remote.has_room(ground.mirror);
+        let has_room = || context.remote.has_room(context.mirror);
         let objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
-        let place = ground.mirror.index();
+        let place = context.mirror.index();
         let mut index =
             open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
-        let mut made = Made { index: &mut index, objects };
+        let mut made = SharedObjects { index: &mut index, objects };
         let mut tip = Ok(base);
-        for candidate in self.open() {
-            candidate.refresh();
-            tip = tip.and_then(|tip| candidate.propose(ground, tip, journal, &mut made));
+        for state in self.open() {
+            state.refresh();
+            tip = tip.and_then(|tip| state.propose(context, tip, journal, &mut made));
         }
         // Otherwise they are not needed any more.
-        if tip.is_ok() && !self.is_rehearsal {
-            let mut deadline = PlanDeadline::new(ground.mirror, ground.remote.timeout);
+        if tip.is_ok() && !self.is_dry_run {
+            let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
             let packs = made.objects.finish(&mut |_| deadline.check());
             match packs {
                 Ok(packs) => self.packs = packs,
                 Err(error) => {
-                    let shared = deadline.into_cancelled().or_else(|| ground.too_large(&error));
+                    let shared = deadline.into_cancelled().or_else(|| context.too_large(&error));
                     tip = Err(shared.unwrap_or_else(|| error.into()));
                 }
             }
@@ -279,60 +277,60 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Deletes the note of a push that has not reached the remote and never will.
-    fn forget_push(&self, ground: &Ground<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
-        for candidate in self.candidates.iter().filter(|candidate| candidate.commit.is_some()) {
-            journal.pending.remove(&candidate.proposal.name);
+    fn forget_push(&self, context: &AttemptContext<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
+        for state in self.states.iter().filter(|state| state.commit.is_some()) {
+            journal.pending.remove(&state.proposal.name);
         }
-        store(journal, ground.mirror)
+        store(journal, context.mirror)
     }
 
     /// Finds out the result of a push. Unless the reply is plainly good, the remote is listed again.
-    fn judge(
+    fn verify_push(
         &self,
-        order: &mut Order,
+        plan: &mut PushPlan,
         reply: Result<PushReply, RemoteError>,
-        ground: &Ground<'_>,
+        context: &AttemptContext<'_>,
         journal: &mut PushJournal,
     ) -> Result<(), Ended> {
-        let Order { request, arrivals } = order;
+        let PushPlan { request, rejected } = plan;
         if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
             return Ok(());
         }
         let branch = self.branch.as_ref().map(BranchName::reference);
         if let (Some(branch), Ok(reply)) = (&branch, &reply)
-            && reply.is_overtaken(branch)
+            && reply.is_stale(branch)
         {
             // Git has checked the condition and sent nothing, and the next attempt begins with a listing.
-            self.forget_push(ground, journal)?;
-            return Err(Ended::Overtaken);
+            self.forget_push(context, journal)?;
+            return Err(Ended::LostRace);
         }
-        let deadline = ServerDeadline::after(ground.remote.timeout);
-        let after = ground.remote.list(ground.mirror, &self.wanted(), &deadline).ok();
+        let deadline = ServerDeadline::after(context.remote.timeout);
+        let after = context.remote.list(context.mirror, &self.wanted(), &deadline).ok();
         // After a broken connection git sends the push again, and its refusal says nothing of the first time.
         if let (Some(branch), Ok(reply), Some(after)) = (&branch, &reply, &after)
             && reply.is_refused(branch)
-            && after.commit(branch) == ground.old
+            && after.commit(branch) == context.old
         {
-            self.forget_push(ground, journal)?;
+            self.forget_push(context, journal)?;
         }
-        let missing = arrivals::missing(request, reply.as_ref().ok(), after.as_ref());
+        let missing = rejected_refs::missing(request, reply.as_ref().ok(), after.as_ref());
         let of_branch = branch.filter(|branch| missing.contains(branch));
         if let (Some(branch), Some(after)) = (&of_branch, &after)
-            && after.commit(branch) != ground.old
+            && after.commit(branch) != context.old
         {
-            return Err(Ended::Overtaken);
+            return Err(Ended::LostRace);
         }
         match (reply, of_branch) {
             _ if missing.is_empty() => Ok(()),
             (Err(error), _) => Err(Ended::Failed(error.into())),
             (Ok(reply), Some(branch)) => {
-                let words = reply.refusal(&branch);
-                Err(Ended::Refused(ground.refusal(branch, words)))
+                let message = reply.refusal(&branch);
+                Err(Ended::Refused(context.refusal(branch, message)))
             }
             (Ok(reply), None) => {
                 for reference in missing {
-                    let words = reply.refusal(&reference);
-                    arrivals.refused(reference, words);
+                    let message = reply.refusal(&reference);
+                    rejected.insert(reference, message);
                 }
                 Ok(())
             }

@@ -246,13 +246,13 @@ fn ssh_credentials(
             .into());
     };
     if find(key, b"BEGIN ENCRYPTED").is_some() {
-        let flaw = "is in encrypted PKCS#8, which Flux does not read either: rewrite it in OpenSSH's form with \
+        let defect = "is in encrypted PKCS#8, which Flux does not read either: rewrite it in OpenSSH's form with \
                     `ssh-keygen -p -f FILE`, of OpenSSH 9.6 or newer if it is an Ed25519 key";
-        return Err(secret.malformed("identity", flaw).into());
+        return Err(secret.malformed("identity", defect).into());
     }
     if takes_too_many_rounds(key) {
-        let flaw = "takes more than 256 rounds to unlock: rewrite it with `ssh-keygen -p -a 16 -f FILE`";
-        return Err(secret.malformed("identity", flaw).into());
+        let defect = "takes more than 256 rounds to unlock: rewrite it with `ssh-keygen -p -a 16 -f FILE`";
+        return Err(secret.malformed("identity", defect).into());
     }
     if passphrase.is_none() && is_encrypted(key) {
         return Err(secret
@@ -262,8 +262,8 @@ fn ssh_credentials(
     // A carriage return within a line separates no words, because ssh gets the text without it.
     let known_hosts = as_ssh_reads_it(known_hosts.expose());
     if !has_known_host(known_hosts.expose()) {
-        let flaw = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
-        return Err(secret.malformed("known_hosts", flaw).into());
+        let defect = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
+        return Err(secret.malformed("known_hosts", defect).into());
     }
     Ok(SshCredentials {
         user: url.user().unwrap_or("git").to_owned(),

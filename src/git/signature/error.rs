@@ -2,7 +2,7 @@
 
 use tagboat_api::Reason;
 
-use super::openpgp::Unusable;
+use super::openpgp::NoSigningPart;
 use crate::error::ReconcileError;
 
 /// The error of an unlocked key that fails to sign.
@@ -45,7 +45,7 @@ pub enum SigningKeyError {
         secret: String,
         /// The defect.
         #[source]
-        flaw: OpenPgpFlaw,
+        defect: OpenPgpKeyDefect,
     },
     /// More than one OpenPGP key.
     #[error(
@@ -63,7 +63,7 @@ pub enum SigningKeyError {
         secret: String,
         /// The defect.
         #[source]
-        flaw: SshFlaw,
+        defect: SshKeyDefect,
     },
     /// An encrypted key without a passphrase.
     #[error("can not use passphrase protected signing key without '{key}' field present in secret {secret}")]
@@ -86,18 +86,18 @@ pub enum SigningKeyError {
     },
     /// An OpenPGP key none of whose parts may sign at this time.
     #[error("signing key in secret '{secret}' cannot be used")]
-    Unusable {
+    NoSigningPart {
         /// The secret.
         secret: String,
         /// The parts, each with its defect.
         #[source]
-        cause: Unusable,
+        cause: NoSigningPart,
     },
 }
 
 /// The defect of an OpenPGP key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum OpenPgpFlaw {
+pub enum OpenPgpKeyDefect {
     /// It is something else.
     #[error("'git.asc' holds no OpenPGP key: give what `gpg --armor --export-secret-keys` prints")]
     NoKey,
@@ -125,8 +125,8 @@ pub enum OpenPgpFlaw {
     },
     /// Unlocking it would take too much memory or time.
     #[error(
-        "the key in 'git.asc' takes {memory} MiB and {passes} passes of Argon2 to unlock, and {most_memory} MiB and \
-         {most_passes} passes are allowed: export it with a lock that takes less"
+        "the key in 'git.asc' takes {memory} MiB and {passes} passes of Argon2 to unlock, and {max_memory} MiB and \
+         {max_passes} passes are allowed: export it with a lock that takes less"
     )]
     Argon2 {
         /// The memory, in MiB.
@@ -134,15 +134,15 @@ pub enum OpenPgpFlaw {
         /// The number of passes over it.
         passes: u8,
         /// The maximum memory, in MiB.
-        most_memory: u64,
+        max_memory: u64,
         /// The maximum number of passes.
-        most_passes: u8,
+        max_passes: u8,
     },
 }
 
 /// The defect of an SSH key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SshFlaw {
+pub enum SshKeyDefect {
     /// It is something else.
     #[error("'identity' holds no private key: give one in OpenSSH or PEM form, as ssh-keygen writes it")]
     NoKey,

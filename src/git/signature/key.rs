@@ -29,7 +29,7 @@ impl SigningKey {
     /// Returns true if the key existed at a time: signatures from before its creation are not accepted.
     pub fn existed_at(&self, time: CommitTime) -> bool {
         match &*self.part {
-            Part::OpenPgp(part) => part.made() <= time.seconds,
+            Part::OpenPgp(part) => part.created() <= time.seconds,
             Part::Ssh(_) => true,
         }
     }

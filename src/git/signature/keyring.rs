@@ -20,7 +20,7 @@ const MAX_KEYS: usize = 1024;
 
 /// The maximum size in bytes of a secret's data whose unlocked key is cached. The key of a larger one is unlocked in
 /// each run; an error is cached.
-const REMEMBERED_BYTES: usize = 64 * 1024;
+const MAX_CACHED_BYTES: usize = 64 * 1024;
 
 /// Large secrets that may be in memory at the same time, until their keys are unlocked.
 const LARGE_SECRETS: SlotLimits = SlotLimits { total: 8, per_namespace: 4, overflow: None }.with_overflow(8);
@@ -57,19 +57,19 @@ struct SlotKey {
 #[derive(Clone, Default)]
 struct Slot {
     /// Locked while the key is read or unlocked.
-    remembered: Arc<tokio::sync::Mutex<Option<Remembered>>>,
+    entry: Arc<tokio::sync::Mutex<Option<CacheEntry>>>,
     /// True if the key was evicted while the slot was in use.
-    is_forgotten: Arc<AtomicBool>,
+    is_evicted: Arc<AtomicBool>,
 }
 
 /// The lock of a slot. A key that was evicted meanwhile is dropped with it.
 struct LockedSlot {
-    remembered: OwnedMutexGuard<Option<Remembered>>,
-    is_forgotten: Arc<AtomicBool>,
+    entry: OwnedMutexGuard<Option<CacheEntry>>,
+    is_evicted: Arc<AtomicBool>,
 }
 
 /// The key of a secret, or its error.
-struct Remembered {
+struct CacheEntry {
     /// A hash of all the secret's data at that time.
     digest: [u8; 32],
     keys: Result<Keys, SigningKeyError>,
@@ -81,7 +81,7 @@ enum Keys {
 }
 
 /// A key to be unlocked.
-struct Unlocking {
+struct UnlockJob {
     capacity: Capacity,
     namespace: String,
     kind: SigningKeyKind,
@@ -132,11 +132,11 @@ impl Keyring {
         let hash = move || digest(hashed.borrowed());
         let digest = self.capacity.pool.run_sized(&namespace, secret.size(), hash).await;
         let slot = self.slot(&namespace, SlotKey { secret: name.to_owned(), kind }).lock().await;
-        if let Some(result) = slot.remembered.as_ref().and_then(|known| known.result(digest, time)) {
+        if let Some(result) = slot.entry.as_ref().and_then(|known| known.result(digest, time)) {
             return result;
         }
         let capacity = self.capacity.clone();
-        Unlocking { capacity, namespace, kind, secret, digest, time }.run(slot).await
+        UnlockJob { capacity, namespace, kind, secret, digest, time }.run(slot).await
     }
 
     /// Evicts the keys of a secret that does not exist any more.
@@ -151,7 +151,7 @@ impl Keyring {
             if is_used(&key.secret) {
                 return true;
             }
-            slot.is_forgotten.store(true, Ordering::SeqCst);
+            slot.is_evicted.store(true, Ordering::SeqCst);
             slot.is_in_use()
         });
     }
@@ -159,10 +159,10 @@ impl Keyring {
     fn slot(&self, namespace: &str, key: SlotKey) -> Slot {
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(&key) {
-            slot.is_forgotten.store(false, Ordering::SeqCst);
+            slot.is_evicted.store(false, Ordering::SeqCst);
             return slot.clone();
         }
-        slots.retain(|_, slot| !slot.is_forgotten.load(Ordering::SeqCst) || slot.is_in_use());
+        slots.retain(|_, slot| !slot.is_evicted.load(Ordering::SeqCst) || slot.is_in_use());
         let slot = Slot::default();
         slots.insert(namespace, key, slot.clone());
         slot
@@ -174,8 +174,8 @@ impl fmt::Debug for Keyring {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = formatter.debug_map();
         for (key, slot) in self.slots.lock().iter() {
-            if let Ok(remembered) = slot.remembered.try_lock() {
-                map.entry(&key.secret, &remembered.as_ref().map(|remembered| &remembered.keys));
+            if let Ok(entry) = slot.entry.try_lock() {
+                map.entry(&key.secret, &entry.as_ref().map(|entry| &entry.keys));
             }
         }
         map.finish()
@@ -191,7 +191,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-impl Remembered {
+impl CacheEntry {
     /// Returns the result for a time, if it is that of this data and nothing is left to unlock.
     fn result(&self, digest: [u8; 32], time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
         if self.digest != digest {
@@ -210,27 +210,27 @@ impl Remembered {
 
 impl Slot {
     async fn lock(self) -> LockedSlot {
-        LockedSlot { remembered: self.remembered.lock_owned().await, is_forgotten: self.is_forgotten }
+        LockedSlot { entry: self.entry.lock_owned().await, is_evicted: self.is_evicted }
     }
 
     /// Returns true if there is a clone, which has the lock or waits for it.
     fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.remembered) > 1
+        Arc::strong_count(&self.entry) > 1
     }
 }
 
 impl Drop for LockedSlot {
     fn drop(&mut self) {
-        if self.is_forgotten.load(Ordering::SeqCst) {
-            *self.remembered = None;
+        if self.is_evicted.load(Ordering::SeqCst) {
+            *self.entry = None;
         }
     }
 }
 
-impl Unlocking {
+impl UnlockJob {
     /// Reads and unlocks the key, each on the pool, and caches the result.
     async fn run(&self, mut slot: LockedSlot) -> Result<SigningKey, SigningKeyError> {
-        let known = slot.remembered.take().filter(|known| known.digest == self.digest);
+        let known = slot.entry.take().filter(|known| known.digest == self.digest);
         let keys = match known {
             Some(known) => known.keys,
             None => {
@@ -271,7 +271,7 @@ impl Unlocking {
                 return Err(error);
             }
         };
-        let memory = match keys.bytes_of_lock(choice) {
+        let memory = match keys.key_derivation_memory(choice) {
             0 => None,
             bytes => Some(self.capacity.memory.reserve(&self.namespace, bytes).await),
         };
@@ -289,13 +289,13 @@ impl Unlocking {
     }
 
     fn is_small(&self) -> bool {
-        self.secret.size() <= REMEMBERED_BYTES
+        self.secret.size() <= MAX_CACHED_BYTES
     }
 }
 
 impl LockedSlot {
     fn remember(&mut self, digest: [u8; 32], keys: Result<Keys, SigningKeyError>) {
-        *self.remembered = Some(Remembered { digest, keys });
+        *self.entry = Some(CacheEntry { digest, keys });
     }
 }
 
@@ -400,7 +400,7 @@ mod tests {
         keyring.forget("n/key");
         let key = || SlotKey { secret: "n/key".to_owned(), kind: SigningKeyKind::Ssh };
         let slot = keyring.slot("n", key());
-        assert!(slot.remembered.try_lock().is_err(), "a second one waits for the first");
+        assert!(slot.entry.try_lock().is_err(), "a second one waits for the first");
         drop(slot);
         keyring.forget("n/key");
         drop(thread);

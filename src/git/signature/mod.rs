@@ -12,8 +12,8 @@ mod openpgp;
 mod passphrase;
 mod ssh;
 
-pub use error::{OpenPgpFlaw, SigningError, SigningKeyError, SshFlaw};
+pub use error::{OpenPgpKeyDefect, SigningError, SigningKeyError, SshKeyDefect};
 pub use key::SigningKey;
 pub use keyring::{Keyring, SigningKeyKind, unlock_signing_key};
-pub use openpgp::{Fault, FaultyPart, Unusable};
+pub use openpgp::{DefectivePart, NoSigningPart, PartDefect};
 pub(super) use ssh::{ed25519_to_openssh, takes_too_many_rounds};

@@ -4,7 +4,7 @@ use crate::secrets::{Secret, SecretData};
 
 /// The error of an attempt with a passphrase.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Attempt<E = std::convert::Infallible> {
+pub(super) enum PassphraseError<E = std::convert::Infallible> {
     /// The passphrase is wrong.
     WrongPassphrase,
     /// No passphrase helps.
@@ -24,7 +24,7 @@ impl<'s> Passphrase<'s> {
     }
 
     /// Returns true if there is one.
-    pub(super) fn is_given(&self) -> bool {
+    pub(super) fn is_present(&self) -> bool {
         self.value.is_some()
     }
 
@@ -36,13 +36,13 @@ impl<'s> Passphrase<'s> {
     /// The error of the last attempt; without a passphrase, the one of a wrong passphrase.
     pub(super) fn try_each<T, E>(
         &self,
-        mut attempt: impl FnMut(&[u8]) -> Result<T, Attempt<E>>,
-    ) -> Result<T, Attempt<E>> {
+        mut attempt: impl FnMut(&[u8]) -> Result<T, PassphraseError<E>>,
+    ) -> Result<T, PassphraseError<E>> {
         let whole = self.value.map_or(&[][..], |value| value.expose());
         let line = whole.strip_suffix(b"\n").unwrap_or(whole);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         match attempt(whole) {
-            Err(Attempt::WrongPassphrase) if line.len() < whole.len() => attempt(line),
+            Err(PassphraseError::WrongPassphrase) if line.len() < whole.len() => attempt(line),
             result => result,
         }
     }
@@ -62,19 +62,19 @@ mod tests {
             let data = BTreeMap::from([("p".to_owned(), Secret::new(text))]);
             let passphrase = Passphrase::of(SecretData { name: "n", data: &data }, "p");
             let mut tried = Vec::new();
-            let found: Result<(), Attempt> = passphrase.try_each(|bytes| {
+            let found: Result<(), PassphraseError> = passphrase.try_each(|bytes| {
                 tried.push(String::from_utf8(bytes.to_vec()).unwrap());
-                Err(Attempt::WrongPassphrase)
+                Err(PassphraseError::WrongPassphrase)
             });
-            assert_eq!((found, passphrase.is_given()), (Err(Attempt::WrongPassphrase), true));
+            assert_eq!((found, passphrase.is_present()), (Err(PassphraseError::WrongPassphrase), true));
             assert_eq!(tried, expected);
             // Unlocking is expensive, so only a different passphrase is tried.
             let mut attempts = 0;
-            let found: Result<(), Attempt<&str>> = passphrase.try_each(|_| {
+            let found: Result<(), PassphraseError<&str>> = passphrase.try_each(|_| {
                 attempts += 1;
-                Err(Attempt::Other("damaged"))
+                Err(PassphraseError::Other("damaged"))
             });
-            assert_eq!((found, attempts), (Err(Attempt::Other("damaged")), 1));
+            assert_eq!((found, attempts), (Err(PassphraseError::Other("damaged")), 1));
         }
     }
 }

@@ -104,12 +104,12 @@ pub enum RemoteUrlError {
         shown: String,
     },
     /// Any other defect.
-    #[error("the repository URL '{shown}' {flaw}")]
+    #[error("the repository URL '{shown}' {defect}")]
     Malformed {
         /// The URL without user info.
         shown: String,
         /// The defect, and its remedy.
-        flaw: String,
+        defect: String,
     },
     /// A redirect to something else than a repository.
     #[error("the server redirects to '{shown}', which is no git repository: correct the repository URL")]
@@ -139,7 +139,7 @@ impl RemoteUrl {
     pub fn parse(text: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
         let shown = redact_url(text);
         let malformed =
-            |flaw: &str| RemoteUrlError::Malformed { shown: shown.clone(), flaw: flaw.to_owned() };
+            |defect: &str| RemoteUrlError::Malformed { shown: shown.clone(), defect: defect.to_owned() };
         if text.is_empty() {
             return Err(RemoteUrlError::Empty);
         }
@@ -166,7 +166,7 @@ impl RemoteUrl {
             _ => return Err(RemoteUrlError::Scheme { shown, scheme: scheme.to_owned() }),
         };
         Self::parse_network(transport, rest)
-            .map_err(|flaw| RemoteUrlError::Malformed { shown, flaw: flaw.into_owned() })
+            .map_err(|defect| RemoteUrlError::Malformed { shown, defect: defect.into_owned() })
     }
 
     fn parse_without_scheme(text: &str, shown: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
@@ -196,7 +196,7 @@ impl RemoteUrl {
         Self { argument: argument.into(), origin: None, user: None, password: None }
     }
 
-    fn parse_network(transport: Transport, rest: &str) -> Result<Self, Flaw> {
+    fn parse_network(transport: Transport, rest: &str) -> Result<Self, Defect> {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let (user_info, server) = match authority.rsplit_once('@') {
@@ -214,7 +214,7 @@ impl RemoteUrl {
             Some(Err(user)) => (user, ""),
         };
         let user = String::from_utf8(user_info_part(user_text)?)
-            .map_err(|_| Flaw::from("has a user name that is not UTF-8: take it out"))?;
+            .map_err(|_| Defect::from("has a user name that is not UTF-8: take it out"))?;
         let password = user_info_part(password_text)?;
         let scheme = transport.scheme();
         let argument = if transport == Transport::Ssh && !user.is_empty() {
@@ -317,7 +317,7 @@ impl fmt::Debug for RemoteUrl {
 }
 
 /// The defect of a URL, as the end of a sentence. It must quote nothing from before an `@`.
-type Flaw = std::borrow::Cow<'static, str>;
+type Defect = std::borrow::Cow<'static, str>;
 
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -325,7 +325,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// Parses host and port. The host is returned in the one form that can be compared.
-fn parse_server(server: &str) -> Result<(String, Option<u16>), Flaw> {
+fn parse_server(server: &str) -> Result<(String, Option<u16>), Defect> {
     let end = match server.strip_prefix('[') {
         Some(_) => server.find(']').map_or(server.len(), |at| at + 1),
         None => server.find(':').unwrap_or(server.len()),
@@ -363,7 +363,7 @@ fn parse_port(text: &str) -> Option<u16> {
     digits.parse().ok().filter(|&port| is_number && port != 0)
 }
 
-fn check_path(transport: Transport, path: &str) -> Result<(), Flaw> {
+fn check_path(transport: Transport, path: &str) -> Result<(), Defect> {
     if transport == Transport::Ssh {
         if !path.starts_with('/') {
             return Err("has no path: write ssh://USER@HOST/PATH".into());
@@ -394,9 +394,9 @@ fn check_path(transport: Transport, path: &str) -> Result<(), Flaw> {
     }
 }
 
-fn user_info_part(text: &str) -> Result<Vec<u8>, Flaw> {
+fn user_info_part(text: &str) -> Result<Vec<u8>, Defect> {
     let bytes = percent::decode(text)
-        .ok_or_else(|| Flaw::from("has a '%' in its user info that begins no escape: write it as %25"))?;
+        .ok_or_else(|| Defect::from("has a '%' in its user info that begins no escape: write it as %25"))?;
     match bytes.iter().any(u8::is_ascii_control) {
         true => Err("has a control character in its user info: take it out".into()),
         false => Ok(bytes),
@@ -405,7 +405,7 @@ fn user_info_part(text: &str) -> Result<Vec<u8>, Flaw> {
 
 /// Checks the user info. Git takes the first `@[` for the end of the user, and would go to another host than the one
 /// behind the last `@`.
-fn check_ssh_user_info(text: &str) -> Result<(), Flaw> {
+fn check_ssh_user_info(text: &str) -> Result<(), Defect> {
     match user_info_part(text)?.iter().any(|byte| b"@[]".contains(byte)) {
         true => Err("has '@', '[' or ']' in its user info, where ssh or git may look for the host: \
                      write ssh://USER@HOST/PATH with a plain user name"
@@ -415,7 +415,7 @@ fn check_ssh_user_info(text: &str) -> Result<(), Flaw> {
 }
 
 /// Checks for characters that newer ssh versions refuse. A user's own configuration may pass them to a shell.
-fn check_ssh_user(user: &str) -> Result<(), Flaw> {
+fn check_ssh_user(user: &str) -> Result<(), Defect> {
     let is_odd = |c: char| c.is_whitespace() || "'`\"\\;&<>|(){}$%/:".contains(c);
     match user.starts_with('-') || user.contains(is_odd) {
         true => Err("has a user name with a character that ssh refuses: correct it".into()),

@@ -75,7 +75,7 @@ async fn run<J: Job>(
 }
 
 fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {
-    matches!(&answer.result, Err(Failure::Sync(error)) if matches!(**error, SyncError::Overtaken { .. }))
+    matches!(&answer.result, Err(Failure::Sync(error)) if matches!(**error, SyncError::LostRace { .. }))
 }
 
 /// Collects the requests of a batch, and submits them together once every job has added its own or left.

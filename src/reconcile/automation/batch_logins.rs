@@ -94,7 +94,7 @@ pub(super) mod tests {
     use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
     use super::*;
-    use crate::git::{PrivateFiles, SshAlgorithms, Surroundings};
+    use crate::git::{PrivateFiles, ProcessEnv, SshAlgorithms};
     use crate::net::LocalAddresses;
     use crate::objects::{ObjectsError, StatusMaker};
     use crate::reconcile::automation::source::SourceReference;
@@ -174,7 +174,7 @@ pub(super) mod tests {
             local_paths: None,
             local_addresses: LocalAddresses::Allowed,
             is_of_the_user: false,
-            surroundings: Surroundings::default(),
+            process_env: ProcessEnv::default(),
             ssh_algorithms: SshAlgorithms::default(),
             mirror_size: 1,
             files: PrivateFiles::default(),

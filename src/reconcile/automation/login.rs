@@ -12,7 +12,7 @@ use super::source::{ObjectName, SourceConfiguration};
 use crate::error::ReconcileError;
 use crate::git::{
     AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, PrivateFiles,
-    RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SshAlgorithms, Surroundings, Transport,
+    ProcessEnv, RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SshAlgorithms, Transport,
 };
 use crate::net::{LocalAddresses, LookupError, Pin, Proxy, Server};
 use crate::objects::{Objects, ObjectsError};
@@ -30,7 +30,7 @@ pub struct LoginOptions {
     /// True if the git configuration of the calling user logs in, rather than secrets.
     pub is_of_the_user: bool,
     /// The environment of this process.
-    pub surroundings: Surroundings,
+    pub process_env: ProcessEnv,
     /// The algorithms that ssh may use.
     pub ssh_algorithms: SshAlgorithms,
     /// The size that a mirror may have, in bytes.
@@ -281,7 +281,7 @@ impl LoginSecrets {
         let server = proxy.as_ref().map(|proxy| proxy.server().clone());
         let plan = || -> Result<PlannedAccess, LoginError> {
             let login = match own? {
-                _ if options.is_of_the_user => Login::OfTheUser,
+                _ if options.is_of_the_user => Login::OfUser,
                 Some((name, data)) => {
                     let secret = SecretData { name: &name.to_string(), data: &data };
                     Login::Given(Credentials::generic(url, Some(secret))?)
@@ -290,11 +290,11 @@ impl LoginSecrets {
             };
             let authority = match &login {
                 Login::Given(credentials) => credentials.authority(),
-                Login::OfTheUser => None,
+                Login::OfUser => None,
             };
             let route = RouteKey::new(url, proxy.as_ref(), authority);
             let access = AccessOptions {
-                surroundings: options.surroundings.clone(),
+                process_env: options.process_env.clone(),
                 ssh_algorithms: options.ssh_algorithms.clone(),
                 proxy,
                 pins: Vec::new(),
@@ -329,7 +329,7 @@ async fn look_up(
         pins.extend(found.map_err(|cause| LoginError::ProxyServer { name: name.clone(), cause })?);
     }
     let is_behind_proxy =
-        url.transport() != Transport::Ssh && (proxy.is_some() || options.surroundings.names_a_proxy());
+        url.transport() != Transport::Ssh && (proxy.is_some() || options.process_env.has_proxy());
     if let Some(server) = url.server() {
         match server.look_up(lookups, namespace, source.timeout).await {
             Ok(pin) => pins.extend(pin),

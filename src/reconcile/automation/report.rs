@@ -129,7 +129,7 @@ fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
 /// Returns the revision that a status names after a run that read the files (`docs/flux-behaviour.md`, Observations).
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
-        Outcome::NothingNew | Outcome::Rehearsed { .. } => None,
+        Outcome::NothingNew | Outcome::DryRun { .. } => None,
         Outcome::NothingToCommit { source } => Some(source.clone()),
         Outcome::Pushed(push) => {
             let reference = Some(push.branch.reference());

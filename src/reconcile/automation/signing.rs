@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
     use crate::error::chain;
-    use crate::git::{Fault, FaultyPart, OpenPgpFlaw, SshFlaw, Unusable};
+    use crate::git::{DefectivePart, NoSigningPart, OpenPgpKeyDefect, PartDefect, SshKeyDefect};
     use crate::reconcile::automation::batch_logins::tests::{Secrets, source};
     use crate::tenancy::Capacity;
 
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn each_sentence_of_the_page_about_signing_is_said() {
         let secret = || "signing-key".to_owned();
-        let expired = FaultyPart {
+        let expired = DefectivePart {
             is_subkey: false,
             id: "0123456789ABCDEF".to_owned(),
-            fault: Fault::Expired(1_769_817_600),
+            defect: PartDefect::Expired(1_769_817_600),
         };
         let no_secret = ObjectsError::NoSecret { namespace: "n".to_owned(), name: secret(), advice: "" };
         let missing = |key| SigningKeyError::KeyMissing { secret: secret(), key, advice: "" };
@@ -138,12 +138,16 @@ mod tests {
             },
             missing("git.asc").into(),
             missing("identity").into(),
-            SigningKeyError::OpenPgp { secret: secret(), flaw: OpenPgpFlaw::Public }.into(),
-            SigningKeyError::Ssh { secret: secret(), flaw: SshFlaw::WrongPassphrase }.into(),
+            SigningKeyError::OpenPgp { secret: secret(), defect: OpenPgpKeyDefect::Public }.into(),
+            SigningKeyError::Ssh { secret: secret(), defect: SshKeyDefect::WrongPassphrase }.into(),
             locked("passphrase").into(),
             locked("password").into(),
             SigningKeyError::WrongPassphrase { secret: secret(), id: "0123456789ABCDEF".to_owned() }.into(),
-            SigningKeyError::Unusable { secret: secret(), cause: Unusable { parts: vec![expired] } }.into(),
+            SigningKeyError::NoSigningPart {
+                secret: secret(),
+                cause: NoSigningPart { parts: vec![expired] },
+            }
+            .into(),
             SigningKeyError::Several { secret: secret() }.into(),
         ];
         let said = errors.each_ref().map(|error| chain(error));

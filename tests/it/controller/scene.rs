@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tagboat::backoff::Backoff;
 use tagboat::controller::automation::{self, AutomationOptions, RunOptions};
 use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
-use tagboat::git::{Keyring, MirrorStore, PrivateFiles, SshAlgorithms, Surroundings};
+use tagboat::git::{Keyring, MirrorStore, PrivateFiles, ProcessEnv, SshAlgorithms};
 use tagboat::metrics::Metrics;
 use tagboat::net::LocalAddresses;
 use tagboat::objects::cluster::{FIELD_MANAGER, Gate, Notifier, Scope};
@@ -334,7 +334,7 @@ impl ControllerBuilder {
             local_paths: None,
             local_addresses: LocalAddresses::Allowed,
             is_of_the_user: false,
-            surroundings: Surroundings::default(),
+            process_env: ProcessEnv::default(),
             ssh_algorithms: SshAlgorithms::default(),
             mirror_size: 1 << 30,
             files: PrivateFiles::default(),

@@ -93,9 +93,9 @@ impl LocalRemote {
         self.answer(tag, true)
     }
 
-    fn answer(&self, tag: &str, is_rehearsal: bool) -> Answer<UpdateProposal> {
+    fn answer(&self, tag: &str, is_dry_run: bool) -> Answer<UpdateProposal> {
         let request = self.request("default/fleet", proposer(tag), Duration::from_secs(120));
-        let [answer] = self.transact(vec![request], is_rehearsal);
+        let [answer] = self.transact(vec![request], is_dry_run);
         if let Ok(Outcome::Pushed(push)) = &answer.result {
             *self.pushed.lock().unwrap() = Some(push.commit.to_string());
         }
@@ -129,8 +129,8 @@ impl LocalRemote {
     }
 
     /// A writer of the mirrors.
-    pub(super) fn writer<P: Proposer>(&self, is_rehearsal: bool) -> Writer<P> {
-        Writer::new(self.writer_options(is_rehearsal))
+    pub(super) fn writer<P: Proposer>(&self, is_dry_run: bool) -> Writer<P> {
+        Writer::new(self.writer_options(is_dry_run))
     }
 
     /// A writer with threads and memory that other work shares.
@@ -139,10 +139,10 @@ impl LocalRemote {
         Writer::new(WriterOptions { context, ..self.writer_options(false) })
     }
 
-    fn writer_options(&self, is_rehearsal: bool) -> WriterOptions {
+    fn writer_options(&self, is_dry_run: bool) -> WriterOptions {
         WriterOptions {
             mirrors: MirrorStore::new(self.mirrors(), self.total_limit),
-            is_rehearsal,
+            is_dry_run,
             context: WriterContext::default(),
             slots: TransactionSlots::limited(4, &Metrics::default()),
         }
@@ -152,9 +152,9 @@ impl LocalRemote {
     pub(super) fn transact<P: Proposer, const N: usize>(
         &self,
         requests: Vec<Request<P>>,
-        is_rehearsal: bool,
+        is_dry_run: bool,
     ) -> [Answer<P>; N] {
-        let writer = self.writer(is_rehearsal);
+        let writer = self.writer(is_dry_run);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let answers: Vec<Answer<P>> = runtime.block_on(async {
             let mut answers = Vec::new();

@@ -1,26 +1,26 @@
 //! OpenPGP keys: reading, the choice of the part that signs, unlocking, and signing as gpg does.
 //!
-//! [`packets`] and [`read`] read a key from the value of a secret, [`facts`] keeps the properties in the key's own
+//! [`packets`] and [`read`] read a key from the value of a secret, [`properties`] keeps the properties in the key's own
 //! signatures, [`choice`] chooses the part that signs at a time, [`part`] is that part, unlocked.
 
 mod choice;
-mod facts;
 mod packets;
 mod part;
+mod properties;
 mod read;
 
 use std::collections::HashMap;
 
 use pgp::composed::SignedSecretKey;
 
-pub use choice::{Fault, FaultyPart, Unusable};
+pub use choice::{DefectivePart, NoSigningPart, PartDefect};
 pub(super) use part::{PASSPHRASE, UnlockedPart};
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError};
 use crate::secrets::SecretData;
 use choice::Choice;
-use facts::KeyFacts;
+use properties::KeyProperties;
 
 /// The key of a secret that holds an OpenPGP key.
 const KEY: &str = "git.asc";
@@ -28,7 +28,7 @@ const KEY: &str = "git.asc";
 /// A key with the parts that were needed so far: unlocked, or with the error.
 pub(super) struct Keys {
     key: SignedSecretKey,
-    facts: KeyFacts,
+    properties: KeyProperties,
     unlocked: HashMap<Choice, Result<SigningKey, SigningKeyError>>,
     /// `NAME` of the secret, for messages.
     secret: String,
@@ -47,14 +47,14 @@ impl Keys {
             return Err(SigningKeyError::KeyMissing { secret: name.to_owned(), key: KEY, advice });
         };
         let key = read::read(text.expose(), name)?;
-        let facts = KeyFacts::of(&key);
-        Ok(Self { key, facts, unlocked: HashMap::new(), secret: name.to_owned() })
+        let properties = KeyProperties::of(&key);
+        Ok(Self { key, properties, unlocked: HashMap::new(), secret: name.to_owned() })
     }
 
     /// Returns the part that signs at a time, in seconds after 1970.
     pub(super) fn choose(&self, seconds: i64) -> Result<Choice, SigningKeyError> {
-        let choice = self.facts.choose(seconds);
-        choice.map_err(|cause| SigningKeyError::Unusable { secret: self.secret.clone(), cause })
+        let choice = self.properties.choose(seconds);
+        choice.map_err(|cause| SigningKeyError::NoSigningPart { secret: self.secret.clone(), cause })
     }
 
     /// Returns the part that was unlocked before, or its error.
@@ -63,8 +63,8 @@ impl Keys {
     }
 
     /// Returns the memory, in bytes, that unlocking a part takes beyond a few MiB.
-    pub(super) fn bytes_of_lock(&self, choice: Choice) -> u64 {
-        part::bytes_of_lock(&self.key, choice)
+    pub(super) fn key_derivation_memory(&self, choice: Choice) -> u64 {
+        part::key_derivation_memory(&self.key, choice)
     }
 
     /// Returns an unlocked part, and caches it or its error.
@@ -85,6 +85,6 @@ impl Keys {
 /// Prints the key's id.
 impl std::fmt::Debug for Keys {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Keys({})", self.facts.primary.id)
+        write!(formatter, "Keys({})", self.properties.primary.id)
     }
 }

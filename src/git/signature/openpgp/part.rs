@@ -4,18 +4,18 @@ use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
 use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
 use pgp::types::{KeyDetails, Password, S2kParams, SecretParams, SigningKey, StringToKey, Timestamp};
 
-use super::super::passphrase::{Attempt, Passphrase};
-use super::super::{OpenPgpFlaw, SigningError, SigningKeyError};
+use super::super::passphrase::{Passphrase, PassphraseError};
+use super::super::{OpenPgpKeyDefect, SigningError, SigningKeyError};
 use super::choice::Choice;
 
 /// The key of a secret for the passphrase of an OpenPGP key.
 pub(in super::super) const PASSPHRASE: &str = "passphrase";
 
 /// The maximum memory of Argon2: two to this power, in KiB. It is the default of common programs.
-const MOST_MEMORY: u8 = 16;
+const MAX_MEMORY_EXPONENT: u8 = 16;
 
 /// The maximum number of passes of Argon2; the default of common programs is three.
-const MOST_PASSES: u8 = 10;
+const MAX_PASSES: u8 = 10;
 
 /// An unlocked part of a key.
 pub(in super::super) enum UnlockedPart {
@@ -24,27 +24,28 @@ pub(in super::super) enum UnlockedPart {
 }
 
 /// Returns the memory, in bytes, that the key derivation of a part takes. It is zero for one that is refused.
-pub(super) fn bytes_of_lock(key: &SignedSecretKey, choice: Choice) -> u64 {
-    let argon2 = UnlockedPart::locked(key, choice).argon2().filter(|(m_enc, _)| *m_enc <= MOST_MEMORY);
+pub(super) fn key_derivation_memory(key: &SignedSecretKey, choice: Choice) -> u64 {
+    let argon2 =
+        UnlockedPart::locked(key, choice).argon2().filter(|(m_enc, _)| *m_enc <= MAX_MEMORY_EXPONENT);
     argon2.map_or(0, |(m_enc, _)| 1024 << m_enc)
 }
 
 /// The error of a part that could not be unlocked.
-pub(super) enum Obstacle {
+pub(super) enum UnlockError {
     /// There is no passphrase.
     NoPassphrase,
     /// The passphrase does not unlock the part with this id.
     WrongPassphrase(String),
-    Flaw(OpenPgpFlaw),
+    Flaw(OpenPgpKeyDefect),
 }
 
-impl Obstacle {
+impl UnlockError {
     /// Converts it to the error of the secret that holds the key.
     pub(super) fn in_secret(self, secret: String) -> SigningKeyError {
         match self {
             Self::NoPassphrase => SigningKeyError::PassphraseMissing { secret, key: PASSPHRASE },
             Self::WrongPassphrase(id) => SigningKeyError::WrongPassphrase { secret, id },
-            Self::Flaw(flaw) => SigningKeyError::OpenPgp { secret, flaw },
+            Self::Flaw(defect) => SigningKeyError::OpenPgp { secret, defect },
         }
     }
 }
@@ -55,19 +56,20 @@ impl UnlockedPart {
         key: &SignedSecretKey,
         choice: Choice,
         passphrase: &Passphrase<'_>,
-    ) -> Result<Self, Obstacle> {
+    ) -> Result<Self, UnlockError> {
         let part = Self::locked(key, choice);
         let part = match part.is_locked() {
             false => part,
-            true if !passphrase.is_given() => return Err(Obstacle::NoPassphrase),
+            true if !passphrase.is_present() => return Err(UnlockError::NoPassphrase),
             true => {
-                part.require_light_lock()?;
-                let unlocked = passphrase
-                    .try_each(|bytes| part.unlocked(&Password::from(bytes)).ok_or(Attempt::WrongPassphrase));
-                unlocked.map_err(|_: Attempt| Obstacle::WrongPassphrase(part.id()))?
+                part.check_key_derivation()?;
+                let unlocked = passphrase.try_each(|bytes| {
+                    part.unlocked(&Password::from(bytes)).ok_or(PassphraseError::WrongPassphrase)
+                });
+                unlocked.map_err(|_: PassphraseError| UnlockError::WrongPassphrase(part.id()))?
             }
         };
-        part.require_sound()?;
+        part.check_key_pair()?;
         Ok(part)
     }
 
@@ -105,17 +107,17 @@ impl UnlockedPart {
     }
 
     /// Refuses a key derivation whose memory, chosen by the key's creator, is too large.
-    fn require_light_lock(&self) -> Result<(), Obstacle> {
+    fn check_key_derivation(&self) -> Result<(), UnlockError> {
         let Some((m_enc, passes)) = self.argon2() else { return Ok(()) };
-        if m_enc <= MOST_MEMORY && passes <= MOST_PASSES {
+        if m_enc <= MAX_MEMORY_EXPONENT && passes <= MAX_PASSES {
             return Ok(());
         }
         let mebibytes = |exponent: u8| 1_u64.checked_shl(exponent.into()).unwrap_or(u64::MAX) >> 10;
-        Err(Obstacle::Flaw(OpenPgpFlaw::Argon2 {
+        Err(UnlockError::Flaw(OpenPgpKeyDefect::Argon2 {
             memory: mebibytes(m_enc),
             passes,
-            most_memory: mebibytes(MOST_MEMORY),
-            most_passes: MOST_PASSES,
+            max_memory: mebibytes(MAX_MEMORY_EXPONENT),
+            max_passes: MAX_PASSES,
         }))
     }
 
@@ -135,19 +137,20 @@ impl UnlockedPart {
     }
 
     /// Checks that both halves belong together, before any file is edited.
-    fn require_sound(&self) -> Result<(), Obstacle> {
+    fn check_key_pair(&self) -> Result<(), UnlockError> {
         let probe = b"probe".as_slice();
-        let signature =
-            self.signature(probe, self.created_at()).map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))?;
+        let signature = self
+            .signature(probe, self.created_at())
+            .map_err(|_| UnlockError::Flaw(OpenPgpKeyDefect::Damaged))?;
         let verified = match self {
             Self::Primary(key) => signature.verify(key.public_key(), probe),
             Self::Subkey(key) => signature.verify(key.public_key(), probe),
         };
-        verified.map_err(|_| Obstacle::Flaw(OpenPgpFlaw::Damaged))
+        verified.map_err(|_| UnlockError::Flaw(OpenPgpKeyDefect::Damaged))
     }
 
     /// Returns the time of the part's creation, in seconds after 1970.
-    pub(in super::super) fn made(&self) -> i64 {
+    pub(in super::super) fn created(&self) -> i64 {
         self.created_at().as_secs().into()
     }
 

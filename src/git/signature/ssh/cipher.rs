@@ -8,7 +8,7 @@ use des::TdesEde3;
 use md5::{Digest, Md5};
 use zeroize::Zeroizing;
 
-use super::super::SshFlaw;
+use super::super::SshKeyDefect;
 
 /// The bytes of the initialization vector that salt the passphrase.
 const SALT: usize = 8;
@@ -49,14 +49,14 @@ impl BlockCipher {
 
 impl<'d> EncryptedKey<'d> {
     /// Reads the header `DEK-Info` of a key: a cipher and its initialization vector.
-    pub(super) fn new(header: &str, data: &'d [u8]) -> Result<Self, SshFlaw> {
-        let (name, iv) = header.split_once(',').ok_or(SshFlaw::Damaged)?;
+    pub(super) fn new(header: &str, data: &'d [u8]) -> Result<Self, SshKeyDefect> {
+        let (name, iv) = header.split_once(',').ok_or(SshKeyDefect::Damaged)?;
         let cipher = BlockCipher::of_name(name.trim());
-        let cipher = cipher.ok_or_else(|| SshFlaw::Lock { scheme: name.to_owned() })?;
-        let iv = from_hex(iv.trim()).ok_or(SshFlaw::Damaged)?;
+        let cipher = cipher.ok_or_else(|| SshKeyDefect::Lock { scheme: name.to_owned() })?;
+        let iv = from_hex(iv.trim()).ok_or(SshKeyDefect::Damaged)?;
         let size = cipher.block_size();
         let is_whole = iv.len() == size && !data.is_empty() && data.len().is_multiple_of(size);
-        if is_whole { Ok(Self { cipher, iv, data }) } else { Err(SshFlaw::Damaged) }
+        if is_whole { Ok(Self { cipher, iv, data }) } else { Err(SshKeyDefect::Damaged) }
     }
 
     /// Decrypts the key; returns `None` if the passphrase is obviously wrong.

@@ -5,7 +5,7 @@ use ssh_key::encoding::Decode;
 use ssh_key::private::{Ed25519Keypair, KeypairData};
 use zeroize::Zeroizing;
 
-use super::super::SshFlaw;
+use super::super::SshKeyDefect;
 
 /// The curves of NIST that SSH has names for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Curve {
 
 impl Curve {
     /// Finds a curve by its number in DER.
-    pub(super) fn of_object(object: &[u8]) -> Option<Self> {
+    pub(super) fn from_oid(object: &[u8]) -> Option<Self> {
         match object {
             [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07] => Some(Self::P256),
             [0x2b, 0x81, 0x04, 0x00, 0x22] => Some(Self::P384),
@@ -76,7 +76,7 @@ pub(super) struct RsaNumbers<'d> {
 }
 
 /// Makes an RSA key.
-pub(super) fn rsa(numbers: &RsaNumbers<'_>) -> Result<PrivateKey, SshFlaw> {
+pub(super) fn rsa(numbers: &RsaNumbers<'_>) -> Result<PrivateKey, SshKeyDefect> {
     let mut wire = Wire::new("ssh-rsa");
     let [p, q] = numbers.primes;
     for number in [numbers.modulus, numbers.exponent, numbers.secret, numbers.coefficient, p, q] {
@@ -86,13 +86,13 @@ pub(super) fn rsa(numbers: &RsaNumbers<'_>) -> Result<PrivateKey, SshFlaw> {
 }
 
 /// Makes an ECDSA key; the public half is computed from the secret one.
-pub(super) fn ecdsa(curve: Curve, secret: &[u8]) -> Result<PrivateKey, SshFlaw> {
+pub(super) fn ecdsa(curve: Curve, secret: &[u8]) -> Result<PrivateKey, SshKeyDefect> {
     let zeros = secret.iter().take_while(|&&byte| byte == 0).count();
     let secret = &secret[zeros..];
-    let missing = curve.size().checked_sub(secret.len()).ok_or(SshFlaw::Damaged)?;
+    let missing = curve.size().checked_sub(secret.len()).ok_or(SshKeyDefect::Damaged)?;
     let mut whole = Zeroizing::new(vec![0; missing]);
     whole.extend_from_slice(secret);
-    let point = curve.point(&whole).ok_or(SshFlaw::Damaged)?;
+    let point = curve.point(&whole).ok_or(SshKeyDefect::Damaged)?;
     let mut wire = Wire::new(&format!("ecdsa-sha2-{}", curve.name()));
     wire.string(curve.name().as_bytes());
     wire.string(&point);
@@ -101,8 +101,8 @@ pub(super) fn ecdsa(curve: Curve, secret: &[u8]) -> Result<PrivateKey, SshFlaw> 
 }
 
 /// Makes an Ed25519 key of its 32 secret bytes.
-pub(super) fn ed25519(seed: &[u8]) -> Result<PrivateKey, SshFlaw> {
-    let seed: Zeroizing<[u8; 32]> = Zeroizing::new(seed.try_into().map_err(|_| SshFlaw::Damaged)?);
+pub(super) fn ed25519(seed: &[u8]) -> Result<PrivateKey, SshKeyDefect> {
+    let seed: Zeroizing<[u8; 32]> = Zeroizing::new(seed.try_into().map_err(|_| SshKeyDefect::Damaged)?);
     Ok(PrivateKey::from(Ed25519Keypair::from_seed(&seed)))
 }
 
@@ -130,9 +130,9 @@ impl Wire {
         self.string(&whole);
     }
 
-    fn decode(&self) -> Result<PrivateKey, SshFlaw> {
+    fn decode(&self) -> Result<PrivateKey, SshKeyDefect> {
         let mut bytes = self.0.as_slice();
-        let pair = KeypairData::decode(&mut bytes).map_err(|_| SshFlaw::Damaged)?;
-        PrivateKey::new(pair, "").map_err(|_| SshFlaw::Damaged)
+        let pair = KeypairData::decode(&mut bytes).map_err(|_| SshKeyDefect::Damaged)?;
+        PrivateKey::new(pair, "").map_err(|_| SshKeyDefect::Damaged)
     }
 }

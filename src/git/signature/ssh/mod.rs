@@ -12,8 +12,8 @@ use ssh_key::private::KeypairData;
 use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey};
 
 use super::armor::{self, Block};
-use super::passphrase::{Attempt, Passphrase};
-use super::{SigningError, SigningKeyError, SshFlaw};
+use super::passphrase::{Passphrase, PassphraseError};
+use super::{SigningError, SigningKeyError, SshKeyDefect};
 use crate::secrets::{Secret, SecretData};
 
 /// The key of a secret that holds an SSH key.
@@ -26,36 +26,36 @@ pub(super) const PASSPHRASE: &str = "password";
 const NAMESPACE: &str = "git";
 
 /// The minimum size in bits of an RSA key whose signatures OpenSSH accepts.
-const FEWEST_RSA_BITS: u32 = 2048;
+const MIN_RSA_BITS: u32 = 2048;
 
 /// The maximum number of rounds of bcrypt, about two seconds of work. `ssh-keygen` makes 16 or 24 by default.
-const MOST_ROUNDS: u32 = 256;
+const MAX_ROUNDS: u32 = 256;
 
 /// The maximum size in bits of an RSA key. With more a signature takes seconds, and cannot be checked.
-const MOST_RSA_BITS: u32 = 8192;
+const MAX_RSA_BITS: u32 = 8192;
 
 /// An unlocked key.
 pub(super) struct UnlockedKey(Box<PrivateKey>);
 
 /// The error of a key that is not unlocked.
-enum Obstacle {
+enum UnlockError {
     /// It is encrypted, and there is no passphrase.
     NoPassphrase,
-    Flaw(SshFlaw),
+    Flaw(SshKeyDefect),
 }
 
-impl From<Attempt<SshFlaw>> for SshFlaw {
-    fn from(attempt: Attempt<SshFlaw>) -> Self {
+impl From<PassphraseError<SshKeyDefect>> for SshKeyDefect {
+    fn from(attempt: PassphraseError<SshKeyDefect>) -> Self {
         match attempt {
-            Attempt::WrongPassphrase => Self::WrongPassphrase,
-            Attempt::Other(flaw) => flaw,
+            PassphraseError::WrongPassphrase => Self::WrongPassphrase,
+            PassphraseError::Other(defect) => defect,
         }
     }
 }
 
-impl From<SshFlaw> for Obstacle {
-    fn from(flaw: SshFlaw) -> Self {
-        Self::Flaw(flaw)
+impl From<SshKeyDefect> for UnlockError {
+    fn from(defect: SshKeyDefect) -> Self {
+        Self::Flaw(defect)
     }
 }
 
@@ -86,21 +86,21 @@ pub(super) fn unlock(
         };
         return Err(SigningKeyError::KeyMissing { secret: name.to_owned(), key: IDENTITY, advice });
     };
-    let key = read(identity.expose(), passphrase).and_then(|key| Ok(require_sound(key)?));
+    let key = read(identity.expose(), passphrase).and_then(|key| Ok(check_key_pair(key)?));
     key.map_err(|obstacle| match obstacle {
-        Obstacle::NoPassphrase => {
+        UnlockError::NoPassphrase => {
             SigningKeyError::PassphraseMissing { secret: name.to_owned(), key: PASSPHRASE }
         }
-        Obstacle::Flaw(flaw) => SigningKeyError::Ssh { secret: name.to_owned(), flaw },
+        UnlockError::Flaw(defect) => SigningKeyError::Ssh { secret: name.to_owned(), defect },
     })
 }
 
-fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
+fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, UnlockError> {
     let blocks = armor::blocks(text);
     let Some(block) = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY")) else {
-        return Err(flaw_without_key(text, &blocks).into());
+        return Err(defect_without_key(text, &blocks).into());
     };
-    let data = block.data.as_ref().ok_or(SshFlaw::Damaged)?;
+    let data = block.data.as_ref().ok_or(SshKeyDefect::Damaged)?;
     if block.label == "OPENSSH PRIVATE KEY" {
         openssh(data, passphrase)
     } else {
@@ -128,70 +128,70 @@ pub(in crate::git) fn takes_too_many_rounds(identity: &[u8]) -> bool {
 /// Returns the rounds of bcrypt that unlock a key, if there are more than are allowed.
 fn excessive_rounds(key: &PrivateKey) -> Option<u32> {
     match key.kdf() {
-        Kdf::Bcrypt { rounds, .. } => Some(*rounds).filter(|rounds| *rounds > MOST_ROUNDS),
+        Kdf::Bcrypt { rounds, .. } => Some(*rounds).filter(|rounds| *rounds > MAX_ROUNDS),
         _ => None,
     }
 }
 
 /// Returns the defect of a text without a private key.
-fn flaw_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshFlaw {
+fn defect_without_key(text: &[u8], blocks: &[Block<'_>]) -> SshKeyDefect {
     let has = |words: &str| blocks.iter().any(|block| block.label.contains(words));
     let line = text.trim_ascii_start();
     let is_public_line = ["ssh-", "ecdsa-", "sk-"].iter().any(|start| line.starts_with(start.as_bytes()));
     if has("PGP") {
-        SshFlaw::ForOpenPgp
+        SshKeyDefect::ForOpenPgp
     } else if has("PUBLIC KEY") || is_public_line {
-        SshFlaw::Public
+        SshKeyDefect::Public
     } else if line.is_empty() {
-        SshFlaw::Empty
+        SshKeyDefect::Empty
     } else {
-        SshFlaw::NoKey
+        SshKeyDefect::NoKey
     }
 }
 
 /// Reads OpenSSH's own format.
-fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Obstacle> {
-    let key = PrivateKey::from_bytes(data).map_err(|_| SshFlaw::Damaged)?;
+fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, UnlockError> {
+    let key = PrivateKey::from_bytes(data).map_err(|_| SshKeyDefect::Damaged)?;
     if !key.is_encrypted() {
         return Ok(key);
     }
     if let Some(rounds) = excessive_rounds(&key) {
-        return Err(SshFlaw::Rounds { rounds: rounds.into(), most: MOST_ROUNDS.into() }.into());
+        return Err(SshKeyDefect::Rounds { rounds: rounds.into(), most: MAX_ROUNDS.into() }.into());
     }
     if key.cipher() == Cipher::TdesCbc {
-        return Err(SshFlaw::Lock { scheme: key.cipher().to_string() }.into());
+        return Err(SshKeyDefect::Lock { scheme: key.cipher().to_string() }.into());
     }
-    if !passphrase.is_given() {
-        return Err(Obstacle::NoPassphrase);
+    if !passphrase.is_present() {
+        return Err(UnlockError::NoPassphrase);
     }
     let unlocked = passphrase.try_each(|bytes| {
         key.decrypt(bytes).map_err(|error| match error {
-            ssh_key::Error::AlgorithmUnsupported { .. } => Attempt::Other(SshFlaw::Damaged),
+            ssh_key::Error::AlgorithmUnsupported { .. } => PassphraseError::Other(SshKeyDefect::Damaged),
             // After a decryption with the wrong passphrase all is noise.
-            _ => Attempt::WrongPassphrase,
+            _ => PassphraseError::WrongPassphrase,
         })
     });
-    unlocked.map_err(|attempt| Obstacle::Flaw(attempt.into()))
+    unlocked.map_err(|attempt| UnlockError::Flaw(attempt.into()))
 }
 
 /// Accepts only keys whose signatures are accepted, and whose two halves belong together.
-fn require_sound(key: PrivateKey) -> Result<UnlockedKey, SshFlaw> {
-    let sort = |sort: &str| Err(SshFlaw::Sort { sort: sort.to_owned() });
+fn check_key_pair(key: PrivateKey) -> Result<UnlockedKey, SshKeyDefect> {
+    let sort = |sort: &str| Err(SshKeyDefect::Sort { sort: sort.to_owned() });
     match key.key_data() {
         KeypairData::Ed25519(_) | KeypairData::Ecdsa(_) => {}
-        KeypairData::Rsa(pair) if pair.key_size() < FEWEST_RSA_BITS => {
-            return Err(SshFlaw::Short { bits: pair.key_size() });
+        KeypairData::Rsa(pair) if pair.key_size() < MIN_RSA_BITS => {
+            return Err(SshKeyDefect::Short { bits: pair.key_size() });
         }
-        KeypairData::Rsa(pair) if pair.key_size() > MOST_RSA_BITS => {
-            return Err(SshFlaw::Long { bits: pair.key_size(), most: MOST_RSA_BITS });
+        KeypairData::Rsa(pair) if pair.key_size() > MAX_RSA_BITS => {
+            return Err(SshKeyDefect::Long { bits: pair.key_size(), most: MAX_RSA_BITS });
         }
         KeypairData::Rsa(_) => {}
         KeypairData::Dsa(_) => return sort("DSA"),
         _ => return sort(key.algorithm().as_str()),
     }
     let probe = b"probe";
-    let signature = key.sign(NAMESPACE, HashAlg::Sha512, probe).map_err(|_| SshFlaw::Damaged)?;
-    key.public_key().verify(NAMESPACE, probe, &signature).map_err(|_| SshFlaw::Damaged)?;
+    let signature = key.sign(NAMESPACE, HashAlg::Sha512, probe).map_err(|_| SshKeyDefect::Damaged)?;
+    key.public_key().verify(NAMESPACE, probe, &signature).map_err(|_| SshKeyDefect::Damaged)?;
     Ok(UnlockedKey(Box::new(key)))
 }
 

@@ -2,10 +2,10 @@
 
 use ssh_key::PrivateKey;
 
-use super::super::SshFlaw;
+use super::super::SshKeyDefect;
 use super::super::armor::Block;
-use super::super::passphrase::{Attempt, Passphrase};
-use super::Obstacle;
+use super::super::passphrase::{Passphrase, PassphraseError};
+use super::UnlockError;
 use super::cipher::EncryptedKey;
 use super::der::{Der, tag};
 use super::keypair::{self, Curve, RsaNumbers};
@@ -26,14 +26,14 @@ pub(super) fn read(
     block: &Block<'_>,
     data: &[u8],
     passphrase: &Passphrase<'_>,
-) -> Result<PrivateKey, Obstacle> {
+) -> Result<PrivateKey, UnlockError> {
     let form = match block.label {
         "RSA PRIVATE KEY" => Form::Pkcs1,
         "EC PRIVATE KEY" => Form::Sec1,
         "PRIVATE KEY" => Form::Pkcs8,
-        "ENCRYPTED PRIVATE KEY" => return Err(SshFlaw::EncryptedPkcs8.into()),
-        "DSA PRIVATE KEY" => return Err(SshFlaw::Sort { sort: "DSA".to_owned() }.into()),
-        _ => return Err(SshFlaw::NoKey.into()),
+        "ENCRYPTED PRIVATE KEY" => return Err(SshKeyDefect::EncryptedPkcs8.into()),
+        "DSA PRIVATE KEY" => return Err(SshKeyDefect::Sort { sort: "DSA".to_owned() }.into()),
+        _ => return Err(SshKeyDefect::NoKey.into()),
     };
     match block.header("DEK-Info") {
         Some(header) => decrypt(&EncryptedKey::new(header, data)?, form, passphrase),
@@ -45,23 +45,23 @@ fn decrypt(
     encrypted: &EncryptedKey<'_>,
     form: Form,
     passphrase: &Passphrase<'_>,
-) -> Result<PrivateKey, Obstacle> {
-    if !passphrase.is_given() {
-        return Err(Obstacle::NoPassphrase);
+) -> Result<PrivateKey, UnlockError> {
+    if !passphrase.is_present() {
+        return Err(UnlockError::NoPassphrase);
     }
     let key = passphrase.try_each(|bytes| {
         // After a decryption with the wrong passphrase all is noise, which hardly ever looks like a key.
-        let plain = encrypted.decrypt(bytes).ok_or(Attempt::WrongPassphrase)?;
-        form.read(&plain).map_err(|flaw| match flaw {
-            SshFlaw::Damaged => Attempt::WrongPassphrase,
-            other => Attempt::Other(other),
+        let plain = encrypted.decrypt(bytes).ok_or(PassphraseError::WrongPassphrase)?;
+        form.read(&plain).map_err(|defect| match defect {
+            SshKeyDefect::Damaged => PassphraseError::WrongPassphrase,
+            other => PassphraseError::Other(other),
         })
     });
-    key.map_err(|attempt| Obstacle::Flaw(attempt.into()))
+    key.map_err(|attempt| UnlockError::Flaw(attempt.into()))
 }
 
 impl Form {
-    fn read(self, data: &[u8]) -> Result<PrivateKey, SshFlaw> {
+    fn read(self, data: &[u8]) -> Result<PrivateKey, SshKeyDefect> {
         match self {
             Self::Pkcs1 => pkcs1(data),
             Self::Sec1 => sec1(data, None),
@@ -70,7 +70,7 @@ impl Form {
     }
 }
 
-fn pkcs1(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
+fn pkcs1(data: &[u8]) -> Result<PrivateKey, SshKeyDefect> {
     let numbers = || -> Option<RsaNumbers<'_>> {
         let mut key = Der::new(data).inside(tag::SEQUENCE)?;
         // Other versions have more than two primes.
@@ -80,11 +80,11 @@ fn pkcs1(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
         let (_, _) = (key.number()?, key.number()?);
         Some(RsaNumbers { modulus, exponent, secret, primes, coefficient: key.number()? })
     };
-    keypair::rsa(&numbers().ok_or(SshFlaw::Damaged)?)
+    keypair::rsa(&numbers().ok_or(SshKeyDefect::Damaged)?)
 }
 
 /// Reads a key on a curve that is named in it, or around it.
-fn sec1(data: &[u8], around: Option<&[u8]>) -> Result<PrivateKey, SshFlaw> {
+fn sec1(data: &[u8], around: Option<&[u8]>) -> Result<PrivateKey, SshKeyDefect> {
     let parts = || {
         let mut key = Der::new(data).inside(tag::SEQUENCE)?;
         key.small_number().filter(|&version| version == 1)?;
@@ -92,9 +92,9 @@ fn sec1(data: &[u8], around: Option<&[u8]>) -> Result<PrivateKey, SshFlaw> {
         let named = key.inside(tag::NUMBER_0).and_then(|mut inside| inside.read(tag::OBJECT));
         Some((secret, named.or(around)?))
     };
-    let (secret, object) = parts().ok_or(SshFlaw::Damaged)?;
-    let curve = Curve::of_object(object)
-        .ok_or_else(|| SshFlaw::Sort { sort: "EC on a curve other than NIST's".to_owned() })?;
+    let (secret, object) = parts().ok_or(SshKeyDefect::Damaged)?;
+    let curve = Curve::from_oid(object)
+        .ok_or_else(|| SshKeyDefect::Sort { sort: "EC on a curve other than NIST's".to_owned() })?;
     keypair::ecdsa(curve, secret)
 }
 
@@ -118,8 +118,8 @@ impl<'d> Pkcs8<'d> {
         Some(Self { algorithm: number, curve, inner: key.read(tag::OCTET_STRING)? })
     }
 
-    fn ed25519(&self) -> Result<PrivateKey, SshFlaw> {
-        keypair::ed25519(Der::new(self.inner).read(tag::OCTET_STRING).ok_or(SshFlaw::Damaged)?)
+    fn ed25519(&self) -> Result<PrivateKey, SshKeyDefect> {
+        keypair::ed25519(Der::new(self.inner).read(tag::OCTET_STRING).ok_or(SshKeyDefect::Damaged)?)
     }
 }
 
@@ -128,9 +128,9 @@ pub(super) fn ed25519_of_pkcs8(data: &[u8]) -> Option<PrivateKey> {
     Pkcs8::parse(data).filter(|key| key.algorithm == ED25519)?.ed25519().ok()
 }
 
-fn pkcs8(data: &[u8]) -> Result<PrivateKey, SshFlaw> {
-    let key = Pkcs8::parse(data).ok_or(SshFlaw::Damaged)?;
-    let sort = |sort: &str| Err(SshFlaw::Sort { sort: sort.to_owned() });
+fn pkcs8(data: &[u8]) -> Result<PrivateKey, SshKeyDefect> {
+    let key = Pkcs8::parse(data).ok_or(SshKeyDefect::Damaged)?;
+    let sort = |sort: &str| Err(SshKeyDefect::Sort { sort: sort.to_owned() });
     match key.algorithm {
         [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01] => pkcs1(key.inner),
         [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01] => sec1(key.inner, key.curve),

@@ -67,14 +67,14 @@ fn what_is_refused_has_a_sentence() {
             "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
         )
     };
-    for (name, flaw) in [
+    for (name, defect) in [
         ("encrypted-pkcs8", encrypted.to_owned()),
         ("secp256k1", sort("EC on a curve other than NIST's")),
         ("ed448", sort("Ed448")),
     ] {
         let text = fs::read(format!("testdata/signing/pem/refused-{name}.pem")).unwrap();
         let error = unlock_text(&text, "correct horse").err().map(|error| chain(&error));
-        assert_eq!(error, Some(format!("could not parse SSH signing key from secret 'key': {flaw}")));
+        assert_eq!(error, Some(format!("could not parse SSH signing key from secret 'key': {defect}")));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use crate::git::difference;
+use crate::git::unified_diff;
 use crate::update::diff::{self, DiffError};
 use crate::update::foreign_markers::strip_foreign_markers;
 use crate::update::{Checkpoint, Entry, EntryKind, FileEdit, FileTree, Progress, TreePath, UpdateRequest};
@@ -69,7 +69,7 @@ impl Proposed {
         Some(match &self.content {
             None => format!("{path} is too large to be shown\n"),
             Some(ours) if may_have_secrets(ours) || may_have_secrets(&theirs) => hidden(path),
-            Some(ours) => difference(&path.to_string(), &theirs, ours),
+            Some(ours) => unified_diff(&path.to_string(), &theirs, ours),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use super::facts::{KeyFacts, PartFacts, Statement, UserFacts};
+use super::properties::{KeyProperties, PartProperties, Statement, UserProperties};
 
 /// A part of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,25 +16,25 @@ pub(in super::super) enum Choice {
 
 /// The error of a key none of whose parts can sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Unusable {
+pub struct NoSigningPart {
     /// The defect of each part that matters; of the primary key alone if all depends on it.
-    pub parts: Vec<FaultyPart>,
+    pub parts: Vec<DefectivePart>,
 }
 
 /// A part that cannot sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FaultyPart {
+pub struct DefectivePart {
     /// True if it is a subkey.
     pub is_subkey: bool,
     /// Its short id.
     pub id: String,
     /// The defect.
-    pub fault: Fault,
+    pub defect: PartDefect,
 }
 
 /// The reason why a part of a key cannot sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum PartDefect {
     /// It is revoked.
     Revoked,
     /// It expired at this time, in seconds after 1970.
@@ -51,7 +51,7 @@ pub enum Fault {
     Unknown,
 }
 
-impl fmt::Display for Unusable {
+impl fmt::Display for NoSigningPart {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, part) in self.parts.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
@@ -61,26 +61,28 @@ impl fmt::Display for Unusable {
     }
 }
 
-impl fmt::Display for FaultyPart {
+impl fmt::Display for DefectivePart {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { is_subkey, id, fault } = self;
+        let Self { is_subkey, id, defect } = self;
         let part = if *is_subkey { "subkey" } else { "key" };
-        match fault {
-            Fault::Revoked => write!(formatter, "{part} {id} is revoked"),
-            Fault::Expired(second) => write!(formatter, "{part} {id} expired at {}", Moment(*second)),
-            Fault::NotYet(second) => {
-                write!(formatter, "{part} {id} was made at {}, which is still to come", Moment(*second))
+        match defect {
+            PartDefect::Revoked => write!(formatter, "{part} {id} is revoked"),
+            PartDefect::Expired(second) => write!(formatter, "{part} {id} expired at {}", Moment(*second)),
+            PartDefect::NotYet(second) => {
+                write!(formatter, "{part} {id} was created at {}, which is still to come", Moment(*second))
             }
-            Fault::Unbound if *is_subkey => {
+            PartDefect::Unbound if *is_subkey => {
                 write!(formatter, "subkey {id} has no valid signature that binds it to its key")
             }
-            Fault::Unbound => write!(formatter, "key {id} has no user ID with a valid signature of its own"),
-            Fault::NotForSigning => write!(formatter, "{part} {id} is not for signing"),
-            Fault::Unknown => write!(
+            PartDefect::Unbound => {
+                write!(formatter, "key {id} has no user ID with a valid signature of its own")
+            }
+            PartDefect::NotForSigning => write!(formatter, "{part} {id} is not for signing"),
+            PartDefect::Unknown => write!(
                 formatter,
                 "{part} {id} is of a sort that is not known here (known are RSA, DSA, ECDSA on NIST's curves and Ed25519)"
             ),
-            Fault::NotSecret => write!(formatter, "the secret half of {part} {id} is not in it"),
+            PartDefect::NotSecret => write!(formatter, "the secret half of {part} {id} is not in it"),
         }
     }
 }
@@ -98,120 +100,123 @@ impl fmt::Display for Moment {
 }
 
 /// The properties of a part at a time, by the statements that count.
-struct Standing {
+struct Validity {
     lifetime: Option<i64>,
     is_for_signing: Option<bool>,
 }
 
-impl KeyFacts {
+impl KeyProperties {
     /// Chooses the part that signs.
-    pub(super) fn choose(&self, now: i64) -> Result<Choice, Unusable> {
-        let faulty =
-            |part: &PartFacts, is_subkey, fault| FaultyPart { is_subkey, id: part.id.clone(), fault };
-        let standing = self.check_primary(now);
-        let standing =
-            standing.map_err(|fault| Unusable { parts: vec![faulty(&self.primary, false, fault)] })?;
+    pub(super) fn choose(&self, now: i64) -> Result<Choice, NoSigningPart> {
+        let faulty = |part: &PartProperties, is_subkey, defect| DefectivePart {
+            is_subkey,
+            id: part.id.clone(),
+            defect,
+        };
+        let validity = self.check_primary(now);
+        let validity =
+            validity.map_err(|defect| NoSigningPart { parts: vec![faulty(&self.primary, false, defect)] })?;
         let mut parts = vec![];
         let mut best: Option<(usize, i64)> = None;
         for (index, subkey) in self.subkeys.iter().enumerate() {
-            let is_newer = best.is_none_or(|(_, made)| made < subkey.made);
+            let is_newer = best.is_none_or(|(_, created)| created < subkey.created);
             match subkey.check_subkey(now) {
-                Ok(()) if is_newer => best = Some((index, subkey.made)),
+                Ok(()) if is_newer => best = Some((index, subkey.created)),
                 Ok(()) => {}
-                Err(fault) => parts.push(faulty(subkey, true, fault)),
+                Err(defect) => parts.push(faulty(subkey, true, defect)),
             }
         }
         if let Some((index, _)) = best {
             return Ok(Choice::Subkey(index));
         }
-        match self.primary.check_use(&standing) {
+        match self.primary.check_use(&validity) {
             Ok(()) => return Ok(Choice::Primary),
-            Err(fault) => parts.insert(0, faulty(&self.primary, false, fault)),
+            Err(defect) => parts.insert(0, faulty(&self.primary, false, defect)),
         }
         // A subkey for encryption is no mistake if another part was meant to sign.
-        if parts.iter().any(|part| part.fault != Fault::NotForSigning) {
-            parts.retain(|part| part.fault != Fault::NotForSigning);
+        if parts.iter().any(|part| part.defect != PartDefect::NotForSigning) {
+            parts.retain(|part| part.defect != PartDefect::NotForSigning);
         }
-        Err(Unusable { parts })
+        Err(NoSigningPart { parts })
     }
 
     /// Checks that the primary key, on which all parts depend, is valid at a time.
-    fn check_primary(&self, now: i64) -> Result<Standing, Fault> {
+    fn check_primary(&self, now: i64) -> Result<Validity, PartDefect> {
         if self.primary.is_revoked {
-            return Err(Fault::Revoked);
+            return Err(PartDefect::Revoked);
         }
         self.primary.check_origin(now)?;
-        let standing = self.standing(now).ok_or(Fault::Unbound)?;
-        self.primary.check_life(&standing, now)?;
-        Ok(standing)
+        let validity = self.validity(now).ok_or(PartDefect::Unbound)?;
+        self.primary.check_life(&validity, now)?;
+        Ok(validity)
     }
 
     /// Returns the state of the primary part. Signatures on the key as a whole count before those on its users, the
     /// newest first.
-    fn standing(&self, now: i64) -> Option<Standing> {
+    fn validity(&self, now: i64) -> Option<Validity> {
         let own = newest(&self.primary.statements, now);
         let mut users: Vec<&Statement> = self.users.iter().filter_map(|user| user.newest(now)).collect();
-        users.sort_by_key(|statement| std::cmp::Reverse(statement.made));
+        users.sort_by_key(|statement| std::cmp::Reverse(statement.created));
         if own.is_none() && users.is_empty() {
             return None;
         }
         let all = || own.into_iter().chain(users.iter().copied());
-        Some(Standing {
+        Some(Validity {
             lifetime: all().find_map(|statement| statement.lifetime),
             is_for_signing: all().find_map(|statement| statement.is_for_signing),
         })
     }
 }
 
-impl UserFacts {
+impl UserProperties {
     fn newest(&self, now: i64) -> Option<&Statement> {
         newest(&self.statements, now)
-            .filter(|statement| self.revoked.is_none_or(|revoked| revoked < statement.made))
+            .filter(|statement| self.revoked.is_none_or(|revoked| revoked < statement.created))
     }
 }
 
-impl PartFacts {
-    fn check_subkey(&self, now: i64) -> Result<(), Fault> {
+impl PartProperties {
+    fn check_subkey(&self, now: i64) -> Result<(), PartDefect> {
         if !self.can_sign {
-            return Err(Fault::NotForSigning);
+            return Err(PartDefect::NotForSigning);
         }
         self.check_origin(now)?;
         let &Statement { lifetime, is_for_signing, .. } =
-            newest(&self.statements, now).ok_or(Fault::Unbound)?;
-        let standing = Standing { lifetime, is_for_signing };
-        self.check_use(&standing)?;
-        self.check_life(&standing, now)
+            newest(&self.statements, now).ok_or(PartDefect::Unbound)?;
+        let validity = Validity { lifetime, is_for_signing };
+        self.check_use(&validity)?;
+        self.check_life(&validity, now)
     }
 
     /// Checks that it exists at a time, and has an algorithm whose signatures can be checked.
-    fn check_origin(&self, now: i64) -> Result<(), Fault> {
-        if self.made > now {
-            Err(Fault::NotYet(self.made))
+    fn check_origin(&self, now: i64) -> Result<(), PartDefect> {
+        if self.created > now {
+            Err(PartDefect::NotYet(self.created))
         } else if !self.is_known {
-            Err(Fault::Unknown)
+            Err(PartDefect::Unknown)
         } else {
             Ok(())
         }
     }
 
     /// Checks that it has not expired at a time.
-    fn check_life(&self, standing: &Standing, now: i64) -> Result<(), Fault> {
-        let end = standing.lifetime.map(|lifetime| self.made + lifetime);
+    fn check_life(&self, validity: &Validity, now: i64) -> Result<(), PartDefect> {
+        let end = validity.lifetime.map(|lifetime| self.created + lifetime);
         if self.is_revoked {
-            Err(Fault::Revoked)
+            Err(PartDefect::Revoked)
         } else if let Some(end) = end.filter(|&end| end <= now) {
-            Err(Fault::Expired(end))
+            Err(PartDefect::Expired(end))
         } else {
             Ok(())
         }
     }
 
     /// Checks that it is for signing.
-    fn check_use(&self, standing: &Standing) -> Result<(), Fault> {
-        if !self.can_sign || standing.is_for_signing == Some(false) {
-            Err(Fault::NotForSigning)
+    fn check_use(&self, validity: &Validity) -> Result<(), PartDefect> {
+        if !self.can_sign || validity.is_for_signing == Some(false) {
+            Err(PartDefect::NotForSigning)
         } else if !self.is_secret {
-            Err(Fault::NotSecret)
+            Err(PartDefect::NotSecret)
         } else {
             Ok(())
         }
@@ -220,8 +225,9 @@ impl PartFacts {
 
 /// Returns the newest statement that is valid at a time. Of two made in the same second, the later one counts.
 fn newest(statements: &[Statement], now: i64) -> Option<&Statement> {
-    let holds = |statement: &&Statement| statement.made <= now && statement.end.is_none_or(|end| now < end);
-    statements.iter().filter(holds).max_by_key(|statement| statement.made)
+    let holds =
+        |statement: &&Statement| statement.created <= now && statement.end.is_none_or(|end| now < end);
+    statements.iter().filter(holds).max_by_key(|statement| statement.created)
 }
 
 #[cfg(test)]

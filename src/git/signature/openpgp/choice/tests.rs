@@ -3,14 +3,14 @@ use super::*;
 /// The time of the choice in the tests.
 const NOW: i64 = 1000;
 
-fn statement(made: i64, is_for_signing: Option<bool>) -> Statement {
-    Statement { made, end: None, lifetime: None, is_for_signing }
+fn statement(created: i64, is_for_signing: Option<bool>) -> Statement {
+    Statement { created, end: None, lifetime: None, is_for_signing }
 }
 
-fn part(id: &str, made: i64, statements: &[Statement]) -> PartFacts {
-    PartFacts {
+fn part(id: &str, created: i64, statements: &[Statement]) -> PartProperties {
+    PartProperties {
         id: id.to_owned(),
-        made,
+        created,
         can_sign: true,
         is_known: true,
         is_secret: true,
@@ -20,17 +20,17 @@ fn part(id: &str, made: i64, statements: &[Statement]) -> PartFacts {
 }
 
 /// Creates a key with one user, created at 100.
-fn key(is_for_signing: Option<bool>, subkeys: Vec<PartFacts>) -> KeyFacts {
-    let users = vec![UserFacts { statements: vec![statement(100, is_for_signing)], revoked: None }];
-    KeyFacts { primary: part("P", 100, &[]), users, subkeys }
+fn key(is_for_signing: Option<bool>, subkeys: Vec<PartProperties>) -> KeyProperties {
+    let users = vec![UserProperties { statements: vec![statement(100, is_for_signing)], revoked: None }];
+    KeyProperties { primary: part("P", 100, &[]), users, subkeys }
 }
 
-fn subkey(id: &str, made: i64) -> PartFacts {
-    part(id, made, &[statement(made, Some(true))])
+fn subkey(id: &str, created: i64) -> PartProperties {
+    part(id, created, &[statement(created, Some(true))])
 }
 
 #[track_caller]
-fn assert_faulty(key: &KeyFacts, sentence: &str) {
+fn assert_defective(key: &KeyProperties, sentence: &str) {
     assert_eq!(key.choose(NOW).unwrap_err().to_string(), sentence);
 }
 
@@ -38,23 +38,23 @@ fn assert_faulty(key: &KeyFacts, sentence: &str) {
 fn the_newest_subkey_signs_that_may() {
     let encryption = || part("E", 900, &[statement(900, Some(false))]);
     let lifetime = |lifetime| Statement { lifetime: Some(lifetime), ..statement(500, Some(true)) };
-    let rows: Vec<(&str, Vec<PartFacts>, Choice)> = vec![
+    let rows: Vec<(&str, Vec<PartProperties>, Choice)> = vec![
         ("none", vec![], Choice::Primary),
         ("one", vec![subkey("A", 200)], Choice::Subkey(0)),
         ("the newest", vec![subkey("A", 200), subkey("B", 400), subkey("C", 300)], Choice::Subkey(1)),
-        ("the first of two made at once", vec![subkey("A", 200), subkey("B", 200)], Choice::Subkey(0)),
+        ("the first of two created at once", vec![subkey("A", 200), subkey("B", 200)], Choice::Subkey(0)),
         ("not one for encryption", vec![subkey("A", 200), encryption()], Choice::Subkey(0)),
         ("nothing but encryption", vec![encryption()], Choice::Primary),
         ("no flags", vec![part("A", 200, &[statement(200, None)])], Choice::Subkey(0)),
         (
             "no flags, and a sort that cannot",
-            vec![PartFacts { can_sign: false, ..part("A", 200, &[statement(200, None)]) }],
+            vec![PartProperties { can_sign: false, ..part("A", 200, &[statement(200, None)]) }],
             Choice::Primary,
         ),
         ("not yet", vec![subkey("A", 200), subkey("B", 1001)], Choice::Subkey(0)),
         (
             "revoked",
-            vec![subkey("A", 200), PartFacts { is_revoked: true, ..subkey("B", 300) }],
+            vec![subkey("A", 200), PartProperties { is_revoked: true, ..subkey("B", 300) }],
             Choice::Subkey(0),
         ),
         ("expired", vec![subkey("A", 200), part("B", 500, &[lifetime(500)])], Choice::Subkey(0)),
@@ -62,7 +62,7 @@ fn the_newest_subkey_signs_that_may() {
         ("extended", vec![part("B", 500, &[lifetime(100), statement(600, Some(true))])], Choice::Subkey(0)),
         (
             "a stub",
-            vec![subkey("A", 200), PartFacts { is_secret: false, ..subkey("B", 300) }],
+            vec![subkey("A", 200), PartProperties { is_secret: false, ..subkey("B", 300) }],
             Choice::Subkey(0),
         ),
         ("unbound", vec![part("A", 200, &[])], Choice::Primary),
@@ -79,26 +79,26 @@ fn the_newest_subkey_signs_that_may() {
 
 #[test]
 fn where_no_part_can_sign_the_sentence_names_those_that_should() {
-    let stub = |part| PartFacts { is_secret: false, ..part };
-    let revoked = |part| PartFacts { is_revoked: true, ..part };
+    let stub = |part| PartProperties { is_secret: false, ..part };
+    let revoked = |part| PartProperties { is_revoked: true, ..part };
     let dead = |id| part(id, 500, &[Statement { lifetime: Some(100), ..statement(500, Some(true)) }]);
     let encryption = || part("E", 300, &[statement(300, Some(false))]);
-    assert_faulty(&key(Some(false), vec![]), "key P is not for signing");
-    assert_faulty(
+    assert_defective(&key(Some(false), vec![]), "key P is not for signing");
+    assert_defective(
         &key(Some(false), vec![encryption()]),
         "key P is not for signing, subkey E is not for signing",
     );
-    assert_faulty(
+    assert_defective(
         &key(Some(false), vec![encryption(), dead("A")]),
         "subkey A expired at 1970-01-01T00:10:00Z",
     );
-    assert_faulty(
+    assert_defective(
         &key(Some(false), vec![revoked(subkey("A", 200)), subkey("B", 2000), part("C", 200, &[])]),
-        "subkey A is revoked, subkey B was made at 1970-01-01T00:33:20Z, which is still to come, subkey C has no valid \
+        "subkey A is revoked, subkey B was created at 1970-01-01T00:33:20Z, which is still to come, subkey C has no valid \
          signature that binds it to its key",
     );
-    assert_faulty(
-        &KeyFacts {
+    assert_defective(
+        &KeyProperties {
             primary: stub(part("P", 100, &[])),
             ..key(None, vec![encryption(), stub(subkey("A", 200))])
         },
@@ -109,37 +109,41 @@ fn where_no_part_can_sign_the_sentence_names_those_that_should() {
 #[test]
 fn everything_depends_on_the_primary_key() {
     let whole = key(None, vec![subkey("A", 200)]);
-    let primary = |primary| KeyFacts { primary, ..whole.clone() };
-    let users = |users| KeyFacts { users, ..whole.clone() };
-    let dying = |made, lifetime| Statement { lifetime: Some(lifetime), ..statement(made, None) };
-    let user = |statements: &[Statement], revoked| UserFacts { statements: statements.to_vec(), revoked };
+    let primary = |primary| KeyProperties { primary, ..whole.clone() };
+    let users = |users| KeyProperties { users, ..whole.clone() };
+    let dying = |created, lifetime| Statement { lifetime: Some(lifetime), ..statement(created, None) };
+    let user =
+        |statements: &[Statement], revoked| UserProperties { statements: statements.to_vec(), revoked };
     let expired = "key P expired at 1970-01-01T00:05:00Z";
-    assert_faulty(&primary(PartFacts { is_revoked: true, ..part("P", 100, &[]) }), "key P is revoked");
-    let revoked = PartFacts { is_revoked: true, ..part("P", 100, &[]) };
-    assert_faulty(&KeyFacts { primary: revoked, users: vec![], subkeys: vec![] }, "key P is revoked");
-    assert_faulty(
-        &primary(part("P", 1001, &[])),
-        "key P was made at 1970-01-01T00:16:41Z, which is still to come",
+    assert_defective(
+        &primary(PartProperties { is_revoked: true, ..part("P", 100, &[]) }),
+        "key P is revoked",
     );
-    assert_faulty(&users(vec![]), "key P has no user ID with a valid signature of its own");
-    assert_faulty(
+    let revoked = PartProperties { is_revoked: true, ..part("P", 100, &[]) };
+    assert_defective(&KeyProperties { primary: revoked, users: vec![], subkeys: vec![] }, "key P is revoked");
+    assert_defective(
+        &primary(part("P", 1001, &[])),
+        "key P was created at 1970-01-01T00:16:41Z, which is still to come",
+    );
+    assert_defective(&users(vec![]), "key P has no user ID with a valid signature of its own");
+    assert_defective(
         &users(vec![user(&[statement(100, None)], Some(100))]),
         "key P has no user ID with a valid signature of its own",
     );
-    assert_faulty(&users(vec![user(&[dying(100, 200)], None)]), expired);
+    assert_defective(&users(vec![user(&[dying(100, 200)], None)]), expired);
     // Of two users, the newest statement on the expiry of the key counts; a revoked user has none.
-    assert_faulty(&users(vec![user(&[dying(150, 200)], None), user(&[dying(100, 5000)], None)]), expired);
+    assert_defective(&users(vec![user(&[dying(150, 200)], None), user(&[dying(100, 5000)], None)]), expired);
     assert_eq!(
         users(vec![user(&[dying(150, 200)], Some(160)), user(&[dying(100, 5000)], None)]).choose(NOW),
         Ok(Choice::Subkey(0))
     );
     // Signatures on the key as a whole count more than those on its users.
-    assert_faulty(&primary(part("P", 100, &[dying(120, 200)])), expired);
+    assert_defective(&primary(part("P", 100, &[dying(120, 200)])), expired);
     assert_eq!(primary(part("P", 100, &[dying(120, 5000)])).choose(NOW), Ok(Choice::Subkey(0)));
     // A newer statement renews it, and one in the future does not count.
     assert_eq!(
         users(vec![user(&[dying(100, 200), statement(300, None)], None)]).choose(NOW),
         Ok(Choice::Subkey(0))
     );
-    assert_faulty(&users(vec![user(&[dying(100, 200), statement(1001, None)], None)]), expired);
+    assert_defective(&users(vec![user(&[dying(100, 200), statement(1001, None)], None)]), expired);
 }

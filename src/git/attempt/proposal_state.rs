@@ -1,8 +1,8 @@
 //! The state of one proposal in an attempt.
 
+use super::context::AttemptContext;
 use super::deadline::PlanDeadline;
-use super::ground::Ground;
-use super::order::Order;
+use super::push_plan::PushPlan;
 use crate::git::checkout::Revision;
 use crate::git::commit::write_commit;
 use crate::git::commit_time::CommitTime;
@@ -11,13 +11,13 @@ use crate::git::name::CommitId;
 use crate::git::outcome::{Outcome, Push, excerpt};
 use crate::git::pack::NewObjects;
 use crate::git::proposal::{Answer, Failure, Freshness, Proposal, Proposer};
-use crate::git::push_journal::{PendingPush, PushJournal, Seen};
+use crate::git::push_journal::{LastSeen, PendingPush, PushJournal};
 use crate::git::source::{self, Source};
 use crate::git::tree::GitTree;
 use crate::update::MarkerIndex;
 
 /// One proposal and its state in an attempt.
-pub(super) struct Candidate<P: Proposer> {
+pub(super) struct ProposalState<P: Proposer> {
     pub(super) proposal: Proposal<P>,
     /// The maximum length of the message that its outcome keeps, in bytes.
     message_limit: usize,
@@ -26,12 +26,12 @@ pub(super) struct Candidate<P: Proposer> {
     /// A push of an earlier run or attempt that did reach the remote.
     earlier: Option<Push>,
     /// Its commit of this attempt.
-    pub(super) commit: Option<OwnCommit>,
+    pub(super) commit: Option<ProposedCommit>,
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
 }
 
 /// The marker index and the new objects, which the proposals of an attempt share.
-pub(super) struct Made<'i, 'o> {
+pub(super) struct SharedObjects<'i, 'o> {
     /// The marker index of the mirror.
     pub(super) index: &'i mut MarkerIndex,
     /// The objects that are made.
@@ -39,14 +39,14 @@ pub(super) struct Made<'i, 'o> {
 }
 
 /// A commit that was made for a proposal.
-pub(super) struct OwnCommit {
+pub(super) struct ProposedCommit {
     pub(super) id: CommitId,
     /// The message, as far as an outcome keeps it.
     message: String,
     time: CommitTime,
 }
 
-impl<P: Proposer> Candidate<P> {
+impl<P: Proposer> ProposalState<P> {
     pub(super) fn new(proposal: Proposal<P>, message_limit: usize) -> Self {
         Self { proposal, message_limit, source: None, earlier: None, commit: None, result: None }
     }
@@ -85,9 +85,9 @@ impl<P: Proposer> Candidate<P> {
     /// # Errors
     ///
     /// If the mirror or the remote has an error, which concerns the other proposals as well.
-    pub(super) fn choose_source(&mut self, ground: &Ground<'_>) -> Result<(), SyncError> {
+    pub(super) fn choose_source(&mut self, context: &AttemptContext<'_>) -> Result<(), SyncError> {
         let checkout = &self.proposal.target.checkout;
-        match source::choose(checkout, &ground.listing, ground.mirror, ground.remote, ground.deadline) {
+        match source::choose(checkout, &context.listing, context.mirror, context.remote, context.deadline) {
             Ok(source) => self.source = Some(source),
             Err(error) if error.is_of_checkout() => self.result = Some(Err(error.into())),
             Err(error) => return Err(error),
@@ -106,17 +106,17 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Settles it if nothing has changed, neither in the inputs nor at the remote.
-    pub(super) fn skip_if_known(&mut self, ground: &Ground<'_>, journal: &PushJournal) {
+    pub(super) fn skip_if_known(&mut self, context: &AttemptContext<'_>, journal: &PushJournal) {
         let (Proposal { name, target, known, .. }, Some(source)) = (&self.proposal, &self.source) else {
             return;
         };
         let is_reported = |pending: &PendingPush| {
-            pending.has_arrived && !pending.owes_refspec() && known.has_pushed(pending.commit)
+            pending.is_branch_done && !pending.is_refspec_pending() && known.has_pushed(pending.commit)
         };
         if !known.is_unchanged || !journal.pending.get(name).is_none_or(is_reported) {
             return;
         }
-        let now = self.seen(source.revision.commit, ground.old, ground);
+        let now = self.seen(source.revision.commit, context.old, context);
         // The status suffices if the branch that is checked out is the push branch.
         let is_in_status = target.refspec.is_none()
             && target.checkout.branch().as_ref() == Some(&target.push)
@@ -127,31 +127,35 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Finds out whether the push of an earlier run reached the remote, if that was unknown when it ended.
-    pub(super) fn recall(&mut self, ground: &Ground<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
+    pub(super) fn recover_push(
+        &mut self,
+        context: &AttemptContext<'_>,
+        journal: &mut PushJournal,
+    ) -> Result<(), SyncError> {
         let Proposal { name, target, known, .. } = &self.proposal;
         let Some(pending) = journal.pending.get_mut(name) else { return Ok(()) };
         let is_same_branch = pending.reference == target.push.reference();
-        if is_same_branch && !pending.has_arrived {
-            if pending.old == ground.old {
+        if is_same_branch && !pending.is_branch_done {
+            if pending.old == context.old {
                 // It has not yet, but it may: the server may be working on it.
                 return Ok(());
             }
-            pending.has_arrived = match ground.old {
+            pending.is_branch_done = match context.old {
                 // If the history is too long to be fetched, the push counts as lost: the files tell whether its change
                 // is there. A search that was ended has found out nothing.
-                Some(tip) => match ground.is_in_history(pending.new, tip, pending.old) {
+                Some(tip) => match context.is_in_history(pending.new, tip, pending.old) {
                     Err(error) if error.is_damage() || error.is_interruption() => return Err(error),
                     found => found.unwrap_or(false),
                 },
                 None => false,
             };
         }
-        if !(is_same_branch && pending.has_arrived) {
+        if !(is_same_branch && pending.is_branch_done) {
             journal.pending.remove(name);
             return Ok(());
         }
         let refspec = target.refspec.as_ref().map(ToString::to_string);
-        let destination = target.refspec.as_ref().and_then(|spec| ground.listing.commit(&spec.destination));
+        let destination = target.refspec.as_ref().and_then(|spec| context.listing.commit(&spec.destination));
         if pending.refspec != refspec || destination == Some(pending.new) {
             pending.refspec = None;
         }
@@ -179,17 +183,17 @@ impl<P: Proposer> Candidate<P> {
     /// If the mirror has an error, or the run was cancelled, which concerns the other proposals as well.
     pub(super) fn propose(
         &mut self,
-        ground: &Ground<'_>,
+        context: &AttemptContext<'_>,
         tip: CommitId,
         journal: &PushJournal,
-        made: &mut Made<'_, '_>,
+        made: &mut SharedObjects<'_, '_>,
     ) -> Result<CommitId, SyncError> {
         self.commit = None;
         if !self.is_open() {
             return Ok(tip);
         }
-        let Made { index, objects } = made;
-        let mut deadline = PlanDeadline::new(ground.mirror, ground.remote.timeout);
+        let SharedObjects { index, objects } = made;
+        let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
         let tree = GitTree::of(objects.repository(), tip)?;
         let proposed = self.proposal.proposer.propose(&tree, index, &mut |_| deadline.check());
         if tree.is_damaged() {
@@ -210,7 +214,7 @@ impl<P: Proposer> Candidate<P> {
         // lost if both arrive. With a key that was made since then the commit differs.
         let pending = journal.pending.get(&self.proposal.name);
         let signer = draft.signer.as_ref();
-        if let Some(pending) = pending.filter(|pending| pending.old == ground.old)
+        if let Some(pending) = pending.filter(|pending| pending.old == context.old)
             && signer.is_none_or(|signer| signer.existed_at(pending.time))
         {
             draft.time = pending.time;
@@ -219,13 +223,13 @@ impl<P: Proposer> Candidate<P> {
         match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
             Ok(Some(id)) => {
                 let message = excerpt(&String::from_utf8_lossy(&draft.message), self.message_limit);
-                self.commit = Some(OwnCommit { id, message, time: draft.time });
+                self.commit = Some(ProposedCommit { id, message, time: draft.time });
                 let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
                 replaced.for_each(|content| index.remove(&content));
                 Ok(id)
             }
             Ok(None) => Ok(tip),
-            Err(error) => match deadline.into_cancelled().or_else(|| ground.too_large(&error)) {
+            Err(error) => match deadline.into_cancelled().or_else(|| context.too_large(&error)) {
                 Some(shared) => Err(shared),
                 None if error.is_of_proposal() => {
                     objects.discard_commit();
@@ -238,7 +242,7 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Notes the push in the journal before it is made, so that it is known after a crash.
-    pub(super) fn note_pending(&self, old: Option<CommitId>, tip: CommitId, journal: &mut PushJournal) {
+    pub(super) fn record_pending(&self, old: Option<CommitId>, tip: CommitId, journal: &mut PushJournal) {
         let (Some(commit), Some(source)) = (&self.commit, &self.source) else { return };
         let Proposal { name, target, .. } = &self.proposal;
         let pending = PendingPush {
@@ -250,7 +254,7 @@ impl<P: Proposer> Candidate<P> {
             message: excerpt(&commit.message, PendingPush::MAX_MESSAGE),
             time: commit.time,
             refspec: target.refspec.as_ref().map(ToString::to_string),
-            has_arrived: false,
+            is_branch_done: false,
         };
         journal.pending.insert(name.clone(), pending);
     }
@@ -259,41 +263,41 @@ impl<P: Proposer> Candidate<P> {
     /// branch.
     pub(super) fn settle(
         &mut self,
-        order: &Order,
+        plan: &PushPlan,
         tip: Option<CommitId>,
-        ground: &Ground<'_>,
+        context: &AttemptContext<'_>,
         journal: &mut PushJournal,
     ) {
         let Some(source) = self.source.take() else { return };
-        let Order { request, arrivals } = order;
+        let PushPlan { request, rejected } = plan;
         let Proposal { name, target, .. } = &self.proposal;
         let refspec = target.refspec.as_ref();
-        let refusal = refspec.and_then(|refspec| Some((refspec, arrivals.refusal(&refspec.destination)?)));
-        if let Some((refspec, words)) = refusal {
+        let refusal = refspec.and_then(|refspec| Some((refspec, rejected.refusal(&refspec.destination)?)));
+        if let Some((refspec, message)) = refusal {
             // The branch is done, and the refspec is still to be pushed.
             if let Some(pending) = journal.pending.get_mut(name).filter(|_| self.commit.is_some()) {
-                pending.has_arrived = true;
+                pending.is_branch_done = true;
             }
-            self.result = Some(Err(ground.refusal(refspec.destination.clone(), words.clone()).into()));
+            self.result = Some(Err(context.refusal(refspec.destination.clone(), message.clone()).into()));
             return;
         }
         // The note stays until the status has the push: its report may still be lost. The note of a push that was not
         // found stays as well, because that push may still arrive.
         let is_there = self.commit.is_some() || self.earlier.is_some();
         if let Some(pending) = journal.pending.get_mut(name).filter(|_| is_there) {
-            pending.has_arrived = true;
+            pending.is_branch_done = true;
             pending.refspec = None;
         }
         let is_same_branch = target.checkout.branch().as_ref() == Some(&target.push);
         let checkout = tip.filter(|_| is_same_branch).unwrap_or(source.revision.commit);
-        let mut now = self.seen(checkout, tip, ground);
+        let mut now = self.seen(checkout, tip, context);
         now.destination =
             refspec.and_then(|refspec| request.commit_for(&refspec.destination)).or(now.destination);
         let (name, branch) = (name.clone(), target.push.clone());
         let is_made_good = refspec.is_some_and(|refspec| request.commit_for(&refspec.destination).is_some());
         let refspec = refspec.map(ToString::to_string);
         self.result = Some(Ok(match (self.commit.take(), self.earlier.take()) {
-            (Some(OwnCommit { id: commit, message, .. }), _) => Outcome::Pushed(Push {
+            (Some(ProposedCommit { id: commit, message, .. }), _) => Outcome::Pushed(Push {
                 source: source.revision,
                 branch,
                 commit,
@@ -313,17 +317,16 @@ impl<P: Proposer> Candidate<P> {
     }
 
     /// Gives the answer of a dry run.
-    pub(super) fn settle_rehearsal(&mut self) {
+    pub(super) fn settle_dry_run(&mut self) {
         let Some(Source { revision: source, .. }) = self.source.take() else { return };
         let is_new = self.commit.take().is_some();
-        let outcome =
-            if is_new { Outcome::Rehearsed { source } } else { Outcome::NothingToCommit { source } };
+        let outcome = if is_new { Outcome::DryRun { source } } else { Outcome::NothingToCommit { source } };
         self.result = Some(Ok(outcome));
     }
 
-    fn seen(&self, checkout: CommitId, push: Option<CommitId>, ground: &Ground<'_>) -> Seen {
+    fn seen(&self, checkout: CommitId, push: Option<CommitId>, context: &AttemptContext<'_>) -> LastSeen {
         let refspec = self.proposal.target.refspec.as_ref();
-        let destination = refspec.and_then(|refspec| ground.listing.commit(&refspec.destination));
-        Seen { checkout, push, destination, refspec: refspec.map(ToString::to_string) }
+        let destination = refspec.and_then(|refspec| context.listing.commit(&refspec.destination));
+        LastSeen { checkout, push, destination, refspec: refspec.map(ToString::to_string) }
     }
 }

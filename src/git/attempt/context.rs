@@ -18,7 +18,7 @@ use crate::git::waits::ServerDeadline;
 const DEPTHS: [u32; 2] = [64, 2_048];
 
 /// The mirror and the remote of an attempt.
-pub(super) struct Ground<'a> {
+pub(super) struct AttemptContext<'a> {
     pub(super) mirror: &'a Mirror,
     pub(super) remote: &'a Remote,
     /// The remote's references at the beginning.
@@ -30,15 +30,15 @@ pub(super) struct Ground<'a> {
 }
 
 /// The result of a search in the history.
-enum Walk {
+enum HistorySearch {
     Found,
     /// The whole history was searched, and the commit is not in it.
-    NotThere,
+    NotFound,
     /// The history is longer than the part that the mirror has.
-    CutOff,
+    Truncated,
 }
 
-impl Ground<'_> {
+impl AttemptContext<'_> {
     /// Fetches an object unless it is here, and returns the commit that it leads to.
     pub(super) fn fetch_commit(&self, object: CommitId) -> Result<CommitId, SyncError> {
         let is_here = match self.mirror.peel(object) {
@@ -70,13 +70,13 @@ impl Ground<'_> {
         let mut found = walk()?;
         for depth in DEPTHS {
             match found {
-                Walk::Found => return Ok(true),
-                Walk::NotThere => return Ok(false),
-                Walk::CutOff => self.remote.deepen(self.mirror, listed, depth, self.deadline)?,
+                HistorySearch::Found => return Ok(true),
+                HistorySearch::NotFound => return Ok(false),
+                HistorySearch::Truncated => self.remote.deepen(self.mirror, listed, depth, self.deadline)?,
             }
             found = walk()?;
         }
-        Ok(matches!(found, Walk::Found))
+        Ok(matches!(found, HistorySearch::Found))
     }
 
     /// Returns the error of a commit for which the mirror has no room, if a new mirror may have it.
@@ -86,8 +86,8 @@ impl Ground<'_> {
     }
 
     /// Returns the error of a reference that the remote does not update.
-    pub(super) fn refusal(&self, reference: RefName, words: String) -> SyncError {
-        SyncError::Refused { url: self.remote.url.to_string(), reference, words }
+    pub(super) fn refusal(&self, reference: RefName, message: String) -> SyncError {
+        SyncError::Refused { url: self.remote.url.to_string(), reference, message }
     }
 }
 
@@ -96,11 +96,11 @@ fn walk(
     tip: CommitId,
     wanted: CommitId,
     floor: Option<CommitId>,
-) -> Result<Walk, ObjectError> {
+) -> Result<HistorySearch, ObjectError> {
     let (mut waiting, mut seen, mut is_cut_off) = (vec![tip], HashSet::new(), false);
     while let Some(commit) = waiting.pop() {
         if commit == wanted {
-            return Ok(Walk::Found);
+            return Ok(HistorySearch::Found);
         }
         if Some(commit) == floor || !seen.insert(commit) {
             continue;
@@ -111,5 +111,5 @@ fn walk(
             is_cut_off = true;
         }
     }
-    Ok(if is_cut_off { Walk::CutOff } else { Walk::NotThere })
+    Ok(if is_cut_off { HistorySearch::Truncated } else { HistorySearch::NotFound })
 }

@@ -12,20 +12,20 @@ use pgp::types::{
 
 /// The properties of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KeyFacts {
-    pub(super) primary: PartFacts,
-    pub(super) users: Vec<UserFacts>,
+pub(super) struct KeyProperties {
+    pub(super) primary: PartProperties,
+    pub(super) users: Vec<UserProperties>,
     /// In their order in the key.
-    pub(super) subkeys: Vec<PartFacts>,
+    pub(super) subkeys: Vec<PartProperties>,
 }
 
 /// The properties of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PartFacts {
+pub(super) struct PartProperties {
     /// Its short name, as gpg prints it.
     pub(super) id: String,
     /// The time of its creation, in seconds after 1970.
-    pub(super) made: i64,
+    pub(super) created: i64,
     /// True if its algorithm is for signatures.
     pub(super) can_sign: bool,
     /// True if its algorithm is supported.
@@ -39,7 +39,7 @@ pub(super) struct PartFacts {
 
 /// The properties of one user of a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct UserFacts {
+pub(super) struct UserProperties {
     pub(super) statements: Vec<Statement>,
     /// The time of the last revocation.
     pub(super) revoked: Option<i64>,
@@ -49,7 +49,7 @@ pub(super) struct UserFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
     /// The time of its creation.
-    pub(super) made: i64,
+    pub(super) created: i64,
     /// The time of its expiry.
     pub(super) end: Option<i64>,
     /// The lifetime of the part, in seconds.
@@ -58,7 +58,7 @@ pub(super) struct Statement {
     pub(super) is_for_signing: Option<bool>,
 }
 
-impl KeyFacts {
+impl KeyProperties {
     /// Checks the signatures of a key.
     pub(super) fn of(key: &SignedSecretKey) -> Self {
         let public = key.primary_key.public_key();
@@ -67,42 +67,42 @@ impl KeyFacts {
         let own = || details.revocation_signatures.iter().chain(&details.direct_signatures);
         let holds = |signature: &&Signature| signature.verify_key(public).is_ok();
         let is = |signature: &Signature, kind| signature.typ() == Some(kind);
-        let primary = PartFacts {
+        let primary = PartProperties {
             is_revoked: own().any(|one| is(one, SignatureType::KeyRevocation) && holds(&one)),
             statements: own()
                 .filter(|one| is(one, SignatureType::Key) && holds(one))
                 .map(Statement::of)
                 .collect(),
-            ..PartFacts::of(&key.primary_key, key.primary_key.secret_params())
+            ..PartProperties::of(&key.primary_key, key.primary_key.secret_params())
         };
         let user = |user: &pgp::types::SignedUser| {
-            let mut facts = UserFacts::default();
+            let mut properties = UserProperties::default();
             for signature in &user.signatures {
                 if signature.verify_certification(public, Tag::UserId, &user.id).is_err() {
                     continue;
                 }
                 let statement = Statement::of(signature);
                 if is(signature, SignatureType::CertRevocation) {
-                    facts.revoked = facts.revoked.max(Some(statement.made));
+                    properties.revoked = properties.revoked.max(Some(statement.created));
                 } else {
-                    facts.statements.push(statement);
+                    properties.statements.push(statement);
                 }
             }
-            facts
+            properties
         };
         Self {
             primary,
             users: details.users.iter().map(user).collect(),
-            subkeys: key.secret_subkeys.iter().map(|subkey| PartFacts::of_subkey(key, subkey)).collect(),
+            subkeys: key.secret_subkeys.iter().map(|subkey| PartProperties::of_subkey(key, subkey)).collect(),
         }
     }
 }
 
-impl PartFacts {
+impl PartProperties {
     fn of(key: &impl KeyDetails, secret: &SecretParams) -> Self {
         Self {
             id: key.legacy_key_id().to_string().to_uppercase(),
-            made: key.created_at().as_secs().into(),
+            created: key.created_at().as_secs().into(),
             can_sign: can_sign(key.algorithm()),
             is_known: is_known(key.public_params()),
             is_secret: is_secret(secret),
@@ -114,25 +114,25 @@ impl PartFacts {
     fn of_subkey(key: &SignedSecretKey, subkey: &SignedSecretSubKey) -> Self {
         let primary = key.primary_key.public_key();
         let public = subkey.key.public_key();
-        let mut facts = Self::of(&subkey.key, subkey.key.secret_params());
+        let mut properties = Self::of(&subkey.key, subkey.key.secret_params());
         for signature in &subkey.signatures {
             if signature.verify_subkey_binding(primary, public).is_err() {
                 continue;
             }
             if signature.typ() == Some(SignatureType::SubkeyRevocation) {
-                facts.is_revoked = true;
+                properties.is_revoked = true;
                 continue;
             }
             let statement = Statement::of(signature);
             // A signing subkey without a signature of its own over the primary key is not accepted.
-            let is_acknowledged = signature
+            let is_cross_certified = signature
                 .embedded_signature()
                 .is_some_and(|back| back.verify_primary_key_binding(public, primary).is_ok());
-            if is_acknowledged || !statement.is_for_signing.unwrap_or(facts.can_sign) {
-                facts.statements.push(statement);
+            if is_cross_certified || !statement.is_for_signing.unwrap_or(properties.can_sign) {
+                properties.statements.push(statement);
             }
         }
-        facts
+        properties
     }
 }
 
@@ -142,11 +142,11 @@ impl Statement {
         // Zero is forever.
         let lasting =
             |duration: Option<pgp::types::Duration>| duration.map(seconds).filter(|&seconds| seconds > 0);
-        let made = signature.created().map_or(0, |time| i64::from(time.as_secs()));
+        let created = signature.created().map_or(0, |time| i64::from(time.as_secs()));
         let mut subpackets = signature.config().into_iter().flat_map(SignatureConfig::hashed_subpackets);
         Self {
-            made,
-            end: lasting(signature.signature_expiration_time()).map(|seconds| made + seconds),
+            created,
+            end: lasting(signature.signature_expiration_time()).map(|seconds| created + seconds),
             lifetime: lasting(signature.key_expiration_time()),
             is_for_signing: subpackets.find_map(|subpacket: &Subpacket| match &subpacket.data {
                 SubpacketData::KeyFlags(flags) => Some(flags.sign()),

@@ -1,8 +1,8 @@
 //! The plan of a push.
 
-use super::arrivals::Arrivals;
-use super::candidate::Candidate;
-use super::ground::Ground;
+use super::context::AttemptContext;
+use super::proposal_state::ProposalState;
+use super::rejected_refs::RejectedRefs;
 use crate::git::error::SyncError;
 use crate::git::name::{BranchName, CommitId};
 use crate::git::proposal::{Proposal, Proposer};
@@ -13,69 +13,69 @@ use crate::git::remote_error::RemoteError;
 
 /// The references to push, and those that are left out.
 #[derive(Default)]
-pub(super) struct Order {
+pub(super) struct PushPlan {
     pub(super) request: PushRequest,
     /// The refspecs that would lose commits of others.
-    pub(super) arrivals: Arrivals,
+    pub(super) rejected: RejectedRefs,
 }
 
 /// Plans the push of the branch, if it has new commits, and of refspecs. A refspec is pushed if its proposal has a new
 /// commit or the refspec is pending.
-pub(super) fn order<P: Proposer>(
-    candidates: &[Candidate<P>],
+pub(super) fn plan_push<P: Proposer>(
+    states: &[ProposalState<P>],
     base: CommitId,
     tip: CommitId,
     journal: &PushJournal,
-    ground: &Ground<'_>,
-) -> Result<Order, SyncError> {
-    let mut order = Order::default();
-    for candidate in candidates.iter().filter(|candidate| candidate.is_open()) {
-        let Proposal { name, target, .. } = &candidate.proposal;
-        order.request.options.clone_from(&target.options);
+    context: &AttemptContext<'_>,
+) -> Result<PushPlan, SyncError> {
+    let mut plan = PushPlan::default();
+    for state in states.iter().filter(|state| state.is_open()) {
+        let Proposal { name, target, .. } = &state.proposal;
+        plan.request.options.clone_from(&target.options);
         let reference = target.push.reference();
-        if candidate.commit.is_some() && order.request.commit_for(&reference).is_none() {
-            order.request.updates.push(PushUpdate { reference, new: tip, old: ground.old });
+        if state.commit.is_some() && plan.request.commit_for(&reference).is_none() {
+            plan.request.updates.push(PushUpdate { reference, new: tip, old: context.old });
         }
-        let (Some(refspec), Some(source)) = (&target.refspec, &candidate.source) else { continue };
-        let is_owed = journal.pending.get(name).is_some_and(PendingPush::owes_refspec);
-        let is_there = order.request.commit_for(&refspec.destination).is_some();
-        if is_there || !(is_owed || candidate.commit.is_some()) {
+        let (Some(refspec), Some(source)) = (&target.refspec, &state.source) else { continue };
+        let is_owed = journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
+        let is_there = plan.request.commit_for(&refspec.destination).is_some();
+        if is_there || !(is_owed || state.commit.is_some()) {
             continue;
         }
         let (new, listed) = match refspec.source {
             RefspecSource::PushBranch => (tip, base),
             RefspecSource::Checkout => {
-                let commit = ground.fetch_commit(source.revision.commit)?;
+                let commit = context.fetch_commit(source.revision.commit)?;
                 (commit, commit)
             }
         };
-        let old = ground.listing.get(&refspec.destination).map(|listed| listed.object);
+        let old = context.listing.get(&refspec.destination).map(|listed| listed.object);
         // If the push branch differs from the one that is checked out, Flux overwrites the destination.
         let is_forced = refspec.is_forced || target.checkout.branch().as_ref() != Some(&target.push);
         if let Some(old) = old.filter(|_| !is_forced)
-            && let Some(words) = loss(ground, &target.push, old, listed)?
+            && let Some(message) = rejection_reason(context, &target.push, old, listed)?
         {
-            order.arrivals.refused(refspec.destination.clone(), words);
+            plan.rejected.insert(refspec.destination.clone(), message);
             continue;
         }
-        order.request.updates.push(PushUpdate { reference: refspec.destination.clone(), new, old });
+        plan.request.updates.push(PushUpdate { reference: refspec.destination.clone(), new, old });
     }
     // Servers print the references in this order, and the branch matters most.
-    order.request.updates.sort_by_key(|update| {
-        candidates.iter().all(|one| one.proposal.target.push.reference() != update.reference)
+    plan.request.updates.sort_by_key(|update| {
+        states.iter().all(|one| one.proposal.target.push.reference() != update.reference)
     });
-    Ok(order)
+    Ok(plan)
 }
 
 /// Returns why commits of others would be lost, or might be, if the push branch took the place of `old`; `listed` is
 /// the commit that the push branch builds on.
-fn loss(
-    ground: &Ground<'_>,
+fn rejection_reason(
+    context: &AttemptContext<'_>,
     branch: &BranchName,
     old: CommitId,
     listed: CommitId,
 ) -> Result<Option<String>, SyncError> {
-    match ground.is_in_history(old, listed, None) {
+    match context.is_in_history(old, listed, None) {
         Ok(true) => Ok(None),
         Ok(false) => Ok(Some(format!(
             "[rejected] (non-fast-forward): it has commits that {branch} has not; merge them, or put + in front of the \

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Possible paths of the system's root certificates, as one file in PEM.
-const BUNDLES: [&str; 5] = [
+const CA_BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
@@ -15,10 +15,10 @@ const BUNDLES: [&str; 5] = [
 ];
 
 /// The proxy variables that Flux's process reads too; curl reads only the lower-case names.
-const PROXIES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
+const PROXY_VARIABLES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 
 /// The variables of a user's own git: configuration, agents, and the needs of credential helpers.
-const OF_THE_USER: [&str; 27] = [
+const USER_VARIABLES: [&str; 27] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "GH_CONFIG_DIR",
     "GH_ENTERPRISE_TOKEN",
@@ -50,11 +50,11 @@ const OF_THE_USER: [&str; 27] = [
 
 /// The variables of a process. Some hold tokens, so only their names are printed. Clones share them.
 #[derive(Clone, Default)]
-pub struct Surroundings(Arc<BTreeMap<OsString, OsString>>);
+pub struct ProcessEnv(Arc<BTreeMap<OsString, OsString>>);
 
-impl Surroundings {
+impl ProcessEnv {
     /// Returns the variables of this process.
-    pub fn of_this_process() -> Self {
+    pub fn from_process() -> Self {
         Self::new(std::env::vars_os())
     }
 
@@ -70,23 +70,24 @@ impl Surroundings {
     /// Returns the proxy variables for git. Go reads upper-case names too, so they are in use.
     pub(super) fn proxies(&self) -> Vec<(OsString, OsString)> {
         let value = |name: &str| self.get(&name.to_ascii_uppercase()).or_else(|| self.get(name));
-        let found = PROXIES.iter().filter_map(|name| Some(((*name).into(), value(name)?.to_owned())));
+        let found = PROXY_VARIABLES.iter().filter_map(|name| Some(((*name).into(), value(name)?.to_owned())));
         found.collect()
     }
 
     /// Returns true if a proxy is set, which resolves names itself.
-    pub fn names_a_proxy(&self) -> bool {
+    pub fn has_proxy(&self) -> bool {
         self.proxies().iter().any(|(name, _)| name != "no_proxy")
     }
 
     /// Returns the variables of git's user set-up.
-    pub(super) fn of_the_user(&self) -> Vec<(OsString, OsString)> {
-        let found = OF_THE_USER.iter().filter_map(|name| Some(((*name).into(), self.get(name)?.to_owned())));
+    pub(super) fn user_variables(&self) -> Vec<(OsString, OsString)> {
+        let found =
+            USER_VARIABLES.iter().filter_map(|name| Some(((*name).into(), self.get(name)?.to_owned())));
         found.collect()
     }
 
     /// Returns the configuration files that git would read for its user, in its order. They need not exist.
-    pub(super) fn own_configurations(&self) -> Vec<PathBuf> {
+    pub(super) fn user_config_files(&self) -> Vec<PathBuf> {
         if let Some(chosen) = self.get("GIT_CONFIG_GLOBAL") {
             return vec![chosen.into()];
         }
@@ -98,19 +99,19 @@ impl Surroundings {
     }
 
     /// Returns the root certificates of `SSL_CERT_FILE`, if it is set.
-    pub(super) fn chosen_bundle(&self) -> Option<PathBuf> {
+    pub(super) fn ssl_cert_file(&self) -> Option<PathBuf> {
         self.get("SSL_CERT_FILE").map(PathBuf::from)
     }
 
     /// Returns the root certificates of this process: those of `SSL_CERT_FILE`, else the system's, if there are any.
     pub(super) fn bundle(&self) -> Option<PathBuf> {
-        let of_the_system = || BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
-        self.chosen_bundle().or_else(of_the_system)
+        let of_the_system = || CA_BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
+        self.ssl_cert_file().or_else(of_the_system)
     }
 }
 
 /// Prints the names alone.
-impl std::fmt::Debug for Surroundings {
+impl std::fmt::Debug for ProcessEnv {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_set().entries(self.0.keys()).finish()
     }
@@ -120,8 +121,8 @@ impl std::fmt::Debug for Surroundings {
 mod tests {
     use super::*;
 
-    fn surroundings(variables: &[(&str, &str)]) -> Surroundings {
-        Surroundings::new(variables.iter().map(|(name, value)| (name.into(), value.into())))
+    fn process_env(variables: &[(&str, &str)]) -> ProcessEnv {
+        ProcessEnv::new(variables.iter().map(|(name, value)| (name.into(), value.into())))
     }
 
     fn show(variables: &[(OsString, OsString)]) -> Vec<String> {
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn proxies_go_by_their_small_names() {
-        let found = surroundings(&[
+        let found = process_env(&[
             ("HTTPS_PROXY", "a"),
             ("http_proxy", "b"),
             ("NO_PROXY", "c"),
@@ -142,21 +143,21 @@ mod tests {
 
     #[test]
     fn a_users_set_up_has_no_way_to_ask() {
-        let found = surroundings(&[
+        let found = process_env(&[
             ("HOME", "/home/me"),
             ("GIT_ASKPASS", "x"),
             ("SSH_ASKPASS", "x"),
             ("GIT_DIR", "x"),
             ("SSH_AUTH_SOCK", "y"),
         ]);
-        assert_eq!(show(&found.of_the_user()), ["HOME=/home/me", "SSH_AUTH_SOCK=y"]);
+        assert_eq!(show(&found.user_variables()), ["HOME=/home/me", "SSH_AUTH_SOCK=y"]);
     }
 
     #[test]
     fn a_users_configuration_is_where_git_would_look() {
         let check = |variables: &[(&str, &str)], wanted: &[&str]| {
             let wanted: Vec<PathBuf> = wanted.iter().map(PathBuf::from).collect();
-            assert_eq!(surroundings(variables).own_configurations(), wanted, "{variables:?}");
+            assert_eq!(process_env(variables).user_config_files(), wanted, "{variables:?}");
         };
         check(&[], &[]);
         check(&[("HOME", "/h")], &["/h/.config/git/config", "/h/.gitconfig"]);
@@ -166,12 +167,12 @@ mod tests {
 
     #[test]
     fn a_chosen_bundle_goes_before_the_systems() {
-        assert_eq!(surroundings(&[("SSL_CERT_FILE", "/a")]).bundle(), Some("/a".into()));
-        assert_eq!(surroundings(&[]).chosen_bundle(), None);
+        assert_eq!(process_env(&[("SSL_CERT_FILE", "/a")]).bundle(), Some("/a".into()));
+        assert_eq!(process_env(&[]).ssl_cert_file(), None);
     }
 
     #[test]
     fn no_value_shows_in_debug() {
-        assert_eq!(format!("{:?}", surroundings(&[("GH_TOKEN", "hunter2")])), "{\"GH_TOKEN\"}");
+        assert_eq!(format!("{:?}", process_env(&[("GH_TOKEN", "hunter2")])), "{\"GH_TOKEN\"}");
     }
 }

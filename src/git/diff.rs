@@ -5,7 +5,7 @@ use git2::Patch;
 /// Returns the unified diff from one content of the file at `path` to another. It is empty if git cannot show any.
 ///
 /// Of binary content it only says that it differs.
-pub fn difference(path: &str, old: &[u8], new: &[u8]) -> String {
+pub fn unified_diff(path: &str, old: &[u8], new: &[u8]) -> String {
     let place = std::path::Path::new(path);
     let patch = Patch::from_buffers(old, Some(place), new, Some(place), None);
     let text = patch.and_then(|mut patch| patch.to_buf().map(|text| text.to_vec()));
@@ -18,11 +18,11 @@ mod tests {
 
     #[test]
     fn what_differs_is_shown_with_what_is_around_it() {
-        let diff = difference("a/b.yaml", b"a: 1\nb: 2\n", b"a: 1\nb: 3\n");
+        let diff = unified_diff("a/b.yaml", b"a: 1\nb: 2\n", b"a: 1\nb: 3\n");
         assert!(
             diff.ends_with("--- a/a/b.yaml\n+++ b/a/b.yaml\n@@ -1,2 +1,2 @@\n a: 1\n-b: 2\n+b: 3\n"),
             "{diff}"
         );
-        assert_eq!(difference("a", b"x\n", b"x\n"), "");
+        assert_eq!(unified_diff("a", b"x\n", b"x\n"), "");
     }
 }

@@ -4,11 +4,11 @@
 //! output without any of the messages below is passed on as it is.
 
 use super::access::LoginOwner;
-use super::words::Words;
+use super::git_output::GitOutput;
 
 /// The kind of a failure at a remote or on the way to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum FailureKind {
     /// The server wants a login, or does not accept ours.
     Authentication,
     /// The server knows us and refuses.
@@ -54,89 +54,89 @@ pub enum Trouble {
 }
 
 /// Messages and their kinds; the first that is found counts, so the specific ones stand in front.
-const TABLE: [(&str, Trouble); 71] = [
-    ("No space left on device", Trouble::DiskFull),
-    ("Disk quota exceeded", Trouble::DiskFull),
-    ("out of disk space", Trouble::DiskFull),
-    ("File too large", Trouble::DiskFull),
-    ("does not support push options", Trouble::NoPushOptions),
-    ("REMOTE HOST IDENTIFICATION HAS CHANGED", Trouble::HostKeyChanged),
-    ("Host key verification failed", Trouble::HostKeyUnknown),
-    ("incorrect passphrase", Trouble::KeyLocked),
-    ("bad decrypt", Trouble::KeyLocked),
-    ("error in libcrypto", Trouble::KeyLocked),
-    ("invalid format", Trouble::KeyFormat),
-    ("Permission denied (", Trouble::KeyRefused),
-    ("Too many authentication failures", Trouble::KeyRefused),
-    ("Could not resolve host", Trouble::UnknownHost),
-    ("Couldn't resolve host", Trouble::UnknownHost),
-    ("Name or service not known", Trouble::UnknownHost),
-    ("Temporary failure in name resolution", Trouble::UnknownHost),
-    ("could not read Username", Trouble::Authentication),
-    ("could not read Password", Trouble::Authentication),
-    ("Authentication failed", Trouble::Authentication),
-    ("returned error: 401", Trouble::Authentication),
-    ("returned error: 403", Trouble::Forbidden),
-    ("returned error: 404", Trouble::NoRepository),
-    ("returned error: 30", Trouble::Redirected),
-    ("unable to update url base from redirection", Trouble::Redirected),
-    ("returned error:", Trouble::BrokenOff),
-    ("alert certificate required", Trouble::Handshake),
-    ("alert bad certificate", Trouble::Handshake),
-    ("SSL CA cert", Trouble::Authority),
-    ("error setting certificate", Trouble::Authority),
-    ("certificate", Trouble::Certificate),
-    ("SSL routines", Trouble::Handshake),
-    ("SSL_connect", Trouble::Handshake),
-    ("SSL connect error", Trouble::Handshake),
-    ("gnutls_handshake() failed", Trouble::Handshake),
-    ("Failed to connect to", Trouble::Unreachable),
-    ("Could not connect to", Trouble::Unreachable),
-    ("Couldn't connect to", Trouble::Unreachable),
-    ("Connection refused", Trouble::Unreachable),
-    ("Connection timed out", Trouble::Unreachable),
-    ("Network is unreachable", Trouble::Unreachable),
-    ("No route to host", Trouble::Unreachable),
-    ("not our ref", Trouble::Gone),
-    ("unadvertised object", Trouble::Gone),
-    ("couldn't find remote ref", Trouble::Gone),
-    ("is corrupt", Trouble::MirrorDamaged),
-    ("corrupt loose object", Trouble::MirrorDamaged),
-    ("is empty", Trouble::MirrorDamaged),
-    ("data stream error", Trouble::MirrorDamaged),
-    ("bad object", Trouble::MirrorDamaged),
-    ("missing blob", Trouble::MirrorDamaged),
-    ("unable to read", Trouble::MirrorDamaged),
-    ("unable to parse object", Trouble::MirrorDamaged),
-    ("did not send all necessary objects", Trouble::MirrorDamaged),
-    ("not a git repository: '", Trouble::MirrorDamaged),
-    ("unexpected line in ./packed-refs", Trouble::MirrorDamaged),
-    ("unterminated line in ./packed-refs", Trouble::MirrorDamaged),
-    ("bad config line", Trouble::MirrorDamaged),
-    ("bad shallow line", Trouble::MirrorDamaged),
-    ("shallow file has changed since we read it", Trouble::MirrorDamaged),
-    ("does not appear to be a git repository", Trouble::NoRepository),
-    ("' not found", Trouble::NoRepository),
-    ("Repository not found", Trouble::NoRepository),
-    ("is this a git repository?", Trouble::NoRepository),
-    ("hung up unexpectedly", Trouble::BrokenOff),
-    ("Empty reply from server", Trouble::BrokenOff),
-    ("Transport endpoint is not connected", Trouble::BrokenOff),
-    ("Connection reset", Trouble::BrokenOff),
-    ("RPC failed", Trouble::BrokenOff),
-    ("early EOF", Trouble::BrokenOff),
-    ("Could not read from remote repository", Trouble::BrokenOff),
+const MESSAGES: [(&str, FailureKind); 71] = [
+    ("No space left on device", FailureKind::DiskFull),
+    ("Disk quota exceeded", FailureKind::DiskFull),
+    ("out of disk space", FailureKind::DiskFull),
+    ("File too large", FailureKind::DiskFull),
+    ("does not support push options", FailureKind::NoPushOptions),
+    ("REMOTE HOST IDENTIFICATION HAS CHANGED", FailureKind::HostKeyChanged),
+    ("Host key verification failed", FailureKind::HostKeyUnknown),
+    ("incorrect passphrase", FailureKind::KeyLocked),
+    ("bad decrypt", FailureKind::KeyLocked),
+    ("error in libcrypto", FailureKind::KeyLocked),
+    ("invalid format", FailureKind::KeyFormat),
+    ("Permission denied (", FailureKind::KeyRefused),
+    ("Too many authentication failures", FailureKind::KeyRefused),
+    ("Could not resolve host", FailureKind::UnknownHost),
+    ("Couldn't resolve host", FailureKind::UnknownHost),
+    ("Name or service not known", FailureKind::UnknownHost),
+    ("Temporary failure in name resolution", FailureKind::UnknownHost),
+    ("could not read Username", FailureKind::Authentication),
+    ("could not read Password", FailureKind::Authentication),
+    ("Authentication failed", FailureKind::Authentication),
+    ("returned error: 401", FailureKind::Authentication),
+    ("returned error: 403", FailureKind::Forbidden),
+    ("returned error: 404", FailureKind::NoRepository),
+    ("returned error: 30", FailureKind::Redirected),
+    ("unable to update url base from redirection", FailureKind::Redirected),
+    ("returned error:", FailureKind::BrokenOff),
+    ("alert certificate required", FailureKind::Handshake),
+    ("alert bad certificate", FailureKind::Handshake),
+    ("SSL CA cert", FailureKind::Authority),
+    ("error setting certificate", FailureKind::Authority),
+    ("certificate", FailureKind::Certificate),
+    ("SSL routines", FailureKind::Handshake),
+    ("SSL_connect", FailureKind::Handshake),
+    ("SSL connect error", FailureKind::Handshake),
+    ("gnutls_handshake() failed", FailureKind::Handshake),
+    ("Failed to connect to", FailureKind::Unreachable),
+    ("Could not connect to", FailureKind::Unreachable),
+    ("Couldn't connect to", FailureKind::Unreachable),
+    ("Connection refused", FailureKind::Unreachable),
+    ("Connection timed out", FailureKind::Unreachable),
+    ("Network is unreachable", FailureKind::Unreachable),
+    ("No route to host", FailureKind::Unreachable),
+    ("not our ref", FailureKind::Gone),
+    ("unadvertised object", FailureKind::Gone),
+    ("couldn't find remote ref", FailureKind::Gone),
+    ("is corrupt", FailureKind::MirrorDamaged),
+    ("corrupt loose object", FailureKind::MirrorDamaged),
+    ("is empty", FailureKind::MirrorDamaged),
+    ("data stream error", FailureKind::MirrorDamaged),
+    ("bad object", FailureKind::MirrorDamaged),
+    ("missing blob", FailureKind::MirrorDamaged),
+    ("unable to read", FailureKind::MirrorDamaged),
+    ("unable to parse object", FailureKind::MirrorDamaged),
+    ("did not send all necessary objects", FailureKind::MirrorDamaged),
+    ("not a git repository: '", FailureKind::MirrorDamaged),
+    ("unexpected line in ./packed-refs", FailureKind::MirrorDamaged),
+    ("unterminated line in ./packed-refs", FailureKind::MirrorDamaged),
+    ("bad config line", FailureKind::MirrorDamaged),
+    ("bad shallow line", FailureKind::MirrorDamaged),
+    ("shallow file has changed since we read it", FailureKind::MirrorDamaged),
+    ("does not appear to be a git repository", FailureKind::NoRepository),
+    ("' not found", FailureKind::NoRepository),
+    ("Repository not found", FailureKind::NoRepository),
+    ("is this a git repository?", FailureKind::NoRepository),
+    ("hung up unexpectedly", FailureKind::BrokenOff),
+    ("Empty reply from server", FailureKind::BrokenOff),
+    ("Transport endpoint is not connected", FailureKind::BrokenOff),
+    ("Connection reset", FailureKind::BrokenOff),
+    ("RPC failed", FailureKind::BrokenOff),
+    ("early EOF", FailureKind::BrokenOff),
+    ("Could not read from remote repository", FailureKind::BrokenOff),
 ];
 
 /// Messages about git's own memory, which count before all others: git prints further messages about the consequences.
-const MEMORY: [(&str, Trouble); 3] = [
-    ("attempting to allocate", Trouble::ObjectTooLarge),
-    ("Out of memory", Trouble::OutOfMemory),
-    ("out of memory", Trouble::OutOfMemory),
+const MEMORY: [(&str, FailureKind); 3] = [
+    ("attempting to allocate", FailureKind::ObjectTooLarge),
+    ("Out of memory", FailureKind::OutOfMemory),
+    ("out of memory", FailureKind::OutOfMemory),
 ];
 
 /// The prefix of messages of the server.
-const OF_THE_SERVER: &str = "remote: ";
+const SERVER_PREFIX: &str = "remote: ";
 
 /// Beginnings of lines that add nothing to the kind of the failure.
 const NOISE: [&str; 18] = [
@@ -160,22 +160,22 @@ const NOISE: [&str; 18] = [
     "the remote end hung up unexpectedly",
 ];
 
-/// Returns the part of git's output to print behind [`Trouble::advice`].
-pub(super) fn telling(words: &Words) -> String {
-    words.choose(|line| !NOISE.iter().any(|noise| line.starts_with(noise)))
+/// Returns the part of git's output to print behind [`FailureKind::advice`].
+pub(super) fn detail(output: &GitOutput) -> String {
+    output.choose(|line| !NOISE.iter().any(|noise| line.starts_with(noise)))
 }
 
 /// Returns the kind of the failure, if it is known, from git's full output.
-pub(super) fn diagnose(words: &str) -> Option<Trouble> {
+pub(super) fn classify(text: &str) -> Option<FailureKind> {
     // A server's lack of memory is another failure.
     let is_of_git =
-        |known: &str| words.lines().any(|line| line.contains(known) && !line.starts_with(OF_THE_SERVER));
+        |known: &str| text.lines().any(|line| line.contains(known) && !line.starts_with(SERVER_PREFIX));
     let memory = MEMORY.iter().find(|(known, _)| is_of_git(known));
-    let known = memory.or_else(|| TABLE.iter().find(|(known, _)| words.contains(known)));
-    known.map(|(_, trouble)| *trouble)
+    let known = memory.or_else(|| MESSAGES.iter().find(|(known, _)| text.contains(known)));
+    known.map(|(_, kind)| *kind)
 }
 
-impl Trouble {
+impl FailureKind {
     /// Returns a sentence for the user with the remedy for the party that can correct the login.
     pub fn advice(self, owner: LoginOwner) -> &'static str {
         match owner {
@@ -274,49 +274,61 @@ mod tests {
 
     #[test]
     fn known_words_have_a_meaning() {
-        for (words, trouble) in [
-            ("could not read Username for 'http://h': terminal prompts disabled", Trouble::Authentication),
-            ("unable to access 'https://h/r/': The requested URL returned error: 403", Trouble::Forbidden),
-            ("unable to access 'https://h/r/': The requested URL returned error: 301", Trouble::Redirected),
-            ("unable to access 'https://h/r/': The requested URL returned error: 502", Trouble::BrokenOff),
-            ("repository 'http://127.0.0.1:1/x.git/' not found", Trouble::NoRepository),
-            ("server certificate verification failed. CAfile: none CRLfile: none", Trouble::Certificate),
+        for (text, kind) in [
+            (
+                "could not read Username for 'http://h': terminal prompts disabled",
+                FailureKind::Authentication,
+            ),
+            (
+                "unable to access 'https://h/r/': The requested URL returned error: 403",
+                FailureKind::Forbidden,
+            ),
+            (
+                "unable to access 'https://h/r/': The requested URL returned error: 301",
+                FailureKind::Redirected,
+            ),
+            (
+                "unable to access 'https://h/r/': The requested URL returned error: 502",
+                FailureKind::BrokenOff,
+            ),
+            ("repository 'http://127.0.0.1:1/x.git/' not found", FailureKind::NoRepository),
+            ("server certificate verification failed. CAfile: none CRLfile: none", FailureKind::Certificate),
             (
                 "gnutls_handshake() failed: The TLS connection was non-properly terminated.",
-                Trouble::Handshake,
+                FailureKind::Handshake,
             ),
-            ("SSL routines:ssl3_read_bytes:tlsv13 alert certificate required", Trouble::Handshake),
+            ("SSL routines:ssl3_read_bytes:tlsv13 alert certificate required", FailureKind::Handshake),
             (
                 "unable to access 'http://127.0.0.1:1/': Failed to connect to 127.0.0.1 port 1: Connection refused",
-                Trouble::Unreachable,
+                FailureKind::Unreachable,
             ),
             (
                 "No ED25519 host key is known for [127.0.0.1]:2222 and you have requested strict checking.; Host key verification failed.",
-                Trouble::HostKeyChanged,
+                FailureKind::HostKeyChanged,
             ),
-            ("upload-pack: not our ref 1111111111111111111111111111111111111111", Trouble::Gone),
+            ("upload-pack: not our ref 1111111111111111111111111111111111111111", FailureKind::Gone),
             (
                 "fatal: attempting to allocate 283115635 over limit 100663296\nfatal: fetch-pack: invalid index-pack output",
-                Trouble::ObjectTooLarge,
+                FailureKind::ObjectTooLarge,
             ),
             (
                 "fatal: Out of memory, malloc failed (tried to allocate 94371941 bytes)\nerror: https://h/x did not send all necessary objects",
-                Trouble::OutOfMemory,
+                FailureKind::OutOfMemory,
             ),
-            ("remote: fatal: Out of memory, malloc failed\nfatal: early EOF", Trouble::BrokenOff),
+            ("remote: fatal: Out of memory, malloc failed\nfatal: early EOF", FailureKind::BrokenOff),
         ] {
-            if words.contains("is known for") {
-                assert_eq!(diagnose(words), Some(Trouble::HostKeyUnknown), "{words}");
+            if text.contains("is known for") {
+                assert_eq!(classify(text), Some(FailureKind::HostKeyUnknown), "{text}");
             } else {
-                assert_eq!(diagnose(words), Some(trouble), "{words}");
+                assert_eq!(classify(text), Some(kind), "{text}");
             }
         }
-        assert_eq!(diagnose("something else"), None);
+        assert_eq!(classify("something else"), None);
     }
 
     #[test]
     fn only_what_tells_more_is_passed_on() {
-        for (words, wanted) in [
+        for (text, wanted) in [
             ("could not read Username for 'http://h': terminal prompts disabled", ""),
             (
                 "@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nThe fingerprint is\nSHA256:x.\nOffending key in /x:2\n  remove with:\n  ssh-keygen -f \"/x\" -R \"h\"\nHost key verification failed.",
@@ -327,26 +339,26 @@ mod tests {
                 "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403",
             ),
         ] {
-            assert_eq!(telling(&Words::new(words, str::to_owned)), wanted);
+            assert_eq!(detail(&GitOutput::new(text, str::to_owned)), wanted);
         }
     }
 
     #[test]
     fn the_limits_of_memory_are_named() {
-        let advice = Trouble::ObjectTooLarge.advice(LoginOwner::Objects);
+        let advice = FailureKind::ObjectTooLarge.advice(LoginOwner::Objects);
         assert!(advice.contains(&format!("the {OBJECT_MIB} MiB")), "{advice}");
-        let advice = Trouble::OutOfMemory.advice(LoginOwner::Objects);
+        let advice = FailureKind::OutOfMemory.advice(LoginOwner::Objects);
         assert!(advice.contains(&format!("the {PROCESS_MIB} MiB")), "{advice}");
     }
 
     #[test]
     fn every_meaning_has_words() {
-        for (words, trouble) in TABLE.into_iter().chain(MEMORY) {
+        for (text, kind) in MESSAGES.into_iter().chain(MEMORY) {
             for owner in [LoginOwner::Objects, LoginOwner::User] {
-                assert!(!trouble.advice(owner).is_empty(), "{words}");
+                assert!(!kind.advice(owner).is_empty(), "{text}");
             }
-            let advice = trouble.advice(LoginOwner::User);
-            assert!(!advice.contains("Secret") && !advice.contains("ca.crt"), "{words}: {advice}");
+            let advice = kind.advice(LoginOwner::User);
+            assert!(!advice.contains("Secret") && !advice.contains("ca.crt"), "{text}: {advice}");
         }
     }
 }

@@ -9,13 +9,13 @@ use zeroize::Zeroizing;
 
 /// Output of git or ssh. It prints on one line and redacted.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct GitOutput {
     full: Zeroizing<String>,
     /// The redacted text, line by line.
     shown: Vec<String>,
 }
 
-impl Words {
+impl GitOutput {
     /// Creates an output; `redact` redacts a line.
     pub(super) fn new(full: impl Into<String>, redact: impl Fn(&str) -> String) -> Self {
         let full = Zeroizing::new(full.into());
@@ -48,14 +48,14 @@ fn bare(line: &str) -> &str {
 }
 
 /// Prints the output on one line and redacted.
-impl fmt::Display for Words {
+impl fmt::Display for GitOutput {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.choose(|_| true))
     }
 }
 
 /// Prints the output on one line and redacted.
-impl fmt::Debug for Words {
+impl fmt::Debug for GitOutput {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}", self.to_string())
     }
@@ -67,10 +67,11 @@ mod tests {
 
     #[test]
     fn words_print_on_one_line_and_without_secrets() {
-        let words =
-            Words::new("fatal: no hunter2 here\n\n  error: hunter2\n", |line| line.replace("hunter2", "•"));
-        assert_eq!(format!("{words} {words:?}"), "no • here; • \"no • here; •\"");
-        assert_eq!(words.choose(|line| line == "hunter2"), "•");
-        assert!(words.full().contains("no hunter2 here\n"));
+        let output = GitOutput::new("fatal: no hunter2 here\n\n  error: hunter2\n", |line| {
+            line.replace("hunter2", "•")
+        });
+        assert_eq!(format!("{output} {output:?}"), "no • here; • \"no • here; •\"");
+        assert_eq!(output.choose(|line| line == "hunter2"), "•");
+        assert!(output.full().contains("no hunter2 here\n"));
     }
 }

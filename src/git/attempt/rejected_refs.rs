@@ -8,14 +8,14 @@ use crate::git::push::{PushReply, PushRequest};
 
 /// The references that were not updated, each with the server's message; all others were.
 #[derive(Default)]
-pub(super) struct Arrivals {
+pub(super) struct RejectedRefs {
     refusals: BTreeMap<RefName, String>,
 }
 
-impl Arrivals {
+impl RejectedRefs {
     /// Records that a reference was not updated.
-    pub(super) fn refused(&mut self, reference: RefName, words: String) {
-        self.refusals.insert(reference, words);
+    pub(super) fn insert(&mut self, reference: RefName, message: String) {
+        self.refusals.insert(reference, message);
     }
 
     /// Returns the message for a reference that was not updated.
