@@ -1,4 +1,4 @@
-//! Errors that end a reconcile, with their reason and whether to retry; error chains as text.
+//! Errors that end a reconcile, with reason and retry; error chains as text.
 //!
 //! The result of a reconcile is decided far from the origin of its error, so every error that leaves a room implements
 //! [`ReconcileError`], however deep the room is. Only an error that is always the cause of another one does not.

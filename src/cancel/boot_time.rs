@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A point in time since the start of the machine, which includes the time of its suspension.
+/// A point in time since the start of the machine, including time in suspension.
 ///
 /// [`Instant`](std::time::Instant) stands still meanwhile on Linux, while leases and deadlines of others expire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::boot_time::BootTime;
 
-/// Ends work in all threads: git processes are ended with their groups, and no new work starts.
+/// Ends work in all threads. Git processes are ended with their groups, and no new work starts.
 ///
 /// Clones share their state, and a child token is cancelled with its parent. A push that is in flight at the
 /// cancellation may succeed all the same; the next run finds out.
 #[derive(Clone, Debug, Default)]
 pub struct StopToken {
     token: CancellationToken,
-    /// The end of the permit to work, if there is one; shared with parents and children.
+    /// The end of the permit to work, if there is one. Parents and children share it.
     permit: Arc<watch::Sender<Option<BootTime>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Access to a remote repository: private files for a git process, and variables that name them.
+//! Access to a remote repository: private files and environment variables for a git process.
 //!
 //! Other users can see the arguments and variables of a process, so no secret stands in them. A request that waits
 //! holds an [`AccessPlan`], in memory; the files of an [`Access`] exist only while a transaction uses them.
@@ -35,7 +35,8 @@ pub enum LoginOwner {
 pub enum Login {
     /// The given login; nothing else that this machine knows is used.
     Given(Credentials),
-    /// The login of the user who started the process: their git configuration, credential helpers and SSH agent.
+    /// The login of the user who started the process. It consists of their git configuration, credential helpers and
+    /// SSH agent.
     OfUser,
 }
 

@@ -231,7 +231,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Ends the call, and all processes that it started, at `deadline`, which is postponed by a wait for memory.
+    /// Ends the call, and all processes that it started, at `deadline`. A wait for memory postpones it.
     #[must_use]
     pub(super) fn deadline(mut self, deadline: &'a ServerDeadline) -> Self {
         self.deadline = Some(deadline);
@@ -245,14 +245,15 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Reserves memory in bytes for the process before it starts, for the namespace that holds the slot.
+    /// Reserves memory in bytes before the process starts. It is charged to the namespace that holds the slot.
     #[must_use]
     pub(super) fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Limits the memory of the process, and of each that it starts, in MiB, instead of [`process_memory::PROCESS_MIB`].
+    /// Limits the memory of the process, and of each that it starts, in MiB. The default is
+    /// [`process_memory::PROCESS_MIB`].
     #[must_use]
     pub(super) fn limit(mut self, mib: u64) -> Self {
         self.limit = mib;

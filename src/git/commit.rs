@@ -27,7 +27,7 @@ pub struct CommitDraft {
     pub signer: Option<SigningKey>,
 }
 
-/// Makes a commit on top of `parent`, or none if the edits leave the tree as it is.
+/// Makes a commit on top of `parent`, unless the edits change nothing.
 ///
 /// `checkpoint` is called between edits, and between objects that are packed.
 ///

@@ -157,7 +157,7 @@ impl SyncError {
         }
     }
 
-    /// Returns true if the cause is the reference to check out, and neither the mirror nor the remote.
+    /// Returns true if the reference to check out is the cause, not the mirror or the remote.
     pub(super) fn is_of_checkout(&self) -> bool {
         !matches!(
             self,

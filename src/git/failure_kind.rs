@@ -53,7 +53,7 @@ pub enum FailureKind {
     NoPushOptions,
 }
 
-/// Messages and their kinds; the first that is found counts, so the specific ones stand in front.
+/// Messages and their kinds. The first that is found counts, so the specific ones stand in front.
 const MESSAGES: [(&str, FailureKind); 71] = [
     ("No space left on device", FailureKind::DiskFull),
     ("Disk quota exceeded", FailureKind::DiskFull),
@@ -128,7 +128,7 @@ const MESSAGES: [(&str, FailureKind); 71] = [
     ("Could not read from remote repository", FailureKind::BrokenOff),
 ];
 
-/// Messages about git's own memory, which count before all others: git prints further messages about the consequences.
+/// Messages about git's own memory, which count before all others. Git prints further messages about the consequences.
 const MEMORY: [(&str, FailureKind); 3] = [
     ("attempting to allocate", FailureKind::ObjectTooLarge),
     ("Out of memory", FailureKind::OutOfMemory),
@@ -176,7 +176,7 @@ pub(super) fn classify(text: &str) -> Option<FailureKind> {
 }
 
 impl FailureKind {
-    /// Returns a sentence for the user with the remedy for the party that can correct the login.
+    /// Returns a sentence with the remedy for the party that can correct the login.
     pub fn advice(self, owner: LoginOwner) -> &'static str {
         match owner {
             LoginOwner::Objects => self.advice_on_secret(),

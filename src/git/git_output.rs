@@ -1,4 +1,4 @@
-//! The output of git and ssh: in full for classifying errors, and redacted for all other uses.
+//! The output of git and ssh: in full to classify errors, redacted for all else.
 //!
 //! A user may be called `git`, or like a part of the path, and then the redacted text means something else: so errors
 //! are always classified by the full text.

@@ -130,7 +130,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Returns true if this process has created the repository, so that nothing in it is old.
+    /// Returns true if this process has created the repository. Nothing in it is old then.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
     }
@@ -188,7 +188,7 @@ impl Mirror {
         }
     }
 
-    /// Waits for that many bytes of memory and for a thread of the pool, to plan and commit.
+    /// Waits for memory, in bytes, and for a thread of the pool, to plan and commit.
     ///
     /// # Errors
     ///

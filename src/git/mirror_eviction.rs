@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// Mirrors as `NAME NAMESPACE BYTES AGE [use|push]`, where a greater age is a longer time without use.
+    /// Parses mirrors from `NAME NAMESPACE BYTES AGE [use|push]`. A greater age is a longer time without use.
     fn mirrors(lines: &[&str]) -> BTreeMap<String, StoredMirror> {
         let read = |line: &&str| {
             let words: Vec<&str> = line.split(' ').collect();

@@ -64,7 +64,7 @@ pub(super) fn create(folder: &Path) -> Result<Repository, MirrorError> {
     repository.map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
 }
 
-/// Restores the configuration of a repository to the initial one: git obeys it in much, addresses included.
+/// Restores the initial configuration of a repository. Git obeys it in much, addresses included.
 pub(super) fn restore_configuration(repository: &Path) -> io::Result<()> {
     let place = repository.join("config");
     if repository.is_dir() && directory::read(&place).ok().as_deref() != Some(CONFIGURATION) {
@@ -110,7 +110,7 @@ pub(super) fn remove_leftovers(folder: &Path, repository: &Path) -> io::Result<(
     Ok(())
 }
 
-/// Returns true if a file is one of those that git, libgit2 or we rename when they are written.
+/// Returns true for a temporary file that git, libgit2 or we rename when it is complete.
 fn is_unfinished(name: &[u8]) -> bool {
     name.ends_with(b".lock") || name.starts_with(b"tmp_") || name.starts_with(b"shallow_")
 }

@@ -24,7 +24,7 @@ impl MirrorKey {
     /// The file within a mirror's folder that holds its key.
     pub(super) const FILE: &str = "key.json";
 
-    /// Reads the key of the mirror in a folder, if it has one that can be read.
+    /// Reads the key of the mirror in a folder. A missing or malformed one gives `None`.
     pub(super) fn load(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&directory::read(&folder.join(Self::FILE)).ok()?).ok()
     }
@@ -38,7 +38,7 @@ impl MirrorKey {
         Ok(())
     }
 
-    /// Returns the name of the mirror's folder: readable, and hardly ever the same for different keys.
+    /// Returns the name of the mirror's folder. It is readable, and hardly ever the same for different keys.
     pub(super) fn folder(&self) -> String {
         let Self { namespace, name, url } = self;
         let whole = format!("{namespace}\0{name}\0{url}");

@@ -24,7 +24,8 @@ const MAX_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The prefix of folders that are being removed.
 const EVICTED: &str = ".evicted-";
 
-/// The part of the limit by which small namespaces may go beyond it, while a larger one has no mirror to evict.
+/// The fraction of the limit by which small namespaces may exceed it. They may do so while a larger one has no mirror
+/// to evict.
 const MARGIN: u64 = 8;
 
 /// All mirrors below a directory, with a limit on their total size. Clones share their state.
@@ -79,7 +80,7 @@ impl MirrorStore {
         MirrorUse { store: self.clone(), folder: name }
     }
 
-    /// Removes the mirrors that were unused for a week, as of `now`, and evicts others until the limit is met.
+    /// Removes the mirrors that were unused for a week, as of `now`. Then it evicts others until the limit is met.
     ///
     /// # Errors
     ///
@@ -262,7 +263,7 @@ mod tests {
         MirrorKey { namespace: namespace.to_owned(), name: name.to_owned(), url: "https://h/x".to_owned() }
     }
 
-    /// Makes a mirror of that many KiB that was last used that many days before `now`.
+    /// Makes a mirror of a size in KiB, last used a number of days before `now`.
     fn mirror(directory: &Path, key: &MirrorKey, kib: usize, days: u32, now: SystemTime) -> PathBuf {
         let folder = directory.join(key.folder());
         fs::create_dir_all(folder.join("repository.git")).unwrap();

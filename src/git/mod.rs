@@ -8,24 +8,24 @@
 //! | `name`, `checkout`, `refspec`, `author`, `url` | names and addresses, parsed once at the edge |
 //! | `proposal`, `outcome`, `error` | a proposal and its answer |
 //! | `writer`, `options`, `context` | a queue and a task for each mirror with work |
-//! | `slots` | slots for running transactions, by namespace and route |
-//! | `waits` | waits of a transaction on its blocking thread; those for memory and threads suspend its deadlines |
-//! | `transaction`, `attempt` | the proposals for one branch, with retries and lost races; one attempt, from the listing to the push |
+//! | `slots` | limits of concurrent transactions, by namespace and route |
+//! | `waits` | waits of a transaction for memory and threads, which suspend its deadlines |
+//! | `transaction`, `attempt` | the proposals for one branch, with retries after lost races; one attempt |
 //! | `source` | the commit to check out, found in a listing |
-//! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches what was fetched, its errors, and its name |
-//! | `mirror_files`, `mirror_packing` | its lock, configuration, left-over files and size; packing |
-//! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors, and the choice of those to evict |
+//! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches fetched objects, its errors and name |
+//! | `mirror_files`, `mirror_packing` | its lock, configuration, leftover files and size; packing |
+//! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors; eviction |
 //! | `push_journal` | the push journal, and the state of the remote after the last run |
-//! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit as a file tree; commits of edits |
-//! | `object`, `tree_entries`, `pack` | objects that are read only up to a size; the bytes of a tree object; packs of new objects |
-//! | `signature` | signing keys from Secrets, and the keyring that caches them unlocked |
-//! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch and push, what the remote answers, and where it redirects |
-//! | `command`, `process`, `process_memory` | the one builder for git processes; a process with a deadline; its limits of memory |
-//! | `failure_kind`, `git_output` | errors from what git prints, which is kept in full for that and redacted for everything else |
-//! | `diff` | the difference between two contents of a file |
-//! | `access` | how to reach a remote: a plan while a request waits, private files while git runs |
-//! | `credentials`, `ssh`, `configuration`, `process_env` | logins from Secrets, the command for ssh, git's configuration, our environment |
-//! | `private`, `private_file` | directories that only we can read; files shared by content |
+//! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit; commits of edits |
+//! | `object`, `tree_entries`, `pack` | objects with a size limit; the bytes of a tree; packs of new objects |
+//! | `signature` | signing keys from Secrets, and the keyring that caches them |
+//! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch, push, the replies, and redirects |
+//! | `command`, `process`, `process_memory` | the one builder for git processes; deadlines and memory limits |
+//! | `failure_kind`, `git_output` | the classification of git's output, and its redaction |
+//! | `diff` | unified diffs |
+//! | `access` | the access to a remote: a plan in memory, and private files while git runs |
+//! | `credentials`, `ssh`, `configuration`, `process_env` | logins, ssh, git's configuration, our environment |
+//! | `private`, `private_file` | private directories; files shared by content |
 
 mod access;
 mod attempt;

@@ -71,7 +71,7 @@ impl RefName {
         &self.0
     }
 
-    /// Returns the name as revisions quote it: without its first two parts, so that `refs/heads/a/b` is `a/b`.
+    /// Returns the name without its first two parts, as revisions quote it. `refs/heads/a/b` is `a/b`.
     pub fn short(&self) -> &str {
         self.0.splitn(3, '/').nth(2).unwrap_or(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Reads git objects after checking their sizes, so that a large object never gets into memory.
+//! Reads git objects after a check of their sizes. A large object never gets into memory.
 
 use git2::{Commit, ErrorClass, ErrorCode, ObjectType, Odb, OdbObject, Oid, Repository};
 

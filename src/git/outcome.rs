@@ -20,7 +20,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Returns true if proposals for both can be made one after the other and pushed at once.
+    /// Returns true if proposals for both can be made in sequence and pushed at once.
     pub(super) fn shares_transaction(&self, other: &Self) -> bool {
         (&self.checkout, &self.push, &self.options) == (&other.checkout, &other.push, &other.options)
     }
@@ -63,8 +63,8 @@ pub struct Push {
     pub found: Option<Revision>,
 }
 
-/// Returns the maximum length in bytes of the message in an outcome: as much as an event may show. It is less if the
-/// messages of all `proposals` in a transaction could otherwise take more than 16 MiB.
+/// Returns the maximum length in bytes of the message in an outcome. It is as much as an event may show, and less if
+/// the messages of all `proposals` in a transaction could otherwise take more than 16 MiB.
 pub(super) fn message_limit(proposals: usize) -> usize {
     const MAX_MESSAGE: usize = 255 * 1024;
     const MAX_MESSAGES: usize = 16 * 1024 * 1024;

@@ -17,8 +17,8 @@ use crate::update::{Checkpoint, Progress};
 /// The priority in front of all other backends.
 const PRIORITY: i32 = 1_000;
 
-/// The bytes of new objects that are held in memory before they are written as a pack. A larger object is held alone.
-/// Writing a pack takes about half as much in addition.
+/// The maximum size in bytes of new objects in memory before they are packed. A larger object is held alone. Writing a
+/// pack takes about half as much in addition.
 const MAX_UNPACKED_BYTES: usize = 8 * 1024 * 1024;
 
 /// New objects of a repository, held in memory up to a size. A large update takes no more memory than a small one.

@@ -11,10 +11,10 @@ use tempfile::TempDir;
 /// The prefix of the directories' names.
 const PREFIX: &str = "tagboat-private-";
 
-/// A file system in memory, on machines that have it: its files never reach a disk.
+/// A file system in memory, if the machine has it. Its files never reach a disk.
 const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
 
-/// The number of attempts at a directory that a sweep of another process removed at once.
+/// The number of attempts at a directory that a concurrent sweep removed.
 const ATTEMPTS: usize = 16;
 
 /// A directory of mode 0700 with files of mode 0600.
@@ -90,7 +90,7 @@ impl PrivateDirectory {
         Self::create_below(&[std::env::temp_dir()], Use::Files)
     }
 
-    /// Creates a directory for programs: the memory file system is often mounted without the right to execute.
+    /// Creates a directory for programs. The memory file system is often mounted without the right to execute.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl PrivateDirectory {
         Self::create_with(&bases, |_| Ok(())).map(|(directory, ())| directory)
     }
 
-    /// Creates a directory and lets `write` put files into it, in the first of `bases` that has room for both.
+    /// Creates a directory and lets `write` put files into it. It is in the first of `bases` that has room for both.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// The maximum size of standard output, in bytes: more is no listing that we asked for.
+/// The maximum size of standard output, in bytes. More is no listing that we asked for.
 pub(super) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// The maximum of standard error that is kept, in bytes.
@@ -27,7 +27,7 @@ const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The time that a process has to tidy up after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// The time that other holders of the output may be silent after the process has ended.
+/// The time that other holders of the output may be silent after the end of the process.
 const MAX_SILENCE: Duration = Duration::from_secs(1);
 
 /// Makes the process the head of its own group. One signal then reaches it and all that it starts.
@@ -90,7 +90,7 @@ impl Running {
         Ok(Self { child, chunks })
     }
 
-    /// Waits for the end of the process, and ends it at `deadline` or when `watch` returns false.
+    /// Waits for the end of the process. It is ended at `deadline` or when `watch` returns false.
     pub(super) fn wait(
         mut self,
         deadline: Instant,

@@ -103,7 +103,8 @@ impl ProcessEnv {
         self.get("SSL_CERT_FILE").map(PathBuf::from)
     }
 
-    /// Returns the root certificates of this process: those of `SSL_CERT_FILE`, else the system's, if there are any.
+    /// Returns the root certificates of this process. These are those of `SSL_CERT_FILE`, else the system's, if there
+    /// are any.
     pub(super) fn bundle(&self) -> Option<PathBuf> {
         let of_the_system = || CA_BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
         self.ssl_cert_file().or_else(of_the_system)

@@ -14,7 +14,7 @@ pub trait Proposer: Send + 'static {
     /// The error of a proposer that cannot propose.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Reads again what the proposal depends on, because time has passed: a commit follows the latest state.
+    /// Reads again what the proposal depends on. Time has passed, and a commit follows the latest state.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ pub trait Proposer: Send + 'static {
     /// The memory in bytes that is reserved while a proposal is made and committed.
     fn memory(&self) -> u64;
 
-    /// Proposes a commit on top of a tree, or none if the tree needs no change.
+    /// Proposes a commit on top of a tree, unless it needs no change.
     ///
     /// Does no I/O except through `tree`, and is called again when another tree replaces this one. `index` saves it
     /// from reading known contents again. It calls `checkpoint` between files, and returns an error after an
@@ -81,7 +81,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// Returns true if the status has this commit as the last one pushed, so that it is reported already.
+    /// Returns true if the status has this commit as the last one pushed. It is reported already then.
     pub(super) fn has_pushed(&self, commit: CommitId) -> bool {
         self.pushed.as_ref() == Some(&commit.to_string())
     }

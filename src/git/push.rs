@@ -102,7 +102,7 @@ impl PushReply {
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_stale(line))
     }
 
-    /// Returns true if it is certain that a reference does not point at the new commit because of this push.
+    /// Returns true if this push certainly did not move a reference to the new commit.
     pub(super) fn is_refused(&self, reference: &RefName) -> bool {
         // After a remote failure the result is unknown.
         let is_certain = |line: &PushLine| !line.is_done && !line.message.full().contains("remote failure");

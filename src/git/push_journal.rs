@@ -1,4 +1,4 @@
-//! The push journal, and the state of a remote after the last run, kept beside a mirror.
+//! The push journal and the last known state of a remote, kept beside a mirror.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -45,7 +45,7 @@ pub(super) struct PendingPush {
     pub(super) time: CommitTime,
     /// The refspec that is pushed with it and not yet updated.
     pub(super) refspec: Option<String>,
-    /// True if the branch is known to be updated, so that only the refspec is pending.
+    /// True if the branch is known to be updated. Only the refspec is pending then.
     pub(super) is_branch_done: bool,
 }
 
@@ -85,7 +85,7 @@ impl LastSeen {
 impl PushJournal {
     const FILE: &'static str = "push-journal.json";
 
-    /// The maximum size of the file, in bytes: thousands of pushes that are not reported yet.
+    /// The maximum size of the file, in bytes. It has room for thousands of pushes that are not reported yet.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
     /// Returns the commits that runs started from and left.

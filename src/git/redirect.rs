@@ -36,7 +36,7 @@ impl Remote {
         header(&self.trace(mirror, operation, url, deadline)?, "location")
     }
 
-    /// Returns true if the server answers like a git server, and not with a web page.
+    /// Returns true if the server answers like a git server, not with a web page.
     pub(super) fn speaks_git(&self, mirror: &Mirror, deadline: &ServerDeadline) -> bool {
         if !matches!(self.url.transport(), Transport::Http | Transport::Https) {
             return true;

@@ -23,7 +23,7 @@ pub struct Refspec {
 /// The commit that a refspec pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefspecSource {
-    /// The tip of the push branch, as it is after the run; `HEAD` names it too.
+    /// The tip of the push branch after the run; `HEAD` names it too.
     PushBranch,
     /// The commit that was checked out, of a branch other than the push branch.
     Checkout,

@@ -58,7 +58,7 @@ pub struct RemotePlan {
     pub route: RouteKey,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
-    /// The permit of a login that takes much memory, held until the last plan with it is dropped.
+    /// The permit of a login that takes much memory. It is held until the last plan with it is dropped.
     pub large: Option<Arc<Permit>>,
 }
 
@@ -153,8 +153,7 @@ impl Remote {
         self.fetch_to(mirror, refspecs.collect(), 1, deadline)
     }
 
-    /// Fetches the commit of a branch without its history, and returns a new listing of the branch. Any failure gives
-    /// `None`.
+    /// Fetches the commit of a branch without its history, and lists the branch again. Any failure gives `None`.
     pub(super) fn fetch_branch(
         &self,
         mirror: &Mirror,
@@ -345,7 +344,7 @@ impl ListingQuery {
         }
     }
 
-    /// Returns the patterns for git: the name, and its peeled form, which is listed beside a tag.
+    /// Returns the patterns for git: the name, and the peeled form of a tag.
     fn patterns(&self) -> Vec<String> {
         let name = self.name();
         let is_branch = name.starts_with("refs/heads/");

@@ -19,7 +19,7 @@ use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 /// The time that a transaction waits for its server before it releases its slot.
 const RELEASE_AFTER: Duration = Duration::from_secs(5);
 
-/// Transactions that have released their slot in a long wait: in total, and of one namespace.
+/// The limits on released slots in long waits: in total, and for one namespace.
 const WAITING: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None };
 
 /// The number of routes from which on those without transactions are dropped.
@@ -40,7 +40,7 @@ pub struct RouteKey {
 }
 
 impl RouteKey {
-    /// Returns the route to a server through an object's own proxy and certificate authority, if any.
+    /// Returns the route through an object's own proxy and certificate authority, if any.
     pub fn new(url: &RemoteUrl, proxy: Option<&Proxy>, authority: Option<&Secret>) -> Self {
         let proxy = proxy.map(Proxy::to_url);
         let own = [proxy.as_ref(), authority].map(|part| part.map(Secret::expose));
@@ -134,7 +134,7 @@ impl Slot {
 }
 
 impl ServerWait<'_> {
-    /// Releases the slot if the wait has become long and not too many transactions wait already.
+    /// Releases the slot after a long wait, unless too many transactions wait already.
     pub(super) fn go_on(&mut self) {
         let limited = &self.slot.limited;
         if self.waiting.is_none() && self.begin.elapsed() >= limited.release_after {

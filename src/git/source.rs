@@ -147,7 +147,7 @@ fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: &ServerDea
     }
 }
 
-/// Returns the references of the same kind as a missing one: tags for a tag, else branches.
+/// Returns the references of the same kind as a missing one. These are tags for a tag, else branches.
 fn existing(missing: &RefName, listing: &Listing) -> String {
     if missing.as_str().starts_with("refs/tags/") {
         return existing_tags(listing);

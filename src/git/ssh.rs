@@ -101,7 +101,7 @@ pub(super) fn prepare(
     Ok(SshSetup { variables, files: written, programs })
 }
 
-/// Returns a program that prints a passphrase once to each ssh, its parent, and fails when it is asked again.
+/// Returns a program that prints a passphrase once to each ssh, its parent. It fails when it is asked again.
 fn askpass_script(file: &Path, notes: &Path) -> Vec<u8> {
     let file = shell_word(file.as_os_str());
     let asked = [shell_word(notes.join("asked").as_os_str()).as_slice(), b".$PPID"].concat();

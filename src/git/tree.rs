@@ -13,7 +13,7 @@ use super::tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind};
 use crate::update::tree_limits::{TreeLimits, check_depth};
 use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
-/// The maximum size of a file that is searched, because all of it must be held in memory.
+/// The maximum size of a file that is searched. All of it must be held in memory.
 const MAX_SEARCHED_SIZE: usize = 32 * 1024 * 1024;
 
 /// The maximum number of bytes of the tree objects that one walk may have open. These are the directories from the root
@@ -263,13 +263,13 @@ pub(super) fn is_damage(error: &git2::Error) -> bool {
     error.code() == ErrorCode::NotFound || !(is_of_system || is_malformed(error))
 }
 
-/// Returns true if an error means that a tree is malformed, or that none can be made with such a name: an object's
-/// bytes are compared with its id before they are parsed, so it was made like this, and a fetch would bring the same.
+/// Returns true if an error means that a tree is malformed, or that a name is not possible. An object's bytes are
+/// compared with its id before they are parsed, so it was made like this, and a fetch would bring the same.
 fn is_malformed(error: &git2::Error) -> bool {
     error.class() == ErrorClass::Tree && error.code() != ErrorCode::NotFound
 }
 
-/// Returns true if a file or directory can have this name in a commit or checkout. Libgit2 refuses other names, and git
+/// Returns true if a commit or checkout can have a file or directory of this name. Libgit2 refuses other names, and git
 /// itself makes no commit with one, but objects can be written by hand.
 fn is_valid_name(name: &[u8]) -> bool {
     let begins_with =

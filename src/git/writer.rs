@@ -26,8 +26,8 @@ use super::waits::ServerDeadline;
 use crate::cancel::Cancellation;
 use crate::tenancy::FairCache;
 
-/// The maximum number of deleted objects whose names are kept until mirrors drop their notes of them. Notes of further
-/// ones are removed with their mirror.
+/// The maximum number of deleted objects whose names are kept. They are kept until mirrors drop their notes of them;
+/// notes of further ones are removed with their mirror.
 const MAX_DELETED: usize = 1_000;
 
 /// The maximum number of proposals in a transaction. Each keeps its answer until the transaction ends.
@@ -106,8 +106,8 @@ impl<P: Proposer> Writer<P> {
         receivers
     }
 
-    /// Deletes the notes of mirrors about a deleted object of a namespace, by the name of its proposals: each at the
-    /// mirror's next transaction.
+    /// Deletes the notes of mirrors about a deleted object, by the name of its proposals. Each mirror drops them at its
+    /// next transaction.
     pub fn forget(&self, namespace: &str, name: String) {
         self.shared.deleted.lock().insert(namespace, name, ());
     }

@@ -1,4 +1,4 @@
-//! Hosts, and the addresses of this machine and its own network link, which objects may not name.
+//! Hosts, and the local addresses that objects may not name.
 //!
 //! Services at such an address trust everything that reaches them: other containers of the pod, a debugger, the cloud's
 //! metadata server, which gives credentials away.
@@ -45,7 +45,7 @@ impl Host {
         }
     }
 
-    /// Returns true if it is local or private by itself, without a lookup of its name.
+    /// Returns true if it is local or private without a lookup of its name.
     pub fn is_internal(&self) -> bool {
         match self {
             Self::Address(address) => is_local(*address) || is_private(*address),

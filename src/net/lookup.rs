@@ -1,4 +1,4 @@
-//! Name lookup before git or a client connects, so that no name leads to a forbidden address.
+//! Name lookup before git or a client connects. No name may lead to a forbidden address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -113,7 +113,8 @@ impl Server {
     }
 }
 
-/// Resolves a name for a namespace on a thread of `lookups`, which is free again when the system's resolver has ended.
+/// Resolves a name for a namespace on a thread of `lookups`. The thread is free again when the system's resolver has
+/// ended.
 ///
 /// # Errors
 ///

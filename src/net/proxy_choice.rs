@@ -25,7 +25,7 @@ pub enum ProxyChoice {
 }
 
 impl ProxyChoice {
-    /// Returns the address of the proxy for a request to `url`, without a login; `None` for a direct one.
+    /// Returns the address of the proxy for a request to `url`, without a login. A direct request has none.
     pub fn address_for(&self, url: &Url) -> Option<String> {
         match self {
             Self::Direct => None,

@@ -1,4 +1,4 @@
-//! The SSRF guard: objects may not send requests to this machine or its own network link.
+//! The SSRF guard: objects may not send requests to this machine or its network link.
 //!
 //! A host that is an address is checked before each request, because addresses are not looked up. A name is resolved
 //! once, when a connection is made, and the connection goes to one of the checked addresses: a second lookup cannot
@@ -25,7 +25,7 @@ use crate::tenancy::{BlockingPool, FairCache};
 /// The timeout of a name lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The timeout of a name lookup if a proxy resolves the name anyway, and may know names that we do not.
+/// The timeout of a name lookup if a proxy resolves the name anyway. The proxy may know names that we do not.
 const PROXIED_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time for which an admitted name behind a proxy is not looked up again.
@@ -62,7 +62,7 @@ pub struct SsrfGuard {
 }
 
 impl SsrfGuard {
-    /// Creates the guard of connections through a proxy; names are looked up on threads of `lookups`.
+    /// Creates the guard of connections through a proxy. Names are looked up on threads of `lookups`.
     pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice, lookups: BlockingPool) -> Self {
         let proxies = match proxy {
             ProxyChoice::Environment => PROXY_VARIABLES.into_iter().filter_map(proxy_host).collect(),
@@ -150,7 +150,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// Returns the host of the proxy in a variable, as clients read it: the scheme may be left out.
+/// Returns the host of the proxy in a variable. As in clients, the scheme may be left out.
 fn proxy_host(variable: &str) -> Option<String> {
     let value = env::var(variable).ok().filter(|value| !value.trim().is_empty())?;
     host_of(value.trim())

@@ -19,8 +19,8 @@ pub struct ClientCertificate {
     pub key: Arc<PrivateKeyDer<'static>>,
 }
 
-/// Returns the configuration of handshakes with servers that the system or one of `authorities` vouches for, as
-/// `identity`.
+/// Returns the TLS configuration of a client. It trusts servers that the system or one of `authorities` vouches for,
+/// and presents `identity`.
 pub(super) fn configuration(
     authorities: Vec<CertificateDer<'static>>,
     identity: Option<ClientCertificate>,
@@ -53,7 +53,7 @@ impl ServerVerifier {
     }
 }
 
-/// The error of a server whose certificate is marked as an authority and is not trusted itself.
+/// The error of an untrusted server certificate that is marked as an authority.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the server shows a certificate that says it is an authority (CA:TRUE), and that very certificate is not among those \

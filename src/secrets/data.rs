@@ -23,7 +23,7 @@ pub struct SecretData<'a> {
     pub data: &'a BTreeMap<String, Secret>,
 }
 
-/// The memory in bytes that an entry of a secret takes besides its key and value.
+/// The memory in bytes that an entry takes besides its key and value.
 const ENTRY_OVERHEAD: usize = 128;
 
 /// Returns the memory in bytes that a secret's data takes.
@@ -52,7 +52,7 @@ impl<'a> SecretData<'a> {
         }
     }
 
-    /// Returns a value of one line, without the line break at the end of a text file.
+    /// Returns a value of one line, without the line break at its end.
     pub fn line(&self, key: &'static str) -> Result<Option<Secret>, SecretDataError> {
         let Some(value) = self.bounded_value(key)? else { return Ok(None) };
         let bytes = value.expose();
@@ -67,7 +67,7 @@ impl<'a> SecretData<'a> {
         Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
     }
 
-    /// Returns the names of the keys, for messages; a directory given by mistake may have very many.
+    /// Returns the names of the keys, for messages. A directory given by mistake may have very many.
     pub fn keys(&self) -> String {
         let empty = |value: &Secret| if value.expose().is_empty() { " (empty)" } else { "" };
         let named = |(key, value): (&String, &Secret)| format!("{}{}", key.escape_debug(), empty(value));

@@ -1,4 +1,4 @@
-//! Secrets: a type that prints as dots, the data of a Secret, and redaction of text.
+//! Secrets: a type that prints dots, the data of a Secret, and redaction.
 //!
 //! | files | contents |
 //! |---|---|

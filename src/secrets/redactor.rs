@@ -24,7 +24,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Adds a secret, as it is and as a URL, a header or a file would write it.
+    /// Adds a secret in all forms in which a URL, a header or a file would write it.
     pub fn add_secret(&mut self, secret: &[u8]) {
         let encoded = percent_encode(secret, RESERVED).to_string();
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {

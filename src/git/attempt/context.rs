@@ -79,7 +79,7 @@ impl AttemptContext<'_> {
         Ok(matches!(found, HistorySearch::Found))
     }
 
-    /// Returns the error of a commit for which the mirror has no room, if a new mirror may have it.
+    /// Returns the error of a commit that is too large for this mirror, but not for a new one.
     pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
         let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new();
         is_mendable.then(|| self.remote.too_large(self.mirror).into())

@@ -126,7 +126,7 @@ impl<P: Proposer> ProposalState<P> {
         }
     }
 
-    /// Finds out whether the push of an earlier run reached the remote, if that was unknown when it ended.
+    /// Finds out whether the push of an earlier run reached the remote, if that is unknown.
     pub(super) fn recover_push(
         &mut self,
         context: &AttemptContext<'_>,
@@ -175,8 +175,8 @@ impl<P: Proposer> ProposalState<P> {
         Ok(())
     }
 
-    /// Makes its commit on `tip`, if it has anything to commit, and returns the new tip. This has a `spec.timeout` of
-    /// its own.
+    /// Makes its commit on `tip`, if there is one to make, and returns the new tip. This has a `spec.timeout` of its
+    /// own.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl<P: Proposer> ProposalState<P> {
         }
     }
 
-    /// Notes the push in the journal before it is made, so that it is known after a crash.
+    /// Notes the push in the journal before it is made. It is known after a crash then.
     pub(super) fn record_pending(&self, old: Option<CommitId>, tip: CommitId, journal: &mut PushJournal) {
         let (Some(commit), Some(source)) = (&self.commit, &self.source) else { return };
         let Proposal { name, target, .. } = &self.proposal;

@@ -67,8 +67,8 @@ pub(super) fn plan_push<P: Proposer>(
     Ok(plan)
 }
 
-/// Returns why commits of others would be lost, or might be, if the push branch took the place of `old`; `listed` is
-/// the commit that the push branch builds on.
+/// Returns why commits of others would be lost, or might be. This would happen if the push branch took the place of
+/// `old`; `listed` is the commit that the push branch builds on.
 fn rejection_reason(
     context: &AttemptContext<'_>,
     branch: &BranchName,

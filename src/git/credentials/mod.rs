@@ -1,4 +1,4 @@
-//! The login for a remote repository, by the rules and with the messages of Flux's provider `generic`.
+//! The login for a remote repository, by the rules of Flux's provider `generic`.
 
 mod error;
 
@@ -294,7 +294,7 @@ fn is_encrypted(key: &[u8]) -> bool {
     cipher.is_some_and(|cipher| !cipher.starts_with(b"\0\0\0\x04none"))
 }
 
-/// Returns true if a text has a line of host, key type and key, as in a file `known_hosts`.
+/// Returns true if a `known_hosts` text has a line of host, key type and key.
 pub fn has_known_host(text: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n').any(names_a_host)
 }

@@ -56,7 +56,7 @@ pub enum SigningKeyError {
         /// The secret.
         secret: String,
     },
-    /// An SSH key that cannot be read or unlocked, or whose algorithm is not for signing.
+    /// An SSH key that cannot be read, unlocked or used for signatures.
     #[error("could not parse SSH signing key from secret '{secret}'")]
     Ssh {
         /// The secret.

@@ -26,7 +26,7 @@ impl SigningKey {
         Self { part: Arc::new(Part::Ssh(key)) }
     }
 
-    /// Returns true if the key existed at a time: signatures from before its creation are not accepted.
+    /// Returns true if the key existed at a time. Signatures from before its creation are not accepted.
     pub fn existed_at(&self, time: CommitTime) -> bool {
         match &*self.part {
             Part::OpenPgp(part) => part.created() <= time.seconds,
@@ -34,7 +34,7 @@ impl SigningKey {
         }
     }
 
-    /// Signs the text of an unsigned commit; returns the armored signature, whose lines end with `\n`.
+    /// Signs the text of an unsigned commit. The result is an armored signature, whose lines end with `\n`.
     ///
     /// The same key, commit and time always give the same signature.
     ///

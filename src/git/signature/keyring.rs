@@ -22,7 +22,7 @@ const MAX_KEYS: usize = 1024;
 /// each run; an error is cached.
 const MAX_CACHED_BYTES: usize = 64 * 1024;
 
-/// Large secrets that may be in memory at the same time, until their keys are unlocked.
+/// The maximum number of large secrets in memory, until their keys are unlocked.
 const LARGE_SECRETS: SlotLimits = SlotLimits { total: 8, per_namespace: 4, overflow: None }.with_overflow(8);
 
 /// The kinds of keys that sign commits.
@@ -103,14 +103,14 @@ impl Keyring {
         Self { slots, large: FairSemaphore::new(LARGE_SECRETS), capacity }
     }
 
-    /// Waits until a namespace may hold the data of another large secret while its key is unlocked.
+    /// Waits until a namespace may hold another large secret while its key is unlocked.
     ///
     /// A holder of a permit waits for memory and threads; their holders never wait for a permit.
     pub async fn enter_large(&self, namespace: &str) -> Permit {
         self.large.acquire(namespace, 1).await
     }
 
-    /// Returns the unlocked key of a secret that signs at `time`; the secret's name is `NAMESPACE/NAME`.
+    /// Returns the unlocked key of a secret that signs at `time`. The secret's name is `NAMESPACE/NAME`.
     ///
     /// A key that could not be unlocked is not tried again before its secret changes. Properties that change with time,
     /// such as the expiry of a key, are checked in each call. Dropping the future cancels the wait for a thread; a job
@@ -192,7 +192,7 @@ impl fmt::Debug for Keys {
 }
 
 impl CacheEntry {
-    /// Returns the result for a time, if it is that of this data and nothing is left to unlock.
+    /// Returns the result for a time, if the data is the same and nothing must be unlocked.
     fn result(&self, digest: [u8; 32], time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
         if self.digest != digest {
             return None;
@@ -257,7 +257,7 @@ impl UnlockJob {
         }
     }
 
-    /// Unlocks the part of an OpenPGP key that signs at the time, with memory reserved for its key derivation.
+    /// Unlocks the part of an OpenPGP key that signs at the time. Memory is reserved for its key derivation.
     async fn unlock_part(
         &self,
         mut keys: Box<openpgp::Keys>,
@@ -321,7 +321,7 @@ impl Keys {
     }
 }
 
-/// Returns the key of a secret that signs at `time`, unlocked on this thread and not cached.
+/// Unlocks the key of a secret that signs at `time` on this thread, without a cache.
 ///
 /// # Errors
 ///
@@ -340,7 +340,7 @@ pub fn unlock_signing_key(
     }
 }
 
-/// Returns a hash of all keys and values, each with its length, so that different secrets have different hashes.
+/// Returns a hash of all keys and values. It includes their lengths, so that different secrets have different hashes.
 fn digest(secret: SecretData<'_>) -> [u8; 32] {
     let mut hash = Sha256::new();
     for (key, value) in secret.data {

@@ -246,7 +246,7 @@ impl RemoteUrl {
         self.password.as_ref()
     }
 
-    /// Returns the text for git's arguments: without a password, and for HTTP without any user info.
+    /// Returns the text for git's arguments. It has no password, and for HTTP no user info at all.
     pub fn to_argument(&self) -> &OsStr {
         &self.argument
     }
@@ -256,13 +256,13 @@ impl RemoteUrl {
         self.origin.as_ref().map(|origin| Server { host: origin.host.clone(), port: origin.port })
     }
 
-    /// Returns scheme, host and port as a URL, to which a setting of git can be bound. A local path has none.
+    /// Returns scheme, host and port as a URL, for settings of git. A local path has none.
     pub(super) fn to_origin(&self) -> Option<String> {
         let origin = self.origin.as_ref()?;
         Some(format!("{}://{}:{}", origin.transport.scheme(), origin.host, origin.port))
     }
 
-    /// Returns true if both have the same scheme, host and port, so that a login for one may go to the other.
+    /// Returns true if both have the same scheme, host and port. A login for one may then go to the other.
     pub fn is_same_origin(&self, other: &Self) -> bool {
         self.origin.is_some() && self.origin == other.origin
     }

@@ -1,4 +1,4 @@
-//! OpenPGP keys: reading, the choice of the part that signs, unlocking, and signing as gpg does.
+//! OpenPGP keys: reading, choice of the signing part, unlocking, and signing as gpg does.
 //!
 //! [`packets`] and [`read`] read a key from the value of a secret, [`properties`] keeps the properties in the key's own
 //! signatures, [`choice`] chooses the part that signs at a time, [`part`] is that part, unlocked.

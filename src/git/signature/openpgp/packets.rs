@@ -37,7 +37,7 @@ pub(super) fn tidy(mut bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     tidied
 }
 
-/// Returns the type of the first packet, and the lengths of its header and its content.
+/// Returns the type of the first packet, and the lengths of header and content.
 fn header(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     let first = *bytes.first()?;
     let number = |from: usize, size: usize| {
@@ -70,7 +70,7 @@ fn header(bytes: &[u8]) -> Option<(u8, usize, usize)> {
     }
 }
 
-/// Returns the position of the cipher in the content of a secret part that is a stub.
+/// Returns the position of the cipher in a secret part that is a stub.
 ///
 /// A stub ends with its kind of protection (254 or 255), the cipher, the number 101, a hash, `GNU`, and 1; or 2 and the
 /// serial number of a card, with its length.

@@ -92,7 +92,7 @@ impl UnlockedPart {
         matches!(self.secret(), SecretParams::Encrypted(_))
     }
 
-    /// Returns the memory (as a power of two in KiB) and the passes of an Argon2 derivation.
+    /// Returns the memory (a power of two in KiB) and passes of an Argon2 derivation.
     fn argon2(&self) -> Option<(u8, u8)> {
         let SecretParams::Encrypted(locked) = self.secret() else { return None };
         let (S2kParams::Aead { s2k, .. } | S2kParams::Cfb { s2k, .. } | S2kParams::MalleableCfb { s2k, .. }) =

@@ -33,7 +33,8 @@ pub(super) struct PartProperties {
     /// True if its secret half is there.
     pub(super) is_secret: bool,
     pub(super) is_revoked: bool,
-    /// The bindings to the primary key of a subkey; the signatures on the key as a whole of the primary key.
+    /// The statements about the part. Those about a subkey bind it to the primary key; those about the primary key are
+    /// signatures on the key as a whole.
     pub(super) statements: Vec<Statement>,
 }
 

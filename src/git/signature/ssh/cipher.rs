@@ -80,7 +80,7 @@ impl<'d> EncryptedKey<'d> {
     }
 }
 
-/// Derives a key of a size in bytes as OpenSSL's `EVP_BytesToKey` does, with one round of MD5.
+/// Derives a key of a size in bytes like OpenSSL's `EVP_BytesToKey` with one round of MD5.
 fn derive_key(passphrase: &[u8], salt: &[u8], size: usize) -> Zeroizing<Vec<u8>> {
     let mut key = Zeroizing::new(Vec::with_capacity(size + 16));
     let mut last = Zeroizing::new(Vec::new());

@@ -117,7 +117,7 @@ pub(in crate::git) fn ed25519_to_openssh(identity: &Secret) -> Option<Secret> {
     Some(Secret::new(text.as_bytes()))
 }
 
-/// Returns true if an OpenSSH key takes more rounds of bcrypt to unlock than are allowed.
+/// Returns true if unlocking an OpenSSH key takes too many rounds of bcrypt.
 pub(in crate::git) fn takes_too_many_rounds(identity: &[u8]) -> bool {
     let blocks = armor::blocks(identity);
     let block = blocks.iter().find(|block| block.label == "OPENSSH PRIVATE KEY");
@@ -125,7 +125,7 @@ pub(in crate::git) fn takes_too_many_rounds(identity: &[u8]) -> bool {
     key.is_some_and(|key| excessive_rounds(&key).is_some())
 }
 
-/// Returns the rounds of bcrypt that unlock a key, if there are more than are allowed.
+/// Returns the rounds of bcrypt that unlock a key, if they exceed the maximum.
 fn excessive_rounds(key: &PrivateKey) -> Option<u32> {
     match key.kdf() {
         Kdf::Bcrypt { rounds, .. } => Some(*rounds).filter(|rounds| *rounds > MAX_ROUNDS),

@@ -1,4 +1,4 @@
-//! The formats of private keys in PEM: PKCS#1, SEC1 and PKCS#8, plain or with the header `DEK-Info`.
+//! The PEM formats of private keys: PKCS#1, SEC1 and PKCS#8, plain or with `DEK-Info`.
 
 use ssh_key::PrivateKey;
 
@@ -123,7 +123,7 @@ impl<'d> Pkcs8<'d> {
     }
 }
 
-/// Reads a key in PKCS#8 if it is an Ed25519 key, without any work on other keys.
+/// Reads an Ed25519 key in PKCS#8, without any work on other keys.
 pub(super) fn ed25519_of_pkcs8(data: &[u8]) -> Option<PrivateKey> {
     Pkcs8::parse(data).filter(|key| key.algorithm == ED25519)?.ed25519().ok()
 }

@@ -17,7 +17,7 @@ pub(in super::super) enum Choice {
 /// The error of a key none of whose parts can sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct NoSigningPart {
-    /// The defect of each part that matters; of the primary key alone if all depends on it.
+    /// The defect of each part that matters. If all depends on the primary key, it is the only one.
     pub parts: Vec<DefectivePart>,
 }
 
@@ -188,7 +188,7 @@ impl PartProperties {
         self.check_life(&validity, now)
     }
 
-    /// Checks that it exists at a time, and has an algorithm whose signatures can be checked.
+    /// Checks that it exists at a time and has a supported algorithm.
     fn check_origin(&self, now: i64) -> Result<(), PartDefect> {
         if self.created > now {
             Err(PartDefect::NotYet(self.created))
