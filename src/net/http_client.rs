@@ -83,11 +83,6 @@ impl HttpClientOptions {
         }
     }
 
-    /// Returns the SSRF guard for requests of this client.
-    pub fn ssrf_guard(&self) -> SsrfGuard {
-        SsrfGuard::new(self.local_addresses, &self.proxy, self.lookups.clone())
-    }
-
     /// Builds the client.
     ///
     /// # Errors
@@ -102,6 +97,7 @@ impl HttpClientOptions {
             redirect::Policy::none()
         };
         self.proxy.check_environment()?;
+        let guard = SsrfGuard::new(self.local_addresses, &self.proxy, self.lookups.clone());
         let mut builder = Client::builder()
             .user_agent(USER_AGENT)
             .redirect(redirects)
@@ -112,7 +108,7 @@ impl HttpClientOptions {
             .pool_idle_timeout(Duration::from_secs(60))
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
-            .dns_resolver(self.ssrf_guard().resolver());
+            .dns_resolver(guard.resolver());
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
         }

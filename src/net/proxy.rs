@@ -9,16 +9,10 @@ const MAX_ADDRESS: usize = 2048;
 /// A proxy's address and login.
 #[derive(Debug, Clone)]
 pub struct Proxy {
-    /// Scheme, host and port.
-    address: Address,
-    user: Option<Secret>,
-    password: Option<Secret>,
-}
-
-#[derive(Debug, Clone)]
-struct Address {
     scheme: &'static str,
     server: Server,
+    user: Option<Secret>,
+    password: Option<Secret>,
 }
 
 impl Proxy {
@@ -65,12 +59,12 @@ impl Proxy {
         if let Some(given) = secret.line("username")? {
             (user, password) = (Some(given), secret.line("password")?);
         }
-        Ok(Self { address: Address { scheme: known, server }, user, password })
+        Ok(Self { scheme: known, server, user, password })
     }
 
     /// Returns its server.
     pub fn server(&self) -> &Server {
-        &self.address.server
+        &self.server
     }
 
     /// Returns the secrets of its login.
@@ -80,7 +74,7 @@ impl Proxy {
 
     /// Returns the proxy as a URL, login included: the value of git's `http.proxy`.
     pub fn to_url(&self) -> Secret {
-        let Address { scheme, server: Server { host, port } } = &self.address;
+        let Self { scheme, server: Server { host, port }, .. } = self;
         let Some(user) = &self.user else { return Secret::new(format!("{scheme}://{host}:{port}")) };
         let user = percent::encode(user.expose());
         // Always with a colon: without one, git would ask for a password.

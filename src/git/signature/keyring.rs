@@ -37,7 +37,7 @@ pub enum SigningKeyKind {
 /// Caches the unlocked keys of secrets, and the errors of others. An entry is valid until the data of its secret
 /// changes.
 ///
-/// Keys are unlocked on the blocking pool, each once for all automations that need it. Clones share the keyring.
+/// ParsedKey are unlocked on the blocking pool, each once for all automations that need it. Clones share the keyring.
 /// Nothing of it is ever written to a disk.
 #[derive(Clone)]
 pub struct Keyring {
@@ -72,11 +72,11 @@ struct LockedSlot {
 struct CacheEntry {
     /// A hash of all the secret's data at that time.
     digest: [u8; 32],
-    keys: Result<Keys, SigningKeyError>,
+    key: Result<ParsedKey, SigningKeyError>,
 }
 
-enum Keys {
-    OpenPgp(Box<openpgp::Keys>),
+enum ParsedKey {
+    OpenPgp(Box<openpgp::OpenPgpKey>),
     Ssh(SigningKey),
 }
 
@@ -175,17 +175,17 @@ impl fmt::Debug for Keyring {
         let mut map = formatter.debug_map();
         for (key, slot) in self.slots.lock().iter() {
             if let Ok(entry) = slot.entry.try_lock() {
-                map.entry(&key.secret, &entry.as_ref().map(|entry| &entry.keys));
+                map.entry(&key.secret, &entry.as_ref().map(|entry| &entry.key));
             }
         }
         map.finish()
     }
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for ParsedKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OpenPgp(keys) => keys.fmt(formatter),
+            Self::OpenPgp(key) => key.fmt(formatter),
             Self::Ssh(key) => key.fmt(formatter),
         }
     }
@@ -197,11 +197,11 @@ impl CacheEntry {
         if self.digest != digest {
             return None;
         }
-        match &self.keys {
+        match &self.key {
             Err(error) => Some(Err(error.clone())),
-            Ok(Keys::Ssh(key)) => Some(Ok(key.clone())),
-            Ok(Keys::OpenPgp(keys)) => match keys.choose(time.seconds) {
-                Ok(choice) => keys.unlocked(choice).cloned(),
+            Ok(ParsedKey::Ssh(key)) => Some(Ok(key.clone())),
+            Ok(ParsedKey::OpenPgp(key)) => match key.choose(time.seconds) {
+                Ok(choice) => key.unlocked(choice).cloned(),
                 Err(error) => Some(Err(error)),
             },
         }
@@ -231,57 +231,59 @@ impl UnlockJob {
     /// Reads and unlocks the key, each on the pool, and caches the result.
     async fn run(&self, mut slot: LockedSlot) -> Result<SigningKey, SigningKeyError> {
         let known = slot.entry.take().filter(|known| known.digest == self.digest);
-        let keys = match known {
-            Some(known) => known.keys,
+        let key = match known {
+            Some(known) => known.key,
             None => {
                 let (is_small, digest) = (self.is_small(), self.digest);
                 let (kind, secret) = (self.kind, Arc::clone(&self.secret));
                 let read = move || {
-                    let keys = Keys::read(kind, secret.borrowed());
+                    let key = ParsedKey::read(kind, secret.borrowed());
                     // An OpenPGP key is unlocked first.
-                    match &keys {
+                    match &key {
                         Err(error) => slot.remember(digest, Err(error.clone())),
-                        Ok(Keys::Ssh(key)) if is_small => slot.remember(digest, Ok(Keys::Ssh(key.clone()))),
+                        Ok(ParsedKey::Ssh(key)) if is_small => {
+                            slot.remember(digest, Ok(ParsedKey::Ssh(key.clone())))
+                        }
                         Ok(_) => {}
                     }
-                    (slot, keys)
+                    (slot, key)
                 };
-                let keys;
-                (slot, keys) = self.capacity.pool.run(&self.namespace, read).await;
-                keys
+                let key;
+                (slot, key) = self.capacity.pool.run(&self.namespace, read).await;
+                key
             }
         };
-        match keys? {
-            Keys::Ssh(key) => Ok(key),
-            Keys::OpenPgp(keys) => self.unlock_part(keys, slot).await,
+        match key? {
+            ParsedKey::Ssh(key) => Ok(key),
+            ParsedKey::OpenPgp(key) => self.unlock_part(key, slot).await,
         }
     }
 
     /// Unlocks the part of an OpenPGP key that signs at the time. Memory is reserved for its key derivation.
     async fn unlock_part(
         &self,
-        mut keys: Box<openpgp::Keys>,
+        mut key: Box<openpgp::OpenPgpKey>,
         mut slot: LockedSlot,
     ) -> Result<SigningKey, SigningKeyError> {
         let (is_small, digest) = (self.is_small(), self.digest);
-        let choice = match keys.choose(self.time.seconds) {
+        let choice = match key.choose(self.time.seconds) {
             Ok(choice) => choice,
             Err(error) => {
-                slot.remember(digest, Ok(Keys::OpenPgp(keys)));
+                slot.remember(digest, Ok(ParsedKey::OpenPgp(key)));
                 return Err(error);
             }
         };
-        let memory = match keys.key_derivation_memory(choice) {
+        let memory = match key.key_derivation_memory(choice) {
             0 => None,
             bytes => Some(self.capacity.memory.reserve(&self.namespace, bytes).await),
         };
         let secret = Arc::clone(&self.secret);
         let unlock = move || {
             let secret = secret.borrowed();
-            let result = keys.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice);
+            let result = key.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice);
             drop(memory);
             if result.is_err() || is_small {
-                slot.remember(digest, Ok(Keys::OpenPgp(keys)));
+                slot.remember(digest, Ok(ParsedKey::OpenPgp(key)));
             }
             result
         };
@@ -294,8 +296,8 @@ impl UnlockJob {
 }
 
 impl LockedSlot {
-    fn remember(&mut self, digest: [u8; 32], keys: Result<Keys, SigningKeyError>) {
-        *self.entry = Some(CacheEntry { digest, keys });
+    fn remember(&mut self, digest: [u8; 32], key: Result<ParsedKey, SigningKeyError>) {
+        *self.entry = Some(CacheEntry { digest, key });
     }
 }
 
@@ -309,10 +311,10 @@ impl OwnedSecret {
     }
 }
 
-impl Keys {
+impl ParsedKey {
     fn read(kind: SigningKeyKind, secret: SecretData<'_>) -> Result<Self, SigningKeyError> {
         match kind {
-            SigningKeyKind::OpenPgp => Ok(Self::OpenPgp(Box::new(openpgp::Keys::read(secret)?))),
+            SigningKeyKind::OpenPgp => Ok(Self::OpenPgp(Box::new(openpgp::OpenPgpKey::read(secret)?))),
             SigningKeyKind::Ssh => {
                 let key = ssh::unlock(secret, &Passphrase::of(secret, ssh::PASSPHRASE))?;
                 Ok(Self::Ssh(SigningKey::of_ssh(key)))
@@ -331,11 +333,11 @@ pub fn unlock_signing_key(
     secret: SecretData<'_>,
     time: CommitTime,
 ) -> Result<SigningKey, SigningKeyError> {
-    match Keys::read(kind, secret)? {
-        Keys::Ssh(key) => Ok(key),
-        Keys::OpenPgp(mut keys) => {
-            let choice = keys.choose(time.seconds)?;
-            keys.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice)
+    match ParsedKey::read(kind, secret)? {
+        ParsedKey::Ssh(key) => Ok(key),
+        ParsedKey::OpenPgp(mut key) => {
+            let choice = key.choose(time.seconds)?;
+            key.unlock(&Passphrase::of(secret, openpgp::PASSPHRASE), choice)
         }
     }
 }

@@ -26,7 +26,7 @@ use properties::KeyProperties;
 const KEY: &str = "git.asc";
 
 /// A key with the parts that were needed so far: unlocked, or with the error.
-pub(super) struct Keys {
+pub(super) struct OpenPgpKey {
     key: SignedSecretKey,
     properties: KeyProperties,
     unlocked: HashMap<Choice, Result<SigningKey, SigningKeyError>>,
@@ -34,7 +34,7 @@ pub(super) struct Keys {
     secret: String,
 }
 
-impl Keys {
+impl OpenPgpKey {
     /// Reads the key of a secret.
     pub(super) fn read(secret: SecretData<'_>) -> Result<Self, SigningKeyError> {
         let name = secret.bare_name();
@@ -83,8 +83,8 @@ impl Keys {
 }
 
 /// Prints the key's id.
-impl std::fmt::Debug for Keys {
+impl std::fmt::Debug for OpenPgpKey {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Keys({})", self.properties.primary.id)
+        write!(formatter, "OpenPgpKey({})", self.properties.primary.id)
     }
 }
