@@ -69,7 +69,7 @@ impl fmt::Display for DefectivePart {
             PartDefect::Revoked => write!(formatter, "{part} {id} is revoked"),
             PartDefect::Expired(second) => write!(formatter, "{part} {id} expired at {}", Moment(*second)),
             PartDefect::NotYet(second) => {
-                write!(formatter, "{part} {id} was created at {}, which is still to come", Moment(*second))
+                write!(formatter, "{part} {id} was made at {}, which is still to come", Moment(*second))
             }
             PartDefect::Unbound if *is_subkey => {
                 write!(formatter, "subkey {id} has no valid signature that binds it to its key")

@@ -42,7 +42,7 @@ fn the_newest_subkey_signs_that_may() {
         ("none", vec![], Choice::Primary),
         ("one", vec![subkey("A", 200)], Choice::Subkey(0)),
         ("the newest", vec![subkey("A", 200), subkey("B", 400), subkey("C", 300)], Choice::Subkey(1)),
-        ("the first of two created at once", vec![subkey("A", 200), subkey("B", 200)], Choice::Subkey(0)),
+        ("the first of two made at once", vec![subkey("A", 200), subkey("B", 200)], Choice::Subkey(0)),
         ("not one for encryption", vec![subkey("A", 200), encryption()], Choice::Subkey(0)),
         ("nothing but encryption", vec![encryption()], Choice::Primary),
         ("no flags", vec![part("A", 200, &[statement(200, None)])], Choice::Subkey(0)),
@@ -94,7 +94,7 @@ fn where_no_part_can_sign_the_sentence_names_those_that_should() {
     );
     assert_defective(
         &key(Some(false), vec![revoked(subkey("A", 200)), subkey("B", 2000), part("C", 200, &[])]),
-        "subkey A is revoked, subkey B was created at 1970-01-01T00:33:20Z, which is still to come, subkey C has no valid \
+        "subkey A is revoked, subkey B was made at 1970-01-01T00:33:20Z, which is still to come, subkey C has no valid \
          signature that binds it to its key",
     );
     assert_defective(
@@ -123,7 +123,7 @@ fn everything_depends_on_the_primary_key() {
     assert_defective(&KeyProperties { primary: revoked, users: vec![], subkeys: vec![] }, "key P is revoked");
     assert_defective(
         &primary(part("P", 1001, &[])),
-        "key P was created at 1970-01-01T00:16:41Z, which is still to come",
+        "key P was made at 1970-01-01T00:16:41Z, which is still to come",
     );
     assert_defective(&users(vec![]), "key P has no user ID with a valid signature of its own");
     assert_defective(
