@@ -25,8 +25,10 @@ pub(super) fn push(registry: &str, repository: &str, tag: &str, content: &str) -
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(&error))?;
     runtime.block_on(async {
-        let connections =
-            HttpClientOptions { proxy: ProxyChoice::Direct, ..HttpClientOptions::with_timeouts(TIMEOUT, TIMEOUT) };
+        let connections = HttpClientOptions {
+            proxy: ProxyChoice::Direct,
+            ..HttpClientOptions::with_timeouts(TIMEOUT, TIMEOUT)
+        };
         let client = connections.build().map_err(|error| failed(&error))?;
         let request = client.put(url).header("content-type", MANIFEST_TYPE).body(manifest.to_string());
         let answer = request.send().await.map_err(|error| failed(&error))?;
