@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,6 +20,8 @@ use crate::support::program::tagboat;
 pub(crate) struct Pod {
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
+    /// Reads the lines until the program has ended.
+    reader: Option<JoinHandle<()>>,
     pub(crate) health: String,
     pub(crate) metrics: String,
 }
@@ -131,14 +134,14 @@ impl Pod {
         let mut child = command.spawn().unwrap();
         let lines: Arc<Mutex<Vec<Value>>> = Arc::default();
         let (kept, errors) = (lines.clone(), BufReader::new(child.stderr.take().unwrap()));
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in errors.lines() {
                 let line = line.unwrap();
                 let line = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no JSON: {line}"));
                 kept.lock().unwrap().push(line);
             }
         });
-        Self { child, lines, health, metrics }
+        Self { child, lines, reader: Some(reader), health, metrics }
     }
 
     /// Ends it with SIGTERM as Kubernetes does, and returns its exit status and the time that it took.
@@ -148,9 +151,13 @@ impl Pod {
         (self.wait(), begin.elapsed())
     }
 
-    /// Waits until it ends by itself, and returns its exit status.
+    /// Waits until it ends by itself and all its lines are read, and returns its exit status.
     pub(crate) fn wait(&mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
+        let status = self.child.wait().unwrap();
+        if let Some(reader) = self.reader.take() {
+            reader.join().unwrap();
+        }
+        status.code()
     }
 
     /// Ends it with SIGKILL, as after the failure of a machine.
