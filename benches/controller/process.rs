@@ -87,13 +87,21 @@ impl Drop for Measured {
 
 /// Returns the memory of a process and its descendants, in bytes.
 ///
-/// A shared page counts proportionally.
+/// A shared page counts proportionally. A child that still runs our program is about to become another one: until then
+/// it uses the memory of its parent (`vfork`), which would count twice.
 fn memory(id: u32) -> u64 {
+    let program = |id: u32| fs::read_link(format!("/proc/{id}/exe")).ok();
+    let ours = program(id);
+    memory_of_tree(id, &|child| program(child) != ours)
+}
+
+fn memory_of_tree(id: u32, counts: &dyn Fn(u32) -> bool) -> u64 {
     let tasks = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let below: u64 = children
         .flat_map(|text| text.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<u32>>())
-        .map(memory)
+        .filter(|child| counts(*child))
+        .map(|child| memory_of_tree(child, counts))
         .sum();
     own_memory(id) + below
 }
