@@ -57,19 +57,19 @@ struct SlotKey {
 #[derive(Clone, Default)]
 struct Slot {
     /// Locked while the key is read or unlocked.
-    entry: Arc<tokio::sync::Mutex<Option<KnownKey>>>,
+    entry: Arc<tokio::sync::Mutex<Option<CachedKey>>>,
     /// True if the key was evicted while the slot was in use.
     is_evicted: Arc<AtomicBool>,
 }
 
 /// The lock of a slot. A key that was evicted meanwhile is dropped with it.
 struct LockedSlot {
-    entry: OwnedMutexGuard<Option<KnownKey>>,
+    entry: OwnedMutexGuard<Option<CachedKey>>,
     is_evicted: Arc<AtomicBool>,
 }
 
 /// The key of a secret, or its error.
-struct KnownKey {
+struct CachedKey {
     /// A hash of all the secret's data at that time.
     digest: [u8; 32],
     key: Result<ParsedKey, SigningKeyError>,
@@ -191,7 +191,7 @@ impl fmt::Debug for ParsedKey {
     }
 }
 
-impl KnownKey {
+impl CachedKey {
     /// Returns the result for a time, if the data is the same and nothing must be unlocked.
     fn result(&self, digest: [u8; 32], time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
         if self.digest != digest {
@@ -297,7 +297,7 @@ impl UnlockJob {
 
 impl LockedSlot {
     fn remember(&mut self, digest: [u8; 32], key: Result<ParsedKey, SigningKeyError>) {
-        *self.entry = Some(KnownKey { digest, key });
+        *self.entry = Some(CachedKey { digest, key });
     }
 }
 
