@@ -46,7 +46,7 @@ impl Cancellation {
     pub async fn any_cancelled(cancellations: &[Self]) {
         let mut waits: FuturesUnordered<_> = cancellations.iter().map(Self::cancelled).collect();
         if waits.next().await.is_none() {
-            pending().await
+            pending::<()>().await;
         }
     }
 

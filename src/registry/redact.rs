@@ -93,7 +93,7 @@ fn add_credential(redactor: &mut Redactor, credential: &Credential) {
             add_password(redactor, password.expose());
         }
         Credential::IdentityToken(token) | Credential::RegistryToken(token) => {
-            redactor.add_secret(token.expose())
+            redactor.add_secret(token.expose());
         }
     }
 }

@@ -105,7 +105,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
     let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
     let gate = Gate::measured(&metrics);
-    let (second, options) = controller_options(options, scope, &namespace, &gate)?;
+    let (second, options) = controller_options(options, &scope, &namespace, &gate)?;
     let mut controllers = Vec::new();
     if automation {
         controllers.push(automation::controller(client.clone(), options, metrics.clone()));
@@ -125,7 +125,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
 /// Returns the options of both controllers, from the flags and the environment of the pod.
 fn controller_options(
     options: Options,
-    scope: Scope,
+    scope: &Scope,
     namespace: &str,
     gate: &Gate,
 ) -> Result<(ReflectorOptions, AutomationOptions), Failure> {

@@ -79,7 +79,7 @@ pub async fn run(
     let slots = TransactionSlots::limited(options.concurrent, &metrics);
     let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
     let mirrors = options.mirrors.clone();
-    let writer = WriterOptions { mirrors: options.mirrors, is_dry_run: is_dry_run, context, slots };
+    let writer = WriterOptions { mirrors: options.mirrors, is_dry_run, context, slots };
     let cache = Cache::referring_by(|automation| Some(predicates::source_of(automation)));
     let kind = KindOptions {
         name: "ImageUpdateAutomation",

@@ -37,7 +37,7 @@ pub enum SigningKeyKind {
 /// Caches the unlocked keys of secrets, and the errors of others. An entry is valid until the data of its secret
 /// changes.
 ///
-/// ParsedKey are unlocked on the blocking pool, each once for all automations that need it. Clones share the keyring.
+/// Keys are unlocked on the blocking pool, each once for all automations that need it. Clones share the keyring.
 /// Nothing of it is ever written to a disk.
 #[derive(Clone)]
 pub struct Keyring {
@@ -242,7 +242,7 @@ impl UnlockJob {
                     match &key {
                         Err(error) => slot.remember(digest, Err(error.clone())),
                         Ok(ParsedKey::Ssh(key)) if is_small => {
-                            slot.remember(digest, Ok(ParsedKey::Ssh(key.clone())))
+                            slot.remember(digest, Ok(ParsedKey::Ssh(key.clone())));
                         }
                         Ok(_) => {}
                     }

@@ -90,7 +90,7 @@ impl Selection {
             let (name, repository) = (ObjectName::of(policy), repository_of(policy));
             match repositories.get(&repository) {
                 Some(_) if policy.spec.suspend => {
-                    selection.skipped.push((policy.clone(), SkipReason::Suspended))
+                    selection.skipped.push((policy.clone(), SkipReason::Suspended));
                 }
                 Some(found) => {
                     selection.policies.insert(name, Arc::new(policy.clone()));
