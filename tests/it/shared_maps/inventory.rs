@@ -116,6 +116,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "1,024; evicts from the namespace with most entries; goes with the Secret or the automation",
     ),
     row(
+        "src/git/signature/keyring.rs",
+        "Slot.entry",
+        "the part of one OpenPGP key; the slot has the namespace",
+        "the parts of one key, whose size is bounded; goes with the slot",
+    ),
+    row(
         "src/git/slots.rs",
         "Limited.routes",
         "route: origin, proxy and certificate authority",
