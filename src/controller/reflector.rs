@@ -76,23 +76,13 @@ pub async fn run<R: Registry>(
 ) -> Result<(), ControllerError> {
     let slots = FairSemaphore::new(SLOTS);
     let mut engine = Engine::new(client, options.controller, Some(slots), &metrics);
-    let repository = KindOptions {
-        name: "ImageRepository",
-        finalizer: Some(FINALIZER),
-        is_suspended: |repository: &ImageRepository| repository.spec.suspend,
-        debounce: Duration::ZERO,
-        trace_interval: TRACE_INTERVAL,
-    };
-    let policy = KindOptions {
-        name: "ImagePolicy",
-        finalizer: Some(FINALIZER),
-        is_suspended: |policy: &ImagePolicy| policy.spec.suspend,
-        debounce: Duration::ZERO,
-        trace_interval: TRACE_INTERVAL,
-    };
-    let (repository, mut scans) = engine.add_kind(Cache::default(), repository);
+    let (repository, mut scans) = engine.add_kind(
+        Cache::default(),
+        kind("ImageRepository", |repository: &ImageRepository| repository.spec.suspend),
+    );
     let policies = Cache::referring_by(|policy| Some(repository_of(policy)));
-    let (policy, mut selections) = engine.add_kind(policies, policy);
+    let (policy, mut selections) =
+        engine.add_kind(policies, kind("ImagePolicy", |policy: &ImagePolicy| policy.spec.suspend));
     let repositories = Arc::new(Repositories {
         kind: repository,
         policies: policy.clone(),
@@ -134,6 +124,17 @@ pub async fn run<R: Registry>(
     }
     tokio::join!(scans.abort(), selections.abort());
     engine.shut_down(lost).await
+}
+
+/// Returns the options of a kind of the reflector.
+fn kind<K>(name: &'static str, is_suspended: fn(&K) -> bool) -> KindOptions<K> {
+    KindOptions {
+        name,
+        finalizer: Some(FINALIZER),
+        is_suspended,
+        debounce: Duration::ZERO,
+        trace_interval: TRACE_INTERVAL,
+    }
 }
 
 #[cfg(test)]
