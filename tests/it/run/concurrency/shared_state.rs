@@ -85,11 +85,20 @@ fn hold(fleet: &RemoteFleet) -> File {
     file
 }
 
-/// Waits until a run has locked the state.
-fn until_the_state_is_held(fleet: &RemoteFleet) {
+/// Waits until `child` has locked the state.
+///
+/// Reads the owners in the kernel's list of locks. Trying the lock is not enough: a process that a concurrent test has
+/// just forked still holds the lock that this test has dropped.
+fn until_it_holds_the_state(child: &Child) {
+    let owner = child.id().to_string();
     let begin = Instant::now();
-    while File::open(fleet.state().join("lock")).unwrap().try_lock().is_ok() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "the run does not take the state");
+    loop {
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        let mut locks = locks.lines().map(|lock| lock.split_whitespace().collect::<Vec<_>>());
+        if locks.any(|lock| lock[1] == "FLOCK" && lock[4] == owner) {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "the run does not lock the state");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -188,7 +197,7 @@ fn a_signal_ends_a_run_that_has_waited_and_reads_manifests_from_a_silent_standar
         let silent = child.stdin.take();
         until_it_prints(&fleet);
         drop(held);
-        until_the_state_is_held(&fleet);
+        until_it_holds_the_state(&child);
         kill_process(Pid::from_child(&child), signal).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(1), "{signal:?}");
         let text = errors(&fleet);
