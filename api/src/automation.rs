@@ -14,7 +14,7 @@ use crate::null;
 use crate::open_enum::open_enum;
 use crate::reference::{self, ImageRef, LocalObjectReference};
 
-/// What an automation is to do: where the manifests are, which policies count, and how to commit.
+/// Desired state of an automation: source, policies, and how to commit and push.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "image.toolkit.fluxcd.io",
@@ -51,27 +51,27 @@ use crate::reference::{self, ImageRef, LocalObjectReference};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ImageUpdateAutomationSpec {
-    /// Object that says where the repository is and how to reach it.
+    /// Reference to the source object of the git repository.
     pub source_ref: SourceReference,
-    /// How to work with git: what to check out, what to commit, where to push. An automation without it stalls.
+    /// Git settings: checkout, commit and push. An automation without them stalls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub git: Option<GitSpec>,
-    /// Time from the end of one run to the next.
+    /// Interval between two runs.
     pub interval: GoDuration,
-    /// Labels of the image policies that count; without it, all of the namespace do.
+    /// Label selector of the image policies; defaults to all policies of the namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "policy_selector_schema")]
     pub policy_selector: Option<LabelSelector>,
-    /// How the files are found and changed.
+    /// Strategy of finding and changing files.
     #[serde(default, deserialize_with = "null::as_default")]
     pub update: UpdateSpec,
-    /// Whether the automation rests; a run that has begun goes on.
+    /// Suspends the automation; a run in progress continues.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
 
 open_enum! {
-    /// A kind of object that can be the source of an automation.
+    /// Kind of the source of an automation.
     SourceKind {
         /// A git repository.
         #[default]
@@ -79,13 +79,13 @@ open_enum! {
     }
 }
 
-/// Names the object that says where the repository is.
-// Flux's schema calls the kind required though it has a default; a derived one would not.
+/// Reference to the source object of a git repository.
+// Flux's schema marks the kind as required though it has a default; a derived schema would not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["kind", "name"]))]
 pub struct SourceReference {
-    /// API version of the object; taken for the sake of old manifests, never read.
+    /// API version of the object; accepted for compatibility and ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
     /// Kind of the object.
@@ -93,52 +93,52 @@ pub struct SourceReference {
     pub kind: SourceKind,
     /// Name of the object.
     pub name: String,
-    /// Namespace of the object; without it, the automation's own.
+    /// Namespace of the object; defaults to the automation's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }
 
 impl SourceReference {
-    /// The namespace that the reference leads to from an automation in the namespace `own`.
+    /// Returns the namespace of the reference for an automation in the namespace `own`.
     #[must_use]
     pub fn effective_namespace<'a>(&'a self, own: &'a str) -> &'a str {
         reference::effective_namespace(self.namespace.as_deref(), own)
     }
 }
 
-/// How an automation works with git.
+/// Git settings of an automation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GitSpec {
-    /// What to check out; without it, what the GitRepository says.
+    /// Reference to check out; defaults to the reference of the GitRepository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<CheckoutSpec>,
-    /// Who commits, with which message, and signed by which key.
+    /// Author, message and signing key of the commits.
     pub commit: CommitSpec,
-    /// Where to push; without it, to the branch that was checked out.
+    /// Target of pushes; defaults to the branch that was checked out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<PushSpec>,
 }
 
-/// What an automation checks out.
+/// Checkout settings of an automation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckoutSpec {
-    /// The git reference to start from.
+    /// Git reference to check out.
     #[serde(rename = "ref")]
     pub reference: GitRepositoryRef,
 }
 
-/// What the commits of an automation look like.
+/// Commit settings of an automation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommitSpec {
     /// Author of the commits.
     pub author: CommitAuthor,
-    /// Template of the commit message; without it, a message of the controller's own.
+    /// Template of the commit message; the default is a message of the controller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_template: Option<String>,
-    /// Further values that the template can name.
+    /// Additional values for the template.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub message_template_values: BTreeMap<String, String>,
     /// Key that signs the commits; without it, they are not signed.
@@ -158,7 +158,7 @@ pub struct CommitAuthor {
 }
 
 open_enum! {
-    /// The sort of a signing key.
+    /// Type of a signing key.
     SigningKeyType {
         /// An OpenPGP key.
         #[default]
@@ -168,30 +168,30 @@ open_enum! {
     }
 }
 
-/// The key that signs commits.
+/// Key that signs commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SigningKey {
     /// Secret in the automation's namespace that holds the key.
     pub secret_ref: LocalObjectReference,
-    /// Sort of the key; without it, `gpg`.
+    /// Type of the key; defaults to `gpg`.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_: Option<SigningKeyType>,
 }
 
 impl SigningKey {
-    /// The sort of the key, where none is given the default one.
+    /// Returns the type of the key, or the default type if it is absent.
     #[must_use]
     pub fn effective_type(&self) -> SigningKeyType {
         self.type_.clone().unwrap_or_default()
     }
 }
 
-/// Where an automation pushes to.
+/// Target of an automation's pushes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushSpec {
-    /// Branch to push to; made where it does not exist.
+    /// Branch to push to; created if it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Refspec to push, in addition to the branch if both are given.
@@ -203,60 +203,62 @@ pub struct PushSpec {
 }
 
 open_enum! {
-    /// A way of changing files.
+    /// Strategy of updating files.
     UpdateStrategy {
-        /// The lines that carry a marker comment are changed.
+        /// Changes values on the lines that have a marker comment.
         #[default]
         Setters = "Setters",
     }
 }
 
-/// How files are found and changed.
+/// Update settings of an automation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateSpec {
-    /// Way of changing files.
+    /// Update strategy.
     #[serde(default, deserialize_with = "null::as_default")]
     pub strategy: UpdateStrategy,
-    /// Directory to search for files; without it, the root of the repository.
+    /// Directory of the files; defaults to the root of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-/// What came of the automation's runs.
+/// Observed state of an automation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageUpdateAutomationStatus {
-    /// When the latest run began, whether it succeeded or not.
+    /// Start time of the latest run, successful or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "condition::time_schema")]
     pub last_automation_run_time: Option<Time>,
-    /// Hash of the commit that was last pushed for this automation.
+    /// Hash of the last commit that was pushed for this automation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_push_commit: Option<String>,
-    /// When the last push was done.
+    /// Time of the last push.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "condition::time_schema")]
     pub last_push_time: Option<Time>,
-    /// Generation of the object that the status speaks of.
+    /// Generation of the object to which the status applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How the automation is doing.
+    /// Conditions of the automation.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
-    /// Images that the last run took from the policies, by the policy's name.
+    /// Images of the policies in the last run, by policy name.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub observed_policies: BTreeMap<String, ImageRef>,
-    /// Revision of the repository that the last run started from, as `reference@sha1:hash`.
+    /// Source revision of the last run, as `reference@sha1:hash`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_source_revision: Option<String>,
-    /// Last request for a reconcile at once that was answered.
+    /// Last handled request for an immediate reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }
 
-/// The schema of a label selector that is replaced as a whole when two writers meet.
+/// Returns the schema of a label selector.
+///
+/// A selector is replaced as a whole when two writers conflict.
 fn policy_selector_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

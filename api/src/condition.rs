@@ -1,4 +1,4 @@
-//! Conditions, the list in a status that says how an object is doing, and the reasons that stand in them.
+//! Conditions of an object's status, and their reasons.
 
 use std::fmt;
 
@@ -6,82 +6,86 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// What a condition or an event says in one word, for programs.
+/// The reason of a condition or an event, in one word, for programs.
 ///
-/// Users alert on these names, so none ever changes. All are Flux's but
-/// [`InvalidSettings`](Self::InvalidSettings), for Flux has no settings in annotations, and those of the conditions that
-/// Flux has not.
+/// Users alert on these names, so none ever changes. All are Flux's except
+/// [`InvalidSettings`](Self::InvalidSettings), because Flux has no settings in annotations, and the reasons of our
+/// own conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// All went well.
+    /// The reconcile succeeded.
     Succeeded,
-    /// Something failed that has no reason of its own.
+    /// A failure without a reason of its own.
     Failed,
-    /// Work is going on.
+    /// The reconcile is in progress.
     Progressing,
-    /// Work failed and is tried again.
+    /// The reconcile failed and is retried.
     ProgressingWithRetry,
-    /// The object may not use what it refers to.
+    /// The object may not use an object that it references.
     AccessDenied,
-    /// The object needs a feature that is switched off.
+    /// The object needs a feature that is disabled.
     FeatureGateDisabled,
-    /// An annotation of ours has a name or a value that does not exist.
+    /// One of our annotations has an unknown name or an invalid value.
     InvalidSettings,
 
-    /// Automations: there is no such update strategy.
+    /// Automations: the update strategy is unknown.
     InvalidUpdateStrategy,
-    /// Automations: the reference to the source, or the source itself, makes no sense.
+    /// Automations: the source reference, or the source itself, is invalid.
     InvalidSourceConfiguration,
-    /// Automations: what is needed to reach the repository could not be put together.
+    /// Automations: the credentials or settings for the repository could not be prepared.
     SourceManagerFailed,
     /// Automations: the repository could not be read or written.
     GitOperationFailed,
     /// Automations: the files could not be updated.
     UpdateFailed,
-    /// Automations: the selector of policies cannot be understood.
+    /// Automations: the selector of policies is invalid.
     InvalidPolicySelector,
-    /// Automations: no marker is without effect. This one and the next are not Flux's.
+    /// Automations: no marker is without effect. This reason and the next one are not Flux's.
     MarkersResolved,
     /// Automations: markers have no effect, or marked files cannot be read.
     MarkersUnresolved,
-    /// Automations: the message template names a field that newer versions of Flux do not have.
+    /// Automations: the message template uses a field that newer versions of Flux removed.
     RemovedTemplateField,
 
     /// Repositories: the address of the image is malformed.
     ImageURLInvalid,
-    /// Repositories: there are no credentials for the registry, or it does not take them.
+    /// Repositories: the registry's credentials are missing or were rejected.
     AuthenticationFailed,
     /// Repositories: the registry could not be read.
     ReadOperationFailed,
     /// Repositories and policies: the stored tags could not be used.
     Failure,
-    /// Policies: the repository that is referred to is not there or not scanned yet.
+    /// Policies: the referenced repository does not exist or was not scanned yet.
     DependencyNotReady,
-    /// Policies: the digest is to be looked up again, but it is not said how often.
+    /// Policies: the digest must be polled, but no interval is set.
     IntervalNotConfigured,
-    /// Policies: the rule of choice cannot be understood.
+    /// Policies: the policy rule is invalid.
     InvalidPolicy,
 
-    /// Policies, in `RegressionHeld`: the list of tags has a lower winner than the present one.
+    /// Policies, in `RegressionHeld`: the tag list has a lower winner than the present tag.
     LowerWinner,
-    /// Policies, in `RegressionHeld`: the list of tags is empty, and the present tag stays.
+    /// Policies, in `RegressionHeld`: the tag list is empty, and the present tag stays.
     EmptyTagList,
-    /// Policies, in `Stale`: the registry does not say which digest a tag has.
+    /// Policies, in `Stale`: the registry does not return the digest of a tag.
     RegistryUnavailable,
-    /// Policies, in `Stale`: the registry lists a tag, or once had it, and does not know its manifest.
+    /// Policies, in `Stale`: the registry does not know the manifest of a tag.
+    ///
+    /// It lists the tag, or listed it once.
     TagNotFound,
-    /// Policies, in `Stale`: the digest of another policy of the group is not known.
+    /// Policies, in `Stale`: the digest of another policy of the group is unknown.
     GroupIncomplete,
 }
 
-/// Prints the name of the variant, which is the reason's name as well.
+/// Formats the reason, which is the name of the variant.
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
     }
 }
 
-/// The schema of a list of conditions; the type itself comes without the limits that an API server checks.
+/// Returns the schema of a list of conditions.
+///
+/// The derived schema would lack the limits that an API server checks.
 pub(crate) fn list_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -129,7 +133,9 @@ pub(crate) fn list_schema(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The schema of a point in time; the type's own would bring a description of Go's type along.
+/// Returns the schema of a point in time.
+///
+/// The derived schema would have the description of Go's type.
 pub(crate) fn time_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time" })
 }

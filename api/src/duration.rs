@@ -1,4 +1,4 @@
-//! Durations as they stand in manifests, such as `1m30s`.
+//! Durations in Go's notation, such as `1m30s`.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,52 +9,56 @@ use serde::{Deserialize, Serialize};
 /// The schema's pattern of a duration.
 pub const PATTERN: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$";
 
-/// The schema's pattern of a duration in a field that does not take hours.
+/// The schema's pattern of a duration in a field that does not accept hours.
 pub const PATTERN_WITHOUT_HOURS: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m))+$";
 
-/// The units, longest text first so that `ms` is not read as `m`, with their length in nanoseconds.
+/// The units and their length in nanoseconds.
+///
+/// `ms` precedes `m`, so that it is not parsed as minutes.
 const UNITS: [(&str, u128); 4] =
     [("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
 
-/// The longest duration in nanoseconds that Go, and so Flux, can hold: about 292 years.
+/// The maximum duration in nanoseconds of Go, and so of Flux: about 292 years.
 const LONGEST: u128 = i64::MAX as u128;
 
-/// A duration in Go's notation, kept as it was written.
+/// A duration in Go's notation, stored as text.
 ///
-/// Any text can be read into it; [`GoDuration::to_duration`] says whether it is a duration. So one bad value costs
-/// its own object only, not the list that the object came in.
+/// Any text is accepted; [`GoDuration::to_duration`] validates it. So an invalid duration affects only its own
+/// object, not the list that contains the object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GoDuration(String);
 
-/// Why a text is not a duration.
+/// The error of a text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// The text does not consist of numbers with units.
+    /// The text is not a sequence of numbers with units.
     #[error("`{text}` is not a duration: expected numbers, each with a unit of ms, s, m or h, such as 1m30s")]
     Malformed {
         /// The text as it was written.
         text: String,
     },
-    /// The text does not consist of numbers with units, in a field that does not take hours.
+    /// The text is not a sequence of numbers with units.
+    ///
+    /// Its field does not accept hours.
     #[error("`{text}` is not a duration: expected numbers, each with a unit of ms, s or m, such as 1m30s")]
     MalformedWithoutHours {
         /// The text as it was written.
         text: String,
     },
-    /// The text has a sign in front.
+    /// The text begins with a sign.
     #[error("`{text}` is less than nothing: expected numbers, each with a unit of ms, s or m, such as 1m30s")]
     Negative {
         /// The text as it was written.
         text: String,
     },
-    /// The text has hours in a field that does not take them.
+    /// The text has hours in a field that does not accept them.
     #[error("`{text}` counts hours, which this field does not take: write it in ms, s and m, such as 90m")]
     Hours {
         /// The text as it was written.
         text: String,
     },
-    /// The duration is longer than Flux can hold.
+    /// The duration exceeds Flux's maximum.
     #[error("`{text}` is longer than the longest possible duration, 292 years")]
     TooLong {
         /// The text as it was written.
@@ -63,21 +67,21 @@ pub enum DurationError {
 }
 
 impl GoDuration {
-    /// Wraps a text without a look at it.
+    /// Wraps a text without validation.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text as it was written.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The length of time that the text stands for.
+    /// Parses the duration.
     ///
-    /// Takes exactly the texts that the schema's [`PATTERN`] takes.
+    /// It accepts exactly the texts that match the schema's [`PATTERN`].
     pub fn to_duration(&self) -> Result<Duration, DurationError> {
         let text = self.0.as_str();
         let malformed = || DurationError::Malformed { text: text.to_owned() };
@@ -98,7 +102,7 @@ impl GoDuration {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// The length of time that the text stands for, in a field whose pattern is [`PATTERN_WITHOUT_HOURS`].
+    /// Parses the duration of a field whose pattern is [`PATTERN_WITHOUT_HOURS`].
     pub fn to_duration_without_hours(&self) -> Result<Duration, DurationError> {
         let duration = self.to_duration().map_err(|error| match error {
             DurationError::Malformed { text } => match text.strip_prefix('-') {
@@ -115,7 +119,7 @@ impl GoDuration {
 }
 
 impl From<Duration> for GoDuration {
-    /// Writes a length of time as Go prints it: `1h0m0s`, `50.873134479s`, `750ms`.
+    /// Formats a duration as Go does: `1h0m0s`, `50.873134479s`, `750ms`.
     fn from(duration: Duration) -> Self {
         let nanoseconds = duration.as_nanos();
         if nanoseconds == 0 {
@@ -137,7 +141,9 @@ impl From<Duration> for GoDuration {
     }
 }
 
-/// A number of units as a decimal without zeros at its end; the unit is a power of ten.
+/// Formats a number of units as a decimal without trailing zeros.
+///
+/// The unit is a power of ten.
 fn decimal(number: u128, unit: u128) -> String {
     let (whole, part) = (number / unit, number % unit);
     if part == 0 {
@@ -163,12 +169,14 @@ impl JsonSchema for GoDuration {
     }
 }
 
-/// The schema of a duration field that does not take hours.
+/// Returns the schema of a duration field that does not accept hours.
 pub(crate) fn schema_without_hours(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": PATTERN_WITHOUT_HOURS })
 }
 
-/// Reads one number with its unit; gives nanoseconds (parts of one are cut off) and the text behind it.
+/// Parses one number with its unit.
+///
+/// Returns nanoseconds, truncated, and the rest of the text.
 fn leading_term(text: &str) -> Option<(u128, &str)> {
     let (whole, rest) = leading_digits(text)?;
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -177,14 +185,14 @@ fn leading_term(text: &str) -> Option<(u128, &str)> {
     };
     let (unit, rest) =
         UNITS.iter().find_map(|(name, unit)| rest.strip_prefix(name).map(|rest| (*unit, rest)))?;
-    // A number too long for the integer is too long for a duration, too: saturating keeps it so.
+    // A number that overflows the integer overflows the duration, too, and a saturated one does so as well.
     let whole = whole.parse().unwrap_or(u128::MAX).saturating_mul(unit);
     Some((whole.saturating_add(fraction_of(fraction, unit)), rest))
 }
 
-/// The part of a unit that the digits behind the point stand for, cut off at whole nanoseconds.
+/// Returns the fraction that the digits behind the point denote, truncated to nanoseconds.
 fn fraction_of(digits: &str, unit: u128) -> u128 {
-    // 18 digits reach far below a nanosecond of any unit, and their product with an hour still fits.
+    // 18 digits are far more precise than a nanosecond of any unit, and multiplied by an hour they still fit.
     let mut numerator: u128 = 0;
     let mut scale: u128 = 1;
     for digit in digits.bytes().take(18) {
@@ -194,7 +202,7 @@ fn fraction_of(digits: &str, unit: u128) -> u128 {
     numerator * unit / scale
 }
 
-/// Splits the text behind its leading digits, of which there has to be one.
+/// Splits off the leading digits, of which there must be at least one.
 fn leading_digits(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))

@@ -1,7 +1,7 @@
-//! The names of the fields that a kind has, as a tree.
+//! The field names of a kind, as a tree.
 //!
-//! It says the same of fields as the schema in the kind's CRD, from which it differs in that it is made at the start of
-//! many a command: what an API server wants of a schema beyond its fields takes ten times as long to make.
+//! It has the fields of the CRD's schema, without other properties. Many commands make it at their start, and a
+//! schema with everything that an API server needs takes ten times as long.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// A value and the fields in it.
+/// A value and its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
-    /// The fields that a mapping may have; none: any.
+    /// The fields that a mapping may have; if empty, any.
     pub(crate) named: BTreeMap<String, Fields>,
-    /// The values of a mapping whose keys are free.
+    /// The values of a mapping with free keys.
     pub(crate) values: Option<Box<Fields>>,
     /// The items of a list.
     pub(crate) items: Option<Box<Fields>>,
-    /// Whether a mapping may have fields that are not named here.
+    /// True if a mapping may have further fields.
     pub(crate) is_open: bool,
-    /// The texts that a value may be; none: any.
+    /// The strings that a value may be; if empty, any.
     pub(crate) choices: Vec<String>,
 }
 
 impl Fields {
-    /// The fields of a type.
+    /// Returns the fields of a type.
     pub(crate) fn of<T: JsonSchema>() -> Self {
         let settings = SchemaSettings::openapi3().with(|settings| settings.inline_subschemas = true);
         Self::in_schema(settings.into_generator().into_root_schema_for::<T>().as_value())
     }
 
-    /// The fields that a JSON schema without references has.
+    /// Returns the fields of a JSON schema without references.
     pub(crate) fn in_schema(schema: &Value) -> Self {
         let child = |value: &Value| value.is_object().then(|| Box::new(Self::in_schema(value)));
         let named = schema["properties"].as_object().into_iter().flatten();
@@ -42,7 +42,7 @@ impl Fields {
             is_open: schema["x-kubernetes-preserve-unknown-fields"] == true,
             choices: texts(&schema["enum"]),
         };
-        // A field that may be absent is one of two: what it is, or null.
+        // An optional field has two alternatives: its type, and null.
         for alternatives in ["allOf", "anyOf", "oneOf"] {
             for alternative in schema[alternatives].as_array().into_iter().flatten() {
                 let Self { named, values, items, is_open, choices } = Self::in_schema(alternative);
@@ -56,7 +56,7 @@ impl Fields {
         fields
     }
 
-    /// Takes a field, named by its path, out.
+    /// Removes the field at a path.
     pub(crate) fn remove(&mut self, path: &[&str]) {
         let Some((name, rest)) = path.split_first() else { return };
         if rest.is_empty() {

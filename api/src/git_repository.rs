@@ -1,7 +1,7 @@
-//! GitRepository: where a git repository is and how to reach it.
+//! GitRepository: the address, reference and access of a git repository.
 //!
-//! The kind belongs to Flux's source controller. Only the fields that an automation reads stand here; all others
-//! pass unseen, and our CRD of the kind tells an API server to keep them.
+//! The kind belongs to Flux's source controller. It has only the fields that an automation reads; all others are
+//! ignored, and our CRD of the kind tells an API server to keep them.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::null;
 use crate::open_enum::open_enum;
 use crate::reference::LocalObjectReference;
 
-/// Where a git repository is and how to reach it.
+/// Address of a git repository, and access to it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "source.toolkit.fluxcd.io",
@@ -52,52 +52,52 @@ pub struct GitRepositorySpec {
     /// Address of the repository, over HTTP or SSH.
     #[schemars(regex(pattern = r"^(http|https|ssh)://.*$"))]
     pub url: String,
-    /// Time between two looks at the repository; an automation has its own.
+    /// Interval of the source controller; an automation has its own.
     pub interval: GoDuration,
-    /// Which branch, tag or commit is meant; without it, the branch `master`.
+    /// Branch, tag or commit to check out; defaults to the branch `master`.
     #[serde(rename = "ref", default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<GitRepositoryRef>,
-    /// Time that one git operation may take.
+    /// Timeout of one git operation.
     #[serde(default = "default_timeout", deserialize_with = "timeout")]
     #[schemars(schema_with = "duration::schema_without_hours")]
     pub timeout: GoDuration,
     /// Secret in the same namespace with the credentials for the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
-    /// Secret in the same namespace with the address of a proxy and the credentials for it.
+    /// Secret in the same namespace with the address and credentials of a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_secret_ref: Option<LocalObjectReference>,
-    /// Provider whose identity is used to log in; without it, `generic`.
+    /// Provider of the identity for logging in; defaults to `generic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<GitProvider>,
     /// Service account whose identity at the provider is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
-    /// Whether the source controller rests; an automation does not mind.
+    /// Suspends the source controller's work; automations are not affected.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
 
 impl GitRepositorySpec {
-    /// The provider, where none is given the generic one.
+    /// Returns the provider, or `generic` if it is absent.
     #[must_use]
     pub fn effective_provider(&self) -> GitProvider {
         self.provider.clone().unwrap_or_default()
     }
 }
 
-/// The timeout of a manifest that has none.
+/// Returns the default timeout.
 fn default_timeout() -> GoDuration {
     GoDuration::new("60s")
 }
 
-/// Reads the timeout, taking null for an absent one.
+/// Parses the timeout; null is treated as absent.
 fn timeout<'de, D: Deserializer<'de>>(deserializer: D) -> Result<GoDuration, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_else(default_timeout))
 }
 
 open_enum! {
-    /// A provider whose identity can be used to log in to a git server.
+    /// Provider of an identity for logging in to a git server.
     GitProvider {
         /// No provider: secrets only.
         #[default]
@@ -111,7 +111,7 @@ open_enum! {
     }
 }
 
-/// Which branch, tag or commit of a repository is meant.
+/// Branch, tag or commit of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GitRepositoryRef {
@@ -121,7 +121,7 @@ pub struct GitRepositoryRef {
     /// Name of a tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// Range of semantic versions; the highest tag in it is meant.
+    /// Range of semantic versions, of which the highest tag is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semver: Option<String>,
     /// Full name of a reference, such as `refs/heads/main`.
@@ -132,7 +132,7 @@ pub struct GitRepositoryRef {
     pub commit: Option<String>,
 }
 
-/// What the source controller reports; nothing of it is read.
+/// Status of the source controller, of which no field is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct GitRepositoryStatus {}

@@ -1,4 +1,4 @@
-//! The four kinds of this crate by their names.
+//! The list of kinds.
 
 use crate::{IMAGE_GROUP, SOURCE_GROUP};
 
@@ -19,12 +19,12 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Automation, Self::Policy, Self::Repository, Self::GitRepository];
 
-    /// The kind of that name in that API group.
+    /// Returns the kind of a name in an API group.
     pub fn of(group: &str, name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.group() == group && kind.name() == name)
     }
 
-    /// The name of the kind in manifests.
+    /// Returns the name of the kind in manifests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Automation => "ImageUpdateAutomation",
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// The API group of the kind.
+    /// Returns the API group of the kind.
     pub fn group(self) -> &'static str {
         match self {
             Self::Automation | Self::Policy | Self::Repository => IMAGE_GROUP,

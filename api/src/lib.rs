@@ -1,23 +1,23 @@
 //! The Kubernetes kinds that Tagboat reads and serves, as plain types without a client.
 //!
-//! Three kinds are Flux's image kinds, equal to Flux's in schema and in meaning: [`ImageRepository`] (what to
-//! scan), [`ImagePolicy`] (which tag is wanted) and [`ImageUpdateAutomation`] (where to write it). The fourth,
-//! [`GitRepository`], is only that part of Flux's source kind which an automation needs.
+//! Three kinds are Flux's image kinds, equal to Flux's in schema and meaning: [`ImageRepository`] (the image to
+//! scan), [`ImagePolicy`] (the rule that chooses a tag) and [`ImageUpdateAutomation`] (the git repository to update).
+//! The fourth, [`GitRepository`], is the part of Flux's source kind that an automation needs.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | [`automation`], [`policy`], [`repository`], [`git_repository`] | one kind each: spec, status, accessors |
-//! | [`mod@kind`] | the kinds by their names |
-//! | [`mod@reference`], [`duration`], [`condition`] | shapes that several kinds share |
-//! | [`v1beta2`] | what the older version of the kinds has that v1 has not |
-//! | [`crds`] | the CustomResourceDefinitions, and the files they are kept in |
+//! | [`mod@kind`] | the list of kinds |
+//! | [`mod@reference`], [`duration`], [`condition`] | types that several kinds share |
+//! | [`v1beta2`] | differences of the older version v1beta2 |
+//! | [`crds`] | the CustomResourceDefinitions, and their files |
 //! | [`settings`] | our own settings: the annotations `tagboat.dev/…` |
-//! | [`mod@nearest`] | which known name was probably meant |
-//! | [`mod@unknown_fields`] | which fields of a manifest file the schema does not have |
+//! | [`mod@nearest`] | suggestions for misspelled names |
+//! | [`mod@unknown_fields`] | fields of a manifest file that the schema does not have |
 //!
-//! Two rules hold for all types. A field that is not known here is ignored, and an enumeration takes a value it
-//! does not know (`Other`), because one object written by a newer Flux must not keep the rest from being read.
-//! And a default stands both in the schema and in the type, because a manifest file passes no API server.
+//! Two rules apply to all types. An unknown field is ignored, and an enumeration accepts unknown values (`Other`),
+//! because an object written by a newer Flux must not make the rest unreadable. And a default is in the schema as
+//! well as in the type, because a manifest file does not pass through an API server.
 
 #![deny(missing_docs)]
 #![allow(clippy::duplicated_attributes, reason = "every printer column repeats the keys of the one before")]
@@ -55,14 +55,16 @@ pub const IMAGE_GROUP: &str = "image.toolkit.fluxcd.io";
 /// The API group of GitRepository.
 pub const SOURCE_GROUP: &str = "source.toolkit.fluxcd.io";
 
-/// The API version that is stored, and that all types of this crate stand for.
+/// The stored API version, which the types of this crate represent.
 pub const VERSION: &str = "v1";
 
 /// The older API version that is still served and read.
 pub const DEPRECATED_VERSION: &str = "v1beta2";
 
-/// The finalizer that Flux's image controllers put on their objects, and so do we.
+/// The finalizer of Flux's image controllers, and ours.
 pub const FINALIZER: &str = "finalizers.fluxcd.io";
 
-/// The annotation that asks for a reconcile at once; each new value is one request.
+/// The annotation that requests an immediate reconcile.
+///
+/// Each new value is one request.
 pub const RECONCILE_REQUEST_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";

@@ -1,6 +1,6 @@
-//! Which known name was probably meant by a misspelled one.
+//! Suggestions for misspelled names.
 
-/// The known name that is close enough to `name` to be a likely spelling mistake, or nothing.
+/// Returns the known name that `name` is probably a misspelling of.
 ///
 /// Letter case counts like any other difference. Of several equally close names the first one wins.
 #[must_use]
@@ -15,12 +15,16 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     best.map(|(_, candidate)| candidate)
 }
 
-/// How many edits still count as a slip: in short names two edits make most words out of most others.
+/// Returns the maximum number of edits of a misspelling.
+///
+/// In short names two edits turn most words into most others.
 fn tolerance(name: &str, candidate: &str) -> usize {
     if name.chars().count().min(candidate.chars().count()) < 5 { 1 } else { 2 }
 }
 
-/// How many insertions, deletions, replacements or swaps of neighbours turn one text into the other.
+/// Returns the edit distance of two texts.
+///
+/// Edits are insertions, deletions, replacements and swaps of neighbours.
 fn edit_distance(left: &str, right: &str) -> usize {
     let left: Vec<char> = left.chars().collect();
     let right: Vec<char> = right.chars().collect();

@@ -1,10 +1,10 @@
-//! An explicit null in a manifest means the same as leaving the field out.
+//! Treats an explicit null in a manifest as an absent field.
 //!
-//! An API server drops such nulls before it fills in defaults; a manifest file comes to us as it was written.
+//! An API server drops such nulls before it adds defaults; a manifest file is read as it was written.
 
 use serde::{Deserialize, Deserializer};
 
-/// Reads a value, taking null for the type's default.
+/// Parses a value; null gives the type's default.
 pub(crate) fn as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,19 +1,19 @@
-//! Enumerations that survive a value they do not know.
+//! Enumerations that accept unknown values.
 //!
-//! The schema lists the known values, so an API server refuses any other. But Flux owns the CRDs where Flux runs,
+//! The schema lists the known values, so an API server rejects any other. But a cluster with Flux has Flux's CRDs,
 //! and a newer Flux may allow more: one such object must not make a whole list unreadable. So an unknown value is
-//! kept as `Other`, and whoever uses the value has to say what that means for this one object.
+//! kept as `Other`, and the users of the value define its meaning for this one object.
 
-/// Declares an enumeration of strings with an `Other` variant for the values it does not know.
+/// Declares an enumeration of strings with an `Other` variant for unknown values.
 ///
-/// The empty string reads as the default, because Go's types do not tell it from an absent field.
+/// The empty string is parsed as the default, because in Go's types it equals an absent field.
 macro_rules! open_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub enum $name {
             $($(#[$variant_meta])* $variant,)+
-            /// A value that this version does not know, as it was written.
+            /// A value that this version does not know.
             Other(String),
         }
 
@@ -21,7 +21,7 @@ macro_rules! open_enum {
             /// The values of the schema, in its order.
             pub const KNOWN: &'static [&'static str] = &[$($text),+];
 
-            /// The value as it stands in a manifest.
+            /// Returns the value as in a manifest.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self {

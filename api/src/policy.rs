@@ -1,4 +1,4 @@
-//! ImagePolicy: chooses the wanted tag out of those that an ImageRepository found.
+//! ImagePolicy: chooses one of the tags that an ImageRepository found.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::null;
 use crate::open_enum::open_enum;
 use crate::reference::{ImageRef, NamespacedObjectReference};
 
-/// How often a digest is looked up again when the policy does not say.
+/// The default interval between two lookups of a digest.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(600);
 
-/// What a policy chooses from, and by which rule.
+/// Desired state of an image policy: repository, filter and rule.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "image.toolkit.fluxcd.io",
@@ -57,28 +57,28 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(600);
     },
 ]))]
 pub struct ImagePolicySpec {
-    /// Image repository whose tags are chosen from.
+    /// Reference to the image repository of the tags.
     pub image_repository_ref: NamespacedObjectReference,
-    /// Rule by which the tag is chosen.
+    /// Rule that chooses the tag.
     pub policy: PolicyChoice,
-    /// Which tags take part, and which part of them the rule looks at; without it, all of them as they are.
+    /// Filter of the tags, and extraction of the part that the rule compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter_tags: Option<TagFilter>,
-    /// Whether the digest of the chosen tag is reported too.
+    /// Reporting of the chosen tag's digest.
     #[serde(default, deserialize_with = "null::as_default")]
     pub digest_reflection_policy: DigestReflectionPolicy,
-    /// Time between two looks at the digest; goes with `digestReflectionPolicy: Always` only.
+    /// Interval between two lookups of the digest; only with `digestReflectionPolicy: Always`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<GoDuration>,
-    /// Whether the policy rests.
+    /// Suspends the policy.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 }
 
 impl ImagePolicySpec {
-    /// The time between two looks at the digest: none unless the digest is always to be reported.
+    /// Returns the interval between two lookups of the digest.
     ///
-    /// Flux takes an absent interval and one of zero for ten minutes.
+    /// Returns `None` unless the policy is `Always`. Flux treats an absent interval and zero as ten minutes.
     pub fn effective_interval(&self) -> Result<Option<Duration>, DurationError> {
         if self.digest_reflection_policy != DigestReflectionPolicy::Always {
             return Ok(None);
@@ -88,7 +88,7 @@ impl ImagePolicySpec {
     }
 }
 
-/// The rules of choice, of which one is meant to be given.
+/// Rules of choice, one of which should be set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyChoice {
@@ -103,7 +103,7 @@ pub struct PolicyChoice {
     pub numerical: Option<NumericalPolicy>,
 }
 
-/// The one rule of a [`PolicyChoice`] that counts.
+/// The effective rule of a [`PolicyChoice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyRule<'a> {
     /// The highest semantic version of a range.
@@ -115,7 +115,9 @@ pub enum PolicyRule<'a> {
 }
 
 impl PolicyChoice {
-    /// The rule that counts: of several the first in the order of the fields, of none nothing.
+    /// Returns the effective rule.
+    ///
+    /// If several are set, the first one in the order of the fields wins.
     #[must_use]
     pub fn effective_rule(&self) -> Option<PolicyRule<'_>> {
         let semver = self.semver.as_ref().map(PolicyRule::SemVer);
@@ -129,12 +131,12 @@ impl PolicyChoice {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SemVerPolicy {
-    /// Range that the version has to be in, such as `1.x` or `>=1.0.0 <2.0.0`.
+    /// Version range, such as `1.x` or `>=1.0.0 <2.0.0`.
     pub range: String,
 }
 
 open_enum! {
-    /// The direction of an order; the last tag in it is chosen.
+    /// Sort order; the last tag is chosen.
     SortOrder {
         /// From the lowest to the highest: the highest is chosen.
         #[default]
@@ -148,7 +150,7 @@ open_enum! {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AlphabeticalPolicy {
-    /// Direction of the order, whose last tag is chosen: with `asc` that is Z of A to Z.
+    /// Sort order, whose last tag is chosen: `asc` means A to Z and chooses Z.
     #[serde(default, deserialize_with = "null::as_default")]
     pub order: SortOrder,
 }
@@ -157,37 +159,37 @@ pub struct AlphabeticalPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NumericalPolicy {
-    /// Direction of the order, whose last tag is chosen: with `asc` that is 9 of 0 to 9.
+    /// Sort order, whose last tag is chosen: `asc` means 0 to 9 and chooses 9.
     #[serde(default, deserialize_with = "null::as_default")]
     pub order: SortOrder,
 }
 
-/// Which tags take part in the choice.
+/// Filter of the tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TagFilter {
-    /// Regular expression that a tag has to match.
+    /// Regular expression that a tag must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Replacement made of the pattern's groups, such as `$version`, that the rule looks at instead of the tag.
+    /// Replacement from the pattern's groups, such as `$version`, that is compared instead of the tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extract: Option<String>,
 }
 
 open_enum! {
-    /// Whether a policy reports the digest of the chosen tag.
+    /// Reporting of the chosen tag's digest.
     DigestReflectionPolicy {
-        /// The digest is reported, and looked up again at the policy's interval.
+        /// Reports the digest, and looks it up again at the policy's interval.
         Always = "Always",
-        /// The digest is reported, as it was when the tag was first chosen.
+        /// Reports the digest of the time when the tag was first chosen.
         IfNotPresent = "IfNotPresent",
-        /// The digest is not reported.
+        /// Does not report the digest.
         #[default]
         Never = "Never",
     }
 }
 
-/// What a policy chose.
+/// Observed state of an image policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImagePolicyStatus {
@@ -197,14 +199,14 @@ pub struct ImagePolicyStatus {
     /// Image that was chosen before the present one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_previous_ref: Option<ImageRef>,
-    /// Generation of the object that the status speaks of.
+    /// Generation of the object to which the status applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How the policy is doing.
+    /// Conditions of the policy.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
-    /// Last request for a reconcile at once that was answered.
+    /// Last handled request for an immediate reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }

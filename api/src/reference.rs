@@ -1,4 +1,4 @@
-//! References: to an image, and to other objects by name.
+//! References to images, and to other objects by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,21 +6,21 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An image at one tag, with the digest where the policy asks for it.
+/// An image with a tag, and a digest if the policy reports it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageRef {
-    /// Address of the image without tag and digest, as the ImageRepository writes it.
+    /// Name of the image without tag and digest, as in the ImageRepository.
     pub name: String,
     /// Tag of the image.
     pub tag: String,
-    /// Digest that the tag pointed at, such as `sha256:…`.
+    /// Digest of the tag, such as `sha256:…`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
 }
 
 impl ImageRef {
-    /// The digest, where there is one; an empty one counts as none.
+    /// Returns the digest; an empty one is treated as absent.
     #[must_use]
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref().filter(|digest| !digest.is_empty())
@@ -34,7 +34,9 @@ impl fmt::Display for ImageRef {
     }
 }
 
-/// The text has no tag: it has no colon, or only the one of the registry's port.
+/// The error of an image without a tag.
+///
+/// The text has no colon, or only that of the registry's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has no tag")]
 pub struct NoTag;
@@ -44,7 +46,7 @@ impl FromStr for ImageRef {
 
     /// Splits `name:tag[@digest]`; the colon of a registry's port is part of the name.
     ///
-    /// What the parts may look like is no matter of this crate: a status holds them unchecked as well.
+    /// The parts are not validated: the parts of a status are not, either.
     fn from_str(text: &str) -> Result<Self, NoTag> {
         let (tagged, digest) = match text.split_once('@') {
             Some((tagged, digest)) => (tagged, Some(digest.to_owned())),
@@ -55,7 +57,7 @@ impl FromStr for ImageRef {
     }
 }
 
-/// The name of an object in the same namespace.
+/// Reference to an object in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LocalObjectReference {
@@ -63,26 +65,26 @@ pub struct LocalObjectReference {
     pub name: String,
 }
 
-/// The name of an object, in another namespace if one is given.
+/// Reference to an object, optionally in another namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespacedObjectReference {
     /// Name of the object.
     pub name: String,
-    /// Namespace of the object; without it, the namespace of the object that refers to it.
+    /// Namespace of the object; defaults to that of the referring object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }
 
 impl NamespacedObjectReference {
-    /// The namespace that the reference leads to from an object in the namespace `own`.
+    /// Returns the namespace of the reference for an object in the namespace `own`.
     #[must_use]
     pub fn effective_namespace<'a>(&'a self, own: &'a str) -> &'a str {
         effective_namespace(self.namespace.as_deref(), own)
     }
 }
 
-/// The namespace that is given, or the own one where none or an empty one is.
+/// Returns the given namespace, or `own` if it is absent or empty.
 pub(crate) fn effective_namespace<'a>(given: Option<&'a str>, own: &'a str) -> &'a str {
     given.filter(|namespace| !namespace.is_empty()).unwrap_or(own)
 }

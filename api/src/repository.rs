@@ -14,13 +14,15 @@ use crate::null;
 use crate::open_enum::open_enum;
 use crate::reference::LocalObjectReference;
 
-/// The tags that are dropped where the object does not say: signatures that cosign keeps beside an image.
+/// The tags that are excluded by default: signatures of cosign.
+///
+/// Cosign stores them beside an image.
 pub const DEFAULT_EXCLUSION: &str = r"^.*\.sig$";
 
-/// The shortest time that Flux gives to a scan.
+/// The minimum timeout of a scan, as in Flux.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Which image to scan, how often and with which credentials.
+/// Desired state of an image repository: the image, the scan interval, and access to the registry.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "image.toolkit.fluxcd.io",
@@ -60,45 +62,47 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct ImageRepositorySpec {
     /// Address of the image, without scheme, tag and digest.
     pub image: String,
-    /// Time between two scans.
+    /// Interval between two scans.
     pub interval: GoDuration,
-    /// Time that a scan may take; without it, the interval.
+    /// Timeout of a scan; defaults to the interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "duration::schema_without_hours")]
     pub timeout: Option<GoDuration>,
     /// Secret in the same namespace with the credentials for the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalObjectReference>,
-    /// Secret in the same namespace with the address of a proxy and the credentials for it.
+    /// Secret in the same namespace with the address and credentials of a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_secret_ref: Option<LocalObjectReference>,
-    /// Service account whose image pull secrets, or whose identity at the provider, are used.
+    /// Service account whose image pull secrets or provider identity are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
     /// Secret in the same namespace with TLS certificates for the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_secret_ref: Option<LocalObjectReference>,
-    /// Whether the scans rest.
+    /// Suspends the scans.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
-    /// Which other namespaces may refer to this object; without it, none.
+    /// Namespaces that may refer to this object; defaults to none but its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_from: Option<AccessFrom>,
-    /// Regular expressions of tags to leave out.
+    /// Regular expressions of tags to exclude.
     #[serde(default = "default_exclusion_list", deserialize_with = "exclusion_list")]
     #[schemars(length(max = 25))]
     pub exclusion_list: Vec<String>,
-    /// Cloud provider whose identity is used to log in.
+    /// Cloud provider of the identity for logging in.
     #[serde(default, deserialize_with = "null::as_default")]
     pub provider: ImageProvider,
-    /// Whether the registry may be spoken to without TLS.
+    /// Allows connections to the registry without TLS.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
 }
 
 impl ImageRepositorySpec {
-    /// The time that a scan may take: the timeout or else the interval, but a second at least.
+    /// Returns the timeout of a scan: the timeout or else the interval.
+    ///
+    /// It is at least one second.
     pub fn effective_timeout(&self) -> Result<Duration, DurationError> {
         let timeout = match &self.timeout {
             Some(timeout) => timeout.to_duration_without_hours()?,
@@ -107,25 +111,27 @@ impl ImageRepositorySpec {
         Ok(timeout.max(SHORTEST_TIMEOUT))
     }
 
-    /// The regular expressions of tags to leave out; an empty list stands for the default, as in Flux.
+    /// Returns the regular expressions of tags to exclude.
+    ///
+    /// An empty list means the default, as in Flux.
     #[must_use]
     pub fn effective_exclusion_list(&self) -> Vec<String> {
         if self.exclusion_list.is_empty() { default_exclusion_list() } else { self.exclusion_list.clone() }
     }
 }
 
-/// The list of a manifest that has none.
+/// Returns the default exclusion list.
 fn default_exclusion_list() -> Vec<String> {
     vec![DEFAULT_EXCLUSION.to_owned()]
 }
 
-/// Reads the list, taking null for an absent one.
+/// Parses the list; null is treated as absent.
 fn exclusion_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_else(default_exclusion_list))
 }
 
 open_enum! {
-    /// A cloud provider whose identity can be used to log in to a registry.
+    /// Cloud provider of an identity for logging in to a registry.
     ImageProvider {
         /// No provider: secrets only.
         #[default]
@@ -139,70 +145,70 @@ open_enum! {
     }
 }
 
-/// Which other namespaces may refer to an object.
+/// Namespaces that may refer to an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessFrom {
-    /// Descriptions of namespaces; a namespace that meets one of them may refer to the object.
+    /// Selectors of namespaces; a namespace that matches one of them may refer to the object.
     pub namespace_selectors: Vec<NamespaceSelector>,
 }
 
-/// Describes namespaces by their labels.
+/// Selects namespaces by their labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespaceSelector {
-    /// Labels with the value that each has to have; none at all are met by every namespace.
+    /// Required labels with their values; an empty map matches every namespace.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
 }
 
-/// What the scans found.
+/// Observed state of an image repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageRepositoryStatus {
-    /// How the repository is doing.
+    /// Conditions of the repository.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "condition::list_schema")]
     pub conditions: Vec<Condition>,
-    /// Generation of the object that the status speaks of.
+    /// Generation of the object to which the status applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// Full address of the image, with the registry's host.
+    /// Full name of the image, with the registry's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical_image_name: Option<String>,
-    /// Outcome of the last scan that succeeded.
+    /// Result of the last successful scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan_result: Option<ScanResult>,
-    /// Regular expressions of tags that the last scan left out.
+    /// Regular expressions of tags that the last scan excluded.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]
     pub observed_exclusion_list: Vec<String>,
-    /// Last request for a reconcile at once that was answered.
+    /// Last handled request for an immediate reconcile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_handled_reconcile_at: Option<String>,
 }
 
-/// The outcome of a scan.
+/// Result of a scan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ScanResult {
     /// Checksum of the tags that were found.
-    // Flux writes this field even when it is empty; the second attribute only keeps a default out of the schema.
+    // Flux writes this field even if it is empty; the second attribute keeps a default out of the schema.
     #[serde(default, deserialize_with = "null::as_default")]
     #[schemars(skip_serializing_if = "String::is_empty")]
     pub revision: String,
-    /// Number of tags that were found and not left out.
+    /// Number of tags that were found and not excluded.
     #[schemars(schema_with = "count_schema")]
     pub tag_count: i64,
-    /// When the scan was made.
+    /// Time of the scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "condition::time_schema")]
     pub scan_time: Option<Time>,
-    /// Some of the tags, the last ones in alphabetical order first.
+    /// The first tags in descending alphabetical order.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]
     pub latest_tags: Vec<String>,
 }
 
-/// The schema of a Go `int`, which carries no format.
+/// Returns the schema of a Go `int`, which has no format.
 fn count_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer" })
 }

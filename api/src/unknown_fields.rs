@@ -1,8 +1,8 @@
-//! Which fields of a manifest file the schema of its kind does not have, and which values its enumerations.
+//! Finds unknown fields and values in a manifest file.
 //!
-//! An API server drops or refuses such fields. A manifest file meets no API server, so a misspelled
-//! `polcySelector` would silently select every policy: this module finds it, and names what was probably meant. So it
-//! is with `digestReflectionPolicy: always`, which would silently take every digest away.
+//! An API server drops or rejects such fields. A manifest file does not pass through an API server, so a misspelled
+//! `polcySelector` would silently select every policy, and `digestReflectionPolicy: always` would silently remove
+//! every digest. This module finds such defects and suggests the correct name.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -15,31 +15,31 @@ use crate::{
     SOURCE_GROUP, VERSION, nearest, v1beta2,
 };
 
-/// The fields that every object has beside those of its schema.
+/// The fields of every object beside those of its schema.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Something in a manifest that has no place in its kind.
+/// A field or value that the schema of a kind does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// A field that the schema does not have.
+    /// An unknown field.
     UnknownField {
         /// Path of the field, such as `spec.accessFrom.namespaceSelectors[0].labels`.
         path: String,
-        /// Name of the field beside it that was probably meant.
+        /// A similar name of a known field.
         nearest: Option<String>,
     },
-    /// A value that is none of those that a field may have.
+    /// A value that is not one of the possible values of a field.
     UnknownValue {
         /// Path of the field.
         path: String,
-        /// The value as it was written.
+        /// The value.
         value: String,
-        /// The values that it may have.
+        /// The possible values.
         choices: Vec<String>,
-        /// The one of them that was probably meant.
+        /// A similar possible value.
         nearest: Option<String>,
     },
-    /// The metadata, or the manifest as a whole, is no object.
+    /// The metadata, or the manifest as a whole, is not an object.
     NotAnObject {
         /// Path of the value; empty for the manifest as a whole.
         path: String,
@@ -65,7 +65,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// A kind, and how its fields are found.
+/// A kind, and a function that returns its fields.
 struct Kind {
     group: &'static str,
     name: &'static str,
@@ -89,8 +89,9 @@ impl Kind {
     }
 }
 
-/// The fields that the kinds of this crate have. One serves for many manifests: those of a kind and version are found
-/// when they are first asked for.
+/// The known fields of this crate's kinds.
+///
+/// One value serves for many manifests: the fields of a kind and version are computed on first use.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFields {
     of: [[OnceLock<Fields>; VERSIONS.len()]; KINDS.len()],
@@ -99,11 +100,11 @@ pub struct KnownFields {
 const VERSIONS: [&str; 2] = [VERSION, DEPRECATED_VERSION];
 
 impl KnownFields {
-    /// Lists what a manifest has that its kind has no place for, in the manifest's order.
+    /// Lists the parts of a manifest that its kind does not allow, in order.
     ///
-    /// Gives nothing (`None`) for a kind or version that is none of ours. Keys of maps, such as labels, are free.
-    /// Of GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a
-    /// wrong type are left to those who read them, and so is an empty text, which Go does not tell from an absent field.
+    /// Returns `None` for a kind or version that is not in this crate. Keys of maps, such as labels, are free. Of
+    /// GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a wrong
+    /// type are left to the parser, and so are empty strings, which in Go equal absent fields.
     #[must_use]
     pub fn misfits(&self, group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
         let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
@@ -166,7 +167,7 @@ fn check_object(path: &str, fields: &Map<String, Value>, known: &Fields, misfits
         } else if !known.named.is_empty() && !known.is_open {
             let siblings = known.named.keys().map(String::as_str);
             let names = siblings.chain(OBJECT_FIELDS.into_iter().filter(|_| is_root));
-            // A name that the manifest uses as well is not the one that was meant here.
+            // A name that the manifest also uses is not the intended one.
             let free = names.filter(|name| !fields.contains_key(*name));
             let nearest = nearest::nearest(name, free).map(str::to_owned);
             misfits.push(Misfit::UnknownField { path, nearest });
@@ -190,7 +191,7 @@ mod tests {
                 let mut expected = Fields::in_schema(&serde_json::to_value(schema).unwrap());
                 let mut found = kind.fields(version);
                 for fields in [&mut expected, &mut found] {
-                    // Every object has these, and they are not looked into.
+                    // Every object has these, and they are not examined.
                     super::OBJECT_FIELDS.iter().for_each(|name| fields.remove(&[name]));
                 }
                 assert_eq!(found, expected, "{} {version}", kind.name);

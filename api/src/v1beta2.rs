@@ -1,8 +1,8 @@
-//! What the version v1beta2 of the kinds has that v1 has not, and the other way round.
+//! Differences between the versions v1beta2 and v1 of the kinds.
 //!
-//! ImageRepository, ImageUpdateAutomation and GitRepository of v1beta2 are read with the types of v1, which have
-//! all of their fields. An ImagePolicy of v1beta2 may carry a status from before v1, in which an image was
-//! one text; [`ImagePolicy`] reads it, and [`ImagePolicy::into_v1`] splits the text.
+//! ImageRepository, ImageUpdateAutomation and GitRepository of v1beta2 are parsed with the types of v1, which have
+//! all of their fields. An ImagePolicy of v1beta2 may have a status from before v1, in which an image was one string;
+//! [`ImagePolicy`] parses it, and [`ImagePolicy::into_v1`] splits the string.
 
 use kube::core::ObjectMeta;
 use serde::Deserialize;
@@ -16,9 +16,9 @@ pub struct ImagePolicy {
     /// Name, namespace, labels and annotations of the object.
     #[serde(default)]
     pub metadata: ObjectMeta,
-    /// What the policy chooses from, and by which rule; the same as in v1.
+    /// Desired state of the policy, as in v1.
     pub spec: ImagePolicySpec,
-    /// What the policy chose.
+    /// Observed state of the policy.
     #[serde(default)]
     pub status: Option<ImagePolicyStatus>,
 }
@@ -27,36 +27,36 @@ pub struct ImagePolicy {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImagePolicyStatus {
-    /// Image that is chosen now, as one text; `latestRef` took its place.
+    /// Image that is chosen now, as one string; replaced by `latestRef`.
     #[serde(default)]
     pub latest_image: Option<String>,
-    /// Image that was chosen before, as one text; `observedPreviousRef` took its place.
+    /// Image that was chosen before, as one string; replaced by `observedPreviousRef`.
     #[serde(default)]
     pub observed_previous_image: Option<String>,
-    /// The fields that v1 has, too.
+    /// The fields of v1.
     #[serde(flatten)]
     pub current: policy::ImagePolicyStatus,
 }
 
-/// An image of a status that cannot be split into name, tag and digest.
+/// The error of an image that cannot be split into name, tag and digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("status.{field} of the image policy {policy} is `{text}`, which is not an image with a tag")]
 pub struct UnreadableImage {
     /// Name of the policy.
     pub policy: String,
-    /// Field of the status that holds the text.
+    /// Field of the status.
     pub field: &'static str,
-    /// The text as it was written.
+    /// The text.
     pub text: String,
-    /// What is wrong with the text.
+    /// The cause.
     #[source]
     pub cause: NoTag,
 }
 
 impl ImagePolicy {
-    /// The same policy as v1 has it: an image that is there as text only is split into its parts.
+    /// Converts the policy to v1 and splits an image that is one string.
     ///
-    /// The text is not looked at where the field that took its place is there.
+    /// The string is ignored if the field that replaced it is set.
     pub fn into_v1(self) -> Result<policy::ImagePolicy, UnreadableImage> {
         let name = self.metadata.name.clone().unwrap_or_default();
         let status = self.status.map(|status| status.into_v1(&name)).transpose()?;
@@ -85,7 +85,7 @@ impl ImagePolicyStatus {
     }
 }
 
-/// Splits the text of a field; an empty one counts as none.
+/// Splits the text of a field; an empty text is treated as absent.
 fn split(
     policy: &str,
     field: &'static str,
@@ -98,7 +98,7 @@ fn split(
     }
 }
 
-/// The fields that a kind has in v1 but not in v1beta2, as paths from the object's root.
+/// Returns the paths of the fields that a kind lacks in v1beta2.
 pub(crate) fn missing_fields(kind: &str) -> &'static [&'static [&'static str]] {
     const SIGNING_KEY_TYPE: &[&str] = &["spec", "git", "commit", "signingKey", "type"];
     match kind {
@@ -107,7 +107,7 @@ pub(crate) fn missing_fields(kind: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// Whether a field that no schema has any more is still read from a manifest of v1beta2.
+/// Returns whether a field of v1beta2 is still parsed though no schema has it.
 pub(crate) fn is_still_read(kind: &str, path: &str) -> bool {
     kind == "ImagePolicy" && ["status.latestImage", "status.observedPreviousImage"].contains(&path)
 }

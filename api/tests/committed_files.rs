@@ -1,4 +1,4 @@
-//! The files below `deploy/crds` are the ones that the types give.
+//! Compares the files below `deploy/crds` with the CRDs of the types.
 //!
 //! With the environment variable `TAGBOAT_REGENERATE=1` the test writes them instead.
 
@@ -37,7 +37,7 @@ fn are_all_generated() {
             }
         }
     }
-    // Other files, such as a kustomization, may stand there; CRDs that no type stands for may not.
+    // The directory may contain other files, such as a kustomization, but no CRDs without a type.
     committed.retain(|path| path.contains("toolkit.fluxcd.io_"));
     assert_eq!(committed, generated, "{STALE}");
 }

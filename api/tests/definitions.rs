@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions around the schemas: names, versions, columns, rules, and how they read as YAML.
+//! The CustomResourceDefinitions around the schemas: names, versions, columns, rules, YAML.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion,

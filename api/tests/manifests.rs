@@ -1,4 +1,4 @@
-//! Manifests as files hold them: defaults, nulls, unknown fields and unknown values, without an API server.
+//! Parses manifest files: defaults, nulls, unknown fields and values, without an API server.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -16,7 +16,7 @@ fn read<T: DeserializeOwned>(kind: &str, spec: &Value) -> T {
     serde_json::from_value(manifest).unwrap_or_else(|error| panic!("{kind}: {error}"))
 }
 
-/// Fills in the defaults of a schema as an API server does.
+/// Adds the defaults of a schema as an API server does.
 fn fill(value: &mut Value, schema: &JSONSchemaProps) {
     match value {
         Value::Object(fields) => {
@@ -40,7 +40,7 @@ fn fill(value: &mut Value, schema: &JSONSchemaProps) {
     }
 }
 
-/// The spec that comes of reading and writing is the one that an API server would have stored.
+/// Asserts that a parsed and written spec equals the one of an API server.
 fn assert_same_defaults<T: DeserializeOwned + Serialize>(group: &str, kind: &str, spec: &Value) {
     let all = crds::all();
     let schema = crds::schema(&all, group, "v1", kind).expect("the kind is one of ours");

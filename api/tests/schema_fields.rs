@@ -1,14 +1,16 @@
-//! The generated schemas are the field tables of the specification, no more and no less.
+//! Compares the generated schemas with the field tables of Flux.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 use tagboat_api::{IMAGE_GROUP, SOURCE_GROUP, crds};
 
-/// The type that a table writes for a standard condition, whose fields stand in a table of their own.
+/// The type of a standard condition in the tables; its fields are in a table of their own.
 const CONDITION: &str = "Condition";
 
-/// The validations that a line names after type, requirement and default, in this order.
+/// The validations in a line of a table, in their order.
+///
+/// They follow type, requirement and default.
 const VALIDATIONS: [&str; 8] = [
     "enum",
     "pattern",
@@ -20,7 +22,9 @@ const VALIDATIONS: [&str; 8] = [
     "x-kubernetes-map-type",
 ];
 
-/// What a schema may have beside the validations; anything else would be missing from the tables.
+/// The keywords of a schema beside the validations.
+///
+/// Any other keyword would be missing in the tables.
 const STRUCTURE: [&str; 8] =
     ["type", "format", "description", "default", "properties", "required", "items", "additionalProperties"];
 
@@ -82,14 +86,16 @@ fn compare(group: &str, kind: &str, table: &str) {
     assert!(differences.is_empty(), "{kind}:\n{}", differences.join("\n"));
 }
 
-/// The schema as an API server gets it.
+/// Returns the schema in the form of the API server.
 fn schema_of(group: &str, version: &str, kind: &str) -> Value {
     let all = crds::all();
     let schema = crds::schema(&all, group, version, kind).expect("the kind is one of ours");
     serde_json::to_value(schema).expect("a schema can be written as JSON")
 }
 
-/// Reads a table into lines by path, with a standard condition in the place of each mention of it.
+/// Parses a table into lines by path.
+///
+/// Each standard condition is replaced by its own table.
 fn read_table(table: &str) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
     for line in table.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
@@ -109,7 +115,7 @@ fn read_table(table: &str) -> BTreeMap<String, String> {
     lines
 }
 
-/// Turns a schema into the notation of the tables.
+/// Formats a schema in the notation of the tables.
 fn flatten(root: &Value) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
     let required = required(root);

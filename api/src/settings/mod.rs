@@ -1,8 +1,8 @@
-//! Our own settings: annotations `tagboat.dev/…` on Flux's kinds.
+//! Our own settings: the annotations `tagboat.dev/…` on Flux's kinds.
 //!
-//! A field of ours would break clusters whose CRDs are Flux's, so what Flux does not have stands in annotations.
-//! They are read once, into one struct per kind; an unknown or bad one is an error that stalls its object. A new
-//! setting is one entry in the `table`, a type among the `values` and one field of a struct here.
+//! Fields of our own would break on clusters with Flux's CRDs, so settings that Flux lacks are annotations. They are
+//! read once, into one struct per kind; an unknown name or an invalid value is an error that stalls the object. A new
+//! setting needs one entry in the `table`, a type in `values` and one field of a struct here.
 
 mod reading;
 mod table;
@@ -22,7 +22,7 @@ pub use values::{
     ExcludedTags, MinimumAge, PollGroup, PollInterval, TemplateLanguage, TextOrder, UnknownAge,
 };
 
-/// What the name of every annotation of ours begins with.
+/// The prefix of our annotations.
 pub const PREFIX: &str = "tagboat.dev/";
 
 /// Returns the annotations that are settings of ours, by their full names.
@@ -33,12 +33,12 @@ pub fn own_annotations(annotations: &BTreeMap<String, String>) -> impl Iterator<
 /// The settings of an ImageUpdateAutomation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutomationSettings {
-    /// The language that the template of the commit message is written in.
+    /// The language of the commit message's template.
     pub template_language: TemplateLanguage,
 }
 
 impl AutomationSettings {
-    /// Reads the settings from an object's annotations; those of others are left alone.
+    /// Parses the settings from an object's annotations; other annotations are ignored.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
         let mut reader = Reader::new(AUTOMATION, annotations);
         let settings = Self { template_language: reader.read(TEMPLATE_LANGUAGE) };
@@ -49,22 +49,22 @@ impl AutomationSettings {
 /// The settings of an ImagePolicy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// How an alphabetical policy compares.
+    /// The comparison of an alphabetical policy.
     pub order: TextOrder,
     /// Tags that are never chosen.
     pub exclude: ExcludedTags,
-    /// How old a tag must be before it can be chosen.
+    /// The minimum age of a tag that may be chosen.
     pub minimum_age: MinimumAge,
-    /// What becomes of a tag whose age is not known.
+    /// The treatment of a tag of unknown age.
     pub unknown_age: UnknownAge,
-    /// How often the digest is looked up, where the policy says so here.
+    /// The interval between two lookups of the digest, if it is set here.
     pub poll_interval: PollInterval,
-    /// The group that the policy belongs to, if any.
+    /// The group of the policy, if any.
     pub poll_group: PollGroup,
 }
 
 impl PolicySettings {
-    /// Reads the settings from an object's annotations; those of others are left alone.
+    /// Parses the settings from an object's annotations; other annotations are ignored.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
         let mut reader = Reader::new(POLICY, annotations);
         let settings = Self {
@@ -78,7 +78,7 @@ impl PolicySettings {
         reader.finish(settings)
     }
 
-    /// Whether annotations name a group of policies, be it one that makes no sense.
+    /// Returns whether annotations have the group of a policy, valid or not.
     pub fn name_a_group(annotations: &BTreeMap<String, String>) -> bool {
         annotations.keys().any(|key| key.strip_prefix(PREFIX) == Some(POLL_GROUP.name))
     }
@@ -89,7 +89,7 @@ impl PolicySettings {
 pub struct RepositorySettings {}
 
 impl RepositorySettings {
-    /// Reads the settings from an object's annotations; those of others are left alone.
+    /// Parses the settings from an object's annotations; other annotations are ignored.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
         Reader::new(REPOSITORY, annotations).finish(Self {})
     }
@@ -163,7 +163,9 @@ mod tests {
         assert!(errors.to_string().contains("`Go`: allowed are go, handlebars; annotation tagboat.dev/x"));
     }
 
-    /// A hint was searched for each of 15,000 annotations, in a sentence of megabytes.
+    /// A suggestion was computed for each of 15,000 annotations.
+    ///
+    /// The error message had megabytes.
     #[test]
     fn a_sentence_has_a_bounded_number_of_errors_and_the_begin_of_a_long_value() {
         let many: Vec<String> = (0..15_000).map(|number| format!("tagboat.dev/{number}")).collect();

@@ -1,4 +1,4 @@
-//! Reads the annotations of one object, and says what is wrong with them.
+//! Parses the annotations of one object, and reports invalid ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,15 @@ use super::PREFIX;
 use super::table::{KindSettings, Setting, TABLE};
 use crate::nearest;
 
-/// The number of errors that a sentence has; annotations may have 256 KiB, each with a wrong name.
+/// The maximum number of errors in a message.
+///
+/// Annotations may have 256 KiB, each with an unknown name.
 const LISTED: usize = 8;
 
-/// The number of characters that a sentence has of a value.
+/// The maximum number of characters of a value in a message.
 const SHOWN: usize = 100;
 
-/// What is wrong with one annotation of ours.
+/// The error of one of our annotations.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// The kind has no such setting.
@@ -24,25 +26,25 @@ pub enum SettingError {
         annotation: String,
         /// Value of the annotation.
         value: String,
-        /// Settings that the kind has.
+        /// The settings of the kind.
         table: KindSettings,
     },
-    /// The setting does not take the value.
+    /// The setting does not accept the value.
     #[error("annotation {PREFIX}{} has the value `{}`: allowed are {}", .setting.name, shown(.value), .setting.allowed)]
     BadValue {
-        /// Setting that the annotation stands for.
+        /// The setting of the annotation.
         setting: Setting,
         /// Value of the annotation.
         value: String,
     },
 }
 
-/// Everything that is wrong with the annotations of one object, at least one thing.
+/// The errors of one object's annotations, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingErrors(Vec<SettingError>);
 
 impl SettingErrors {
-    /// The errors, first the bad values, then the unknown names.
+    /// Returns the errors: first invalid values, then unknown names.
     #[must_use]
     pub fn errors(&self) -> &[SettingError] {
         &self.0
@@ -64,7 +66,7 @@ impl fmt::Display for SettingErrors {
 
 impl std::error::Error for SettingErrors {}
 
-/// Reads the annotations of one object and collects what is wrong with them.
+/// Parses the annotations of one object and collects their errors.
 pub(super) struct Reader<'a> {
     table: KindSettings,
     annotations: &'a BTreeMap<String, String>,
@@ -76,7 +78,7 @@ impl<'a> Reader<'a> {
         Self { table, annotations, errors: Vec::new() }
     }
 
-    /// The value of a setting; the default where it is absent or bad.
+    /// Parses the value of a setting; returns the default if it is absent or invalid.
     pub(super) fn read<T: FromStr + Default>(&mut self, setting: Setting) -> T {
         let Some(value) = self.annotations.get(&format!("{PREFIX}{}", setting.name)) else {
             return T::default();
@@ -87,7 +89,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Gives the settings, unless some annotation is bad or unknown.
+    /// Returns the settings, unless an annotation is invalid or unknown.
     pub(super) fn finish<T>(mut self, settings: T) -> Result<T, SettingErrors> {
         for (annotation, value) in self.annotations {
             let Some(name) = annotation.strip_prefix(PREFIX) else { continue };
@@ -100,7 +102,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The begin of a value, if it is long.
+/// Truncates a long value.
 fn shown(value: &str) -> String {
     match value.char_indices().nth(SHOWN) {
         None => value.to_owned(),
@@ -108,7 +110,9 @@ fn shown(value: &str) -> String {
     }
 }
 
-/// What to write instead of an unknown annotation: a close name, or another kind, or one of all names.
+/// Returns a suggestion for an unknown annotation.
+///
+/// This is a similar name, another kind, or the list of all names.
 fn hint(annotation: &str, table: &KindSettings) -> String {
     let name = annotation.strip_prefix(PREFIX).unwrap_or(annotation);
     let names = |table: &KindSettings| table.settings.iter().map(|setting| setting.name);

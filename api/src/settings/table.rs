@@ -1,22 +1,22 @@
-//! The table of all settings, as documentation and errors know them.
+//! The table of all settings, for documentation and errors.
 
-/// A setting as the documentation and the errors know it.
+/// A setting, for documentation and errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the annotation without [`PREFIX`].
     pub name: &'static str,
-    /// Values that are allowed, in words.
+    /// Description of the allowed values.
     pub allowed: &'static str,
-    /// Value that holds where the annotation is absent.
+    /// Value if the annotation is absent.
     pub default: &'static str,
-    /// What the setting does, in a sentence.
+    /// Description of the setting, in a sentence.
     pub meaning: &'static str,
 }
 
-/// The settings that a kind has.
+/// The settings of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindSettings {
-    /// Kind that carries the annotations.
+    /// Kind of the annotated objects.
     pub kind: &'static str,
     /// Settings of the kind.
     pub settings: &'static [Setting],

@@ -1,4 +1,4 @@
-//! The values that settings take.
+//! The types of the settings' values.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::duration::GoDuration;
 
-/// A language for the template of a commit message.
+/// The language of a commit message's template.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TemplateLanguage {
     /// Go's text/template with sprig's functions, as in Flux.
@@ -28,13 +28,13 @@ impl FromStr for TemplateLanguage {
     }
 }
 
-/// How texts are compared.
+/// The comparison of texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextOrder {
-    /// Byte by byte, as Flux does.
+    /// Byte by byte, as in Flux.
     #[default]
     Bytes,
-    /// As people read versions.
+    /// In natural order: numbers in the text are compared as numbers.
     Natural,
 }
 
@@ -55,19 +55,21 @@ impl FromStr for TextOrder {
 pub struct ExcludedTags(BTreeSet<String>);
 
 impl ExcludedTags {
-    /// Whether a tag is among them.
+    /// Returns whether a tag is excluded.
     #[must_use]
     pub fn contains(&self, tag: &str) -> bool {
         self.0.contains(tag)
     }
 
-    /// The tags, in rising byte order.
+    /// Iterates over the tags, in ascending byte order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 }
 
-/// One tag as it is, or a YAML list of tags, in which `1.10` and `2024` are tags and no numbers.
+/// Parses one tag, or a YAML list of tags.
+///
+/// In the list, `1.10` and `2024` are strings.
 impl FromStr for ExcludedTags {
     type Err = ();
 
@@ -82,19 +84,19 @@ impl FromStr for ExcludedTags {
     }
 }
 
-/// How old a tag must be before it can be chosen; nothing by default.
+/// The minimum age of a tag that may be chosen; zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MinimumAge(Duration);
 
 impl MinimumAge {
-    /// As a length of time.
+    /// Returns the age.
     #[must_use]
     pub fn duration(self) -> Duration {
         self.0
     }
 }
 
-/// Flux's durations, with weeks and days in front.
+/// Parses Flux's durations with optional weeks and days in front.
 impl FromStr for MinimumAge {
     type Err = ();
 
@@ -115,18 +117,18 @@ impl FromStr for MinimumAge {
             _ => GoDuration::new(rest).to_duration().map_err(|_| ())?,
         };
         let age = Duration::from_secs(seconds).checked_add(below).ok_or(())?;
-        // Beyond what Flux's own durations hold, no moment can be reckoned with any more.
+        // Flux's durations have this limit, and times beyond it cannot be computed.
         if age.as_nanos() > i64::MAX as u128 { Err(()) } else { Ok(Self(age)) }
     }
 }
 
-/// What becomes of a tag whose age is not known.
+/// The treatment of a tag of unknown age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownAge {
-    /// It counts as too new.
+    /// The tag counts as too new.
     #[default]
     Wait,
-    /// It counts as old enough.
+    /// The tag counts as old enough.
     Accept,
 }
 
@@ -142,15 +144,15 @@ impl FromStr for UnknownAge {
     }
 }
 
-/// How often the digest of a floating tag is looked up.
+/// The interval between two lookups of a floating tag's digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PollInterval {
-    /// As the spec has it.
+    /// The interval of the spec.
     #[default]
     Spec,
-    /// As the controller's environment has it.
+    /// The interval of the controller's environment.
     Process,
-    /// This often; never, if it is nothing.
+    /// This interval; zero means never.
     Every(Duration),
 }
 
@@ -171,7 +173,7 @@ impl FromStr for PollInterval {
 pub struct PollGroup(Option<String>);
 
 impl PollGroup {
-    /// The name, if there is one.
+    /// Returns the name, if there is one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.0.as_deref()
