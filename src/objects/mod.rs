@@ -117,7 +117,7 @@ pub enum ObjectsError {
     },
     /// A secret has too many keys.
     #[error(
-        "secret '{namespace}/{name}' has {keys} keys, and {most} are allowed: take out those that are not needed"
+        "secret '{namespace}/{name}' has {keys} keys, and {max} are allowed: take out those that are not needed"
     )]
     TooManyKeys {
         /// The namespace.
@@ -127,7 +127,7 @@ pub enum ObjectsError {
         /// The number of its keys.
         keys: usize,
         /// The maximum number of keys.
-        most: usize,
+        max: usize,
     },
     /// The service account does not exist.
     #[error("serviceaccount '{namespace}/{name}' not found")]

@@ -23,7 +23,7 @@ use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
 use crate::metrics::Metrics;
-use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, Gate, Notifier, REFLECTOR, Scope};
+use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, ApiGuard, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::KnownRegistries;
@@ -104,14 +104,14 @@ async fn serve(options: Options) -> Result<(), Failure> {
     };
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
     let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
-    let gate = Gate::measured(&metrics);
-    let (second, options) = controller_options(options, &scope, &namespace, &gate)?;
+    let guard = ApiGuard::measured(&metrics);
+    let (second, options) = controller_options(options, &scope, &namespace, &guard)?;
     let mut controllers = Vec::new();
     if automation {
         controllers.push(automation::controller(client.clone(), options, metrics.clone()));
     }
     if reflector {
-        let objects = ClusterObjects::behind(client.clone(), gate);
+        let objects = ClusterObjects::with_guard(client.clone(), guard);
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
@@ -127,7 +127,7 @@ fn controller_options(
     options: Options,
     scope: &Scope,
     namespace: &str,
-    gate: &Gate,
+    guard: &ApiGuard,
 ) -> Result<(ReflectorOptions, AutomationOptions), Failure> {
     let notifier = options.events.as_deref().map(Notifier::new).transpose();
     let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
@@ -149,7 +149,7 @@ fn controller_options(
             scope: scope.clone(),
             backoff: options.backoff,
             election: election(name),
-            gate: gate.clone(),
+            guard: guard.clone(),
             notifier: notifier.clone(),
             instance: instance.clone(),
             process_id: random_uuid()?,

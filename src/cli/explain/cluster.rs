@@ -135,7 +135,7 @@ impl Cluster {
         }
         let api: Api<ImagePolicy> = Api::all(self.objects.client().clone());
         let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
-        list(&api, self.objects.gate(), parameters).await
+        list(&api, self.objects.guard(), parameters).await
     }
 
     async fn named(&self, namespace: &str, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
@@ -143,7 +143,7 @@ impl Cluster {
             return Ok(Vec::new());
         }
         let api: Api<ImagePolicy> = Api::namespaced(self.objects.client().clone(), namespace);
-        Ok(self.objects.gate().answer(namespace, api.get_opt(name)).await?.into_iter().collect())
+        Ok(self.objects.guard().send(namespace, api.get_opt(name)).await?.into_iter().collect())
     }
 
     async fn repository(&self, policy: &ImagePolicy) -> Result<Option<ImageRepository>, Failure> {
@@ -152,14 +152,14 @@ impl Cluster {
             return Ok(None);
         }
         let api: Api<ImageRepository> = Api::namespaced(self.objects.client().clone(), &name.namespace);
-        let found = self.objects.gate().answer(&name.namespace, api.get_opt(&name.name)).await;
+        let found = self.objects.guard().send(&name.namespace, api.get_opt(&name.name)).await;
         found.map_err(|error| cannot_read(&format!("the ImageRepository {name}"), &error))
     }
 
     /// Reads the labels of the policy's namespace.
     async fn labels(&self, own: &str) -> Result<BTreeMap<String, String>, Failure> {
         let api: Api<Namespace> = Api::all(self.objects.client().clone());
-        let namespace = self.objects.gate().answer(own, api.get(own)).await;
+        let namespace = self.objects.guard().send(own, api.get(own)).await;
         let what =
             format!("the labels of the namespace {own}, which decide about access to the ImageRepository");
         let namespace = namespace.map_err(|error| cannot_read(&what, &error))?;

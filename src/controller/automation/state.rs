@@ -43,7 +43,7 @@ impl Automations {
     pub(super) fn policy_changed(&self, change: &Change<ImagePolicy>) {
         // The policies of a group get their images at the same time, and these belong in one commit.
         let is_grouped =
-            change.new.as_ref().is_some_and(|policy| PolicySettings::name_a_group(policy.annotations()));
+            change.new.as_ref().is_some_and(|policy| PolicySettings::has_group(policy.annotations()));
         let wait = if is_grouped { GROUP_DEBOUNCE } else { DEBOUNCE };
         for automation in self.kind.cache.in_namespace(&change.name.namespace) {
             if is_due_for_policy(&automation, change.old.as_deref(), change.new.as_deref()) {

@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use tokio::time::{sleep, timeout};
 
 use crate::cancel::{BootTime, StopToken};
-use crate::objects::cluster::{ClusterError, Gate};
+use crate::objects::cluster::{ClusterError, ApiGuard};
 
 /// The time that the release of the Lease may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -67,7 +67,7 @@ impl Leadership {
         let Some(mut candidate) = self.candidate else { return };
         let error = match timeout(RELEASE_TIMEOUT, candidate.release()).await {
             Ok(released) => released.err(),
-            Err(_) => Some(ClusterError::Silent(RELEASE_TIMEOUT)),
+            Err(_) => Some(ClusterError::Timeout(RELEASE_TIMEOUT)),
         };
         if let Some(error) = error {
             tracing::error!(error = %error, "cannot release the lease; others take it when it has expired");
@@ -79,7 +79,7 @@ impl Leadership {
 struct Candidate {
     api: Api<Lease>,
     /// A guard of its own, so that other requests do not delay a renewal.
-    gate: Gate,
+    guard: ApiGuard,
     election: Election,
     /// The Lease as it was last seen, and the time at which that state was first seen: the clocks of other processes are not
     /// trusted.
@@ -98,7 +98,7 @@ enum RenewError {
 impl Candidate {
     fn new(client: Client, election: Election) -> Self {
         let api = Api::namespaced(client, &election.namespace);
-        Self { api, gate: Gate::default(), election, seen: None }
+        Self { api, guard: ApiGuard::default(), election, seen: None }
     }
 
     /// Waits until this process is the leader, and permits work for as long as that lasts.
@@ -143,7 +143,7 @@ impl Candidate {
                     continue;
                 }
                 Ok(Err(error)) => error,
-                Err(_) => RenewError::Failed(ClusterError::Silent(self.election.renew_deadline)),
+                Err(_) => RenewError::Failed(ClusterError::Timeout(self.election.renew_deadline)),
             };
             let is_over = renewed.elapsed() + self.election.retry_period >= self.election.renew_deadline;
             if is_over || matches!(error, RenewError::HeldBy(_)) {
@@ -159,7 +159,7 @@ impl Candidate {
         if !self.election.is_released {
             return Ok(());
         }
-        let mut lease = self.gate.answer(&self.election.namespace, self.api.get(&self.election.name)).await?;
+        let mut lease = self.guard.send(&self.election.namespace, self.api.get(&self.election.name)).await?;
         let spec = lease.spec.get_or_insert_default();
         if spec.holder_identity.as_deref() != Some(self.election.identity.as_str()) {
             return Ok(());
@@ -170,7 +170,7 @@ impl Candidate {
         (spec.acquire_time, spec.renew_time) = (Some(now.clone()), Some(now));
         let parameters = PostParams::default();
         let replaced = self.api.replace(&self.election.name, &parameters, &lease);
-        self.gate.answer(&self.election.namespace, replaced).await?;
+        self.guard.send(&self.election.namespace, replaced).await?;
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl Candidate {
         let begin = BootTime::now();
         let Election { name, namespace, .. } = self.election.clone();
         let found =
-            self.gate.answer(&namespace, self.api.get_opt(&name)).await.map_err(RenewError::Failed)?;
+            self.guard.send(&namespace, self.api.get_opt(&name)).await.map_err(RenewError::Failed)?;
         let parameters = PostParams::default();
         let written = match found {
             None => {
@@ -187,7 +187,7 @@ impl Candidate {
                     ObjectMeta { name: Some(name), namespace: Some(namespace.clone()), ..Default::default() };
                 let spec = claim(&self.election, None, Timestamp::now());
                 let lease = Lease { metadata, spec: Some(spec) };
-                self.gate.answer(&namespace, self.api.create(&parameters, &lease)).await
+                self.guard.send(&namespace, self.api.create(&parameters, &lease)).await
             }
             Some(mut lease) => {
                 let spec = lease.spec.take().unwrap_or_default();
@@ -200,7 +200,7 @@ impl Candidate {
                     return Err(RenewError::HeldBy(holder));
                 }
                 lease.spec = Some(claim(&self.election, Some(&spec), Timestamp::now()));
-                self.gate.answer(&namespace, self.api.replace(&name, &parameters, &lease)).await
+                self.guard.send(&namespace, self.api.replace(&name, &parameters, &lease)).await
             }
         };
         let written = written.map_err(RenewError::Failed)?;

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use super::{ClusterError, Gate, is_object_name};
+use super::{ClusterError, ApiGuard, is_object_name};
 use crate::error::chain;
 use crate::registry::{AccountError, Accounts};
 use crate::secrets::Secret;
@@ -23,7 +23,7 @@ const ADVICE: &str =
 #[derive(Clone)]
 pub struct ClusterAccounts {
     client: Client,
-    gate: Gate,
+    guard: ApiGuard,
 }
 
 impl fmt::Debug for ClusterAccounts {
@@ -34,8 +34,8 @@ impl fmt::Debug for ClusterAccounts {
 
 impl ClusterAccounts {
     /// Makes a reader of the accounts that a client can access.
-    pub fn new(client: Client, gate: Gate) -> Self {
-        Self { client, gate }
+    pub fn new(client: Client, guard: ApiGuard) -> Self {
+        Self { client, guard }
     }
 
     /// Returns an account, if it exists.
@@ -48,7 +48,7 @@ impl ClusterAccounts {
         if !is_object_name(name) {
             return Ok(None);
         }
-        self.gate.answer(namespace, self.api(namespace).get_opt(name)).await
+        self.guard.send(namespace, self.api(namespace).get_opt(name)).await
     }
 
     async fn create_token(
@@ -65,7 +65,7 @@ impl ClusterAccounts {
         let api = self.api(namespace);
         let parameters = PostParams::default();
         let create = api.create_token_request(name, &parameters, &request);
-        let answer = self.gate.answer(namespace, create).await;
+        let answer = self.guard.send(namespace, create).await;
         let status = answer.map_err(|error| match error {
             error if error.is_forbidden() => {
                 AccountError::Cluster { message: format!("{}; {ADVICE}", chain(&error)) }

@@ -19,10 +19,10 @@ use crate::backoff::Backoff;
 use crate::objects::Event;
 
 /// The prefix of an object's annotations that its announcements carry.
-const CARRIED: &str = "event.toolkit.fluxcd.io/";
+const ANNOTATION_PREFIX: &str = "event.toolkit.fluxcd.io/";
 
 /// The timeout of the API server for an event; the caller has more to do.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of tries to record an event while the API server is unavailable.
 const TRIES: u32 = 5;
@@ -36,7 +36,7 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(2), longest: Durat
 const MAX_MESSAGE: usize = 256 * 1024;
 
 /// The maximum wait for delayed events at shutdown.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Identifies an event among others with the same content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,9 +86,9 @@ impl Announcer {
         controller: &'static str,
         instance: String,
     ) -> Self {
-        let (client, gate) = (objects.client().clone(), objects.gate().with_patience(PATIENCE));
-        let delayed = gate.delayed().clone();
-        let recorder = Arc::new(Recorder::new(client, gate, controller, instance.clone()));
+        let (client, guard) = (objects.client().clone(), objects.guard().with_timeout(TIMEOUT));
+        let delayed = guard.delayed().clone();
+        let recorder = Arc::new(Recorder::new(client, guard, controller, instance.clone()));
         Self { recorder, limiter: Mutex::default(), delayed, notifier, controller, instance }
     }
 
@@ -102,22 +102,22 @@ impl Announcer {
     ///
     /// If the cluster rejects the event; the notification is sent all the same.
     pub async fn announce(&self, mut announcement: Announcement) -> Result<(), ClusterError> {
-        cut(&mut announcement.event.message);
+        truncate(&mut announcement.event.message);
         let recorded =
             if self.admits(&announcement) { self.recorder.record(&announcement).await } else { Ok(true) };
-        let is_news = !matches!(recorded, Ok(false) | Err(ClusterError::Deposed));
+        let is_news = !matches!(recorded, Ok(false) | Err(ClusterError::Fenced));
         if let Some(notifier) = self.notifier.as_ref().filter(|_| is_news) {
             notifier.notify(Notification {
                 object: announcement.object.clone(),
                 event: announcement.event.clone(),
-                metadata: announcement.carried(),
+                metadata: announcement.event_annotations(),
                 controller: self.controller,
                 instance: self.instance.clone(),
                 time: announcement.time,
             });
         }
         match recorded {
-            Err(error) if error.is_passing() => {
+            Err(error) if error.is_transient() => {
                 self.delay(announcement, &error);
                 Ok(())
             }
@@ -144,7 +144,7 @@ impl Announcer {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        cut(&mut announcement.event.message);
+        truncate(&mut announcement.event.message);
         let delivery = Delivery {
             namespace: announcement.object.namespace.clone().unwrap_or_default(),
             label: named(&announcement.object),
@@ -165,7 +165,7 @@ impl Announcer {
                 sleep(BACKOFF.after(attempt - 1)).await;
                 match recorder.record(&announcement).await {
                     Ok(_) => return,
-                    Err(error) if error.is_passing() && attempt < TRIES => {}
+                    Err(error) if error.is_transient() && attempt < TRIES => {}
                     Err(error) => {
                         tracing::error!(error = %error, "cannot record the event");
                         return;
@@ -182,12 +182,12 @@ impl Announcer {
                 notifier.finish().await;
             }
         };
-        tokio::join!(self.delayed.finish(FAREWELL), notifications);
+        tokio::join!(self.delayed.drain(SHUTDOWN_TIMEOUT), notifications);
     }
 }
 
 /// Truncates a message to its maximum length, with a note at its end.
-fn cut(message: &mut String) {
+fn truncate(message: &mut String) {
     if message.len() <= MAX_MESSAGE {
         return;
     }
@@ -204,8 +204,8 @@ impl Announcement {
     }
 
     /// Returns the annotations that the announcement carries.
-    pub(super) fn carried(&self) -> BTreeMap<String, String> {
-        let carried = self.annotations.iter().filter(|(key, _)| key.starts_with(CARRIED));
+    pub(super) fn event_annotations(&self) -> BTreeMap<String, String> {
+        let carried = self.annotations.iter().filter(|(key, _)| key.starts_with(ANNOTATION_PREFIX));
         carried.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 }
@@ -223,7 +223,7 @@ mod tests {
             (format!("x{}", "😀".repeat(MAX_MESSAGE)), true),
         ] {
             let mut found = message.clone();
-            cut(&mut found);
+            truncate(&mut found);
             if is_cut {
                 assert!(found.len() <= MAX_MESSAGE && found.len() > MAX_MESSAGE - 4, "{}", found.len());
                 let note = format!("… (cut: the message has {} bytes)", message.len());

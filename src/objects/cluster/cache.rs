@@ -14,7 +14,7 @@ use crate::objects::ObjectName;
 #[derive(Debug)]
 pub struct Cache<K> {
     contents: Arc<RwLock<Contents<K>>>,
-    is_complete: watch::Sender<bool>,
+    is_synced: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct Contents<K> {
 #[derive(Debug, Default)]
 struct Listing {
     /// The objects that were listed so far.
-    named: BTreeSet<ObjectName>,
+    listed: BTreeSet<ObjectName>,
     /// The objects that we wrote since the listing began.
     ///
     /// The listing may have older versions of them.
@@ -52,13 +52,13 @@ pub struct Change<K> {
 
 impl<K> Default for Cache<K> {
     fn default() -> Self {
-        Self::referring_by(|_| None)
+        Self::indexed_by(|_| None)
     }
 }
 
 impl<K> Clone for Cache<K> {
     fn clone(&self) -> Self {
-        Self { contents: self.contents.clone(), is_complete: self.is_complete.clone() }
+        Self { contents: self.contents.clone(), is_synced: self.is_synced.clone() }
     }
 }
 
@@ -66,10 +66,10 @@ impl<K> Cache<K> {
     /// Makes a cache with an index of references.
     ///
     /// `reference` returns the object of another kind that an object references.
-    pub fn referring_by(reference: fn(&K) -> Option<ObjectName>) -> Self {
+    pub fn indexed_by(reference: fn(&K) -> Option<ObjectName>) -> Self {
         let contents =
             Contents { objects: BTreeMap::new(), listing: None, reference, referring: BTreeMap::new() };
-        Self { contents: Arc::new(RwLock::new(contents)), is_complete: watch::Sender::new(false) }
+        Self { contents: Arc::new(RwLock::new(contents)), is_synced: watch::Sender::new(false) }
     }
 }
 
@@ -112,7 +112,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
                 let name = ObjectName::of(&object);
                 let mut contents = self.contents.write();
                 let listing = contents.listing.get_or_insert_default();
-                listing.named.insert(name.clone());
+                listing.listed.insert(name.clone());
                 let is_replaced = !listing.written.contains(&name);
                 drop(contents);
                 let is_stale = |new: &K, old: &K| if is_replaced { new == old } else { !is_newer(new, old) };
@@ -120,14 +120,14 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
             }
             Event::InitDone => {
                 let mut contents = self.contents.write();
-                let Listing { named, .. } = contents.listing.take().unwrap_or_default();
+                let Listing { listed, .. } = contents.listing.take().unwrap_or_default();
                 let gone: Vec<ObjectName> =
-                    contents.objects.keys().filter(|name| !named.contains(*name)).cloned().collect();
+                    contents.objects.keys().filter(|name| !listed.contains(*name)).cloned().collect();
                 let gone =
                     gone.into_iter().map(|name| Change { old: contents.remove(&name), name, new: None });
                 let gone = gone.collect();
                 drop(contents);
-                self.is_complete.send_replace(true);
+                self.is_synced.send_replace(true);
                 gone
             }
             Event::Apply(object) => self.put(object).into_iter().collect(),
@@ -156,7 +156,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     /// Stores an object that we wrote.
     ///
     /// If it is not cached, it was deleted meanwhile, and stays so.
-    pub fn refresh(&self, object: K) -> Option<Change<K>> {
+    pub fn apply_written(&self, object: K) -> Option<Change<K>> {
         let name = ObjectName::of(&object);
         self.get(&name)?;
         if let Some(listing) = &mut self.contents.write().listing {
@@ -185,7 +185,7 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     }
 
     /// Returns the objects that reference another one, sorted by name.
-    pub fn referring_to(&self, other: &ObjectName) -> Vec<Arc<K>> {
+    pub fn referrers(&self, other: &ObjectName) -> Vec<Arc<K>> {
         let contents = self.contents.read();
         let names = contents.referring.get(other).into_iter().flatten();
         names.filter_map(|name| contents.objects.get(name).cloned()).collect()
@@ -197,9 +197,9 @@ impl<K: ResourceExt + PartialEq> Cache<K> {
     }
 
     /// Waits until the first listing of all objects is complete.
-    pub async fn complete(&self) {
+    pub async fn wait_for_sync(&self) {
         // This cache holds the sender itself, so the wait ends only with its condition.
-        let _ = self.is_complete.subscribe().wait_for(|is_complete| *is_complete).await;
+        let _ = self.is_synced.subscribe().wait_for(|is_synced| *is_synced).await;
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
         assert!(cache.observe(Event::InitDone).is_empty());
         assert_eq!(short(&cache.observe(Event::Apply(object("n", "a", "1", 5)))), ["n/a 1>5"]);
         // Our own write comes back through the watch, behind an older event.
-        assert_eq!(short(cache.refresh(object("n", "a", "1", 10)).as_slice()), ["n/a 5>10"]);
+        assert_eq!(short(cache.apply_written(object("n", "a", "1", 10)).as_slice()), ["n/a 5>10"]);
         for version in [8, 10] {
             assert!(cache.observe(Event::Apply(object("n", "a", "1", version))).is_empty());
         }
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(short(&cache.observe(Event::InitDone)), ["m/b 2>-", "n/a 9>-"]);
         assert_eq!(short(&cache.observe(Event::Delete(object("n", "c", "4", 13)))), ["n/c 11>-"]);
         assert!(cache.observe(Event::Delete(object("n", "c", "4", 13))).is_empty());
-        assert!(cache.refresh(object("n", "c", "4", 14)).is_none(), "one that has gone stays so");
+        assert!(cache.apply_written(object("n", "c", "4", 14)).is_none(), "one that has gone stays so");
         let names: Vec<String> = cache.in_namespace("n").iter().map(|object| object.name_any()).collect();
         assert_eq!(names, ["d"]);
         assert!(cache.in_namespace("m").is_empty());
@@ -276,7 +276,7 @@ mod tests {
         cache.observe(Event::Apply(object("n", "a", "1", 10)));
         cache.observe(Event::Init);
         if let Some(version) = wrote {
-            cache.refresh(object("n", "a", "1", version));
+            cache.apply_written(object("n", "a", "1", version));
         }
         let mut changes = cache.observe(Event::InitApply(listed));
         changes.extend(cache.observe(Event::InitDone));
@@ -309,7 +309,7 @@ mod tests {
             let name = object.data.as_ref()?.get("names")?.clone();
             Some(ObjectName { namespace: "n".to_owned(), name })
         };
-        let cache = Cache::referring_by(reference);
+        let cache = Cache::indexed_by(reference);
         let naming = |name: &str, version: u64, other: &str| {
             let mut object = object("m", name, "1", version);
             object.data = Some([("names".to_owned(), other.to_owned())].into());
@@ -317,7 +317,7 @@ mod tests {
         };
         let referring = |other: &str| -> Vec<String> {
             let other = ObjectName { namespace: "n".to_owned(), name: other.to_owned() };
-            cache.referring_to(&other).iter().map(|object| object.name_any()).collect()
+            cache.referrers(&other).iter().map(|object| object.name_any()).collect()
         };
         for object in
             [naming("a", 1, "x"), naming("b", 2, "x"), naming("c", 3, "y"), object("m", "d", "1", 4)]

@@ -77,8 +77,8 @@ impl Deliveries {
         displaced.into_iter().map(|task| task.label).collect()
     }
 
-    /// Waits until nothing is in flight, at most `patience`.
-    pub(super) async fn finish(&self, patience: Duration) {
+    /// Waits until nothing is in flight, at most `limit`.
+    pub(super) async fn drain(&self, limit: Duration) {
         let idle = async {
             loop {
                 let became_idle = self.0.became_idle.notified();
@@ -88,7 +88,7 @@ impl Deliveries {
                 became_idle.await;
             }
         };
-        let _ = timeout(patience, idle).await;
+        let _ = timeout(limit, idle).await;
     }
 }
 
@@ -142,16 +142,16 @@ mod tests {
     #[tokio::test]
     async fn the_end_waits_for_what_is_in_flight() {
         let deliveries = Deliveries::new(QueueLimits { items: 3, bytes: 100 });
-        deliveries.finish(Duration::from_secs(60)).await;
+        deliveries.drain(Duration::from_secs(60)).await;
         let (arrive, mut arrived) = oneshot::channel();
         start(&deliveries, "n", "a", async move {
             tokio::task::yield_now().await;
             let _ = arrive.send(());
         });
-        deliveries.finish(Duration::from_secs(60)).await;
+        deliveries.drain(Duration::from_secs(60)).await;
         assert!(arrived.try_recv().is_ok());
         start(&deliveries, "n", "b", pending());
-        deliveries.finish(Duration::from_millis(1)).await;
+        deliveries.drain(Duration::from_millis(1)).await;
         assert!(!deliveries.0.tasks.lock().is_empty());
     }
 }

@@ -10,30 +10,30 @@ use crate::error::chain;
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     /// The API server rejected the request.
-    #[error("{}", words(.0))]
-    Refused(Box<Status>),
+    #[error("{}", message(.0))]
+    Rejected(Box<Status>),
     /// The API server did not answer in time.
     #[error("the API server did not answer within {} s", .0.as_secs())]
-    Silent(Duration),
+    Timeout(Duration),
     /// The API server cannot be reached, or its response is invalid.
-    #[error("cannot speak with the API server: {words}")]
+    #[error("cannot speak with the API server: {message}")]
     Unreachable {
         /// The message of the underlying error.
-        words: String,
+        message: String,
     },
     /// The request was not sent, because another process may be the leader.
     #[error("another controller may have become the leader, so the API server is asked for nothing more")]
-    Deposed,
+    Fenced,
     /// Others changed the object during each attempt to write it.
     #[error("others changed the object during each of {tries} tries to write it")]
-    Overtaken {
+    Conflicts {
         /// The number of attempts.
         tries: u32,
     },
 }
 
 /// Returns the server's message, or at least its status code.
-fn words(status: &Status) -> String {
+fn message(status: &Status) -> String {
     if status.message.is_empty() {
         format!("the API server answered with status {}", status.code)
     } else {
@@ -46,37 +46,37 @@ impl ClusterError {
     ///
     /// If the whole kind does not exist, the server answers without a reason.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.is_not_found() || status.code == 404)
+        matches!(self, Self::Rejected(status) if status.is_not_found() || status.code == 404)
     }
 
     /// Returns whether another client changed the object meanwhile.
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.is_conflict())
+        matches!(self, Self::Rejected(status) if status.is_conflict())
     }
 
     /// Returns whether the object exists already.
-    pub fn is_already_there(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.is_already_exists())
+    pub fn is_already_exists(&self) -> bool {
+        matches!(self, Self::Rejected(status) if status.is_already_exists())
     }
 
     /// Returns whether the request itself is invalid.
     ///
     /// For example, if it has a label selector that cannot be parsed.
     pub fn is_bad_request(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.code == 400)
+        matches!(self, Self::Rejected(status) if status.code == 400)
     }
 
     /// Returns whether the request is forbidden.
     pub fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Refused(status) if status.is_forbidden() || status.code == 403)
+        matches!(self, Self::Rejected(status) if status.is_forbidden() || status.code == 403)
     }
 
     /// Returns whether the same request may succeed soon.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
-            Self::Refused(status) => status.code >= 500 || status.code == 429,
-            Self::Silent(_) | Self::Unreachable { .. } => true,
-            Self::Deposed | Self::Overtaken { .. } => false,
+            Self::Rejected(status) => status.code >= 500 || status.code == 429,
+            Self::Timeout(_) | Self::Unreachable { .. } => true,
+            Self::Fenced | Self::Conflicts { .. } => false,
         }
     }
 }
@@ -84,14 +84,14 @@ impl ClusterError {
 impl From<kube::Error> for ClusterError {
     fn from(error: kube::Error) -> Self {
         // The messages of these variants end with that of their cause, which the chain would repeat.
-        let words = match error {
-            kube::Error::Api(status) => return Self::Refused(status),
+        let message = match error {
+            kube::Error::Api(status) => return Self::Rejected(status),
             kube::Error::Service(cause) => chain(cause.as_ref()),
             kube::Error::HyperError(cause) => chain(&cause),
             kube::Error::Auth(cause) => format!("logging in failed: {cause}"),
             other => other.to_string(),
         };
-        Self::Unreachable { words }
+        Self::Unreachable { message }
     }
 }
 
@@ -112,17 +112,17 @@ mod tests {
             (500, "InternalError", [false, false, false, false, true]),
             (422, "Invalid", [false; 5]),
         ] {
-            let status = Status::failure("its words", reason).with_code(code);
+            let status = Status::failure("its message", reason).with_code(code);
             let error = ClusterError::from(kube::Error::Api(status.boxed()));
             let found = [
                 error.is_not_found(),
                 error.is_conflict(),
-                error.is_already_there(),
+                error.is_already_exists(),
                 error.is_forbidden(),
-                error.is_passing(),
+                error.is_transient(),
             ];
             assert_eq!(found, expected, "{code} {reason}");
-            assert_eq!(error.to_string(), "its words");
+            assert_eq!(error.to_string(), "its message");
         }
         let silent = ClusterError::from(kube::Error::Api(Status::failure("", "").with_code(502).boxed()));
         assert_eq!(silent.to_string(), "the API server answered with status 502");

@@ -6,7 +6,7 @@ use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 
 use super::error::ClusterError;
-use super::gate::Gate;
+use super::api_guard::ApiGuard;
 
 /// The number of objects per page of a list.
 ///
@@ -20,13 +20,13 @@ pub(super) const PAGE_SIZE: u32 = 50;
 /// If a page cannot be read.
 pub async fn list<K: Clone + DeserializeOwned + Debug>(
     api: &Api<K>,
-    gate: &Gate,
+    guard: &ApiGuard,
     parameters: ListParams,
 ) -> Result<Vec<K>, ClusterError> {
     let mut parameters = parameters.limit(PAGE_SIZE);
     let mut found = Vec::new();
     loop {
-        let page = gate.answer("", api.list(&parameters)).await?;
+        let page = guard.send("", api.list(&parameters)).await?;
         found.extend(page.items);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters.continue_token = Some(token),

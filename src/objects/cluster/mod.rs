@@ -6,7 +6,7 @@
 //! | `writing`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
 //! | `recording`, `notification`, `announcement` | events, posts to Flux's notification controller, and both together |
 //! | `event_limit`, `deliveries` | the rate limit of an object's events, and those in flight |
-//! | `gate` | the requests to the API server, shared fairly by namespace |
+//! | `api_guard` | the requests to the API server, shared fairly by namespace |
 //! | `accounts` | service accounts and their tokens |
 //!
 //! Secrets are read one by one and are not cached.
@@ -17,7 +17,7 @@ mod cache;
 mod deliveries;
 mod error;
 mod event_limit;
-mod gate;
+mod api_guard;
 mod listing;
 mod merge_patch;
 mod notification;
@@ -42,10 +42,10 @@ pub use accounts::ClusterAccounts;
 pub use announcement::{Announcement, Announcer, Occurrence};
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
-pub use gate::Gate;
+pub use api_guard::ApiGuard;
 pub use listing::list;
 pub use notification::{Notification, Notifier, NotifierError};
-pub use watching::{Observation, Scope, Watched, follow};
+pub use watching::{Observation, Scope, Watched, watch_objects};
 pub use writing::ObjectWriter;
 
 /// The field manager of Flux's automation controller.
@@ -65,8 +65,8 @@ const MAX_SECRET_KEYS: usize = 1_024;
 #[derive(Clone)]
 pub struct ClusterObjects {
     client: Client,
-    gate: Gate,
-    secrets: Option<SecretMemo>,
+    guard: ApiGuard,
+    secrets: Option<SecretCache>,
     /// The namespace that requests for Secrets count for; without one, that of the Secret.
     tenant: Option<Arc<str>>,
     /// All policies.
@@ -76,19 +76,19 @@ pub struct ClusterObjects {
 }
 
 /// A cache of small secrets, each filled by its first request.
-type SecretMemo = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Secret>>>>>>;
+type SecretCache = Arc<Mutex<HashMap<ObjectName, Arc<OnceCell<BTreeMap<String, Secret>>>>>>;
 
 impl ClusterObjects {
     /// Makes empty caches.
     pub fn new(client: Client) -> Self {
-        Self::behind(client, Gate::default())
+        Self::with_guard(client, ApiGuard::default())
     }
 
     /// Makes empty caches whose requests pass through a guard.
-    pub fn behind(client: Client, gate: Gate) -> Self {
+    pub fn with_guard(client: Client, guard: ApiGuard) -> Self {
         Self {
             client,
-            gate,
+            guard,
             secrets: None,
             tenant: None,
             policies: Cache::default(),
@@ -102,13 +102,13 @@ impl ClusterObjects {
     }
 
     /// Returns the guard of requests to the API server.
-    pub fn gate(&self) -> &Gate {
-        &self.gate
+    pub fn guard(&self) -> &ApiGuard {
+        &self.guard
     }
 
     /// Returns the service accounts of the cluster.
     pub fn accounts(&self) -> ClusterAccounts {
-        ClusterAccounts::new(self.client.clone(), self.gate.clone())
+        ClusterAccounts::new(self.client.clone(), self.guard.clone())
     }
 
     /// Waits until the first listing of all objects is complete.
@@ -121,8 +121,8 @@ impl ClusterObjects {
     /// A secret that several members of the batch need is requested once, and dropped with the batch. A large secret
     /// is shared by concurrent requests only, and is not cached.
     #[must_use]
-    pub fn for_a_batch(&self) -> Self {
-        Self { secrets: Some(SecretMemo::default()), ..self.clone() }
+    pub fn with_secret_cache(&self) -> Self {
+        Self { secrets: Some(SecretCache::default()), ..self.clone() }
     }
 
     /// Returns the same objects for requests on behalf of a namespace.
@@ -140,10 +140,10 @@ impl ClusterObjects {
 
     /// Returns a writer with the field manager of another controller of Flux.
     pub fn writer_as(&self, manager: &'static str) -> ObjectWriter {
-        ObjectWriter::new(self.client.clone(), self.gate.clone(), manager)
+        ObjectWriter::new(self.client.clone(), self.guard.clone(), manager)
     }
 
-    async fn ask_for_secret(
+    async fn request_secret(
         &self,
         namespace: &str,
         name: &str,
@@ -156,7 +156,7 @@ impl ClusterObjects {
         }
         let api: Api<ClusterSecret> = Api::namespaced(self.client.clone(), namespace);
         let tenant = self.tenant.as_deref().unwrap_or(namespace);
-        let found = self.gate.answer(tenant, api.get_opt(name)).await?.ok_or_else(missing)?;
+        let found = self.guard.send(tenant, api.get_opt(name)).await?.ok_or_else(missing)?;
         let data = found.data.unwrap_or_default();
         if data.len() > MAX_SECRET_KEYS {
             let (namespace, name) = (namespace.to_owned(), name.to_owned());
@@ -164,7 +164,7 @@ impl ClusterObjects {
                 namespace,
                 name,
                 keys: data.len(),
-                most: MAX_SECRET_KEYS,
+                max: MAX_SECRET_KEYS,
             });
         }
         Ok(data.into_iter().map(|(key, value)| (key, Secret::new(value.0))).collect())
@@ -197,10 +197,10 @@ impl Objects for ClusterObjects {
     }
 
     async fn secret(&self, namespace: &str, name: &str) -> Result<BTreeMap<String, Secret>, ObjectsError> {
-        let Some(memo) = &self.secrets else { return self.ask_for_secret(namespace, name).await };
+        let Some(memo) = &self.secrets else { return self.request_secret(namespace, name).await };
         let key = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
         let cell = memo.lock().entry(key.clone()).or_default().clone();
-        let data = cell.get_or_try_init(|| self.ask_for_secret(namespace, name)).await?;
+        let data = cell.get_or_try_init(|| self.request_secret(namespace, name)).await?;
         if data_size(data) >= INLINE_BYTES {
             memo.lock().remove(&key);
         }

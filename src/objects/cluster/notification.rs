@@ -18,7 +18,7 @@ use crate::secrets::redact_url;
 use crate::tenancy::QueueLimits;
 
 /// The timeout of a receiver's response.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum number of tries to send a notification to a receiver that fails.
 const TRIES: u32 = 5;
@@ -29,10 +29,10 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Durat
 /// The bounds of the notifications in flight.
 ///
 /// Beyond them, the oldest one of the namespace with the most is dropped.
-const ON_THEIR_WAY: QueueLimits = QueueLimits { items: 1000, bytes: 32 * 1024 * 1024 };
+const MAX_IN_FLIGHT: QueueLimits = QueueLimits { items: 1000, bytes: 32 * 1024 * 1024 };
 
 /// The maximum wait for notifications in flight at shutdown.
-const FAREWELL: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sends notifications to an address in the background. Clones share the bounds.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ impl Notifier {
             ..HttpClientOptions::with_timeouts(PATIENCE, PATIENCE)
         };
         let client = connections.build()?;
-        Ok(Self { client, address: url, deliveries: Deliveries::new(ON_THEIR_WAY) })
+        Ok(Self { client, address: url, deliveries: Deliveries::new(MAX_IN_FLIGHT) })
     }
 
     /// Sends a notification, unless it is a mere trace.
@@ -104,8 +104,8 @@ impl Notifier {
             label,
             bytes: notification.size(),
             work: async move {
-                if let Err(words) = send(&client, address, &notification.body()).await {
-                    tracing::error!(object, error = words, "unable to send the event");
+                if let Err(message) = send(&client, address, &notification.body()).await {
+                    tracing::error!(object, error = message, "unable to send the event");
                 }
             },
         };
@@ -116,14 +116,14 @@ impl Notifier {
 
     /// Waits briefly until nothing is in flight.
     pub(super) async fn finish(&self) {
-        self.deliveries.finish(FAREWELL).await;
+        self.deliveries.drain(SHUTDOWN_TIMEOUT).await;
     }
 }
 
 /// Sends a body until it is accepted, or a retry makes no sense.
 async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String> {
     for attempt in 1..=TRIES {
-        let words = match client.post(address.clone()).json(body).send().await {
+        let message = match client.post(address.clone()).json(body).send().await {
             Ok(response) => match response.status() {
                 status if status.is_success() => return Ok(()),
                 // It was sent before, and the receiver knows it.
@@ -135,7 +135,7 @@ async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String>
             Err(error) => chain(&error.without_url()),
         };
         if attempt == TRIES {
-            return Err(words);
+            return Err(message);
         }
         sleep(BACKOFF.after(attempt)).await;
     }

@@ -12,34 +12,34 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::announcement::{Announcement, Occurrence};
-use super::{ClusterError, Gate};
+use super::{ClusterError, ApiGuard};
 use crate::objects::{Event, EventType};
 use crate::tenancy::FairCache;
 
 /// The time for which a repeated event is counted instead of created anew.
-const REPEAT: Duration = Duration::from_secs(600);
+const REPEAT_WINDOW: Duration = Duration::from_secs(600);
 
 /// The maximum number of remembered events.
-const REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 /// The maximum length of an object's name in an event's name.
 ///
 /// It leaves room for a suffix.
-const LONGEST_NAME: usize = 235;
+const MAX_NAME: usize = 235;
 
 /// Records Kubernetes events as one of Flux's controllers.
 pub(super) struct Recorder {
     client: Client,
-    gate: Gate,
+    guard: ApiGuard,
     /// The name of Flux's controller that is the source of the events.
     controller: &'static str,
     instance: String,
-    recent: Mutex<FairCache<Saying, Recorded>>,
+    recent: Mutex<FairCache<EventKey, Recorded>>,
 }
 
 /// A digest of an object and an event, because a message may be long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Saying([u8; 32]);
+struct EventKey([u8; 32]);
 
 /// An event in the cluster.
 #[derive(Clone, Debug)]
@@ -51,8 +51,8 @@ struct Recorded {
 
 impl Recorder {
     /// Makes a recorder for the process `instance` of a controller.
-    pub(super) fn new(client: Client, gate: Gate, controller: &'static str, instance: String) -> Self {
-        Self { client, gate, controller, instance, recent: Mutex::new(FairCache::new(REMEMBERED)) }
+    pub(super) fn new(client: Client, guard: ApiGuard, controller: &'static str, instance: String) -> Self {
+        Self { client, guard, controller, instance, recent: Mutex::new(FairCache::new(MAX_REMEMBERED)) }
     }
 
     /// Creates or counts a Kubernetes event; returns whether it is new.
@@ -67,17 +67,17 @@ impl Recorder {
         let now = *now;
         let namespace = object.namespace.as_deref().unwrap_or("default");
         let api: Api<ClusterEvent> = Api::namespaced(self.client.clone(), namespace);
-        let saying = Saying::of(object, event);
-        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(saying, now)) {
+        let key = EventKey::of(object, event);
+        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(key, now)) {
             let count = before.count.saturating_add(1);
             let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
             let parameters =
                 PatchParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
             let patch = Patch::Merge(&patch);
             let patched = api.patch(&before.name, &parameters, &patch);
-            match self.gate.answer(namespace, patched).await {
+            match self.guard.send(namespace, patched).await {
                 Ok(_) => {
-                    self.remember(namespace, saying, Recorded { count, last: now, ..before });
+                    self.remember(namespace, key, Recorded { count, last: now, ..before });
                     return Ok(true);
                 }
                 // Events expire.
@@ -90,7 +90,7 @@ impl Recorder {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
                 namespace: object.namespace.clone(),
-                annotations: Some(announcement.carried()).filter(|carried| !carried.is_empty()),
+                annotations: Some(announcement.event_annotations()).filter(|carried| !carried.is_empty()),
                 ..Default::default()
             },
             involved_object: object.clone(),
@@ -106,32 +106,32 @@ impl Recorder {
             ..Default::default()
         };
         let parameters = PostParams { field_manager: Some(self.controller.to_owned()), ..Default::default() };
-        match self.gate.answer(namespace, api.create(&parameters, &new)).await {
+        match self.guard.send(namespace, api.create(&parameters, &new)).await {
             Ok(_) => {
-                self.remember(namespace, saying, Recorded { name, count: 1, last: now });
+                self.remember(namespace, key, Recorded { name, count: 1, last: now });
                 Ok(true)
             }
             // A process that ended before it had written the status has announced it already.
-            Err(error) if error.is_already_there() => Ok(false),
+            Err(error) if error.is_already_exists() => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn recent_one(&self, saying: Saying, now: Timestamp) -> Option<Recorded> {
+    fn recent_one(&self, key: EventKey, now: Timestamp) -> Option<Recorded> {
         let mut recent = self.recent.lock();
-        let found = recent.get(&saying)?;
-        let age = SignedDuration::try_from(REPEAT).expect("ten minutes are not too long");
+        let found = recent.get(&key)?;
+        let age = SignedDuration::try_from(REPEAT_WINDOW).expect("ten minutes are not too long");
         (now.duration_since(found.last) < age).then(|| found.clone())
     }
 
     /// Remembers an event; a forgotten one is created anew instead of counted.
-    fn remember(&self, namespace: &str, saying: Saying, recorded: Recorded) {
+    fn remember(&self, namespace: &str, key: EventKey, recorded: Recorded) {
         let mut recent = self.recent.lock();
-        recent.insert(namespace, saying, recorded);
+        recent.insert(namespace, key, recorded);
     }
 }
 
-impl Saying {
+impl EventKey {
     fn of(object: &ObjectReference, event: &Event) -> Self {
         let mut hash = Sha256::new();
         for text in [object.uid.as_deref().unwrap_or_default(), type_of(event), &event.reason, &event.message]
@@ -161,7 +161,7 @@ fn whole_seconds(time: Timestamp) -> Timestamp {
 /// An event that happens once always has the same name, so that it cannot be created twice.
 fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp) -> String {
     let mut name = object.name.clone().unwrap_or_default();
-    name.truncate(LONGEST_NAME);
+    name.truncate(MAX_NAME);
     let name = name.trim_end_matches(['.', '-']);
     match occurrence {
         Occurrence::Pushed(what) | Occurrence::Once(what) => {

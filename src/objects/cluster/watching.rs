@@ -61,7 +61,7 @@ pub enum Observation<K> {
         /// The object's metadata.
         metadata: Box<ObjectMeta>,
         /// The error message.
-        words: String,
+        message: String,
         /// The change that follows from its absence, if it could be parsed before.
         change: Option<Change<K>>,
     },
@@ -72,7 +72,7 @@ pub enum Observation<K> {
     /// All existing objects have been listed.
     Complete,
     /// The watch failed and is retried shortly.
-    Disturbed(ClusterError),
+    WatchError(ClusterError),
 }
 
 /// Counts consecutive failures, with a short backoff.
@@ -80,19 +80,19 @@ pub enum Observation<K> {
 /// The first requests after an outage of the API server fail as well (it does not know roles and former versions
 /// yet), so a watch with a long backoff would recover last.
 #[derive(Debug, Default)]
-struct Waits {
+struct WatchBackoff {
     failures: u32,
     last: Option<Instant>,
 }
 
-impl Waits {
+impl WatchBackoff {
     const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(5) };
 
     /// The time after which a failure is not consecutive any more.
-    const APART: Duration = Duration::from_secs(30);
+    const RESET_AFTER: Duration = Duration::from_secs(30);
 
     fn after_failure(&mut self, now: Instant) -> Duration {
-        if self.last.replace(now).is_none_or(|last| now.duration_since(last) > Self::APART) {
+        if self.last.replace(now).is_none_or(|last| now.duration_since(last) > Self::RESET_AFTER) {
             self.failures = 0;
         }
         self.failures = self.failures.saturating_add(1);
@@ -105,7 +105,7 @@ impl Waits {
 /// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
 /// listed again after an outage of the API server: if it was restored from a backup, the resource version of the last
 /// watch would be in its future, and it would send no events.
-pub async fn follow<K: Watched>(
+pub async fn watch_objects<K: Watched>(
     client: Client,
     scope: &Scope,
     cache: &Cache<K>,
@@ -117,17 +117,17 @@ pub async fn follow<K: Watched>(
     };
     let mut config = watcher::Config::default().page_size(PAGE_SIZE);
     config.label_selector.clone_from(&scope.labels);
-    let watch = || watcher::watcher(api.clone(), config.clone()).boxed();
-    let (mut events, mut waits) = (watch(), Waits::default());
+    let start = || watcher::watcher(api.clone(), config.clone()).boxed();
+    let (mut events, mut backoff) = (start(), WatchBackoff::default());
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
                 if is_outage(&error) {
-                    events = watch();
+                    events = start();
                 }
-                observe(Observation::Disturbed(disturbance(error)));
-                sleep(waits.after_failure(Instant::now())).await;
+                observe(Observation::WatchError(cluster_error(error)));
+                sleep(backoff.after_failure(Instant::now())).await;
                 continue;
             }
         };
@@ -144,15 +144,15 @@ pub async fn follow<K: Watched>(
             }
             event => matches!(event, Event::InitDone),
         };
-        match understood(event) {
+        match unwrap_object(event) {
             Ok(event) => cache.observe(event).into_iter().map(Observation::Changed).for_each(&mut observe),
-            Err((metadata, words)) => {
+            Err((metadata, message)) => {
                 let name = ObjectName {
                     namespace: metadata.namespace.clone().unwrap_or_default(),
                     name: metadata.name.clone().unwrap_or_default(),
                 };
                 let change = cache.remove(&name);
-                observe(Observation::Unreadable { metadata, words, change });
+                observe(Observation::Unreadable { metadata, message, change });
             }
         }
         if is_end {
@@ -164,7 +164,7 @@ pub async fn follow<K: Watched>(
 /// Unwraps the object of an event; the error has its metadata and a message.
 ///
 /// It drops the managed fields, which nothing reads.
-fn understood<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>, (Box<ObjectMeta>, String)> {
+fn unwrap_object<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>, (Box<ObjectMeta>, String)> {
     let open = |guard: DeserializeGuard<K>| match guard.0 {
         Ok(mut object) => {
             object.meta_mut().managed_fields = None;
@@ -190,13 +190,13 @@ fn is_outage(error: &watcher::Error) -> bool {
     }
 }
 
-fn disturbance(error: watcher::Error) -> ClusterError {
+fn cluster_error(error: watcher::Error) -> ClusterError {
     match error {
         watcher::Error::InitialListFailed(cause)
         | watcher::Error::WatchStartFailed(cause)
         | watcher::Error::WatchFailed(cause) => cause.into(),
-        watcher::Error::WatchError(status) => ClusterError::Refused(status),
-        other @ watcher::Error::NoResourceVersion => ClusterError::Unreachable { words: other.to_string() },
+        watcher::Error::WatchError(status) => ClusterError::Rejected(status),
+        other @ watcher::Error::NoResourceVersion => ClusterError::Unreachable { message: other.to_string() },
     }
 }
 
@@ -205,9 +205,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_with_failures_in_a_row_and_stay_short() {
-        let (mut waits, start) = (Waits::default(), Instant::now());
-        let mut after = |second| waits.after_failure(start + Duration::from_secs(second)).as_millis();
+    fn delays_grow_with_failures_in_a_row_and_stay_short() {
+        let (mut backoff, start) = (WatchBackoff::default(), Instant::now());
+        let mut after = |second| backoff.after_failure(start + Duration::from_secs(second)).as_millis();
         assert_eq!([after(0), after(1), after(2), after(4), after(8)], [500, 1_000, 2_000, 4_000, 5_000]);
         assert_eq!([after(38), after(69)], [5_000, 500]);
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::error::ClusterError;
-use super::gate::Gate;
+use super::api_guard::ApiGuard;
 use super::merge_patch;
 use super::watching::Watched;
 use crate::backoff::Backoff;
@@ -29,7 +29,7 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_millis(100), longest: D
 #[derive(Clone)]
 pub struct ObjectWriter {
     client: Client,
-    gate: Gate,
+    guard: ApiGuard,
     /// The field manager of Flux's controller.
     manager: &'static str,
 }
@@ -44,8 +44,8 @@ struct Write<'a, K> {
 
 impl ObjectWriter {
     /// Makes a writer with a field manager.
-    pub fn new(client: Client, gate: Gate, manager: &'static str) -> Self {
-        Self { client, gate, manager }
+    pub fn new(client: Client, guard: ApiGuard, manager: &'static str) -> Self {
+        Self { client, guard, manager }
     }
 
     /// Adds a finalizer to an object and returns the updated object, unless it was deleted.
@@ -109,7 +109,7 @@ impl ObjectWriter {
         let parameters = self.parameters();
         let patch = Patch::Merge(&patch);
         let released = api.patch_metadata(name, &parameters, &patch);
-        match self.gate.answer(namespace, released).await {
+        match self.guard.send(namespace, released).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
             Err(error) => Err(error),
@@ -159,29 +159,29 @@ impl ObjectWriter {
             patch["metadata"]["resourceVersion"] = json!(current.resource_version());
             let patch = Patch::Merge(&patch);
             let written = if write.is_status {
-                self.gate.answer(&namespace, api.patch_status(&name, &parameters, &patch)).await
+                self.guard.send(&namespace, api.patch_status(&name, &parameters, &patch)).await
             } else {
-                self.gate.answer(&namespace, api.patch(&name, &parameters, &patch)).await
+                self.guard.send(&namespace, api.patch(&name, &parameters, &patch)).await
             };
             match written {
                 Ok(written) => return Ok(Some(written)),
                 Err(error) if error.is_not_found() => return Ok(None),
-                Err(error) if attempt < TRIES && (error.is_conflict() || error.is_passing()) => {
+                Err(error) if attempt < TRIES && (error.is_conflict() || error.is_transient()) => {
                     tokio::time::sleep(BACKOFF.after(attempt)).await;
                 }
                 Err(error) if error.is_conflict() => break,
                 Err(error) => return Err(error),
             }
-            match self.gate.answer(&namespace, api.get_opt(&name)).await {
+            match self.guard.send(&namespace, api.get_opt(&name)).await {
                 // This is another object of the same name.
                 Ok(Some(found)) if found.uid() != object.uid() => return Ok(None),
                 Ok(Some(found)) => current = found,
                 Ok(None) => return Ok(None),
                 // The next attempt shows whether the error is permanent.
-                Err(error) if error.is_passing() => {}
+                Err(error) if error.is_transient() => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(ClusterError::Overtaken { tries: TRIES })
+        Err(ClusterError::Conflicts { tries: TRIES })
     }
 }

@@ -83,7 +83,7 @@ async fn a_batch_keeps_small_secrets_and_reads_large_ones_again() {
     let many: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "")).collect();
     scene.create_secret(namespace, "many", &many).await;
     let faults = Faults::default();
-    let objects = ClusterObjects::new(scene.cluster.faulty_client(&faults)).for_a_batch();
+    let objects = ClusterObjects::new(scene.cluster.faulty_client(&faults)).with_secret_cache();
     for name in ["small", "large", "small", "large"] {
         assert!(objects.secret(namespace, name).await.is_ok());
     }

@@ -15,7 +15,7 @@ use tagboat::backoff::Backoff;
 use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
 use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
 use tagboat::metrics::Metrics;
-use tagboat::objects::cluster::{ClusterObjects, Gate, REFLECTOR, Scope};
+use tagboat::objects::cluster::{ClusterObjects, ApiGuard, REFLECTOR, Scope};
 use tagboat::policy::DowngradeProtection;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::cross_namespace::CrossNamespace;

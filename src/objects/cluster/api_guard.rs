@@ -12,15 +12,15 @@ use crate::metrics::{Metrics, SlotResource};
 use crate::tenancy::{FairSemaphore, QueueLimits, SlotLimits};
 
 /// The timeout of a request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum number of requests in flight. Each has a connection of its own.
-const AT_ONCE: usize = 16;
+const MAX_IN_FLIGHT: usize = 16;
 
 /// The bounds of the events that are delayed while the API server is unavailable.
 ///
 /// Beyond them, an event of the namespace with the most is dropped.
-const DELAYED: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 };
+const DELAYED_EVENTS: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 };
 
 /// Guards requests to the API server.
 ///
@@ -28,40 +28,40 @@ const DELAYED: QueueLimits = QueueLimits { items: 256, bytes: 16 * 1024 * 1024 }
 /// once we may not be the leader any more. Clones share the semaphore and the delayed events, also those of different
 /// controllers.
 #[derive(Clone, Debug)]
-pub struct Gate {
+pub struct ApiGuard {
     slots: FairSemaphore,
     delayed: Deliveries,
-    patience: Duration,
+    timeout: Duration,
     /// Set once another process may be the leader.
-    deposed: StopToken,
+    fence: StopToken,
 }
 
-impl Default for Gate {
+impl Default for ApiGuard {
     fn default() -> Self {
-        Self::with(FairSemaphore::new(SlotLimits::shared(AT_ONCE)))
+        Self::with(FairSemaphore::new(SlotLimits::shared(MAX_IN_FLIGHT)))
     }
 }
 
-impl Gate {
+impl ApiGuard {
     /// Makes a guard that measures the waits of namespaces for slots.
     pub fn measured(metrics: &Metrics) -> Self {
-        Self::with(FairSemaphore::measured(SlotLimits::shared(AT_ONCE), SlotResource::api, metrics))
+        Self::with(FairSemaphore::measured(SlotLimits::shared(MAX_IN_FLIGHT), SlotResource::api, metrics))
     }
 
     fn with(slots: FairSemaphore) -> Self {
-        Self { slots, delayed: Deliveries::new(DELAYED), patience: PATIENCE, deposed: StopToken::default() }
+        Self { slots, delayed: Deliveries::new(DELAYED_EVENTS), timeout: TIMEOUT, fence: StopToken::default() }
     }
 
-    /// Returns a guard with the same slots that sends no requests once `deposed` is set.
+    /// Returns a guard with the same slots that sends no requests once `fence` is set.
     #[must_use]
-    pub fn until(&self, deposed: StopToken) -> Self {
-        Self { deposed, ..self.clone() }
+    pub fn with_fence(&self, fence: StopToken) -> Self {
+        Self { fence, ..self.clone() }
     }
 
     /// Returns a guard with the same slots and another timeout.
     #[must_use]
-    pub fn with_patience(&self, patience: Duration) -> Self {
-        Self { patience, ..self.clone() }
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        Self { timeout, ..self.clone() }
     }
 
     /// Returns the events that are delayed while the API server is unavailable.
@@ -74,18 +74,18 @@ impl Gate {
     /// # Errors
     ///
     /// If there is no response in time, it is an error, or another process may be the leader.
-    pub async fn answer<T>(
+    pub async fn send<T>(
         &self,
         namespace: &str,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ClusterError> {
         let _slot = Box::pin(self.slots.acquire(namespace, 1)).await;
-        if self.deposed.is_cancelled() {
-            return Err(ClusterError::Deposed);
+        if self.fence.is_cancelled() {
+            return Err(ClusterError::Fenced);
         }
-        match timeout(self.patience, request).await {
+        match timeout(self.timeout, request).await {
             Ok(answer) => Ok(answer?),
-            Err(_) => Err(ClusterError::Silent(self.patience)),
+            Err(_) => Err(ClusterError::Timeout(self.timeout)),
         }
     }
 }
@@ -104,29 +104,29 @@ mod tests {
     #[tokio::test]
     async fn nothing_gets_through_once_another_may_be_the_leader() {
         let permit = StopToken::default();
-        let gate = Gate::default().until(permit.clone());
-        let brief = gate.with_patience(Duration::from_secs(1));
-        assert!(matches!(gate.answer("n", async { Ok(1) }).await, Ok(1)));
+        let guard = ApiGuard::default().with_fence(permit.clone());
+        let brief = guard.with_timeout(Duration::from_secs(1));
+        assert!(matches!(guard.send("n", async { Ok(1) }).await, Ok(1)));
         permit.cancel();
-        for gate in [gate, brief] {
-            let answer = gate.answer("n", async { panic!("nothing is asked") as Answer }).await;
-            assert!(matches!(answer, Err(ClusterError::Deposed)));
+        for guard in [guard, brief] {
+            let answer = guard.send("n", async { panic!("nothing is asked") as Answer }).await;
+            assert!(matches!(answer, Err(ClusterError::Fenced)));
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_one_namespace_does_not_keep_out_another() {
         let metrics = Metrics::default();
-        let gate = Gate::measured(&metrics);
+        let guard = ApiGuard::measured(&metrics);
         let mut flood: Vec<_> =
-            (0..100).map(|_| gate.answer("attacker", pending::<Answer>()).boxed()).collect();
+            (0..100).map(|_| guard.send("attacker", pending::<Answer>()).boxed()).collect();
         for request in &mut flood {
             assert!(request.now_or_never().is_none());
         }
         let begin = tokio::time::Instant::now();
         // The requests of another controller share the slots.
-        let other_half = gate.until(StopToken::default());
-        assert!(other_half.answer("victim", async { Ok(()) }).await.is_ok());
+        let other = guard.with_fence(StopToken::default());
+        assert!(other.answer("victim", async { Ok(()) }).await.is_ok());
         assert!(begin.elapsed() <= SlotLimits::OVERFLOW_AFTER);
         let text = metrics.to_text();
         for (namespace, count) in [("attacker", 16), ("victim", 1)] {
@@ -139,13 +139,13 @@ mod tests {
 
     #[tokio::test]
     async fn delayed_events_of_all_controllers_have_one_bound() {
-        let gate = Gate::default();
-        let halves = [gate.until(StopToken::default()), gate.with_patience(Duration::from_secs(1))];
+        let guard = ApiGuard::default();
+        let guards = [guard.with_fence(StopToken::default()), guard.with_timeout(Duration::from_secs(1))];
         let mut given_up = Vec::new();
-        for number in 0..=DELAYED.items {
+        for number in 0..=DELAYED_EVENTS.items {
             let (namespace, label) = ("n".to_owned(), number.to_string());
             let delivery = Delivery { namespace, label, bytes: 1, work: pending() };
-            given_up.extend(halves[number % 2].delayed().start(delivery));
+            given_up.extend(guards[number % 2].delayed().start(delivery));
         }
         assert_eq!(given_up, ["0"]);
     }
