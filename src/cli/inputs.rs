@@ -12,7 +12,7 @@ use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::objects::manifests::{self, Flaw, Manifests, SecretDirectory};
+use crate::objects::manifests::{self, Defect, Manifests, SecretDirectory};
 
 /// Reads manifests and prints warnings about them.
 pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
@@ -25,14 +25,14 @@ pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
 /// Reads manifests for a command that needs a few of the objects only.
 ///
 /// Returns the defects of all objects; those of other objects are no error of the command.
-pub(super) fn read_manifests_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Flaw>) {
-    let (manifests, flaws) = manifests::read_in_part(paths);
-    if flaws.is_empty() {
+pub(super) fn read_manifests_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Defect>) {
+    let (manifests, defects) = manifests::read_in_part(paths);
+    if defects.is_empty() {
         warn_of_manifests(&manifests);
     } else {
         warn_of_notes(&manifests);
     }
-    (manifests, flaws)
+    (manifests, defects)
 }
 
 fn warn_of_manifests(manifests: &Manifests) {

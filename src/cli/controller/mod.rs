@@ -23,7 +23,7 @@ use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
 use crate::metrics::Metrics;
-use crate::objects::cluster::{ClusterObjects, FIELD_MANAGER, ApiGuard, Notifier, REFLECTOR, Scope};
+use crate::objects::cluster::{ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::KnownRegistries;

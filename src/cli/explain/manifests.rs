@@ -10,7 +10,7 @@ use crate::cli::Failure;
 use crate::cli::terminal::say;
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::objects::manifests::{Flaw, Manifests, NAME_LABEL};
+use crate::objects::manifests::{Defect, Manifests, NAME_LABEL};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
 
@@ -25,19 +25,19 @@ pub(super) struct InvalidPolicy {
 /// Finds the policy of a query and its repository. Defects of other objects are warnings.
 pub(super) fn manifests(
     manifests: &Manifests,
-    flaws: &[Flaw],
+    defects: &[Defect],
     query: &PolicyQuery<'_>,
 ) -> Result<Result<Subject, InvalidPolicy>, Failure> {
-    let name = find(manifests, flaws, query)?;
+    let name = find(manifests, defects, query)?;
     let policy = manifests.policies().find(|policy| ObjectName::of(*policy) == name);
-    let (own, others): (Vec<&Flaw>, _) = flaws.iter().partition(|flaw| flaw.policy() == Some(&name));
+    let (own, others): (Vec<&Defect>, _) = defects.iter().partition(|defect| defect.policy() == Some(&name));
     let Some(policy) = policy.filter(|_| own.is_empty()) else {
         warn(&others);
         return Ok(Err(InvalidPolicy { name, sentences: sentences(&own) }));
     };
     let repository = repository_of(policy);
-    let is_needed = |flaw: &&&Flaw| !query.has_tags && flaw.repository() == Some(&repository);
-    let (needed, others): (Vec<&Flaw>, Vec<&Flaw>) = others.iter().partition(is_needed);
+    let is_needed = |defect: &&&Defect| !query.has_tags && defect.repository() == Some(&repository);
+    let (needed, others): (Vec<&Defect>, Vec<&Defect>) = others.iter().partition(is_needed);
     warn(&others);
     let found = manifests.repositories().find(|one| ObjectName::of(*one) == repository);
     let (labels, repository) = match found {
@@ -53,9 +53,9 @@ pub(super) fn manifests(
 }
 
 /// Returns the name of the policy of a query, whether it is valid or not.
-fn find(manifests: &Manifests, flaws: &[Flaw], query: &PolicyQuery<'_>) -> Result<ObjectName, Failure> {
+fn find(manifests: &Manifests, defects: &[Defect], query: &PolicyQuery<'_>) -> Result<ObjectName, Failure> {
     let mut all: Vec<ObjectName> = manifests.policies().map(ObjectName::of).collect();
-    for invalid in flaws.iter().filter_map(Flaw::policy) {
+    for invalid in defects.iter().filter_map(Defect::policy) {
         if !all.contains(invalid) {
             all.push(invalid.clone());
         }
@@ -71,7 +71,7 @@ fn find(manifests: &Manifests, flaws: &[Flaw], query: &PolicyQuery<'_>) -> Resul
         return Ok(name);
     }
     // The policy may be in a file that cannot be read.
-    let hiding: Vec<&Flaw> = flaws.iter().filter(|flaw| flaw.is_of_unknown()).collect();
+    let hiding: Vec<&Defect> = defects.iter().filter(|defect| defect.is_unattributed()).collect();
     let mut sentences = sentences(&hiding);
     if !hiding.is_empty() && all.is_empty() {
         return Err(Failure::Failed(sentences));
@@ -87,14 +87,14 @@ fn find(manifests: &Manifests, flaws: &[Flaw], query: &PolicyQuery<'_>) -> Resul
     Err(Failure::Failed(sentences))
 }
 
-fn warn(flaws: &[&Flaw]) {
-    for sentence in sentences(flaws) {
+fn warn(defects: &[&Defect]) {
+    for sentence in sentences(defects) {
         say(&format!("warning: {sentence}"));
     }
 }
 
-fn sentences(flaws: &[&Flaw]) -> Vec<String> {
-    flaws.iter().map(|flaw| chain(&flaw.error)).collect()
+fn sentences(defects: &[&Defect]) -> Vec<String> {
+    defects.iter().map(|defect| chain(&defect.error)).collect()
 }
 
 /// The labels of the policy's namespace, as far as its manifest has them.

@@ -81,9 +81,9 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
     }
     let secrets: Vec<_> =
         arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
-    let (readable, flaws) = read_manifests_in_part(&arguments.policies);
+    let (readable, defects) = read_manifests_in_part(&arguments.policies);
     let store = ManifestStore { manifests: readable.into(), secrets, state: None };
-    let subject = match manifests(&store.manifests, &flaws, &query)? {
+    let subject = match manifests(&store.manifests, &defects, &query)? {
         Ok(subject) => subject,
         Err(InvalidPolicy { name, sentences }) => {
             let mut explanation = Explanation::of(name);

@@ -101,9 +101,9 @@ impl Inputs {
         if let Some(state) = &state {
             let failed = |error: StateError| Failure::new(chain(&error));
             for automation in &mut automations {
-                state.recall(automation).map_err(failed)?;
+                state.load_automation(automation).map_err(failed)?;
                 let Some(source) = source_of(automation, &manifests) else { continue };
-                if state.is_new(automation, source).map_err(failed)? {
+                if state.has_changed(automation, source).map_err(failed)? {
                     new.push(full_name(automation));
                 }
                 let (now, before) = (Destination::of(automation, source), state.destination(automation));

@@ -177,8 +177,8 @@ impl<'i> Work<'i> {
         inputs.store.update_status(self.automation, &status).await?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
-                state.keep_success(self.automation, source)?;
-                Ok(state.keep_destination(self.automation, &Destination::of(self.automation, source))?)
+                state.save_success(self.automation, source)?;
+                Ok(state.save_destination(self.automation, &Destination::of(self.automation, source))?)
             }
             _ => Ok(()),
         }

@@ -32,7 +32,9 @@ use crate::backoff::Backoff;
 use crate::cancel::StopToken;
 use crate::metrics::Metrics;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, ApiGuard, Notifier, REFLECTOR, Scope};
+use crate::objects::cluster::{
+    Announcer, ApiGuard, Cache, Change, ClusterObjects, Notifier, REFLECTOR, Scope,
+};
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::tags::{Registry, Shelf};

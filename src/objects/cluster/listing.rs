@@ -5,8 +5,8 @@ use std::fmt::Debug;
 use kube::api::{Api, ListParams};
 use serde::de::DeserializeOwned;
 
-use super::error::ClusterError;
 use super::api_guard::ApiGuard;
+use super::error::ClusterError;
 
 /// The number of objects per page of a list.
 ///

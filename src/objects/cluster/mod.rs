@@ -13,11 +13,11 @@
 
 mod accounts;
 mod announcement;
+mod api_guard;
 mod cache;
 mod deliveries;
 mod error;
 mod event_limit;
-mod api_guard;
 mod listing;
 mod merge_patch;
 mod notification;
@@ -40,9 +40,9 @@ use crate::tenancy::INLINE_BYTES;
 
 pub use accounts::ClusterAccounts;
 pub use announcement::{Announcement, Announcer, Occurrence};
+pub use api_guard::ApiGuard;
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
-pub use api_guard::ApiGuard;
 pub use listing::list;
 pub use notification::{Notification, Notifier, NotifierError};
 pub use watching::{Observation, Scope, Watched, watch_objects};

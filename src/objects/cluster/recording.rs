@@ -12,7 +12,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::announcement::{Announcement, Occurrence};
-use super::{ClusterError, ApiGuard};
+use super::{ApiGuard, ClusterError};
 use crate::objects::{Event, EventType};
 use crate::tenancy::FairCache;
 

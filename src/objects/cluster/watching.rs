@@ -164,7 +164,9 @@ pub async fn watch_objects<K: Watched>(
 /// Unwraps the object of an event; the error has its metadata and a message.
 ///
 /// It drops the managed fields, which nothing reads.
-fn unwrap_object<K: Resource>(event: Event<DeserializeGuard<K>>) -> Result<Event<K>, (Box<ObjectMeta>, String)> {
+fn unwrap_object<K: Resource>(
+    event: Event<DeserializeGuard<K>>,
+) -> Result<Event<K>, (Box<ObjectMeta>, String)> {
     let open = |guard: DeserializeGuard<K>| match guard.0 {
         Ok(mut object) => {
             object.meta_mut().managed_fields = None;

@@ -9,8 +9,8 @@ use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::error::ClusterError;
 use super::api_guard::ApiGuard;
+use super::error::ClusterError;
 use super::merge_patch;
 use super::watching::Watched;
 use crate::backoff::Backoff;

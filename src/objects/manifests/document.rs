@@ -13,7 +13,7 @@ pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOU
 /// The core kinds that are read.
 ///
 /// A file is parsed for them only if it has the name of one.
-const ASIDE: [ManifestKind; 3] =
+const CORE_KINDS: [ManifestKind; 3] =
     [ManifestKind::Secret, ManifestKind::ServiceAccount, ManifestKind::Namespace];
 
 /// One document, or one item of a list.
@@ -30,26 +30,26 @@ impl Document {
     /// Returns whether it is of a core kind.
     ///
     /// Other tools use these kinds more than we do.
-    pub(super) fn is_aside(&self) -> bool {
-        self.text("apiVersion") == "v1" && ASIDE.iter().any(|kind| kind.name() == self.text("kind"))
+    pub(super) fn is_core(&self) -> bool {
+        self.text("apiVersion") == "v1" && CORE_KINDS.iter().any(|kind| kind.name() == self.text("kind"))
     }
 }
 
 /// The possible content of a file of a directory, as a text search shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Promise {
+pub(super) enum Content {
     /// It has the name of a group of Flux's, so it must be parsed.
     Objects,
     /// At most Secrets, ServiceAccounts and Namespaces.
     ///
     /// It may have any other content as well, and need not be YAML.
-    Aside,
+    CoreKinds,
     /// No object that we read.
     Nothing,
 }
 
 /// Searches a file for text that every object we read contains.
-pub(super) fn screen(content: &[u8]) -> Promise {
+pub(super) fn screen(content: &[u8]) -> Content {
     let is_in_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     // It must be a word of its own: most files have an `imagePullSecrets` or a `secretRef`.
     let has_word = |word: &[u8]| {
@@ -57,11 +57,11 @@ pub(super) fn screen(content: &[u8]) -> Promise {
         memmem::find_iter(content, word).any(ends)
     };
     if GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some()) {
-        Promise::Objects
-    } else if ASIDE.iter().any(|kind| has_word(kind.name().as_bytes())) {
-        Promise::Aside
+        Content::Objects
+    } else if CORE_KINDS.iter().any(|kind| has_word(kind.name().as_bytes())) {
+        Content::CoreKinds
     } else {
-        Promise::Nothing
+        Content::Nothing
     }
 }
 

@@ -119,7 +119,7 @@ pub enum ManifestError {
     },
     /// An object that is defined twice.
     #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
-    Repeated {
+    Duplicate {
         /// Kind, namespace and name.
         object: String,
         /// The first file.
@@ -212,7 +212,7 @@ pub enum Note {
         what: String,
     },
     /// Files of a directory without any object of Flux's.
-    FilesPassedOver {
+    FilesSkipped {
         /// The files.
         files: Vec<PathBuf>,
     },
@@ -249,7 +249,7 @@ impl fmt::Display for Note {
             Self::ForeignDocument { file, what } => {
                 write!(formatter, "{}: passed over {what}, which tagboat does not read", file.display())
             }
-            Self::FilesPassedOver { files } => {
+            Self::FilesSkipped { files } => {
                 let names: Vec<String> =
                     files.iter().take(3).map(|file| file.display().to_string()).collect();
                 let more = if files.len() > names.len() { ", …" } else { "" };

@@ -3,12 +3,12 @@
 //! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
 //! makes typed objects (`object`, `secret`, `service_account`) of the supported kinds (`kind`). A document of a
 //! supported kind that cannot be parsed is an error, because a misread selector would change the wrong files; a
-//! command that changes nothing may use the other objects ([`read_in_part`], `flaw`). A document of another kind is a
+//! command that changes nothing may use the other objects ([`read_in_part`], `defect`). A document of another kind is a
 //! [`Note`]. A [`ManifestStore`] makes the objects available to a reconcile.
 
+mod defect;
 mod document;
 mod error;
-mod flaw;
 mod kind;
 mod object;
 mod secret;
@@ -27,11 +27,11 @@ use crate::secrets::Secret;
 use kind::ManifestKind;
 use source::Origin;
 
+pub use defect::Defect;
 pub use error::{FieldError, ManifestError, Note, SyntaxError};
-pub use flaw::Flaw;
 pub use secret::{SecretError, SecretManifest};
 pub use service_account::ServiceAccountManifest;
-pub use state::{Destination, Recollection, StateAccess, StateDirectory, StateError, StateLock};
+pub use state::{Destination, LoadResult, StateAccess, StateDirectory, StateError, StateLock};
 pub use store::{ManifestStore, SecretDirectory};
 
 /// The label with its name that each namespace of a cluster has.
@@ -153,7 +153,7 @@ impl Manifests {
         });
         let Some((first, values)) = found.next() else { return Ok(None) };
         if let Some((second, _)) = found.next() {
-            return Err(given_twice(&first.object, &first.file, &second.file));
+            return Err(duplicate(&first.object, &first.file, &second.file));
         }
         values.as_ref().map(Some).map_err(|cause| ManifestError::Secret {
             file: first.file.clone(),
@@ -178,7 +178,7 @@ impl Manifests {
         });
         let Some((first, names)) = found.next() else { return Ok(None) };
         if let Some((second, _)) = found.next() {
-            return Err(given_twice(&first.object, &first.file, &second.file));
+            return Err(duplicate(&first.object, &first.file, &second.file));
         }
         names.as_deref().map(Some).ok_or_else(|| ManifestError::PullSecrets {
             file: first.file.clone(),
@@ -195,38 +195,43 @@ impl Manifests {
 ///
 /// The errors of all files and objects, not only the first; no objects are returned then.
 pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
-    let (manifests, flaws) = read_in_part(paths);
-    if flaws.is_empty() { Ok(manifests) } else { Err(flaws.into_iter().map(|flaw| flaw.error).collect()) }
+    let (manifests, defects) = read_in_part(paths);
+    if defects.is_empty() {
+        Ok(manifests)
+    } else {
+        Err(defects.into_iter().map(|defect| defect.error).collect())
+    }
 }
 
 /// Reads the valid objects in `paths`, and returns the errors of the others.
-pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Flaw>) {
+pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Defect>) {
     let mut manifests = Manifests::default();
-    let mut flaws: Vec<Flaw> = Vec::new();
+    let mut defects: Vec<Defect> = Vec::new();
     let mut sources = source::Sources::default();
     let known = KnownFields::default();
     for path in paths {
-        flaws.extend(sources.collect(path).err().map(Flaw::from));
+        defects.extend(sources.collect(path).err().map(Defect::from));
     }
     for source in std::mem::take(&mut sources.files) {
         match document::split(&source) {
             Ok(documents)
-                if source.origin == Origin::Aside && !documents.iter().any(document::Document::is_aside) =>
+                if source.origin == Origin::Optional
+                    && !documents.iter().any(document::Document::is_core) =>
             {
-                sources.pass_over(source.file);
+                sources.skip(source.file);
             }
-            Err(_) if source.origin == Origin::Aside => sources.passed_over.push(source.file),
-            Err(error) => flaws.push(error.into()),
-            Ok(documents) => take(&source, documents, &known, &mut manifests, &mut flaws),
+            Err(_) if source.origin == Origin::Optional => sources.skipped.push(source.file),
+            Err(error) => defects.push(error.into()),
+            Ok(documents) => take(&source, documents, &known, &mut manifests, &mut defects),
         }
     }
     manifests.notes.extend(sources.notes);
-    sources.passed_over.sort();
-    if !sources.passed_over.is_empty() {
-        manifests.notes.push(Note::FilesPassedOver { files: sources.passed_over });
+    sources.skipped.sort();
+    if !sources.skipped.is_empty() {
+        manifests.notes.push(Note::FilesSkipped { files: sources.skipped });
     }
-    flaws.extend(repeated(&manifests.objects));
-    (manifests, flaws)
+    defects.extend(duplicates(&manifests.objects));
+    (manifests, defects)
 }
 
 fn take(
@@ -234,9 +239,9 @@ fn take(
     documents: Vec<document::Document>,
     known: &KnownFields,
     manifests: &mut Manifests,
-    flaws: &mut Vec<Flaw>,
+    defects: &mut Vec<Defect>,
 ) {
-    let before = manifests.objects.len() + flaws.len();
+    let before = manifests.objects.len() + defects.len();
     for document in documents {
         match object::parse(&source.file, document, known) {
             Ok(object::Parsed { object, notes }) => {
@@ -244,35 +249,35 @@ fn take(
                 let file = source.file.clone();
                 manifests.objects.extend(object.map(|object| Manifest { file, object }));
             }
-            Err(flaw) => flaws.push(*flaw),
+            Err(defect) => defects.push(*defect),
         }
     }
-    if manifests.objects.len() + flaws.len() == before && source.origin == Origin::Named {
-        flaws.push(ManifestError::NothingToRead { file: source.file.clone() }.into());
+    if manifests.objects.len() + defects.len() == before && source.origin == Origin::Named {
+        defects.push(ManifestError::NothingToRead { file: source.file.clone() }.into());
     }
 }
 
 /// Returns errors for objects that are defined twice, since either could be meant.
 ///
 /// Secrets and ServiceAccounts are checked when they are requested, and the labels of Namespaces are merged.
-fn repeated(objects: &[Manifest]) -> Vec<Flaw> {
+fn duplicates(objects: &[Manifest]) -> Vec<Defect> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
-    let mut flaws = Vec::new();
-    let is_aside = |object: &Object| {
+    let mut defects = Vec::new();
+    let is_core = |object: &Object| {
         matches!(object, Object::Secret(_) | Object::ServiceAccount(_) | Object::Namespace(_))
     };
-    for manifest in objects.iter().filter(|manifest| !is_aside(&manifest.object)) {
+    for manifest in objects.iter().filter(|manifest| !is_core(&manifest.object)) {
         if let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file) {
-            let error = given_twice(&manifest.object, first, &manifest.file);
-            flaws.push(Flaw::of(manifest.object.identity(), error));
+            let error = duplicate(&manifest.object, first, &manifest.file);
+            defects.push(Defect::of(manifest.object.identity(), error));
         }
     }
-    flaws
+    defects
 }
 
-fn given_twice(object: &Object, first: &Path, second: &Path) -> ManifestError {
+fn duplicate(object: &Object, first: &Path, second: &Path) -> ManifestError {
     let (first, second) = (first.to_owned(), second.to_owned());
-    ManifestError::Repeated { object: object.to_string(), first, second }
+    ManifestError::Duplicate { object: object.to_string(), first, second }
 }
 
 impl Object {

@@ -7,9 +7,9 @@ use serde_json::Value;
 use tagboat_api::unknown_fields::Misfit;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, KnownFields, v1beta2};
 
+use super::defect::{DEFAULT_NAMESPACE, Defect, name_of};
 use super::document::Document;
 use super::error::UnknownChoice;
-use super::flaw::{DEFAULT_NAMESPACE, Flaw, name_of};
 use super::kind::ManifestKind;
 use super::secret::{self, SecretManifest};
 use super::service_account::ServiceAccountManifest;
@@ -23,13 +23,13 @@ pub(super) struct Parsed {
 }
 
 /// Parses one document; an error has the name of the object, if that can be read.
-pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Box<Flaw>> {
+pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Box<Defect>> {
     let group = document.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
     let object = ManifestKind::of(group, document.text("kind")).zip(name_of(&document.value));
-    understand(file, document, known).map_err(|error| Box::new(Flaw::of(object, error)))
+    parse_object(file, document, known).map_err(|error| Box::new(Defect::of(object, error)))
 }
 
-fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
+fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
     let (api_version, kind) = (document.text("apiVersion").to_owned(), document.text("kind").to_owned());
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
     let Some(kind) = ManifestKind::of(group, &kind) else {
@@ -48,28 +48,28 @@ fn understand(file: &Path, document: Document, known: &KnownFields) -> Result<Pa
     if kind == ManifestKind::Namespace {
         return Ok(namespace(file, &document.value));
     }
-    let mut reading = Reading { file, version, kind, name: String::new(), notes: Vec::new() };
+    let mut parser = Parser { file, version, kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
-    if let Err(error) = reading.settle_name(&mut value) {
+    if let Err(error) = parser.ensure_name(&mut value) {
         // Without a name it cannot be requested, so it does no harm.
         return match kind {
             ManifestKind::Secret | ManifestKind::ServiceAccount => {
-                Ok(passed_over(file, format!("a {} without a name", kind.name())))
+                Ok(unsupported(file, format!("a {} without a name", kind.name())))
             }
             _ => Err(error),
         };
     }
-    reading.check_fields(known.misfits(group, version, kind.name(), &value))?;
-    reading.complete(&mut value);
-    let object = reading.typed(value)?;
-    Ok(Parsed { object: Some(object), notes: reading.notes })
+    parser.check_fields(known.misfits(group, version, kind.name(), &value))?;
+    parser.add_required_fields(&mut value);
+    let object = parser.typed(value)?;
+    Ok(Parsed { object: Some(object), notes: parser.notes })
 }
 
 /// Parses a Namespace, of which only the labels matter; all other fields are ignored.
 fn namespace(file: &Path, value: &Value) -> Parsed {
     let metadata = &value["metadata"];
     let Some(name) = metadata["name"].as_str().filter(|name| !name.is_empty()) else {
-        return passed_over(file, "a Namespace without a name".to_owned());
+        return unsupported(file, "a Namespace without a name".to_owned());
     };
     let labels = metadata["labels"].as_object().into_iter().flatten();
     let labels = labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.to_owned())));
@@ -83,15 +83,15 @@ fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
     } else {
         format!("a {kind} of {api_version}")
     };
-    passed_over(file, what)
+    unsupported(file, what)
 }
 
-fn passed_over(file: &Path, what: String) -> Parsed {
+fn unsupported(file: &Path, what: String) -> Parsed {
     Parsed { object: None, notes: vec![Note::ForeignDocument { file: file.to_owned(), what }] }
 }
 
 /// Fields whose unknown values the reconcile rejects, with Flux's messages.
-const REFUSED_LATER: [&str; 5] = [
+const VALIDATED_LATER: [&str; 5] = [
     "spec.policy.alphabetical.order",
     "spec.policy.numerical.order",
     "spec.sourceRef.kind",
@@ -100,7 +100,7 @@ const REFUSED_LATER: [&str; 5] = [
 ];
 
 /// A document that is being parsed.
-struct Reading<'a> {
+struct Parser<'a> {
     file: &'a Path,
     version: &'a str,
     kind: ManifestKind,
@@ -109,9 +109,9 @@ struct Reading<'a> {
     notes: Vec<Note>,
 }
 
-impl Reading<'_> {
+impl Parser<'_> {
     /// Ensures that the object has a name and a namespace.
-    fn settle_name(&mut self, value: &mut Value) -> Result<(), ManifestError> {
+    fn ensure_name(&mut self, value: &mut Value) -> Result<(), ManifestError> {
         let no_name =
             || ManifestError::NoName { file: self.file.to_owned(), kind: self.kind.name().to_owned() };
         let metadata = value.get_mut("metadata").and_then(Value::as_object_mut).ok_or_else(no_name)?;
@@ -130,7 +130,7 @@ impl Reading<'_> {
     fn check_fields(&mut self, misfits: Option<Vec<Misfit>>) -> Result<(), ManifestError> {
         for misfit in misfits.unwrap_or_default() {
             match misfit {
-                Misfit::UnknownField { path, .. } if is_written_by_machines(&path) => {
+                Misfit::UnknownField { path, .. } if is_in_status(&path) => {
                     self.note_status(format!("it has the unknown field {path}"));
                 }
                 Misfit::UnknownField { path, nearest } => {
@@ -143,10 +143,10 @@ impl Reading<'_> {
                         hint,
                     });
                 }
-                Misfit::UnknownValue { path, value, .. } if is_written_by_machines(&path) => {
+                Misfit::UnknownValue { path, value, .. } if is_in_status(&path) => {
                     self.note_status(format!("it has the unknown value {value:?} at {path}"));
                 }
-                Misfit::UnknownValue { path, .. } if self.is_refused_later(&path) => {}
+                Misfit::UnknownValue { path, .. } if self.is_validated_later(&path) => {}
                 Misfit::UnknownValue { path, value, choices, nearest } => {
                     let choice = UnknownChoice { value, choices, nearest };
                     return Err(self.invalid(path, FieldError::Choice(Box::new(choice))));
@@ -160,13 +160,13 @@ impl Reading<'_> {
     }
 
     /// Returns whether the reconcile always rejects an unknown value of a field, with Flux's message.
-    fn is_refused_later(&self, path: &str) -> bool {
-        REFUSED_LATER.contains(&path)
+    fn is_validated_later(&self, path: &str) -> bool {
+        VALIDATED_LATER.contains(&path)
             || (self.kind == ManifestKind::Flux(Kind::GitRepository) && path == "spec.provider")
     }
 
     /// Adds the fields that a cluster requires and an update does not need.
-    fn complete(&mut self, value: &mut Value) {
+    fn add_required_fields(&mut self, value: &mut Value) {
         for &(field, placeholder) in self.kind.placeholders() {
             let (parent, key) = match field.rsplit_once('.') {
                 Some((parent, key)) => (value.get_mut(parent), key),
@@ -218,7 +218,7 @@ impl Reading<'_> {
             Err(error) => error,
         };
         let (path, cause) = (error.path().to_string(), error.into_inner());
-        if is_written_by_machines(&path)
+        if is_in_status(&path)
             && let Some(object) = value.as_object_mut()
         {
             object.remove("status");
@@ -241,6 +241,6 @@ impl Reading<'_> {
     }
 }
 
-fn is_written_by_machines(path: &str) -> bool {
+fn is_in_status(path: &str) -> bool {
     path == "status" || path.starts_with("status.")
 }

@@ -21,7 +21,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// The maximum length of a key, in bytes.
-const KEY_LENGTH: usize = 253;
+const MAX_KEY_LENGTH: usize = 253;
 
 /// A Secret of a manifest.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ fn decode(text: &str) -> Option<Secret> {
 
 fn is_key(key: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    (1..=KEY_LENGTH).contains(&key.len())
+    (1..=MAX_KEY_LENGTH).contains(&key.len())
         && key.bytes().all(is_allowed)
         && key != "."
         && !key.starts_with("..")

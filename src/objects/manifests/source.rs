@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::document::{self, Promise};
+use super::document::{self, Content};
 use super::{ManifestError, Note};
 use crate::directory::{self, Directory};
 use crate::update::manifest_files::list_manifests;
@@ -14,7 +14,7 @@ use crate::update::{FileTree, TreeError};
 /// The maximum size of a manifest file.
 ///
 /// etcd accepts no object beyond 1.5 MiB, and a file holds many.
-const FILE_SIZE: usize = 32 * 1024 * 1024;
+const MAX_FILE_SIZE: usize = 32 * 1024 * 1024;
 
 /// The content of a file.
 pub(super) struct Source {
@@ -31,7 +31,7 @@ pub(super) enum Origin {
     /// A directory, which may have files of any kind; this one has the name of a group of Flux's.
     Found,
     /// A directory; this file may only contain a Secret, a ServiceAccount or a Namespace.
-    Aside,
+    Optional,
 }
 
 /// The files of some paths.
@@ -40,7 +40,7 @@ pub(super) struct Sources {
     /// The files that may contain objects, without duplicates.
     pub(super) files: Vec<Source>,
     /// The YAML files of directories without a name of our groups.
-    pub(super) passed_over: Vec<PathBuf>,
+    pub(super) skipped: Vec<PathBuf>,
     pub(super) notes: Vec<Note>,
     seen: HashSet<PathBuf>,
 }
@@ -73,13 +73,13 @@ impl Sources {
         let mut content = Vec::new();
         for entry in scope.files {
             let file = directory.locate(&entry.path);
-            match directory.read(&entry, FILE_SIZE, &mut content) {
+            match directory.read(&entry, MAX_FILE_SIZE, &mut content) {
                 Ok(()) => {
                     let origin = match document::screen(&content) {
-                        Promise::Objects => Origin::Found,
-                        Promise::Aside => Origin::Aside,
-                        Promise::Nothing => {
-                            self.pass_over(file);
+                        Content::Objects => Origin::Found,
+                        Content::CoreKinds => Origin::Optional,
+                        Content::Nothing => {
+                            self.skip(file);
                             continue;
                         }
                     };
@@ -92,7 +92,7 @@ impl Sources {
                     if names_group {
                         return Err(unreadable(&file, error.into()));
                     }
-                    self.pass_over(file);
+                    self.skip(file);
                 }
                 Err(error) => return Err(unreadable(&file, error.into())),
             }
@@ -101,9 +101,9 @@ impl Sources {
     }
 
     /// Records a file without objects; JSON files, which mostly belong to other tools, are not reported.
-    pub(super) fn pass_over(&mut self, file: PathBuf) {
+    pub(super) fn skip(&mut self, file: PathBuf) {
         if file.extension().is_none_or(|extension| extension != "json") {
-            self.passed_over.push(file);
+            self.skipped.push(file);
         }
     }
 
@@ -117,9 +117,9 @@ impl Sources {
 
 fn read_bounded(input: impl Read) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    input.take(FILE_SIZE as u64 + 1).read_to_end(&mut content)?;
-    if content.len() > FILE_SIZE {
-        let sentence = format!("it has more than {FILE_SIZE} bytes, the limit for a file of manifests");
+    input.take(MAX_FILE_SIZE as u64 + 1).read_to_end(&mut content)?;
+    if content.len() > MAX_FILE_SIZE {
+        let sentence = format!("it has more than {MAX_FILE_SIZE} bytes, the limit for a file of manifests");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, sentence));
     }
     Ok(content)

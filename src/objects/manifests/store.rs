@@ -134,9 +134,9 @@ impl Objects for ManifestStore {
     ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
         let mut automation = automation.clone();
         if let Some(state) = &self.state {
-            state.recall(&mut automation)?;
+            state.load_automation(&mut automation)?;
             let status = status(&automation);
-            state.keep(&automation, &status)?;
+            state.save_automation(&automation, &status)?;
             automation.status = Some(status);
         }
         Ok(Some(automation))

@@ -6,7 +6,7 @@ use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
-use crate::objects::manifests::{Recollection, StateDirectory, StateError};
+use crate::objects::manifests::{LoadResult, StateDirectory, StateError};
 
 /// A policy with its status at the start of the run.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl RunState {
         let mut repository = ImageRepository { status: None, ..manifest.clone() };
         repository.metadata.generation = Some(1);
         if let Some(state) = &self.state {
-            state.recall_repository(&mut repository)?;
+            state.load_repository(&mut repository)?;
         }
         Ok(repository)
     }
@@ -67,15 +67,15 @@ impl RunState {
     pub(super) fn policy(&self, manifest: &ImagePolicy) -> Result<KnownPolicy, StateError> {
         let mut policy = ImagePolicy { status: None, ..manifest.clone() };
         policy.metadata.generation = Some(1);
-        let recollection = match &self.state {
-            Some(state) => state.recall_policy(&mut policy)?,
-            None => Recollection::Nothing,
+        let result = match &self.state {
+            Some(state) => state.load_policy(&mut policy)?,
+            None => LoadResult::Missing,
         };
         let has_image = policy.status.as_ref().is_some_and(|status| status.latest_ref.is_some());
-        let (is_known, damage) = match recollection {
-            Recollection::Nothing => (false, None),
-            Recollection::Known => (true, None),
-            Recollection::Damaged(place) => (false, Some(place)),
+        let (is_known, damage) = match result {
+            LoadResult::Missing => (false, None),
+            LoadResult::Loaded => (true, None),
+            LoadResult::Corrupt(place) => (false, Some(place)),
         };
         let origin = if is_known && has_image { Origin::State } else { Origin::Manifest };
         if origin == Origin::Manifest {
@@ -100,7 +100,7 @@ impl RunState {
         status: &ImageRepositoryStatus,
     ) -> Result<(), StateError> {
         let Some(state) = self.writable() else { return Ok(()) };
-        state.keep_repository(repository, status)
+        state.save_repository(repository, status)
     }
 
     /// Saves the status of a policy.
@@ -110,7 +110,7 @@ impl RunState {
         status: &ImagePolicyStatus,
     ) -> Result<(), StateError> {
         let Some(state) = self.writable() else { return Ok(()) };
-        state.keep_policy(policy, status)
+        state.save_policy(policy, status)
     }
 
     /// Saves the repository with which a policy chose.
@@ -171,7 +171,7 @@ mod tests {
         };
         let manifest = policy(&json!({}), &json!({"latestRef": {"name": "i", "tag": "1"}}));
         assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
-        state.keep_policy(&manifest, &ImagePolicyStatus::default()).unwrap();
+        state.save_policy(&manifest, &ImagePolicyStatus::default()).unwrap();
         assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
         let status = ImagePolicyStatus { latest_ref: Some("i:2".parse().unwrap()), ..Default::default() };
         RunState::new(Some(state), true).keep_policy(&manifest, &status).unwrap();

@@ -7,11 +7,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
-use super::file::Kept;
+use super::file::Stored;
 use super::{StateDirectory, StateError};
 use crate::secrets::redact_url;
 
-/// The directory of destinations; it has the place of a kind.
+/// The directory of destinations; it replaces the directory of a kind.
 const DESTINATIONS: &str = "destinations";
 
 /// The git repository of an automation, without secrets in its URL, and the branch.
@@ -46,9 +46,9 @@ impl StateDirectory {
     ///
     /// If the file cannot be read.
     pub fn destination(&self, automation: &ImageUpdateAutomation) -> Result<Option<Destination>, StateError> {
-        Ok(match self.read(&self.place(DESTINATIONS, automation))? {
-            Kept::Whole(destination) => Some(destination),
-            Kept::Nothing | Kept::Damaged => None,
+        Ok(match self.read(&self.path_of(DESTINATIONS, automation))? {
+            Stored::Valid(destination) => Some(destination),
+            Stored::Missing | Stored::Corrupt => None,
         })
     }
 
@@ -57,15 +57,15 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn keep_destination(
+    pub fn save_destination(
         &self,
         automation: &ImageUpdateAutomation,
         destination: &Destination,
     ) -> Result<(), StateError> {
-        let place = self.place(DESTINATIONS, automation);
+        let path = self.path_of(DESTINATIONS, automation);
         let content =
-            serde_json::to_vec(destination).map_err(|error| self.failed("keep", &place, error.into()))?;
-        self.write(&place, &content)
+            serde_json::to_vec(destination).map_err(|error| self.failed("save", &path, error.into()))?;
+        self.write(&path, &content)
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
         };
         assert_eq!(state.destination(&automation).unwrap(), None);
         let known = destination("https://bot:hunter2@git.example/r", "main");
-        state.keep_destination(&automation, &known).unwrap();
+        state.save_destination(&automation, &known).unwrap();
         assert_eq!(state.destination(&automation).unwrap(), Some(known.clone()));
         assert_eq!(known.to_string(), "https://git.example/r (branch main)");
         assert_eq!(known, destination("https://git.example/r", "main"));

@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 /// The error of reading or writing the state.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {deed} the state in {}{}", root.display(), Place { root, culprit })]
+#[error("cannot {operation} the state in {}{}", root.display(), RelativePath { root, path })]
 pub struct StateError {
-    /// The operation: `read`, `keep`, `lock` or `use`.
-    pub(super) deed: &'static str,
+    /// The operation: `read`, `save`, `lock` or `use`.
+    pub(super) operation: &'static str,
     /// The state directory as it was given.
     pub(super) root: PathBuf,
     /// The file or directory of the error.
-    pub(super) culprit: PathBuf,
+    pub(super) path: PathBuf,
     /// The cause.
     #[source]
     pub(super) cause: io::Error,
 }
 
 /// Formats the path, unless it is the state directory itself.
-struct Place<'a> {
+struct RelativePath<'a> {
     root: &'a Path,
-    culprit: &'a Path,
+    path: &'a Path,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for RelativePath<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.culprit.strip_prefix(self.root).unwrap_or(self.culprit);
-        if place.as_os_str().is_empty() { Ok(()) } else { write!(formatter, ": {}", place.display()) }
+        let relative = self.path.strip_prefix(self.root).unwrap_or(self.path);
+        if relative.as_os_str().is_empty() { Ok(()) } else { write!(formatter, ": {}", relative.display()) }
     }
 }

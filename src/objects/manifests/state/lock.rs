@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::file::private_folder;
+use super::file::create_private_dir;
 use super::{StateDirectory, StateError};
 use crate::directory;
 
@@ -50,18 +50,18 @@ impl StateDirectory {
     /// directory that cannot be written is no error for [`StateAccess::ReadOnly`].
     pub fn try_lock(&self, access: StateAccess) -> Result<Option<StateLock>, StateError> {
         self.check_entries()?;
-        let place = self.root.join(LOCK);
+        let path = self.root.join(LOCK);
         let open = || {
-            private_folder(&self.root)?;
+            create_private_dir(&self.root)?;
             // Other users cannot open it, so they cannot lock it either.
             let mut options = OpenOptions::new();
-            directory::open_with(&place, options.write(true).create(true).truncate(false).mode(0o600))
+            directory::open_with(&path, options.write(true).create(true).truncate(false).mode(0o600))
         };
-        let failed = |cause| self.failed("lock", &place, cause);
+        let failed = |cause| self.failed("lock", &path, cause);
         let file = match open() {
             Ok(file) => file,
             Err(error) if access == StateAccess::ReadOnly && is_refused(&error) => {
-                match directory::open(&place) {
+                match directory::open(&path) {
                     Ok(file) => file,
                     Err(error) if error.kind() == ErrorKind::NotFound => {
                         return Ok(Some(StateLock { _file: None }));

@@ -38,13 +38,13 @@ pub struct StateDirectory {
 
 /// The result of loading an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recollection {
+pub enum LoadResult {
     /// There is no file.
-    Nothing,
+    Missing,
     /// The object has its stored generation and status now.
-    Known,
+    Loaded,
     /// A file with invalid content.
-    Damaged(PathBuf),
+    Corrupt(PathBuf),
 }
 
 impl StateDirectory {
@@ -60,11 +60,11 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn recall(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
-        let recollection = self.recall_object(automation, |known, now| {
+    pub fn load_automation(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
+        let result = self.load_object(automation, |known, now| {
             known.spec == now.spec && known.annotations() == now.annotations()
         })?;
-        warn_of_damage(&recollection);
+        warn_of_corruption(&result);
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl StateDirectory {
             known.spec == now.spec
                 && own_annotations(known.annotations()).eq(own_annotations(now.annotations()))
         })?;
-        warn_of_damage(&recollection);
+        warn_of_corruption(&result);
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<Recollection, StateError> {
+    pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<LoadResult, StateError> {
         self.recall_object(policy, |known, now| PolicyIntent::of(known) == PolicyIntent::of(now))
     }
 
@@ -102,12 +102,12 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If it cannot be written; the old file remains then.
-    pub fn keep(
+    pub fn save_automation(
         &self,
         automation: &ImageUpdateAutomation,
         status: &ImageUpdateAutomationStatus,
     ) -> Result<(), StateError> {
-        self.keep_object(&ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() })
+        self.save_object(&ImageUpdateAutomation { status: Some(status.clone()), ..automation.clone() })
     }
 
     /// Saves an image repository with a new status.
@@ -115,12 +115,12 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If it cannot be written; the old file remains then.
-    pub fn keep_repository(
+    pub fn save_repository(
         &self,
         repository: &ImageRepository,
         status: &ImageRepositoryStatus,
     ) -> Result<(), StateError> {
-        self.keep_object(&ImageRepository { status: Some(status.clone()), ..repository.clone() })
+        self.save_object(&ImageRepository { status: Some(status.clone()), ..repository.clone() })
     }
 
     /// Saves a policy with a new status.
@@ -128,8 +128,8 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If it cannot be written; the old file remains then.
-    pub fn keep_policy(&self, policy: &ImagePolicy, status: &ImagePolicyStatus) -> Result<(), StateError> {
-        self.keep_object(&ImagePolicy { status: Some(status.clone()), ..policy.clone() })
+    pub fn save_policy(&self, policy: &ImagePolicy, status: &ImagePolicyStatus) -> Result<(), StateError> {
+        self.save_object(&ImagePolicy { status: Some(status.clone()), ..policy.clone() })
     }
 
     /// Returns whether the user changed a policy's repository since [`StateDirectory::save_intent`].
@@ -174,49 +174,49 @@ impl StateDirectory {
         self.root.join("tags")
     }
 
-    fn recall_object<K>(
+    fn load_object<K>(
         &self,
         object: &mut K,
         is_same: impl FnOnce(&K, &K) -> bool,
-    ) -> Result<Recollection, StateError>
+    ) -> Result<LoadResult, StateError>
     where
         K: Resource<DynamicType = ()> + HasStatus + DeserializeOwned,
     {
         *object.status_mut() = None;
         object.meta_mut().generation = Some(1);
-        let place = self.place(&K::kind(&()), object);
-        let mut known = match self.read::<K>(&place)? {
-            Kept::Nothing => return Ok(Recollection::Nothing),
-            Kept::Damaged => return Ok(Recollection::Damaged(place)),
-            Kept::Whole(known) => known,
+        let path = self.path_of(&K::kind(&()), object);
+        let mut known = match self.read::<K>(&path)? {
+            Stored::Missing => return Ok(LoadResult::Missing),
+            Stored::Corrupt => return Ok(LoadResult::Corrupt(path)),
+            Stored::Valid(known) => known,
         };
         let is_same = is_same(&known, object);
         let generation = known.meta().generation.unwrap_or(1);
         object.meta_mut().generation = Some(if is_same { generation } else { generation + 1 });
         *object.status_mut() = known.status_mut().take();
-        Ok(Recollection::Known)
+        Ok(LoadResult::Loaded)
     }
 
-    fn keep_object<K: Resource<DynamicType = ()> + Serialize>(&self, object: &K) -> Result<(), StateError> {
-        let place = self.place(&K::kind(&()), object);
+    fn save_object<K: Resource<DynamicType = ()> + Serialize>(&self, object: &K) -> Result<(), StateError> {
+        let path = self.path_of(&K::kind(&()), object);
         let content =
-            serde_json::to_vec_pretty(object).map_err(|error| self.failed("keep", &place, error.into()))?;
-        self.write(&place, &content)
+            serde_json::to_vec_pretty(object).map_err(|error| self.failed("save", &path, error.into()))?;
+        self.write(&path, &content)
     }
 
-    /// Returns whether an automation or its source changed since [`StateDirectory::keep_success`].
+    /// Returns whether an automation or its source changed since [`StateDirectory::save_success`].
     ///
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn is_new(
+    pub fn has_changed(
         &self,
         automation: &ImageUpdateAutomation,
         source: &GitRepository,
     ) -> Result<bool, StateError> {
-        let place = self.place(SUCCESSES, automation);
-        let failed = |cause| self.failed("read", &place, cause);
-        match directory::read(&place) {
+        let path = self.path_of(SUCCESSES, automation);
+        let failed = |cause| self.failed("read", &path, cause);
+        match directory::read(&path) {
             Ok(known) => Ok(known != fingerprint(automation, source).map_err(failed)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
             Err(error) => Err(failed(error)),
@@ -230,33 +230,33 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub fn keep_success(
+    pub fn save_success(
         &self,
         automation: &ImageUpdateAutomation,
         source: &GitRepository,
     ) -> Result<(), StateError> {
-        let place = self.place(SUCCESSES, automation);
-        let content = fingerprint(automation, source).map_err(|cause| self.failed("keep", &place, cause))?;
-        self.write(&place, &content)
+        let path = self.path_of(SUCCESSES, automation);
+        let content = fingerprint(automation, source).map_err(|cause| self.failed("save", &path, cause))?;
+        self.write(&path, &content)
     }
 
-    fn place(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
+    fn path_of(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
         let namespace = file_name(&object.namespace().unwrap_or_default());
         let name = format!("{}.json", file_name(&object.name_any()));
         self.root.join("objects").join(kind).join(namespace).join(name)
     }
 }
 
-/// The directory of fingerprints of successful runs; it has the place of a kind.
+/// The directory of fingerprints of successful runs; it replaces the directory of a kind.
 const SUCCESSES: &str = "successes";
 
 /// The directory of fingerprints of repositories with which policies chose.
 const INTENT: &str = "intent";
 
 /// Logs that a stored object is damaged; it can be rebuilt.
-fn warn_of_damage(recollection: &Recollection) {
-    if let Recollection::Damaged(place) = recollection {
-        tracing::warn!("the state in {} is damaged, so what was known there is forgotten", place.display());
+fn warn_of_corruption(result: &LoadResult) {
+    if let LoadResult::Corrupt(path) = result {
+        tracing::warn!("the state in {} is damaged, so what was known there is forgotten", path.display());
     }
 }
 
@@ -301,9 +301,9 @@ mod tests {
         let mut generations = Vec::new();
         for (path, annotation) in [("a", "1"), ("a", "1"), ("b", "1"), ("b", "2"), ("b", "2")] {
             let mut object = automation(path, annotation);
-            state.recall(&mut object).unwrap();
+            state.load_automation(&mut object).unwrap();
             generations.push((object.metadata.generation.unwrap(), object.status.is_some()));
-            state.keep(&object, &status).unwrap();
+            state.save_automation(&object, &status).unwrap();
         }
         assert_eq!(generations, [(1, false), (1, true), (2, true), (3, true), (3, true)]);
         let places: Vec<_> =
@@ -326,14 +326,14 @@ mod tests {
         };
         let automation = automation("a", "1");
         let known = source("r", "https://bot:hunter2@git.example/r");
-        assert!(state.is_new(&automation, &known).unwrap());
-        state.keep_success(&automation, &known).unwrap();
-        assert!(!state.is_new(&automation, &known).unwrap());
+        assert!(state.has_changed(&automation, &known).unwrap());
+        state.save_success(&automation, &known).unwrap();
+        assert!(!state.has_changed(&automation, &known).unwrap());
         for other in [source("s", "https://bot:hunter2@git.example/r"), source("r", "https://git.example/r")]
         {
-            assert!(state.is_new(&automation, &other).unwrap(), "{other:?}");
+            assert!(state.has_changed(&automation, &other).unwrap(), "{other:?}");
         }
-        let kept = fs::read_to_string(state.place(SUCCESSES, &automation)).unwrap();
+        let kept = fs::read_to_string(state.path_of(SUCCESSES, &automation)).unwrap();
         assert!(!kept.contains("hunter2"), "{kept}");
     }
 
@@ -342,10 +342,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         let mut object = automation("a", "1");
-        state.keep(&object, &ImageUpdateAutomationStatus::default()).unwrap();
-        let place = state.place("ImageUpdateAutomation", &object);
-        fs::write(&place, "{").unwrap();
-        state.recall(&mut object).unwrap();
+        state.save_automation(&object, &ImageUpdateAutomationStatus::default()).unwrap();
+        let path = state.path_of("ImageUpdateAutomation", &object);
+        fs::write(&path, "{").unwrap();
+        state.load_automation(&mut object).unwrap();
         assert_eq!((object.metadata.generation, object.status), (Some(1), None));
     }
 
@@ -355,22 +355,22 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         let object = automation("a", "1");
-        let place = state.place("ImageUpdateAutomation", &object);
+        let path = state.path_of("ImageUpdateAutomation", &object);
         let (before, status) = (ImageUpdateAutomationStatus::default(), |commit: &str| {
             ImageUpdateAutomationStatus { last_push_commit: Some(commit.to_owned()), ..Default::default() }
         });
         let mut files = Vec::new();
         // Each write replaces the file, so that a reader still has the complete old one.
         for status in [before, status("a"), status("a"), status("b")] {
-            state.keep(&object, &status).unwrap();
-            files.push(fs::File::open(&place).unwrap());
+            state.save_automation(&object, &status).unwrap();
+            files.push(fs::File::open(&path).unwrap());
         }
         let numbers: Vec<u64> = files.iter().map(|file| file.metadata().unwrap().ino()).collect();
         assert!(
             numbers[1] == numbers[2] && numbers[0] != numbers[1] && numbers[2] != numbers[3],
             "{numbers:?}"
         );
-        assert!(fs::read_to_string(&place).unwrap().contains("\"b\""));
+        assert!(fs::read_to_string(&path).unwrap().contains("\"b\""));
     }
 
     #[test]
@@ -379,11 +379,11 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(&root.path().join("state"));
         let object = automation("a", "1");
-        state.keep(&object, &ImageUpdateAutomationStatus::default()).unwrap();
-        let place = state.place("ImageUpdateAutomation", &object);
+        state.save_automation(&object, &ImageUpdateAutomationStatus::default()).unwrap();
+        let path = state.path_of("ImageUpdateAutomation", &object);
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&place), 0o600);
-        for folder in place.ancestors().skip(1).take_while(|folder| *folder != root.path()) {
+        assert_eq!(mode(&path), 0o600);
+        for folder in path.ancestors().skip(1).take_while(|folder| *folder != root.path()) {
             assert_eq!(mode(folder), 0o700, "{}", folder.display());
         }
     }
@@ -399,31 +399,31 @@ mod tests {
 
         fs::write(at("file"), "").unwrap();
         let (whole, below) = (at("file"), at("file/state"));
-        for (state, place) in [(&whole, String::new()), (&below, format!(": {}", whole.display()))] {
+        for (state, path) in [(&whole, String::new()), (&below, format!(": {}", whole.display()))] {
             let state_directory = StateDirectory::new(state);
-            let words = |deed: &str| {
+            let words = |operation: &str| {
                 format!(
-                    "cannot {deed} the state in {}{place}: Not a directory (os error 20)",
+                    "cannot {operation} the state in {}{path}: Not a directory (os error 20)",
                     state.display()
                 )
             };
-            assert_eq!(chain(&state_directory.recall(&mut object).unwrap_err()), words("read"));
+            assert_eq!(chain(&state_directory.load_automation(&mut object).unwrap_err()), words("read"));
             for access in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
                 assert_eq!(chain(&state_directory.try_lock(access).unwrap_err()), words("read"));
             }
-            assert_eq!(chain(&state_directory.keep(&object, &status).unwrap_err()), words("keep"));
+            assert_eq!(chain(&state_directory.save_automation(&object, &status).unwrap_err()), words("save"));
         }
 
         fs::create_dir_all(at("state").join(name)).unwrap();
         let state = StateDirectory::new(&at("state"));
-        let words = |deed: &str| {
+        let words = |operation: &str| {
             format!(
-                "cannot {deed} the state in {}: {name}: Is a directory (os error 21)",
+                "cannot {operation} the state in {}: {name}: Is a directory (os error 21)",
                 at("state").display()
             )
         };
-        assert_eq!(chain(&state.recall(&mut object).unwrap_err()), words("read"));
-        assert_eq!(chain(&state.keep(&object, &status).unwrap_err()), words("keep"));
+        assert_eq!(chain(&state.load_automation(&mut object).unwrap_err()), words("read"));
+        assert_eq!(chain(&state.save_automation(&object, &status).unwrap_err()), words("save"));
         assert_eq!(fs::read_dir(at("state/objects/ImageUpdateAutomation/n")).unwrap().count(), 1);
     }
 }

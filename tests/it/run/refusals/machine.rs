@@ -114,7 +114,7 @@ fn a_state_that_cannot_be_written_is_one_error_for_all_automations() {
     std::os::unix::fs::symlink("nowhere", objects.join("ImageUpdateAutomation")).unwrap();
     let run = scene.run_with_state(["--output", "json"]).with_status(1);
     let sentence = format!(
-        "default/fleet: cannot keep the state in {}: objects/ImageUpdateAutomation: File exists (os error 17)",
+        "default/fleet: cannot save the state in {}: objects/ImageUpdateAutomation: File exists (os error 17)",
         scene.state().display()
     );
     assert_eq!(run.only_error(), sentence);

@@ -13,13 +13,13 @@ pub(super) const DEFAULT_NAMESPACE: &str = "default";
 
 /// An error among manifests.
 #[derive(Debug)]
-pub struct Flaw {
+pub struct Defect {
     /// The error.
     pub error: ManifestError,
     object: Option<(ManifestKind, ObjectName)>,
 }
 
-impl Flaw {
+impl Defect {
     /// Makes the error of one object.
     pub(super) fn of(object: Option<(ManifestKind, ObjectName)>, error: ManifestError) -> Self {
         Self { error, object }
@@ -38,7 +38,7 @@ impl Flaw {
     /// Returns whether the object is unknown.
     ///
     /// It may then be any object, and more than one.
-    pub fn is_of_unknown(&self) -> bool {
+    pub fn is_unattributed(&self) -> bool {
         self.object.is_none()
     }
 
@@ -48,7 +48,7 @@ impl Flaw {
 }
 
 /// For an error that belongs to no known object.
-impl From<ManifestError> for Flaw {
+impl From<ManifestError> for Defect {
     fn from(error: ManifestError) -> Self {
         Self { error, object: None }
     }
