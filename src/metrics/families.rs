@@ -8,12 +8,12 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::in_flight::InFlight;
 use super::labels::{
     ComparisonLabels, ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels,
 };
 use super::namespaces::NamespaceFamilies;
 use super::process::ProcessCost;
-use super::under_way::UnderWay;
 
 /// The histogram buckets of reconciles in seconds: lowest and highest limit, and the number of limits.
 const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
@@ -35,7 +35,7 @@ pub(super) struct Families {
     pub(super) next_poll: Family<ObjectLabels, Gauge<f64, AtomicU64>>,
     pub(super) leader: Gauge<f64, AtomicU64>,
     pub(super) requests: Family<RequestLabels, Counter>,
-    pub(super) under_way: UnderWay,
+    pub(super) in_flight: InFlight,
     pub(super) dry_run_commits: Counter,
     pub(super) dry_run_comparisons: Family<ComparisonLabels, Counter>,
     pub(super) namespaces: NamespaceFamilies,
@@ -56,7 +56,7 @@ impl Default for Families {
             next_poll: Family::default(),
             leader: Gauge::default(),
             requests: Family::default(),
-            under_way: UnderWay::default(),
+            in_flight: InFlight::default(),
             dry_run_commits: Counter::default(),
             dry_run_comparisons: Family::default(),
             namespaces: NamespaceFamilies::default(),
@@ -85,7 +85,7 @@ impl Families {
             "Requests to the API server by the status of the answer",
             self.requests.clone(),
         );
-        registry.register_collector(Box::new(self.under_way.clone()));
+        registry.register_collector(Box::new(self.in_flight.clone()));
         registry.register_collector(Box::new(ProcessCost));
         registry.register("tagboat_runs", "Runs of automations by their outcome", self.runs.clone());
         registry.register_with_unit(

@@ -3,10 +3,10 @@
 //! They are a value that is passed to its users; there is no global registry.
 
 mod families;
+mod in_flight;
 mod labels;
 mod namespaces;
 mod process;
-mod under_way;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use labels::{
     ComparisonLabels, ControllerLabels, GitLabels, RequestLabels, ResultLabels, RunLabels, controller_of,
 };
 
+pub use in_flight::InFlightTimer;
 pub use labels::{ComparisonOutcome, ObjectLabels, RunOutcome};
 pub use namespaces::SlotResource;
-pub use under_way::Look;
 
 /// Counters, gauges and histograms. Clones share their values.
 #[derive(Clone)]
@@ -54,12 +54,12 @@ impl Metrics {
     }
 
     /// Starts a timer of a reconcile of a kind.
-    pub fn begin(&self, kind: &str) -> Look {
-        self.families.under_way.begin(controller_of(kind), Instant::now())
+    pub fn start_timer(&self, kind: &str) -> InFlightTimer {
+        self.families.in_flight.start(controller_of(kind), Instant::now())
     }
 
     /// Records a response of the API server by its status; `None` if there was no response.
-    pub fn answered(&self, status: Option<u16>) {
+    pub fn api_request(&self, status: Option<u16>) {
         // Go's client uses this value.
         let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());
         self.families.requests.get_or_create(&RequestLabels { code }).inc();
@@ -86,7 +86,7 @@ impl Metrics {
     }
 
     /// Records the number of files that an automation examined, and of its unresolved markers.
-    pub fn looked(&self, object: &ObjectLabels, files: u64, unresolved: u64) {
+    pub fn files_examined(&self, object: &ObjectLabels, files: u64, unresolved: u64) {
         self.families.files_scanned.inc_by(files);
         self.families.unresolved.get_or_create(object).set(i64::try_from(unresolved).unwrap_or(i64::MAX));
     }
@@ -175,11 +175,11 @@ mod tests {
         metrics.git_called("push", Duration::from_secs(1));
         metrics.push_retried();
         metrics.fetched(300);
-        metrics.looked(&labels("a"), 3, 2);
+        metrics.files_examined(&labels("a"), 3, 2);
         metrics.would_have_committed();
         metrics.compared(ComparisonOutcome::agreed);
-        metrics.answered(Some(409));
-        metrics.answered(None);
+        metrics.api_request(Some(409));
+        metrics.api_request(None);
         let text = metrics.to_text();
         for line in [
             r#"gotk_reconcile_duration_seconds_bucket{le="0.01",kind="ImageUpdateAutomation",name="a",namespace="n"} 1"#,

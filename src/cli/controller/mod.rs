@@ -188,7 +188,7 @@ fn controller_options(
 /// Creates a client whose requests are counted.
 fn counting_client(configuration: kube::Config, metrics: Metrics) -> kube::Result<Client> {
     let count = MapResultLayer::new(move |answer: Result<Response<_>, BoxError>| {
-        metrics.answered(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
+        metrics.api_request(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
         answer
     });
     Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())

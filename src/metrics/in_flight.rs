@@ -14,50 +14,50 @@ use prometheus_client::registry::Unit;
 
 /// The reconciles in flight. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UnderWay {
-    begun: Arc<Mutex<Begun>>,
+pub(super) struct InFlight {
+    timers: Arc<Mutex<Timers>>,
 }
 
 #[derive(Debug, Default)]
-struct Begun {
+struct Timers {
     count: u64,
-    looks: HashMap<u64, (&'static str, Instant)>,
+    started: HashMap<u64, (&'static str, Instant)>,
 }
 
 /// A timer of a reconcile, which is in flight until the timer is dropped.
 #[derive(Debug)]
-pub struct Look {
-    under_way: UnderWay,
+pub struct InFlightTimer {
+    in_flight: InFlight,
     number: u64,
 }
 
-impl Drop for Look {
+impl Drop for InFlightTimer {
     fn drop(&mut self) {
-        self.under_way.begun.lock().looks.remove(&self.number);
+        self.in_flight.timers.lock().started.remove(&self.number);
     }
 }
 
-impl UnderWay {
+impl InFlight {
     /// Starts a timer of a controller.
-    pub(super) fn begin(&self, controller: &'static str, now: Instant) -> Look {
-        let mut begun = self.begun.lock();
-        begun.count += 1;
-        let number = begun.count;
-        begun.looks.insert(number, (controller, now));
-        Look { under_way: self.clone(), number }
+    pub(super) fn start(&self, controller: &'static str, now: Instant) -> InFlightTimer {
+        let mut timers = self.timers.lock();
+        timers.count += 1;
+        let number = timers.count;
+        timers.started.insert(number, (controller, now));
+        InFlightTimer { in_flight: self.clone(), number }
     }
 
     /// Returns the duration of a controller's longest reconcile in flight, in seconds.
     fn longest(&self, controller: &str, now: Instant) -> f64 {
-        let begun = self.begun.lock();
-        let own = begun.looks.values().filter(|(of, _)| *of == controller);
+        let timers = self.timers.lock();
+        let own = timers.started.values().filter(|(of, _)| *of == controller);
         own.map(|(_, since)| now.saturating_duration_since(*since).as_secs_f64()).fold(0.0, f64::max)
     }
 }
 
-impl Collector for UnderWay {
+impl Collector for InFlight {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "How many seconds the longest look at an object has taken that is under way";
+        let help = "The seconds that the longest reconcile in flight has taken";
         let mut metric = encoder.encode_descriptor(
             "workqueue_longest_running_processor",
             help,
@@ -80,13 +80,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_look_counts_until_it_ends() {
-        let (under_way, now) = (UnderWay::default(), Instant::now());
+    fn the_longest_reconcile_counts_until_it_ends() {
+        let (in_flight, now) = (InFlight::default(), Instant::now());
         let later = now + Duration::from_secs(5);
-        let first = under_way.begin("imagepolicy", now);
-        let _second = under_way.begin("imagepolicy", now + Duration::from_secs(3));
-        assert_eq!((under_way.longest("imagepolicy", later), under_way.longest("other", later)), (5.0, 0.0));
+        let first = in_flight.start("imagepolicy", now);
+        let _second = in_flight.start("imagepolicy", now + Duration::from_secs(3));
+        assert_eq!((in_flight.longest("imagepolicy", later), in_flight.longest("other", later)), (5.0, 0.0));
         drop(first);
-        assert_eq!(under_way.longest("imagepolicy", later), 2.0);
+        assert_eq!(in_flight.longest("imagepolicy", later), 2.0);
     }
 }
