@@ -82,7 +82,7 @@ impl Families {
         );
         registry.register(
             "rest_client_requests",
-            "Requests to the API server by the status of the answer",
+            "Requests to the API server by the status of the response",
             self.requests.clone(),
         );
         registry.register_collector(Box::new(self.in_flight.clone()));
@@ -96,13 +96,13 @@ impl Families {
         );
         registry.register_with_unit(
             "tagboat_git_fetched",
-            "Bytes by which fetches made mirrors larger",
+            "Bytes that fetches added to mirrors",
             Unit::Bytes,
             self.fetched.clone(),
         );
         registry.register(
             "tagboat_pushes_retried",
-            "Transactions that were begun anew because somebody else pushed meanwhile",
+            "Transactions that were repeated because another client had pushed meanwhile",
             self.pushes_retried.clone(),
         );
         registry.register(
@@ -112,20 +112,16 @@ impl Families {
         );
         registry.register(
             "tagboat_markers_unresolved",
-            "Markers and files of the last look that something is wrong with",
+            "Markers without effect and unreadable files of the last reconcile",
             self.unresolved.clone(),
         );
         registry.register_with_unit(
             "tagboat_next_poll_timestamp",
-            "When the digest of a floating tag is looked up next, in seconds since 1970",
+            "The time of the next lookup of a floating tag's digest, in seconds since 1970",
             Unit::Seconds,
             self.next_poll.clone(),
         );
-        registry.register(
-            "tagboat_leader",
-            "Whether this process is the one that writes",
-            self.leader.clone(),
-        );
+        registry.register("tagboat_leader", "1 if this process is the leader, else 0", self.leader.clone());
         registry.register(
             "tagboat_dry_run_commits",
             "Commits that would have been made, with --dry-run",
@@ -133,7 +129,7 @@ impl Families {
         );
         registry.register(
             "tagboat_dry_run_comparisons",
-            "What another controller pushed, compared with what would have been pushed, with --dry-run",
+            "Comparisons of the pushes of another controller with those of --dry-run",
             self.dry_run_comparisons.clone(),
         );
         self.namespaces.register(&mut registry);
