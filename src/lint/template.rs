@@ -74,12 +74,12 @@ fn named_values(text: &str, language: TemplateLanguage) -> Vec<String> {
             text.match_indices(VALUES).filter_map(|(at, _)| text[at + VALUES.len()..].strip_prefix('.'));
         return behind.map(|rest| rest.chars().take_while(|c| is_name(*c)).collect()).collect();
     }
-    let asked = go::Template::parse(NAME, text).map(|template| template.asked_fields()).unwrap_or_default();
-    let name = |field: go::AskedField| match field.way.as_slice() {
+    let usages = go::Template::parse(NAME, text).map(|template| template.field_usages()).unwrap_or_default();
+    let name = |field: go::FieldUsage| match field.path.as_slice() {
         [first, name, ..] if **first == *VALUES => Some(name.to_string()),
         _ => None,
     };
-    asked.into_iter().filter_map(name).collect()
+    usages.into_iter().filter_map(name).collect()
 }
 
 /// A position in a template: a line counted from 1, and a column if known.
@@ -130,15 +130,15 @@ fn check(
         return;
     }
     let Ok(template) = go::Template::parse(NAME, text) else { return };
-    for asked in template.asked_fields() {
-        let Some(removed) = removed(&asked) else { continue };
+    for usage in template.field_usages() {
+        let Some(removed) = removed(&usage) else { continue };
         let sentence = format!(
             "the template uses `{}`, which renders here, but which Flux has removed: from version 1.0 on its \
              controller stalls; use {}",
             removed.name(),
             removed.replacement()
         );
-        report(Rule::RemovedTemplateField, (asked.line, Some(asked.column)), sentence);
+        report(Rule::RemovedTemplateField, (usage.line, Some(usage.column)), sentence);
     }
 }
 
@@ -167,9 +167,9 @@ fn near_preset(text: &str) -> Option<String> {
 }
 
 /// The removed field used here, unless the dot already was inside it.
-fn removed(asked: &go::AskedField) -> Option<RemovedField> {
-    let before = asked.way.len() - asked.own;
-    match asked.way.iter().map(|field| &**field).collect::<Vec<_>>().as_slice() {
+fn removed(usage: &go::FieldUsage) -> Option<RemovedField> {
+    let before = usage.path.len() - usage.own;
+    match usage.path.iter().map(|field| &**field).collect::<Vec<_>>().as_slice() {
         ["Updated", ..] if before < 1 => Some(RemovedField::Updated),
         ["Changed", "ImageResult", ..] if before < 2 => Some(RemovedField::ImageResult),
         _ => None,

@@ -14,11 +14,11 @@
 //! not match bytes that are not UTF-8, and the names of Unicode classes are those of the `regex` crate; of the
 //! methods of `time.Time`, only those are implemented that texts with dates need.
 
-mod asked;
 mod budget;
 mod clock;
 mod error;
 mod execute;
+mod field_usage;
 mod format;
 mod functions;
 mod heap;
@@ -31,7 +31,7 @@ mod text;
 mod unicode;
 mod value;
 
-pub use asked::AskedField;
+pub use field_usage::FieldUsage;
 pub use budget::Limits;
 pub use error::TemplateError;
 pub use functions::names as function_names;

@@ -11,13 +11,13 @@ use crate::syntax::{Branch, BranchKind, Command, Name, Node, Pipe, Term, Variabl
 use crate::template::Template;
 
 /// The longest path that is followed: a template that calls itself could extend its path for ever.
-const LONGEST_WAY: usize = 16;
+const MAX_PATH_LENGTH: usize = 16;
 
 /// A field of the data that a template uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedField {
+pub struct FieldUsage {
     /// The path of fields from the data to this field, this field included.
-    pub way: Vec<Arc<str>>,
+    pub path: Vec<Arc<str>>,
     /// The number of trailing fields that are written at this position.
     ///
     /// The fields before them led to the dot or the variable.
@@ -29,15 +29,15 @@ pub struct AskedField {
 }
 
 /// A path of fields from the data to a value.
-type Way = Vec<Arc<str>>;
+type FieldPath = Vec<Arc<str>>;
 
 impl Template {
     /// Returns the fields of the data that the template and its callees use.
     ///
     /// The order is unspecified.
     #[must_use]
-    pub fn asked_fields(&self) -> Vec<AskedField> {
-        self.asking().asked
+    pub fn field_usages(&self) -> Vec<FieldUsage> {
+        self.analysis().usages
     }
 
     /// Returns the paths of the values that the template uses as a whole, callees included.
@@ -46,55 +46,55 @@ impl Template {
     /// only fields are used is not listed. Every value of the data that a rendering uses is part of one of these.
     #[must_use]
     pub fn used_values(&self) -> Vec<Vec<Arc<str>>> {
-        self.asking().used
+        self.analysis().used
     }
 
-    fn asking(&self) -> Asking<'_> {
-        let mut asking =
-            Asking { template: self, asked: Vec::new(), used: Vec::new(), called: HashSet::new() };
-        asking.call(&self.name().into(), Way::new());
-        asking
+    fn analysis(&self) -> Analysis<'_> {
+        let mut analysis =
+            Analysis { template: self, usages: Vec::new(), used: Vec::new(), called: HashSet::new() };
+        analysis.call(&self.name().into(), FieldPath::new());
+        analysis
     }
 }
 
-struct Asking<'t> {
+struct Analysis<'t> {
     template: &'t Template,
-    asked: Vec<AskedField>,
+    usages: Vec<FieldUsage>,
     /// Paths of the values that are used as a whole.
-    used: Vec<Way>,
+    used: Vec<FieldPath>,
     /// Templates that were analysed already, with the path of their data.
-    called: HashSet<(Name, Way)>,
+    called: HashSet<(Name, FieldPath)>,
 }
 
 /// The paths of the dot and the variables at a node.
-struct Known {
-    dot: Option<Way>,
+struct Scope {
+    dot: Option<FieldPath>,
     /// The variables; those of inner scopes come last.
-    variables: Vec<(Arc<str>, Option<Way>)>,
+    variables: Vec<(Arc<str>, Option<FieldPath>)>,
 }
 
-impl Asking<'_> {
-    fn call(&mut self, name: &Name, data: Way) {
-        if data.len() > LONGEST_WAY || !self.called.insert((name.clone(), data.clone())) {
+impl Analysis<'_> {
+    fn call(&mut self, name: &Name, data: FieldPath) {
+        if data.len() > MAX_PATH_LENGTH || !self.called.insert((name.clone(), data.clone())) {
             return;
         }
         let Some(nodes) = self.template.tree(name) else { return };
-        let mut known = Known { dot: Some(data.clone()), variables: vec![("$".into(), Some(data))] };
-        self.nodes(nodes, &mut known);
+        let mut scope = Scope { dot: Some(data.clone()), variables: vec![("$".into(), Some(data))] };
+        self.nodes(nodes, &mut scope);
     }
 
-    fn nodes(&mut self, nodes: &[Node], known: &mut Known) {
+    fn nodes(&mut self, nodes: &[Node], scope: &mut Scope) {
         for node in nodes {
             match node {
                 Node::Action { pipe, .. } => {
-                    let value = self.pipe(pipe, known);
+                    let value = self.pipe(pipe, scope);
                     if pipe.variables.is_empty() {
                         self.used.extend(value);
                     }
                 }
-                Node::Branch(branch) => self.branch(branch, known),
+                Node::Branch(branch) => self.branch(branch, scope),
                 Node::Template { name, pipe: Some(pipe), .. } => {
-                    if let Some(data) = self.pipe(pipe, known) {
+                    if let Some(data) = self.pipe(pipe, scope) {
                         self.call(name, data);
                     }
                 }
@@ -103,34 +103,34 @@ impl Asking<'_> {
         }
     }
 
-    fn branch(&mut self, branch: &Branch, known: &mut Known) {
-        let variables = known.variables.len();
-        let value = self.pipe(&branch.pipe, known);
-        let inner = known.variables.len();
-        let dot = known.dot.clone();
+    fn branch(&mut self, branch: &Branch, scope: &mut Scope) {
+        let variables = scope.variables.len();
+        let value = self.pipe(&branch.pipe, scope);
+        let inner = scope.variables.len();
+        let dot = scope.dot.clone();
         match branch.kind {
             BranchKind::If => self.used.extend(value),
-            BranchKind::With => known.dot = value,
+            BranchKind::With => scope.dot = value,
             BranchKind::Range => {
                 self.used.extend(value);
-                known.dot = None;
-                known.variables[variables..].iter_mut().for_each(|(_, way)| *way = None);
+                scope.dot = None;
+                scope.variables[variables..].iter_mut().for_each(|(_, path)| *path = None);
             }
         }
-        self.nodes(&branch.body, known);
-        known.dot = dot;
-        known.variables.truncate(inner);
+        self.nodes(&branch.body, scope);
+        scope.dot = dot;
+        scope.variables.truncate(inner);
         if let Some(nodes) = &branch.otherwise {
-            self.nodes(nodes, known);
+            self.nodes(nodes, scope);
         }
-        known.variables.truncate(variables);
+        scope.variables.truncate(variables);
     }
 
     /// Analyses all parts of a pipe and returns the path of its value, if known.
-    fn pipe(&mut self, pipe: &Pipe, known: &mut Known) -> Option<Way> {
+    fn pipe(&mut self, pipe: &Pipe, scope: &mut Scope) -> Option<FieldPath> {
         let mut value = None;
         for (index, command) in pipe.commands.iter().enumerate() {
-            let result = self.command(command, known);
+            let result = self.command(command, scope);
             // A value that is piped on becomes an argument of a function.
             if index == 0 && pipe.commands.len() == 1 {
                 value = result;
@@ -142,47 +142,47 @@ impl Asking<'_> {
             if pipe.is_assignment {
                 // The assigned value may not be followed from here on.
                 self.used.extend(value.clone());
-                known.assign(&variable.name, value.as_ref());
+                scope.assign(&variable.name, value.as_ref());
             } else {
-                known.variables.push((Arc::clone(&variable.name), value.clone()));
+                scope.variables.push((Arc::clone(&variable.name), value.clone()));
             }
         }
         value
     }
 
-    fn command(&mut self, command: &Command, known: &mut Known) -> Option<Way> {
+    fn command(&mut self, command: &Command, scope: &mut Scope) -> Option<FieldPath> {
         let mut first = None;
         for (index, term) in command.terms.iter().enumerate() {
-            let way = self.term(term, known);
+            let path = self.term(term, scope);
             if index == 0 && command.terms.len() == 1 {
-                first = way;
+                first = path;
             } else {
-                self.used.extend(way);
+                self.used.extend(path);
             }
         }
         first
     }
 
-    fn term(&mut self, term: &Term, known: &mut Known) -> Option<Way> {
+    fn term(&mut self, term: &Term, scope: &mut Scope) -> Option<FieldPath> {
         match term {
-            Term::Dot { .. } => known.dot.clone(),
+            Term::Dot { .. } => scope.dot.clone(),
             Term::Field { at, fields } => {
-                let way = known.dot.clone();
-                self.ask(way, fields, *at)
+                let path = scope.dot.clone();
+                self.record(path, fields, *at)
             }
             Term::Variable(Variable { at, name, fields }) => {
-                let way = known.variable(name);
-                self.ask(way, fields, *at)
+                let path = scope.variable(name);
+                self.record(path, fields, *at)
             }
             Term::Chain { at, head, fields } => {
-                let way = self.term(head, known);
-                self.ask(way, fields, *at)
+                let path = self.term(head, scope);
+                self.record(path, fields, *at)
             }
             Term::Pipe(pipe) => {
-                let variables = known.variables.len();
-                let way = self.pipe(pipe, known);
-                known.variables.truncate(variables);
-                way
+                let variables = scope.variables.len();
+                let path = self.pipe(pipe, scope);
+                scope.variables.truncate(variables);
+                path
             }
             Term::Bool { .. }
             | Term::Identifier { .. }
@@ -193,13 +193,13 @@ impl Asking<'_> {
     }
 
     /// Records the fields that are read from the value at the end of a path.
-    fn ask(&mut self, way: Option<Way>, fields: &[Arc<str>], at: usize) -> Option<Way> {
-        let mut way = way?;
-        let Some(first) = fields.first() else { return Some(way) };
-        way.extend(fields.iter().cloned());
+    fn record(&mut self, path: Option<FieldPath>, fields: &[Arc<str>], at: usize) -> Option<FieldPath> {
+        let mut path = path?;
+        let Some(first) = fields.first() else { return Some(path) };
+        path.extend(fields.iter().cloned());
         let (line, column) = self.template.line_and_column(self.start_of(first, at));
-        self.asked.push(AskedField { way: way.clone(), own: fields.len(), line, column });
-        Some(way)
+        self.usages.push(FieldUsage { path: path.clone(), own: fields.len(), line, column });
+        Some(path)
     }
 
     /// Returns the position of the first field.
@@ -215,21 +215,21 @@ impl Asking<'_> {
     }
 }
 
-impl Known {
-    fn variable(&self, name: &str) -> Option<Way> {
+impl Scope {
+    fn variable(&self, name: &str) -> Option<FieldPath> {
         let found = self.variables.iter().rev().find(|(known, _)| **known == *name);
-        found.and_then(|(_, way)| way.clone())
+        found.and_then(|(_, path)| path.clone())
     }
 
     /// Records an assignment.
     ///
     /// It may be in a branch that is not taken, so the variable stays known only if its path does not change.
-    fn assign(&mut self, name: &str, value: Option<&Way>) {
+    fn assign(&mut self, name: &str, value: Option<&FieldPath>) {
         let found = self.variables.iter_mut().rev().find(|(known, _)| **known == *name);
-        if let Some((_, way)) = found
-            && way.as_ref() != value
+        if let Some((_, path)) = found
+            && path.as_ref() != value
         {
-            *way = None;
+            *path = None;
         }
     }
 }
@@ -238,10 +238,10 @@ impl Known {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Vec<String> {
+    fn usages_of(text: &str) -> Vec<String> {
         let template = Template::parse("t", text).unwrap();
-        let asked = template.asked_fields().into_iter();
-        asked.map(|field| format!("{}:{} {}", field.line, field.column, field.way.join("."))).collect()
+        let usages = template.field_usages().into_iter();
+        usages.map(|field| format!("{}:{} {}", field.line, field.column, field.path.join("."))).collect()
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
             ("{{ .A.B \"x\" .C }}", &["1:3 A.B", "1:12 C"]),
             ("no template", &[]),
         ] {
-            assert_eq!(asked(text), expected, "{text}");
+            assert_eq!(usages_of(text), expected, "{text}");
         }
     }
 
@@ -290,7 +290,7 @@ mod tests {
             ("{{ .A.B \"x\" .C }}", &["A.B", "C"]),
         ] {
             let used = Template::parse("t", text).unwrap().used_values();
-            let used: Vec<String> = used.iter().map(|way| way.join(".")).collect();
+            let used: Vec<String> = used.iter().map(|path| path.join(".")).collect();
             assert_eq!(used, expected, "{text}");
         }
     }
@@ -298,6 +298,6 @@ mod tests {
     #[test]
     fn a_template_that_calls_itself_comes_to_an_end() {
         let text = "{{ define \"x\" }}{{ template \"x\" .A }}{{ end }}{{ template \"x\" . }}";
-        assert_eq!(asked(text).len(), LONGEST_WAY + 1);
+        assert_eq!(usages_of(text).len(), MAX_PATH_LENGTH + 1);
     }
 }
