@@ -19,7 +19,7 @@ const UNITS: [(&str, u128); 4] =
     [("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
 
 /// The maximum duration in nanoseconds of Go, and so of Flux: about 292 years.
-const LONGEST: u128 = i64::MAX as u128;
+const MAX_NANOSECONDS: u128 = i64::MAX as u128;
 
 /// A duration in Go's notation, stored as text.
 ///
@@ -95,7 +95,7 @@ impl GoDuration {
                 break;
             }
         }
-        if nanoseconds > LONGEST {
+        if nanoseconds > MAX_NANOSECONDS {
             return Err(DurationError::TooLong { text: text.to_owned() });
         }
         let nanoseconds = u64::try_from(nanoseconds).expect("the longest duration fits 63 bits");

@@ -8,7 +8,7 @@ use tagboat_api::settings::PolicySettings;
 use crate::text::text_of;
 
 /// The maximum number of lines that are read as tags.
-const MOST_TAGS: usize = 30;
+const MAX_TAGS: usize = 30;
 
 /// Evaluates a policy: one line each for repository, filter, extract, range and tags.
 pub fn policy(input: &[u8]) {
@@ -17,7 +17,7 @@ pub fn policy(input: &[u8]) {
     let mut next = || lines.next().unwrap_or_default();
     let (address, pattern, extract, range) = (next(), next(), next(), next());
     check_address(address);
-    let tags: TagList = lines.take(MOST_TAGS).collect();
+    let tags: TagList = lines.take(MAX_TAGS).collect();
     let filter = json!({"pattern": pattern, "extract": extract});
     for rule in [
         json!({"semver": {"range": range}}),

@@ -5,13 +5,13 @@ use tagboat::policy::{Constraint, Version};
 use crate::text::text_of;
 
 /// The maximum number of lines that are read as versions; each pair of them is compared.
-const MOST_VERSIONS: usize = 12;
+const MAX_VERSIONS: usize = 12;
 
 /// Parses any text as a constraint in the first line and versions in the others.
 pub fn version(input: &[u8]) {
     let text = text_of(input);
     let (constraint, versions) = text.split_once('\n').unwrap_or((text, ""));
-    let versions: Vec<Version> = versions.split('\n').take(MOST_VERSIONS).filter_map(read_version).collect();
+    let versions: Vec<Version> = versions.split('\n').take(MAX_VERSIONS).filter_map(read_version).collect();
     check_order(&versions);
     // A line break counts as a space, so the whole text may be a constraint, too.
     check_constraint(text, &versions);

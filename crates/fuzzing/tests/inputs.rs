@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tagboat_fuzzing::{TARGETS, Target};
 
 /// The maximum length of a derived input, in bytes.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
@@ -86,7 +86,7 @@ fn input(seeds: &[Vec<u8>], words: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8>
             }
         }
     }
-    bytes.truncate(LONGEST);
+    bytes.truncate(MAX_LENGTH);
     bytes
 }
 

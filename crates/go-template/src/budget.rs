@@ -9,22 +9,22 @@ use crate::text::{TEXT_OVERHEAD, Text};
 use crate::value::{BoundMethod, Count, Map, Struct, Value, WeakMap};
 
 /// The maximum nesting depth of values.
-pub(crate) const DEEPEST_VALUE: usize = 100;
+pub(crate) const MAX_VALUE_DEPTH: usize = 100;
 
 /// The number of bytes that one step pays for.
-pub(crate) const SIZE_OF_STEP: usize = 64;
+pub(crate) const STEP_SIZE: usize = 64;
 
 /// The cost of compiling a regular expression, in steps.
-const STEPS_OF_REGEXP: usize = 500;
+const REGEXP_STEPS: usize = 500;
 
 /// The maximum number of cached regular expressions.
-const MOST_REGEXPS: usize = 16;
+const MAX_REGEXPS: usize = 16;
 
 /// The number of steps between two checks for an interrupt.
 const STEPS_BETWEEN_POLLS: usize = 1_000;
 
 /// The number of tracked maps at which dropped ones are removed from the list.
-const LEAST_MAPS: usize = 1_024;
+const MIN_TRACKED_MAPS: usize = 1_024;
 
 /// The limits of one rendering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Failure {
     }
 
     pub(crate) fn too_deep() -> Self {
-        Self(format!("values hold one another deeper than the limit of {DEEPEST_VALUE} levels"))
+        Self(format!("values hold one another deeper than the limit of {MAX_VALUE_DEPTH} levels"))
     }
 
     fn too_much_memory(most: usize) -> Self {
@@ -120,7 +120,7 @@ impl<'i> Budget<'i> {
             was_interrupted: false,
             heap: Heap::default(),
             maps: Vec::new(),
-            most_maps: LEAST_MAPS,
+            most_maps: MIN_TRACKED_MAPS,
             regexps: HashMap::new(),
             gathered: HashMap::new(),
         }
@@ -148,7 +148,7 @@ impl<'i> Budget<'i> {
 
     /// Takes a step, and more steps for a large size.
     pub(crate) fn step(&mut self, size: usize) -> Result<(), Failure> {
-        let steps = 1 + size / SIZE_OF_STEP;
+        let steps = 1 + size / STEP_SIZE;
         self.steps = self.steps.checked_sub(steps).ok_or_else(|| Failure::too_long(self.limits.steps))?;
         if self.steps < self.next_poll {
             self.next_poll = self.steps.saturating_sub(STEPS_BETWEEN_POLLS);
@@ -173,7 +173,7 @@ impl<'i> Budget<'i> {
         Count { heap, factor: 1, on_map: &mut on_map }.value(value);
         if self.maps.len() > self.most_maps {
             self.maps.retain(WeakMap::is_alive);
-            self.most_maps = LEAST_MAPS.max(2 * self.maps.len());
+            self.most_maps = MIN_TRACKED_MAPS.max(2 * self.maps.len());
         }
         self.check_room(0)
     }
@@ -235,7 +235,7 @@ impl<'i> Budget<'i> {
     /// Fails if a value is too large or too deeply nested.
     pub(crate) fn check(&self, value: &Value) -> Result<(), Failure> {
         self.check_size(value.size())?;
-        if value.depth() > DEEPEST_VALUE { Err(Failure::too_deep()) } else { Ok(()) }
+        if value.depth() > MAX_VALUE_DEPTH { Err(Failure::too_deep()) } else { Ok(()) }
     }
 
     /// Returns a regular expression, compiled or from the cache; the inner error is Go's.
@@ -243,13 +243,13 @@ impl<'i> Budget<'i> {
         if let Some(known) = self.regexps.get(expression) {
             return Ok(Ok(known.clone()));
         }
-        self.step(STEPS_OF_REGEXP * SIZE_OF_STEP)?;
+        self.step(REGEXP_STEPS * STEP_SIZE)?;
         let compiled = match std::str::from_utf8(expression.as_bytes()) {
             Ok(text) => Regexp::compile(text, self)?.map(Rc::new),
             Err(_) => Err(format!("error parsing regexp: invalid UTF-8: `{expression}`")),
         };
         if let Ok(compiled) = &compiled {
-            if self.regexps.len() >= MOST_REGEXPS {
+            if self.regexps.len() >= MAX_REGEXPS {
                 self.regexps.clear();
             }
             self.regexps.insert(expression.clone(), compiled.clone());
@@ -281,7 +281,7 @@ impl<'i> Budget<'i> {
     /// Returns whether two values are deeply equal.
     pub(crate) fn are_equal(&mut self, left: &Value, right: &Value) -> Result<bool, Failure> {
         let mut look = |value: &Value, depth| {
-            if depth > DEEPEST_VALUE {
+            if depth > MAX_VALUE_DEPTH {
                 return Err(Failure::too_deep());
             }
             self.step(value.weight())

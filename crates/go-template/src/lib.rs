@@ -15,7 +15,6 @@
 //! methods of `time.Time`, only those are implemented that texts with dates need.
 
 mod budget;
-mod clock;
 mod error;
 mod execute;
 mod field_usage;
@@ -28,12 +27,13 @@ mod strconv;
 mod syntax;
 mod template;
 mod text;
+mod time;
 mod unicode;
 mod value;
 
-pub use field_usage::FieldUsage;
 pub use budget::Limits;
 pub use error::TemplateError;
+pub use field_usage::FieldUsage;
 pub use functions::names as function_names;
 pub use template::Template;
 pub use text::{Text, without_middle};

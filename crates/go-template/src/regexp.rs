@@ -8,19 +8,19 @@ use crate::text::first_rune;
 pub(crate) use tagboat_go_text::quote_meta;
 
 /// The maximum size of a compiled expression, in bytes.
-const LARGEST: usize = 256 << 10;
+const MAX_SIZE: usize = 256 << 10;
 
 /// The maximum length of an expression, in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_LENGTH: usize = 16 << 10;
 
 /// The number of pieces that one byte of the budget pays for, per byte of text.
-const PIECES_OF_BYTE: usize = 32;
+const PIECES_PER_BYTE: usize = 32;
 
 /// The cost of compiling one piece, in bytes.
-const BYTES_OF_PIECE: usize = 2_048;
+const PIECE_BYTES: usize = 2_048;
 
 /// The maximum number of pieces of an expression, with repetitions expanded.
-const MOST_PIECES: usize = 10_000;
+const MAX_PIECES: usize = 10_000;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -36,20 +36,22 @@ impl Regexp {
         budget: &mut Budget<'_>,
     ) -> Result<Result<Self, String>, Failure> {
         budget.step(expression.len())?;
-        if expression.len() > LONGEST {
-            return Err(Failure(format!("a regular expression is longer than the limit of {LONGEST} bytes")));
+        if expression.len() > MAX_LENGTH {
+            return Err(Failure(format!(
+                "a regular expression is longer than the limit of {MAX_LENGTH} bytes"
+            )));
         }
         let parsed = match Expression::parse(expression) {
             Ok(parsed) => parsed,
             Err(error) => return Ok(Err(error.to_string())),
         };
         let too_large =
-            || Failure(format!("a regular expression is larger than the limit of {MOST_PIECES} pieces"));
-        if parsed.size() > MOST_PIECES {
+            || Failure(format!("a regular expression is larger than the limit of {MAX_PIECES} pieces"));
+        if parsed.size() > MAX_PIECES {
             return Err(too_large());
         }
-        budget.step(parsed.size().saturating_mul(BYTES_OF_PIECE))?;
-        let regexp = parsed.compile_within(LARGEST).map_err(|_| too_large())?;
+        budget.step(parsed.size().saturating_mul(PIECE_BYTES))?;
+        let regexp = parsed.compile_within(MAX_SIZE).map_err(|_| too_large())?;
         Ok(Ok(Self { regexp, is_blank: expression.is_empty() }))
     }
 
@@ -57,7 +59,7 @@ impl Regexp {
     ///
     /// In the worst case each piece is tried at each remaining byte, again for each match.
     fn pay(&self, length: usize, budget: &mut Budget<'_>) -> Result<(), Failure> {
-        budget.step(length.saturating_mul(self.regexp.size()) / PIECES_OF_BYTE)
+        budget.step(length.saturating_mul(self.regexp.size()) / PIECES_PER_BYTE)
     }
 
     pub(crate) fn is_match(&self, text: &[u8], budget: &mut Budget<'_>) -> Result<bool, Failure> {

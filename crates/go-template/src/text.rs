@@ -146,7 +146,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 }
 
 /// The length up to which errors show a text in full.
-const LONGEST_SHOWN: usize = 8192;
+const MAX_SHOWN: usize = 8192;
 
 /// The lengths of the beginning and the end that are shown of a longer text.
 const SHOWN_ENDS: (usize, usize) = (1024, 512);
@@ -156,7 +156,7 @@ const SHOWN_ENDS: (usize, usize) = (1024, 512);
 /// A message may show a value, which may be all data, or a name, which may be most of the template.
 #[must_use]
 pub fn without_middle(text: String) -> String {
-    if text.len() <= LONGEST_SHOWN {
+    if text.len() <= MAX_SHOWN {
         return text;
     }
     let (first, last) =

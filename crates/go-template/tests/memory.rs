@@ -9,7 +9,7 @@ use std::fs;
 use tagboat_go_template::{Limits, Map, Template, Value};
 
 /// The maximum growth of the process in KiB, over all templates one after the other.
-const MOST_GROWTH: usize = 64 * 1024;
+const MAX_GROWTH: usize = 64 * 1024;
 
 /// Reads a value in KiB from `/proc/self/status`.
 fn kibibytes(name: &str) -> usize {
@@ -87,6 +87,6 @@ fn no_template_makes_the_process_grow_beyond_its_bound() {
         let end = end_of(text, &data);
         let grown = kibibytes("VmHWM:").saturating_sub(before);
         println!("{grown:>8} KiB {text:.100}\n             {end:.200}");
-        assert!(grown < MOST_GROWTH, "{grown} KiB: {text:.200}: {end}");
+        assert!(grown < MAX_GROWTH, "{grown} KiB: {text:.200}: {end}");
     }
 }

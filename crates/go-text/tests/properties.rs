@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tagboat_go_text::{Regexp, parse_float, quote_meta};
 
-const LARGEST: usize = 10 << 20;
+const MAX_SIZE: usize = 10 << 20;
 
 /// Generates texts, many of which are valid expressions.
 fn expressions() -> impl Strategy<Value = String> {
@@ -16,14 +16,14 @@ proptest! {
     /// An accepted expression compiles: the error "too large" would hide a difference between front end and engine.
     #[test]
     fn no_short_expression_is_too_large(expression in expressions()) {
-        if let Err(error) = Regexp::compile_within(&expression, LARGEST) {
+        if let Err(error) = Regexp::compile_within(&expression, MAX_SIZE) {
             prop_assert!(!error.to_string().contains("too large"), "{error}");
         }
     }
 
     #[test]
     fn any_text_is_an_expression_or_an_error(expression in ".{0,40}", text in ".{0,20}", extract in ".{0,20}") {
-        if let Ok(regexp) = Regexp::compile_within(&expression, LARGEST)
+        if let Ok(regexp) = Regexp::compile_within(&expression, MAX_SIZE)
             && let Some(captures) = regexp.captures(text.as_bytes())
         {
             let mut out = Vec::new();
@@ -35,7 +35,7 @@ proptest! {
     #[test]
     fn a_quoted_text_matches_itself(text in ".{0,20}", other in ".{0,20}") {
         let quoted = String::from_utf8(quote_meta(text.as_bytes())).unwrap();
-        let regexp = Regexp::compile_within(&format!("^{quoted}$"), LARGEST).unwrap();
+        let regexp = Regexp::compile_within(&format!("^{quoted}$"), MAX_SIZE).unwrap();
         prop_assert!(regexp.is_match(text.as_bytes()));
         prop_assert_eq!(regexp.is_match(other.as_bytes()), other == text);
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tagboat_go_text::{Regexp, parse_float};
 
-const LARGEST: usize = 10 << 20;
+const MAX_SIZE: usize = 10 << 20;
 
 #[derive(Deserialize)]
 struct Filters {
@@ -34,7 +34,7 @@ fn patterns_match_what_they_match_in_go() {
     let mut wrong = Vec::new();
     let (mut compiled, mut cells) = (0, 0);
     for row in &filters.patterns {
-        let regexp = match Regexp::compile_within(&row.pattern, LARGEST) {
+        let regexp = match Regexp::compile_within(&row.pattern, MAX_SIZE) {
             Ok(regexp) => regexp,
             Err(error) => {
                 if error.to_string() != row.error {

@@ -6,7 +6,7 @@ use std::fmt;
 use super::shape::Shape;
 
 /// The maximum length of a version, in bytes: the library's own limit.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 /// A version, as Go's `Masterminds/semver` v3.5.0 parses it, with its original text.
 ///
@@ -167,7 +167,7 @@ impl fmt::Display for Version {
 
 /// Splits a text that has the syntax of a version from end to end.
 fn shape(text: &str) -> Result<Shape<'_>, VersionError> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err(VersionError::TooLong { length: text.len() });
     }
     Shape::scan(text, |byte| byte.is_ascii_digit())
@@ -205,7 +205,7 @@ fn refuse_leading_zero(number: &str) -> Result<(), VersionError> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
     /// The text is too long.
-    #[error("the version has {length} bytes; at most {LONGEST} are allowed")]
+    #[error("the version has {length} bytes; at most {MAX_LENGTH} are allowed")]
     TooLong {
         /// Its length in bytes.
         length: usize,

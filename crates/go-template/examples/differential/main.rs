@@ -20,7 +20,7 @@ use tagboat_go_template::Template;
 use grammar::Grammar;
 
 /// The largest number of differences that are printed.
-const MOST_SHOWN: usize = 40;
+const MAX_SHOWN: usize = 40;
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
             continue;
         }
         wrong += 1;
-        if wrong <= MOST_SHOWN {
+        if wrong <= MAX_SHOWN {
             say(&format!("{name} {template:?}\n  Go:   {theirs:?}\n  ours: {ours:?}"));
         }
     }

@@ -1,6 +1,6 @@
 //! Evaluates arguments and converts them to the types of parameters.
 
-use super::call::{Given, Target};
+use super::call::{CallArguments, Target};
 use super::{Operand, State};
 use crate::functions::HELD;
 use crate::syntax::{Place, Term};
@@ -15,7 +15,7 @@ impl<'t> State<'t, '_, '_> {
         term: &'t Term,
     ) -> Result<Operand, String> {
         self.at(Place::Term(term));
-        let nothing = Given::nothing(Place::Term(term));
+        let nothing = CallArguments::nothing(Place::Term(term));
         let value = match term {
             Term::Dot { .. } => dot.clone(),
             Term::Nil { .. } => return self.nil(wanted.unwrap_or(ANY)),

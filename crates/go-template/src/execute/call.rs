@@ -7,7 +7,7 @@ use crate::syntax::{Place, Term};
 use crate::value::{ANY, BoundMethod, Type, Value};
 
 /// The arguments of a function or a field.
-pub(super) struct Given<'t> {
+pub(super) struct CallArguments<'t> {
     /// The part of the template that errors name.
     pub(super) place: Place<'t>,
     pub(super) terms: &'t [Term],
@@ -15,7 +15,7 @@ pub(super) struct Given<'t> {
     pub(super) last: Option<Operand>,
 }
 
-impl<'t> Given<'t> {
+impl<'t> CallArguments<'t> {
     /// Returns an empty list of arguments.
     pub(super) fn nothing(place: Place<'t>) -> Self {
         Self { place, terms: &[], last: None }
@@ -53,9 +53,9 @@ impl<'t> State<'t, '_, '_> {
         &mut self,
         dot: &Operand,
         target: &Target,
-        given: Given<'t>,
+        given: CallArguments<'t>,
     ) -> Result<Operand, String> {
-        let Given { place, terms: arguments, last } = given;
+        let CallArguments { place, terms: arguments, last } = given;
         let name = target.name();
         self.check_count(target, arguments.len(), usize::from(last.is_some()))?;
         if let Target::Function(function) = target

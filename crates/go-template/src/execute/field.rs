@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::call::{Given, Target};
+use super::call::{CallArguments, Target};
 use super::{Operand, State};
 use crate::value::{ANY, Type, Value};
 
@@ -13,12 +13,12 @@ impl<'t> State<'t, '_, '_> {
         dot: &Operand,
         receiver: Operand,
         fields: &[Arc<str>],
-        given: Given<'t>,
+        given: CallArguments<'t>,
     ) -> Result<Operand, String> {
         let Some((end, before)) = fields.split_last() else { return Ok(receiver) };
         let mut receiver = receiver;
         for name in before {
-            receiver = self.field(dot, &receiver, name, Given::nothing(given.place))?;
+            receiver = self.field(dot, &receiver, name, CallArguments::nothing(given.place))?;
         }
         self.field(dot, &receiver, end, given)
     }
@@ -28,7 +28,7 @@ impl<'t> State<'t, '_, '_> {
         dot: &Operand,
         receiver: &Operand,
         name: &str,
-        given: Given<'t>,
+        given: CallArguments<'t>,
     ) -> Result<Operand, String> {
         if receiver.is_none() {
             return Ok(Operand::none());

@@ -19,7 +19,7 @@ use crate::value::Value;
 use operand::Operand;
 
 /// The maximum number of variables in scope.
-const MOST_VARIABLES: usize = 10_000;
+const MAX_VARIABLES: usize = 10_000;
 
 /// Renders a template with data; the error is Go's message.
 pub(crate) fn execute(template: &Template, data: &Value, budget: &mut Budget<'_>) -> Result<Vec<u8>, String> {

@@ -35,7 +35,7 @@ impl Operand {
     }
 
     /// Returns the operand as a pipe passes it on: without its empty interface.
-    pub(super) fn given_on(self) -> Self {
+    pub(super) fn piped(self) -> Self {
         if self.interface == Some("interface {}") { Self::of(self.value) } else { self }
     }
 

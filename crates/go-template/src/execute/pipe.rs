@@ -1,7 +1,7 @@
 //! Evaluates pipes and their commands.
 
-use super::call::{Given, Target};
-use super::{MOST_VARIABLES, Operand, State};
+use super::call::{CallArguments, Target};
+use super::{MAX_VARIABLES, Operand, State};
 use crate::syntax::{Command, Number, Pipe, Place, Term, Variable};
 use crate::value::Value;
 
@@ -13,7 +13,7 @@ impl<'t> State<'t, '_, '_> {
             let mut value = None;
             for command in &pipe.commands {
                 state.step()?;
-                value = Some(state.command(dot, command, value)?.given_on());
+                value = Some(state.command(dot, command, value)?.piped());
             }
             Ok(value.unwrap_or_else(Operand::none))
         })?;
@@ -28,8 +28,8 @@ impl<'t> State<'t, '_, '_> {
     }
 
     fn declare(&mut self, variable: &Variable, value: Operand) -> Result<(), String> {
-        if self.outer_variables + self.variables.len() >= MOST_VARIABLES {
-            return self.error(format_args!("there are more variables than the limit of {MOST_VARIABLES}"));
+        if self.outer_variables + self.variables.len() >= MAX_VARIABLES {
+            return self.error(format_args!("there are more variables than the limit of {MAX_VARIABLES}"));
         }
         self.variables.push((variable.name.clone(), value));
         Ok(())
@@ -55,12 +55,12 @@ impl<'t> State<'t, '_, '_> {
         match first {
             Term::Field { fields, .. } => {
                 self.at(place);
-                return self.fields(dot, dot.clone(), fields, Given { place, terms, last });
+                return self.fields(dot, dot.clone(), fields, CallArguments { place, terms, last });
             }
-            Term::Chain { .. } => return self.chain(dot, first, Given { place, terms, last }),
+            Term::Chain { .. } => return self.chain(dot, first, CallArguments { place, terms, last }),
             Term::Identifier { function, .. } => {
                 self.at(place);
-                let given = Given { place: Place::Command(command), terms, last };
+                let given = CallArguments { place: Place::Command(command), terms, last };
                 return self.call(dot, &Target::Function(function), given);
             }
             Term::Pipe(pipe) => {
@@ -74,7 +74,7 @@ impl<'t> State<'t, '_, '_> {
                     self.refuse_arguments(command, last.as_ref())?;
                     return Ok(value);
                 }
-                return self.variable(dot, variable, Given { place, terms, last });
+                return self.variable(dot, variable, CallArguments { place, terms, last });
             }
             _ => {}
         }
@@ -129,7 +129,7 @@ impl<'t> State<'t, '_, '_> {
         &mut self,
         dot: &Operand,
         variable: &'t Variable,
-        given: Given<'t>,
+        given: CallArguments<'t>,
     ) -> Result<Operand, String> {
         self.at(given.place);
         let value = self.variable_value(variable)?;
@@ -140,7 +140,7 @@ impl<'t> State<'t, '_, '_> {
         &mut self,
         dot: &Operand,
         term: &'t Term,
-        given: Given<'t>,
+        given: CallArguments<'t>,
     ) -> Result<Operand, String> {
         self.at(given.place);
         let Term::Chain { head, fields, .. } = term else {

@@ -7,7 +7,7 @@ use crate::text::first_rune;
 use crate::value::Value;
 
 /// The maximum width, precision and argument index.
-const LARGEST: usize = 1_000_000;
+const MAX_SIZE: usize = 1_000_000;
 
 /// Go's `fmt.Sprintf`.
 pub(crate) fn printf(format: &[u8], arguments: &[Value], most: usize) -> Result<Vec<u8>, Failure> {
@@ -155,7 +155,7 @@ impl Run<'_> {
     fn number(&mut self) -> Option<usize> {
         let mut number = None;
         while let Some(digit) = self.peek().filter(u8::is_ascii_digit) {
-            if number.is_some_and(|number| number > LARGEST) {
+            if number.is_some_and(|number| number > MAX_SIZE) {
                 self.at = self.format.len();
                 return None;
             }
@@ -174,7 +174,7 @@ impl Run<'_> {
             Value::Uint(number, _) => isize::try_from(*number).ok()?,
             _ => return None,
         };
-        (number.unsigned_abs() <= LARGEST).then_some(number)
+        (number.unsigned_abs() <= MAX_SIZE).then_some(number)
     }
 
     /// Reads an explicit index such as `[1]`, at which the next arguments begin.

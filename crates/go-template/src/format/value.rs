@@ -4,7 +4,7 @@ use super::flags::Flags;
 use super::float::{print_complex, print_float};
 use super::integer::{Integer, print_digits, print_integer};
 use super::text::print_text;
-use crate::budget::{DEEPEST_VALUE, Failure};
+use crate::budget::{Failure, MAX_VALUE_DEPTH};
 use crate::value::{Map, Slice, Struct, Type, Value};
 
 /// The address that is printed for every value: real ones would differ from run to run.
@@ -44,7 +44,7 @@ impl Printer {
 
     fn value(&mut self, flags: &Flags, value: &Value, verb: char, depth: usize) -> Result<(), Failure> {
         self.check()?;
-        if depth > DEEPEST_VALUE {
+        if depth > MAX_VALUE_DEPTH {
             return Err(Failure::too_deep());
         }
         // For an argument of type `[]byte`, a bad verb is reported for each byte.

@@ -4,7 +4,7 @@ use aes::Aes256;
 use aes::cipher::generic_array::GenericArray;
 use aes::cipher::{BlockDecrypt, KeyInit};
 
-use super::coding::decode_base64;
+use super::encoding::decode_base64;
 use crate::budget::{Budget, Failure};
 use crate::functions::{Arguments, Function};
 use crate::value::{Type, Value};

@@ -7,7 +7,7 @@ use crate::strconv::{FloatFormat, format_float};
 use crate::value::Value;
 
 /// The number of decimal places of a quotient.
-const PLACES_OF_QUOTIENT: i64 = 16;
+const QUOTIENT_PLACES: i64 = 16;
 
 /// An integer times a power of ten.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Decimal {
         if other.digits.is_empty() {
             return Err("decimal division by 0".into());
         }
-        let shift = self.exponent - other.exponent + PLACES_OF_QUOTIENT;
+        let shift = self.exponent - other.exponent + QUOTIENT_PLACES;
         let (dividend, divisor) = (shifted(&self.digits, shift), shifted(&other.digits, -shift));
         let mut quotient = vec![0; dividend.len()];
         let mut rest: Vec<u8> = Vec::new();
@@ -124,7 +124,7 @@ impl Decimal {
         if order(&sum(&rest, &rest), &divisor).is_ge() {
             digits = sum(&digits, &[1]);
         }
-        Ok(Self { is_negative: self.is_negative != other.is_negative, digits, exponent: -PLACES_OF_QUOTIENT })
+        Ok(Self { is_negative: self.is_negative != other.is_negative, digits, exponent: -QUOTIENT_PLACES })
     }
 }
 

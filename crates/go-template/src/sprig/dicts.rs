@@ -121,7 +121,7 @@ fn copied(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Fa
 
 /// Returns a copy that shares no list and no dict with the value.
 fn deep_copy(value: &Value, budget: &mut Budget<'_>, depth: usize) -> Result<Value, Failure> {
-    if depth > crate::budget::DEEPEST_VALUE {
+    if depth > crate::budget::MAX_VALUE_DEPTH {
         return Err(Failure::too_deep());
     }
     budget.step(0)?;

@@ -1,6 +1,6 @@
 //! Merges dicts, as `dario.cat/mergo` does.
 
-use crate::budget::{Budget, DEEPEST_VALUE, Failure};
+use crate::budget::{Budget, Failure, MAX_VALUE_DEPTH};
 use crate::functions::{Arguments, Function};
 use crate::value::{ANY, DICT, Map, Type, Value};
 
@@ -14,14 +14,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// The errors of a merge.
-enum Unmerged {
+enum MergeError {
     /// The library returns an error.
     OtherType,
     /// The library panics, or a limit is reached.
     Failure(Failure),
 }
 
-impl From<Failure> for Unmerged {
+impl From<Failure> for MergeError {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
     }
@@ -31,20 +31,20 @@ impl From<Failure> for Unmerged {
 fn lenient(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match merge(arguments, overwrites, budget) {
         Ok(merged) => Ok(merged),
-        Err(Unmerged::OtherType) => Ok("".into()),
-        Err(Unmerged::Failure(failure)) => Err(failure),
+        Err(MergeError::OtherType) => Ok("".into()),
+        Err(MergeError::Failure(failure)) => Err(failure),
     }
 }
 
 fn strict(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     merge(arguments, overwrites, budget).map_err(|unmerged| match unmerged {
-        Unmerged::OtherType => "src and dst must be of same type".into(),
-        Unmerged::Failure(failure) => failure,
+        MergeError::OtherType => "src and dst must be of same type".into(),
+        MergeError::Failure(failure) => failure,
     })
 }
 
 /// Merges all other dicts into the first, in place.
-fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, Unmerged> {
+fn merge(arguments: Arguments<'_>, overwrites: bool, budget: &mut Budget<'_>) -> Result<Value, MergeError> {
     let sources = || arguments.from(1).iter().filter_map(dict_of);
     let mut target = arguments.dict(0).clone();
     if target.is_nil() && sources().any(|source| !source.is_nil()) {
@@ -63,8 +63,8 @@ fn into(
     overwrites: bool,
     budget: &mut Budget<'_>,
     depth: usize,
-) -> Result<(), Unmerged> {
-    if depth > DEEPEST_VALUE {
+) -> Result<(), MergeError> {
+    if depth > MAX_VALUE_DEPTH {
         return Err(Failure::too_deep().into());
     }
     let (entries, _charge) = budget.snapshot(source)?;
@@ -99,7 +99,7 @@ fn inside(
     overwrites: bool,
     budget: &mut Budget<'_>,
     depth: usize,
-) -> Result<(), Unmerged> {
+) -> Result<(), MergeError> {
     match (before, value) {
         (Value::Map(before), Value::Map(value)) if !before.is_nil() => {
             into(before, value, overwrites, budget, depth + 1)
@@ -114,7 +114,7 @@ fn inside(
                 && !overwrites
                 && value.type_of() != Some(*pointer.to()) =>
         {
-            Err(Unmerged::OtherType)
+            Err(MergeError::OtherType)
         }
         _ => Ok(()),
     }
@@ -126,7 +126,7 @@ fn put(
     source: &Map,
     (key, value): (Value, Value),
     budget: &mut Budget<'_>,
-) -> Result<(), Unmerged> {
+) -> Result<(), MergeError> {
     let (of, wanted): (Type, Type) = (source.kind().value, target.kind().value);
     if wanted != ANY && of != wanted {
         let message =

@@ -2,23 +2,23 @@
 
 mod aes;
 mod cast;
-mod coding;
 mod dates;
 mod decimal;
 mod defaults;
 mod dicts;
 mod digest;
+mod encoding;
 mod json;
 mod kinds;
-mod letters;
+mod letter_case;
 mod lists;
 mod math;
 mod merge;
 mod paths;
-mod refused;
 mod regexes;
 mod semver;
 mod strings;
+mod unsupported;
 mod urls;
 mod words;
 mod wrap;
@@ -28,19 +28,19 @@ use crate::functions::Function;
 /// All function tables of sprig.
 pub(crate) const TABLES: &[&[Function]] = &[
     aes::FUNCTIONS,
-    coding::FUNCTIONS,
+    encoding::FUNCTIONS,
     dates::FUNCTIONS,
     defaults::FUNCTIONS,
     dicts::FUNCTIONS,
     digest::FUNCTIONS,
     json::FUNCTIONS,
     kinds::FUNCTIONS,
-    letters::FUNCTIONS,
+    letter_case::FUNCTIONS,
     lists::FUNCTIONS,
     math::FUNCTIONS,
     merge::FUNCTIONS,
     paths::FUNCTIONS,
-    refused::FUNCTIONS,
+    unsupported::FUNCTIONS,
     regexes::FUNCTIONS,
     semver::FUNCTIONS,
     strings::FUNCTIONS,

@@ -14,7 +14,7 @@ use super::cast::{text_of, texts_of};
 const TEXT: Type = Type::String;
 
 /// The approximate size of a map entry, in bytes.
-const BYTES_OF_ENTRY: usize = 128;
+const ENTRY_BYTES: usize = 128;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("hello", &[], |_, _| Ok("Hello!".into())),
@@ -234,7 +234,7 @@ fn split(text: &[u8], separator: &[u8], most: i64, budget: &Budget<'_>) -> Resul
 fn numbered(parts: Vec<Text>, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     // Each part is stored with its key and its map entry.
     budget.check_made(parts.len().saturating_mul(4))?;
-    budget.step(parts.len().saturating_mul(BYTES_OF_ENTRY))?;
+    budget.step(parts.len().saturating_mul(ENTRY_BYTES))?;
     let entries = parts.into_iter().enumerate().map(|(i, part)| (format!("_{i}").into(), part.into()));
     Ok(Map::new(&TEXT_MAP, entries).into())
 }

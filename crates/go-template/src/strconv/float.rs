@@ -3,7 +3,7 @@
 /// The largest number of decimals of any float; all further digits are zeros.
 ///
 /// Rust's own formatting ends at 65,535 digits.
-const MOST_DECIMALS: usize = 1_100;
+const MAX_DECIMALS: usize = 1_100;
 
 /// The notation of a float.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,13 +44,13 @@ pub(crate) fn format_float(number: f64, format: FloatFormat, precision: Option<u
 
 fn plain(number: f64, precision: Option<usize>) -> String {
     let Some(precision) = precision else { return format!("{number}") };
-    let exact = precision.min(MOST_DECIMALS);
+    let exact = precision.min(MAX_DECIMALS);
     format!("{number:.exact$}") + &"0".repeat(precision - exact)
 }
 
 /// Returns the digits without a point, and the decimal exponent of the first digit.
 fn digits(number: f64, precision: Option<usize>) -> (String, i32) {
-    let text = match precision.map(|precision| precision.min(MOST_DECIMALS)) {
+    let text = match precision.map(|precision| precision.min(MAX_DECIMALS)) {
         Some(exact) => format!("{number:.exact$e}"),
         None => format!("{number:e}"),
     };
@@ -60,7 +60,7 @@ fn digits(number: f64, precision: Option<usize>) -> (String, i32) {
 
 fn exponent(number: f64, precision: Option<usize>) -> String {
     let (mut digits, exponent) = digits(number, precision);
-    let missing = precision.unwrap_or(0).saturating_sub(MOST_DECIMALS);
+    let missing = precision.unwrap_or(0).saturating_sub(MAX_DECIMALS);
     digits.push_str(&"0".repeat(missing));
     with_exponent(&digits, exponent)
 }

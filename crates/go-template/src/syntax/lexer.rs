@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::item::{Item, Kind};
+use super::token::{Token, TokenKind};
 use crate::format::{quote, unicode_point};
 use crate::unicode::{is_digit, is_letter};
 
@@ -30,7 +30,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Returns the next token; at the end and after an error it repeats the end token.
-    pub(super) fn next_item(&mut self) -> Item<'t> {
+    pub(super) fn next_token(&mut self) -> Token<'t> {
         if self.is_inside { self.inside() } else { self.text() }
     }
 
@@ -70,11 +70,11 @@ impl<'t> Lexer<'t> {
         &self.input[self.start..self.at]
     }
 
-    fn item(&mut self, kind: Kind) -> Item<'t> {
-        let item = Item { kind, at: self.start, text: Cow::Borrowed(self.piece()), line: self.start_line };
+    fn token(&mut self, kind: TokenKind) -> Token<'t> {
+        let token = Token { kind, at: self.start, text: Cow::Borrowed(self.piece()), line: self.start_line };
         self.start = self.at;
         self.start_line = self.line;
-        item
+        token
     }
 
     fn ignore(&mut self) {
@@ -83,22 +83,23 @@ impl<'t> Lexer<'t> {
         self.start_line = self.line;
     }
 
-    fn error(&mut self, message: impl Into<Cow<'t, str>>) -> Item<'t> {
-        let item = Item { kind: Kind::Error, at: self.start, text: message.into(), line: self.start_line };
+    fn error(&mut self, message: impl Into<Cow<'t, str>>) -> Token<'t> {
+        let token =
+            Token { kind: TokenKind::Error, at: self.start, text: message.into(), line: self.start_line };
         self.start = 0;
         self.at = 0;
         self.input = "";
         self.is_inside = false;
-        item
+        token
     }
 
     /// Reads the text up to an action; without text, the left delimiter.
-    fn text(&mut self) -> Item<'t> {
+    fn text(&mut self) -> Token<'t> {
         loop {
             let Some(distance) = self.rest().find(LEFT) else {
                 self.at = self.input.len();
                 self.line += line_breaks(self.piece());
-                return if self.at > self.start { self.item(Kind::Text) } else { self.end() };
+                return if self.at > self.start { self.token(TokenKind::Text) } else { self.end() };
             };
             if distance > 0 {
                 self.at += distance;
@@ -108,27 +109,27 @@ impl<'t> Lexer<'t> {
                 let trimmed = text.len() - kept.len();
                 self.at -= trimmed;
                 self.line += line_breaks(kept);
-                let item = self.item(Kind::Text);
+                let token = self.token(TokenKind::Text);
                 self.at += trimmed;
                 self.ignore();
-                if !item.text.is_empty() {
-                    return item;
+                if !token.text.is_empty() {
+                    return token;
                 }
             }
-            if let Some(item) = self.left_delimiter() {
-                return item;
+            if let Some(token) = self.left_delimiter() {
+                return token;
             }
         }
     }
 
-    fn end(&mut self) -> Item<'t> {
-        let mut item = self.item(Kind::Eof);
-        item.text = Cow::Borrowed("EOF");
-        item
+    fn end(&mut self) -> Token<'t> {
+        let mut token = self.token(TokenKind::Eof);
+        token.text = Cow::Borrowed("EOF");
+        token
     }
 
     /// Reads the left delimiter; returns `None` if it begins a comment, which is skipped.
-    fn left_delimiter(&mut self) -> Option<Item<'t>> {
+    fn left_delimiter(&mut self) -> Option<Token<'t>> {
         self.at += LEFT.len();
         let marker = if begins_with_marker(self.rest()) { MARKER } else { 0 };
         if self.rest()[marker..].starts_with(LEFT_COMMENT) {
@@ -136,15 +137,15 @@ impl<'t> Lexer<'t> {
             self.ignore();
             return self.comment();
         }
-        let item = self.item(Kind::LeftDelimiter);
+        let token = self.token(TokenKind::LeftDelimiter);
         self.is_inside = true;
         self.at += marker;
         self.ignore();
         self.parentheses = 0;
-        Some(item)
+        Some(token)
     }
 
-    fn comment(&mut self) -> Option<Item<'t>> {
+    fn comment(&mut self) -> Option<Token<'t>> {
         self.at += LEFT_COMMENT.len();
         let Some(distance) = self.rest().find(RIGHT_COMMENT) else {
             return Some(self.error("unclosed comment"));
@@ -155,7 +156,7 @@ impl<'t> Lexer<'t> {
         };
         self.line += line_breaks(self.piece());
         // This is only for the line numbers: the parser ignores comments.
-        self.item(Kind::Space);
+        self.token(TokenKind::Space);
         self.at += RIGHT.len();
         if trims {
             self.at += MARKER;
@@ -179,22 +180,22 @@ impl<'t> Lexer<'t> {
         self.at += rest.len() - rest.trim_start_matches(is_space).len();
     }
 
-    fn right_delimiter(&mut self, trims: bool) -> Item<'t> {
+    fn right_delimiter(&mut self, trims: bool) -> Token<'t> {
         if trims {
             self.at += MARKER;
             self.ignore();
         }
         self.at += RIGHT.len();
-        let item = self.item(Kind::RightDelimiter);
+        let token = self.token(TokenKind::RightDelimiter);
         if trims {
             self.skip_space();
             self.ignore();
         }
         self.is_inside = false;
-        item
+        token
     }
 
-    fn inside(&mut self) -> Item<'t> {
+    fn inside(&mut self) -> Token<'t> {
         if let Some(trims) = self.at_right_delimiter() {
             return if self.parentheses == 0 {
                 self.right_delimiter(trims)
@@ -205,15 +206,15 @@ impl<'t> Lexer<'t> {
         let Some(c) = self.next() else { return self.error("unclosed action") };
         match c {
             c if is_space(c) => self.space(c),
-            '=' => self.item(Kind::Assign),
-            ':' if self.next() == Some('=') => self.item(Kind::Declare),
+            '=' => self.token(TokenKind::Assign),
+            ':' if self.next() == Some('=') => self.token(TokenKind::Declare),
             ':' => self.error("expected :="),
-            '|' => self.item(Kind::Pipe),
-            '"' => self.quoted('"', Kind::String, "unterminated quoted string"),
+            '|' => self.token(TokenKind::Pipe),
+            '"' => self.quoted('"', TokenKind::String, "unterminated quoted string"),
             '`' => self.raw_quoted(),
-            '$' if self.is_at_end_of_word() => self.item(Kind::Variable),
-            '$' => self.word_of(Kind::Variable),
-            '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
+            '$' if self.is_at_end_of_word() => self.token(TokenKind::Variable),
+            '$' => self.word_of(TokenKind::Variable),
+            '\'' => self.quoted('\'', TokenKind::CharConstant, "unterminated character constant"),
             '.' if self.peek().is_some_and(|c| !c.is_ascii_digit()) => self.field(),
             '.' | '+' | '-' | '0'..='9' => {
                 self.back(c);
@@ -225,19 +226,19 @@ impl<'t> Lexer<'t> {
             }
             '(' => {
                 self.parentheses += 1;
-                self.item(Kind::LeftParenthesis)
+                self.token(TokenKind::LeftParenthesis)
             }
             ')' if self.parentheses == 0 => self.error("unexpected right paren"),
             ')' => {
                 self.parentheses -= 1;
-                self.item(Kind::RightParenthesis)
+                self.token(TokenKind::RightParenthesis)
             }
-            ' '..='~' => self.item(Kind::Char),
+            ' '..='~' => self.token(TokenKind::Char),
             c => self.error(format!("unrecognized character in action: {}", unicode_point(c))),
         }
     }
 
-    fn space(&mut self, first: char) -> Item<'t> {
+    fn space(&mut self, first: char) -> Token<'t> {
         let (mut last, mut count) = (first, 1);
         while let Some(c) = self.peek().filter(|&c| is_space(c)) {
             self.next();
@@ -251,10 +252,10 @@ impl<'t> Lexer<'t> {
                 return self.right_delimiter(true);
             }
         }
-        self.item(Kind::Space)
+        self.token(TokenKind::Space)
     }
 
-    fn identifier(&mut self) -> Item<'t> {
+    fn identifier(&mut self) -> Token<'t> {
         while self.peek().is_some_and(is_alphanumeric) {
             self.next();
         }
@@ -262,26 +263,26 @@ impl<'t> Lexer<'t> {
             return self.bad_character();
         }
         let word = self.piece();
-        let kind = Kind::of_keyword(word).unwrap_or(if matches!(word, "true" | "false") {
-            Kind::Bool
+        let kind = TokenKind::of_keyword(word).unwrap_or(if matches!(word, "true" | "false") {
+            TokenKind::Bool
         } else {
-            Kind::Identifier
+            TokenKind::Identifier
         });
-        self.item(kind)
+        self.token(kind)
     }
 
-    fn field(&mut self) -> Item<'t> {
-        if self.is_at_end_of_word() { self.item(Kind::Dot) } else { self.word_of(Kind::Field) }
+    fn field(&mut self) -> Token<'t> {
+        if self.is_at_end_of_word() { self.token(TokenKind::Dot) } else { self.word_of(TokenKind::Field) }
     }
 
-    fn word_of(&mut self, kind: Kind) -> Item<'t> {
+    fn word_of(&mut self, kind: TokenKind) -> Token<'t> {
         while self.peek().is_some_and(is_alphanumeric) {
             self.next();
         }
-        if self.is_at_end_of_word() { self.item(kind) } else { self.bad_character() }
+        if self.is_at_end_of_word() { self.token(kind) } else { self.bad_character() }
     }
 
-    fn bad_character(&mut self) -> Item<'t> {
+    fn bad_character(&mut self) -> Token<'t> {
         let c = self.peek().unwrap_or_default();
         self.error(format!("bad character {}", unicode_point(c)))
     }
@@ -291,7 +292,7 @@ impl<'t> Lexer<'t> {
             || self.rest().starts_with(RIGHT)
     }
 
-    fn quoted(&mut self, mark: char, kind: Kind, unterminated: &'static str) -> Item<'t> {
+    fn quoted(&mut self, mark: char, kind: TokenKind, unterminated: &'static str) -> Token<'t> {
         loop {
             let mut c = self.next();
             if c == Some('\\') {
@@ -302,23 +303,23 @@ impl<'t> Lexer<'t> {
             }
             match c {
                 None | Some('\n') => return self.error(unterminated),
-                Some(c) if c == mark => return self.item(kind),
+                Some(c) if c == mark => return self.token(kind),
                 Some(_) => {}
             }
         }
     }
 
-    fn raw_quoted(&mut self) -> Item<'t> {
+    fn raw_quoted(&mut self) -> Token<'t> {
         loop {
             match self.next() {
                 None => return self.error("unterminated raw quoted string"),
-                Some('`') => return self.item(Kind::RawString),
+                Some('`') => return self.token(TokenKind::RawString),
                 Some(_) => {}
             }
         }
     }
 
-    fn number(&mut self) -> Item<'t> {
+    fn number(&mut self) -> Token<'t> {
         if !self.scan_number() {
             return self.bad_number();
         }
@@ -326,12 +327,12 @@ impl<'t> Lexer<'t> {
             if !self.scan_number() || !self.piece().ends_with('i') {
                 return self.bad_number();
             }
-            return self.item(Kind::Complex);
+            return self.token(TokenKind::Complex);
         }
-        self.item(Kind::Number)
+        self.token(TokenKind::Number)
     }
 
-    fn bad_number(&mut self) -> Item<'t> {
+    fn bad_number(&mut self) -> Token<'t> {
         let message = format!("bad number syntax: {}", quote(self.piece()));
         self.error(message)
     }

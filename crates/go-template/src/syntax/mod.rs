@@ -1,13 +1,13 @@
 //! The syntax: from text to trees.
 
 mod control;
-mod item;
+mod display;
 mod lexer;
 mod node;
 mod number;
 mod parser;
 mod pipeline;
-mod show;
+mod token;
 mod unquote;
 
 pub(crate) use node::{Branch, BranchKind, Command, Name, Node, Pipe, Place, Term, Variable};
@@ -15,4 +15,4 @@ pub(crate) use number::Number;
 pub(crate) use parser::parse;
 
 /// The maximum nesting depth of actions and parentheses.
-pub(crate) const DEEPEST: usize = 100;
+pub(crate) const MAX_DEPTH: usize = 100;

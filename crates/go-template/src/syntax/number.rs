@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::item::Kind;
+use super::token::TokenKind;
 use super::unquote::unquote_char;
 use crate::format::quote;
 use crate::strconv::{parse_float, parse_int, parse_uint};
@@ -18,11 +18,11 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    pub(super) fn parse(text: &str, kind: Kind) -> Result<Self, String> {
+    pub(super) fn parse(text: &str, kind: TokenKind) -> Result<Self, String> {
         let number = Self { text: text.into(), ..Self::default() };
         match kind {
-            Kind::CharConstant => number.of_char(text),
-            Kind::Complex => number.of_complex(text),
+            TokenKind::CharConstant => number.of_char(text),
+            TokenKind::Complex => number.of_complex(text),
             _ => number.of_plain(text),
         }
     }

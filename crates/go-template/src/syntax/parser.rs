@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::item::{Item, Kind};
 use super::lexer::Lexer;
+use super::token::{Token, TokenKind};
 use super::unquote::unquote;
-use super::{DEEPEST, Name, Node};
+use super::{MAX_DEPTH, Name, Node};
 use crate::functions::Function;
 
 /// Finds a function by its name.
@@ -39,7 +39,7 @@ pub(super) struct Tree<'t> {
     /// The lookahead tokens, the next one last.
     ///
     /// The first position also has the line for errors.
-    items: [Item<'t>; 3],
+    tokens: [Token<'t>; 3],
     ahead: usize,
     pub(super) variables: Vec<Arc<str>>,
     /// The line on which the action began, 0 outside actions.
@@ -62,8 +62,8 @@ pub(super) enum Step {
 
 impl Tree<'_> {
     fn new() -> Self {
-        let items = [Item::none(), Item::none(), Item::none()];
-        Self { items, ahead: 0, variables: vec!["$".into()], action_line: 0, ranges: 0 }
+        let tokens = [Token::none(), Token::none(), Token::none()];
+        Self { tokens, ahead: 0, variables: vec!["$".into()], action_line: 0, ranges: 0 }
     }
 }
 
@@ -77,72 +77,72 @@ impl Stop {
 }
 
 impl<'t> Parser<'t> {
-    pub(super) fn next(&mut self) -> Item<'t> {
+    pub(super) fn next(&mut self) -> Token<'t> {
         if self.tree.ahead > 0 {
             self.tree.ahead -= 1;
         } else {
-            self.tree.items[0] = self.lexer.next_item();
+            self.tree.tokens[0] = self.lexer.next_token();
         }
-        self.tree.items[self.tree.ahead].clone()
+        self.tree.tokens[self.tree.ahead].clone()
     }
 
     pub(super) fn back(&mut self) {
         self.tree.ahead += 1;
     }
 
-    pub(super) fn back_two(&mut self, first: Item<'t>) {
-        self.tree.items[1] = first;
+    pub(super) fn back_two(&mut self, first: Token<'t>) {
+        self.tree.tokens[1] = first;
         self.tree.ahead = 2;
     }
 
-    pub(super) fn back_three(&mut self, first: Item<'t>, second: Item<'t>) {
-        self.tree.items[1] = second;
-        self.tree.items[2] = first;
+    pub(super) fn back_three(&mut self, first: Token<'t>, second: Token<'t>) {
+        self.tree.tokens[1] = second;
+        self.tree.tokens[2] = first;
         self.tree.ahead = 3;
     }
 
-    pub(super) fn peek(&mut self) -> Item<'t> {
+    pub(super) fn peek(&mut self) -> Token<'t> {
         if self.tree.ahead == 0 {
             self.tree.ahead = 1;
-            self.tree.items[0] = self.lexer.next_item();
+            self.tree.tokens[0] = self.lexer.next_token();
         }
-        self.tree.items[self.tree.ahead - 1].clone()
+        self.tree.tokens[self.tree.ahead - 1].clone()
     }
 
-    pub(super) fn next_after_space(&mut self) -> Item<'t> {
+    pub(super) fn next_after_space(&mut self) -> Token<'t> {
         loop {
-            let item = self.next();
-            if item.kind != Kind::Space {
-                return item;
+            let token = self.next();
+            if token.kind != TokenKind::Space {
+                return token;
             }
         }
     }
 
-    pub(super) fn peek_after_space(&mut self) -> Item<'t> {
-        let item = self.next_after_space();
+    pub(super) fn peek_after_space(&mut self) -> Token<'t> {
+        let token = self.next_after_space();
         self.back();
-        item
+        token
     }
 
     pub(super) fn error<T>(&self, message: impl std::fmt::Display) -> Result<T, String> {
-        Err(format!("template: {}:{}: {message}", self.name, self.tree.items[0].line))
+        Err(format!("template: {}:{}: {message}", self.name, self.tree.tokens[0].line))
     }
 
-    pub(super) fn unexpected<T>(&self, item: &Item<'t>, context: &str) -> Result<T, String> {
-        if item.kind != Kind::Error {
-            return self.error(format_args!("unexpected {item} in {context}"));
+    pub(super) fn unexpected<T>(&self, token: &Token<'t>, context: &str) -> Result<T, String> {
+        if token.kind != TokenKind::Error {
+            return self.error(format_args!("unexpected {token} in {context}"));
         }
         let started = self.tree.action_line;
-        if started == 0 || started == item.line {
-            return self.error(item);
+        if started == 0 || started == token.line {
+            return self.error(token);
         }
-        let action = if item.text.ends_with(" action") { "" } else { " in action" };
-        self.error(format_args!("{item}{action} started at {}:{started}", self.name))
+        let action = if token.text.ends_with(" action") { "" } else { " in action" };
+        self.error(format_args!("{token}{action} started at {}:{started}", self.name))
     }
 
-    pub(super) fn expect(&mut self, kind: Kind, context: &str) -> Result<Item<'t>, String> {
-        let item = self.next_after_space();
-        if item.kind == kind { Ok(item) } else { self.unexpected(&item, context) }
+    pub(super) fn expect(&mut self, kind: TokenKind, context: &str) -> Result<Token<'t>, String> {
+        let token = self.next_after_space();
+        if token.kind == kind { Ok(token) } else { self.unexpected(&token, context) }
     }
 
     /// Parses a part one nesting level deeper.
@@ -150,9 +150,9 @@ impl<'t> Parser<'t> {
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, String>,
     ) -> Result<T, String> {
-        if self.depth == DEEPEST {
+        if self.depth == MAX_DEPTH {
             return self
-                .error(format_args!("actions and parentheses are nested deeper than {DEEPEST} levels"));
+                .error(format_args!("actions and parentheses are nested deeper than {MAX_DEPTH} levels"));
         }
         self.depth += 1;
         let result = read(self);
@@ -160,16 +160,16 @@ impl<'t> Parser<'t> {
         result
     }
 
-    pub(super) fn unquoted(&self, item: &Item<'t>) -> Result<Name, String> {
-        unquote(&item.text).map_or_else(|| self.error("invalid syntax"), Ok)
+    pub(super) fn unquoted(&self, token: &Token<'t>) -> Result<Name, String> {
+        unquote(&token.text).map_or_else(|| self.error("invalid syntax"), Ok)
     }
 
     fn top(&mut self) -> Result<Vec<Node>, String> {
         let mut nodes = Vec::new();
-        while self.peek().kind != Kind::Eof {
-            if self.peek().kind == Kind::LeftDelimiter {
+        while self.peek().kind != TokenKind::Eof {
+            if self.peek().kind == TokenKind::LeftDelimiter {
                 let delimiter = self.next();
-                if self.next_after_space().kind == Kind::Define {
+                if self.next_after_space().kind == TokenKind::Define {
                     self.definition()?;
                     continue;
                 }
@@ -198,11 +198,11 @@ impl<'t> Parser<'t> {
         const CONTEXT: &str = "define clause";
         self.inner(|parser| {
             let name = parser.next_after_space();
-            if !matches!(name.kind, Kind::String | Kind::RawString) {
+            if !matches!(name.kind, TokenKind::String | TokenKind::RawString) {
                 return parser.unexpected(&name, CONTEXT);
             }
             let name = parser.unquoted(&name)?;
-            parser.expect(Kind::RightDelimiter, CONTEXT)?;
+            parser.expect(TokenKind::RightDelimiter, CONTEXT)?;
             let stop = parser.body_of(name)?;
             parser.refuse_else(stop, CONTEXT)
         })
@@ -236,7 +236,7 @@ impl<'t> Parser<'t> {
 
     pub(super) fn list(&mut self) -> Result<(Vec<Node>, Stop), String> {
         let mut nodes = Vec::new();
-        while self.peek_after_space().kind != Kind::Eof {
+        while self.peek_after_space().kind != TokenKind::Eof {
             match self.text_or_action()? {
                 Step::Node(node) => nodes.push(node),
                 Step::Stop(stop) => return Ok((nodes, stop)),
@@ -246,16 +246,16 @@ impl<'t> Parser<'t> {
     }
 
     fn text_or_action(&mut self) -> Result<Step, String> {
-        let item = self.next_after_space();
-        match item.kind {
-            Kind::Text => Ok(Step::Node(Node::Text { at: item.at, text: item.text.as_ref().into() })),
-            Kind::LeftDelimiter => {
-                self.tree.action_line = item.line;
+        let token = self.next_after_space();
+        match token.kind {
+            TokenKind::Text => Ok(Step::Node(Node::Text { at: token.at, text: token.text.as_ref().into() })),
+            TokenKind::LeftDelimiter => {
+                self.tree.action_line = token.line;
                 let step = self.deeper(Self::action)?;
                 self.tree.action_line = 0;
                 Ok(step)
             }
-            _ => self.unexpected(&item, "input"),
+            _ => self.unexpected(&token, "input"),
         }
     }
 }

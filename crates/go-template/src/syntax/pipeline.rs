@@ -2,35 +2,35 @@
 
 use std::sync::Arc;
 
-use super::item::{Item, Kind};
 use super::parser::Parser;
+use super::token::{Token, TokenKind};
 use super::{Command, Number, Pipe, Term, Variable};
 
 impl<'t> Parser<'t> {
-    pub(super) fn pipe(&mut self, context: &str, end: Kind) -> Result<Pipe, String> {
+    pub(super) fn pipe(&mut self, context: &str, end: TokenKind) -> Result<Pipe, String> {
         let at = self.peek_after_space().at;
         let mut pipe = Pipe { at, is_assignment: false, variables: Vec::new(), commands: Vec::new() };
         self.declarations(&mut pipe, context)?;
         loop {
-            let item = self.next_after_space();
-            match item.kind {
+            let token = self.next_after_space();
+            match token.kind {
                 kind if kind == end => break,
-                Kind::Bool
-                | Kind::CharConstant
-                | Kind::Complex
-                | Kind::Dot
-                | Kind::Field
-                | Kind::Identifier
-                | Kind::Number
-                | Kind::Nil
-                | Kind::RawString
-                | Kind::String
-                | Kind::Variable
-                | Kind::LeftParenthesis => {
+                TokenKind::Bool
+                | TokenKind::CharConstant
+                | TokenKind::Complex
+                | TokenKind::Dot
+                | TokenKind::Field
+                | TokenKind::Identifier
+                | TokenKind::Number
+                | TokenKind::Nil
+                | TokenKind::RawString
+                | TokenKind::String
+                | TokenKind::Variable
+                | TokenKind::LeftParenthesis => {
                     self.back();
                     pipe.commands.push(self.command()?);
                 }
-                _ => return self.unexpected(&item, context),
+                _ => return self.unexpected(&token, context),
             }
         }
         self.check(&pipe, context)?;
@@ -40,20 +40,20 @@ impl<'t> Parser<'t> {
     fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Result<(), String> {
         loop {
             let variable = self.peek_after_space();
-            if variable.kind != Kind::Variable {
+            if variable.kind != TokenKind::Variable {
                 return Ok(());
             }
             self.next();
             let after = self.peek();
             let next = self.peek_after_space();
-            if matches!(next.kind, Kind::Assign | Kind::Declare) {
-                pipe.is_assignment = next.kind == Kind::Assign;
+            if matches!(next.kind, TokenKind::Assign | TokenKind::Declare) {
+                pipe.is_assignment = next.kind == TokenKind::Assign;
                 self.next_after_space();
                 self.declare(pipe, &variable);
                 return Ok(());
             }
-            if next.kind != Kind::Char || next.text != "," {
-                if after.kind == Kind::Space {
+            if next.kind != TokenKind::Char || next.text != "," {
+                if after.kind == TokenKind::Space {
                     self.back_three(variable, after);
                 } else {
                     self.back_two(variable);
@@ -67,16 +67,16 @@ impl<'t> Parser<'t> {
             }
             if !matches!(
                 self.peek_after_space().kind,
-                Kind::Variable | Kind::RightDelimiter | Kind::RightParenthesis
+                TokenKind::Variable | TokenKind::RightDelimiter | TokenKind::RightParenthesis
             ) {
                 return self.error("range can only initialize variables");
             }
         }
     }
 
-    fn declare(&mut self, pipe: &mut Pipe, item: &Item<'t>) {
-        let variable = variable(item.at, &item.text);
-        self.tree.variables.push(item.text.as_ref().into());
+    fn declare(&mut self, pipe: &mut Pipe, token: &Token<'t>) {
+        let variable = variable(token.at, &token.text);
+        self.tree.variables.push(token.text.as_ref().into());
         pipe.variables.push(variable);
     }
 
@@ -96,12 +96,12 @@ impl<'t> Parser<'t> {
         loop {
             self.peek_after_space();
             terms.extend(self.operand()?);
-            let item = self.next();
-            match item.kind {
-                Kind::Space => continue,
-                Kind::RightDelimiter | Kind::RightParenthesis => self.back(),
-                Kind::Pipe => {}
-                _ => return self.unexpected(&item, "operand"),
+            let token = self.next();
+            match token.kind {
+                TokenKind::Space => continue,
+                TokenKind::RightDelimiter | TokenKind::RightParenthesis => self.back(),
+                TokenKind::Pipe => {}
+                _ => return self.unexpected(&token, "operand"),
             }
             break;
         }
@@ -111,11 +111,11 @@ impl<'t> Parser<'t> {
     fn operand(&mut self) -> Result<Option<Term>, String> {
         let Some(term) = self.term()? else { return Ok(None) };
         let first = self.peek();
-        if first.kind != Kind::Field {
+        if first.kind != TokenKind::Field {
             return Ok(Some(term));
         }
         let mut fields: Vec<Arc<str>> = Vec::new();
-        while self.peek().kind == Kind::Field {
+        while self.peek().kind == TokenKind::Field {
             fields.push(self.next().text[1..].into());
         }
         let at = first.at;
@@ -138,20 +138,20 @@ impl<'t> Parser<'t> {
     }
 
     fn term(&mut self) -> Result<Option<Term>, String> {
-        let item = self.next_after_space();
-        let at = item.at;
-        let text = item.text.as_ref();
-        Ok(Some(match item.kind {
-            Kind::Identifier => {
+        let token = self.next_after_space();
+        let at = token.at;
+        let text = token.text.as_ref();
+        Ok(Some(match token.kind {
+            TokenKind::Identifier => {
                 let Some(function) = (self.find)(text) else {
                     let name = crate::format::quote(text);
                     return self.error(format_args!("function {name} not defined"));
                 };
                 Term::Identifier { at, function }
             }
-            Kind::Dot => Term::Dot { at },
-            Kind::Nil => Term::Nil { at },
-            Kind::Variable => {
+            TokenKind::Dot => Term::Dot { at },
+            TokenKind::Nil => Term::Nil { at },
+            TokenKind::Variable => {
                 let variable = variable(at, text);
                 if !self.tree.variables.contains(&variable.name) {
                     let name = crate::format::quote(&variable.name);
@@ -159,17 +159,19 @@ impl<'t> Parser<'t> {
                 }
                 Term::Variable(variable)
             }
-            Kind::Field => Term::Field { at, fields: text[1..].split('.').map(Arc::from).collect() },
-            Kind::Bool => Term::Bool { at, truth: text == "true" },
-            Kind::CharConstant | Kind::Complex | Kind::Number => match Number::parse(text, item.kind) {
-                Ok(number) => Term::Number { at, number },
-                Err(message) => return self.error(message),
-            },
-            Kind::LeftParenthesis => Term::Pipe(
-                self.deeper(|parser| parser.pipe("parenthesized pipeline", Kind::RightParenthesis))?,
+            TokenKind::Field => Term::Field { at, fields: text[1..].split('.').map(Arc::from).collect() },
+            TokenKind::Bool => Term::Bool { at, truth: text == "true" },
+            TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
+                match Number::parse(text, token.kind) {
+                    Ok(number) => Term::Number { at, number },
+                    Err(message) => return self.error(message),
+                }
+            }
+            TokenKind::LeftParenthesis => Term::Pipe(
+                self.deeper(|parser| parser.pipe("parenthesized pipeline", TokenKind::RightParenthesis))?,
             ),
-            Kind::String | Kind::RawString => {
-                Term::String { at, quoted: text.into(), text: self.unquoted(&item)? }
+            TokenKind::String | TokenKind::RawString => {
+                Term::String { at, quoted: text.into(), text: self.unquoted(&token)? }
             }
             _ => {
                 self.back();

@@ -179,7 +179,7 @@ impl Value {
         match self {
             Self::Slice(_) => self.size() * 16,
             // Its entries are copied one by one, which takes a step each.
-            Self::Map(_) => self.size() * crate::budget::SIZE_OF_STEP,
+            Self::Map(_) => self.size() * crate::budget::STEP_SIZE,
             _ => self.size(),
         }
     }

@@ -4,7 +4,7 @@ use super::RegexpError;
 use super::translate::{Translator, wrong};
 
 /// The size of a Unicode class in pieces: it becomes many ranges.
-const PIECES_OF_CLASS: usize = 20;
+const CLASS_PIECES: usize = 20;
 
 /// The names between `[:` and `:]`.
 const NAMES: [&str; 14] = [
@@ -46,7 +46,7 @@ pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, R
         return wrong("invalid character class range", sequence);
     }
     translator.rest = &start[sequence.len()..];
-    translator.add_pieces(PIECES_OF_CLASS);
+    translator.add_pieces(CLASS_PIECES);
     Ok(class)
 }
 

@@ -21,7 +21,7 @@ const GROUP_BYTES: usize = 16 << 20;
 const STATE_BYTES: usize = 24;
 
 /// The bytes of one group per state, in both sets that a search uses.
-const BYTES_OF_GROUP: usize = 2 * 2 * size_of::<usize>();
+const BYTES_PER_GROUP: usize = 2 * 2 * size_of::<usize>();
 
 /// The error of a text that is not a valid expression; the message is Go's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ impl<'e> Expression<'e> {
         self.translated.size
     }
 
-    /// Compiles the expression into at most `most_bytes` bytes.
+    /// Compiles the expression into at most `max_bytes` bytes.
     ///
     /// With many groups the limit is lower, because a search needs memory proportional to the number of groups times
     /// the size of the compiled form.
@@ -63,10 +63,10 @@ impl<'e> Expression<'e> {
     /// # Errors
     ///
     /// If the compiled form exceeds the limit.
-    pub fn compile_within(self, most_bytes: usize) -> Result<Regexp, RegexpError> {
+    pub fn compile_within(self, max_bytes: usize) -> Result<Regexp, RegexpError> {
         let Translated { pattern, names, size } = self.translated;
-        let most_bytes = most_bytes.min(GROUP_BYTES / (BYTES_OF_GROUP * names.len().max(1)) * STATE_BYTES);
-        match RegexBuilder::new(&pattern).size_limit(most_bytes).build() {
+        let max_bytes = max_bytes.min(GROUP_BYTES / (BYTES_PER_GROUP * names.len().max(1)) * STATE_BYTES);
+        match RegexBuilder::new(&pattern).size_limit(max_bytes).build() {
             Ok(regex) => Ok(Regexp { regex, names, size, name: OnceLock::new() }),
             Err(_) => Err(RegexpError { what: "expression too large", part: self.text.to_owned() }),
         }
@@ -79,22 +79,22 @@ pub struct RegexpSet(RegexSet);
 
 /// The error of a set whose expressions are too large together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the expressions take more than {most_bytes} bytes together when compiled")]
+#[error("the expressions take more than {max_bytes} bytes together when compiled")]
 pub struct SetTooLarge {
     /// The limit of all expressions together, in bytes.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 impl RegexpSet {
-    /// Compiles expressions into one form of at most `most_bytes` bytes.
+    /// Compiles expressions into one form of at most `max_bytes` bytes.
     ///
     /// # Errors
     ///
     /// If the compiled form exceeds the limit.
-    pub fn compile_within(expressions: &[Expression<'_>], most_bytes: usize) -> Result<Self, SetTooLarge> {
+    pub fn compile_within(expressions: &[Expression<'_>], max_bytes: usize) -> Result<Self, SetTooLarge> {
         let patterns = expressions.iter().map(|expression| &expression.translated.pattern);
-        let set = RegexSetBuilder::new(patterns).size_limit(most_bytes).build();
-        set.map(Self).map_err(|_| SetTooLarge { most_bytes })
+        let set = RegexSetBuilder::new(patterns).size_limit(max_bytes).build();
+        set.map(Self).map_err(|_| SetTooLarge { max_bytes })
     }
 
     /// Returns whether an expression matches anywhere in a text.
@@ -118,13 +118,13 @@ pub struct Regexp {
 }
 
 impl Regexp {
-    /// Parses an expression and compiles it into at most `most_bytes` bytes.
+    /// Parses an expression and compiles it into at most `max_bytes` bytes.
     ///
     /// # Errors
     ///
     /// If the text is not a valid expression, or the compiled form exceeds the limit.
-    pub fn compile_within(expression: &str, most_bytes: usize) -> Result<Self, RegexpError> {
-        Expression::parse(expression)?.compile_within(most_bytes)
+    pub fn compile_within(expression: &str, max_bytes: usize) -> Result<Self, RegexpError> {
+        Expression::parse(expression)?.compile_within(max_bytes)
     }
 
     /// Returns the number of pieces, with repetitions expanded.

@@ -9,10 +9,10 @@ use std::collections::HashMap;
 use super::{RegexpError, class};
 
 /// The maximum nesting depth of groups.
-const DEEPEST: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The maximum number of repetitions of a piece, nested repetitions multiplied.
-const MOST_REPEATS: usize = 1_000;
+const MAX_REPEATS: usize = 1_000;
 
 /// A translated expression.
 #[derive(Debug)]
@@ -204,7 +204,7 @@ impl<'e> Translator<'e> {
         let least = number(least);
         // Without an upper bound it is expanded to the lower bound, at least once.
         let most = most.map_or(least.max(1), number);
-        if least > MOST_REPEATS || most > MOST_REPEATS || least > most {
+        if least > MAX_REPEATS || most > MAX_REPEATS || least > most {
             return wrong("invalid repeat count", &self.rest[..=end]);
         }
         Ok(Some(Repetition { length: end + 1, times: most }))
@@ -226,7 +226,7 @@ impl<'e> Translator<'e> {
         let operator = self.take(length);
         self.out.insert_str(self.flags_at.unwrap_or(self.out.len()), operator);
         let repeats = self.last.repeats * repetition.times;
-        if repetition.times > 1 && repeats > MOST_REPEATS {
+        if repetition.times > 1 && repeats > MAX_REPEATS {
             return wrong("invalid repeat count", &before[..length]);
         }
         self.last.repeats = repeats.max(1);
@@ -236,7 +236,7 @@ impl<'e> Translator<'e> {
     }
 
     fn open(&mut self) -> Result<(), RegexpError> {
-        if self.groups.len() == DEEPEST {
+        if self.groups.len() == MAX_DEPTH {
             return wrong("expression nests too deeply", self.whole);
         }
         if !self.rest.starts_with("(?") {

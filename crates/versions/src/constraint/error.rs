@@ -3,10 +3,10 @@
 use super::quote::Quoted;
 
 /// The maximum length of a constraint, in bytes: the library's own limit.
-pub(super) const LONGEST: usize = 512;
+pub(super) const MAX_LENGTH: usize = 512;
 
 /// The maximum number of alternatives of a constraint: the library's own limit.
-pub(super) const MOST_GROUPS: usize = 32;
+pub(super) const MAX_GROUPS: usize = 32;
 
 /// The error of a text that is not a constraint.
 ///
@@ -14,10 +14,10 @@ pub(super) const MOST_GROUPS: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConstraintError {
     /// The text is too long.
-    #[error("constraint string is too long (max {LONGEST} bytes)")]
+    #[error("constraint string is too long (max {MAX_LENGTH} bytes)")]
     TooLong,
     /// The constraint has too many alternatives.
-    #[error("too many constraint groups (max {MOST_GROUPS})")]
+    #[error("too many constraint groups (max {MAX_GROUPS})")]
     TooManyGroups,
     /// An alternative is not a list of comparators.
     #[error("improper constraint: {}", Quoted(segment))]

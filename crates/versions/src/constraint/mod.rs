@@ -11,7 +11,7 @@ use std::fmt;
 use super::Version;
 pub use comparator::Comparator;
 pub use error::ConstraintError;
-use error::{LONGEST, MOST_GROUPS};
+use error::{MAX_GROUPS, MAX_LENGTH};
 
 /// A version constraint in the language of Go's `Masterminds/semver` v3.5.0.
 ///
@@ -40,12 +40,12 @@ impl Constraint {
     ///
     /// If the text is not a constraint; the message is the library's.
     pub fn parse(text: &str) -> Result<Self, ConstraintError> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_LENGTH {
             return Err(ConstraintError::TooLong);
         }
         let rewritten = hyphen::rewrite(text);
         let segments: Vec<&str> = rewritten.split("||").collect();
-        if segments.len() > MOST_GROUPS {
+        if segments.len() > MAX_GROUPS {
             return Err(ConstraintError::TooManyGroups);
         }
         let groups = segments.into_iter().map(Group::parse).collect::<Result<_, _>>()?;

@@ -3,9 +3,9 @@
 mod time;
 
 use crate::budget::{Budget, Failure};
-use crate::clock::{Moment, parse_duration, read, show_duration};
 use crate::functions::{Arguments, Function};
 use crate::strconv::parse_int;
+use crate::time::{Moment, parse, parse_duration, show_duration};
 use crate::value::{ANY, IntKind, Type, Value};
 
 pub(super) use time::TIME;
@@ -15,9 +15,9 @@ const TEXT: Type = Type::String;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function::new("toDate", &[TEXT, TEXT], |a, _| {
-        Ok(value_of(&read(a.bytes(0), a.bytes(1)).unwrap_or_else(|_| Moment::zero())))
+        Ok(value_of(&parse(a.bytes(0), a.bytes(1)).unwrap_or_else(|_| Moment::zero())))
     }),
-    Function::new("mustToDate", &[TEXT, TEXT], |a, _| Ok(value_of(&read(a.bytes(0), a.bytes(1))?))),
+    Function::new("mustToDate", &[TEXT, TEXT], |a, _| Ok(value_of(&parse(a.bytes(0), a.bytes(1))?))),
     Function::new("mustDateModify", &[TEXT, TIME], modify),
     Function::new("must_date_modify", &[TEXT, TIME], modify),
     Function::new("unixEpoch", &[TIME], |a, _| Ok(moment_of(a.value(0)).seconds.to_string().into())),

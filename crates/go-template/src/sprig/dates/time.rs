@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::clock::{Date, Moment, Zone, month_name, show_duration, weekday_name};
+use crate::time::{Date, Moment, Zone, month_name, show_duration, weekday_name};
 use crate::value::{Field, INT, IntKind, Method, NamedInt, Struct, StructType, Type, Value};
 
 /// The type of a point in time.

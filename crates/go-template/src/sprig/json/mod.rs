@@ -8,7 +8,7 @@ use crate::functions::{Arguments, Function};
 use crate::value::{ANY, Type, Value};
 
 use read::read;
-use write::{Style, Unwritable, write};
+use write::{EncodeError, Style, write};
 
 const TEXT: Type = Type::String;
 
@@ -32,15 +32,15 @@ pub(super) const FUNCTIONS: &[Function] = &[
 fn lenient(arguments: Arguments<'_>, style: Style, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match write(arguments.value(0), style, budget) {
         Ok(text) => Ok(text.into()),
-        Err(Unwritable::Limit(failure)) => Err(failure),
-        Err(Unwritable::Value(_)) => Ok("".into()),
+        Err(EncodeError::Limit(failure)) => Err(failure),
+        Err(EncodeError::Value(_)) => Ok("".into()),
     }
 }
 
 fn strict(arguments: Arguments<'_>, style: Style, budget: &mut Budget<'_>) -> Result<Value, Failure> {
     match write(arguments.value(0), style, budget) {
         Ok(text) => Ok(text.into()),
-        Err(Unwritable::Limit(failure)) => Err(failure),
-        Err(Unwritable::Value(message)) => Err(Failure(message)),
+        Err(EncodeError::Limit(failure)) => Err(failure),
+        Err(EncodeError::Value(message)) => Err(Failure(message)),
     }
 }

@@ -1,6 +1,6 @@
 //! Parses JSON into values.
 
-use crate::budget::{Budget, DEEPEST_VALUE, Failure};
+use crate::budget::{Budget, Failure, MAX_VALUE_DEPTH};
 use crate::text::{Text, push_rune, runes};
 use crate::value::{Map, Value};
 
@@ -9,8 +9,8 @@ pub(super) fn read(text: &[u8], budget: &mut Budget<'_>) -> Result<Result<Value,
     let mut reader = Reader { text, at: 0, budget, out_of_range: None };
     let value = match reader.document() {
         Ok(value) => value,
-        Err(Wrong::Text(message)) => return Ok(Err(message)),
-        Err(Wrong::Limit(failure)) => return Err(failure),
+        Err(ParseError::Text(message)) => return Ok(Err(message)),
+        Err(ParseError::Limit(failure)) => return Err(failure),
     };
     Ok(match reader.out_of_range {
         Some(number) => Err(format!("json: cannot unmarshal number {number} into Go value of type float64")),
@@ -21,12 +21,12 @@ pub(super) fn read(text: &[u8], budget: &mut Budget<'_>) -> Result<Result<Value,
 /// Go's error for text that ends too early.
 const END: &str = "unexpected end of JSON input";
 
-enum Wrong {
+enum ParseError {
     Text(String),
     Limit(Failure),
 }
 
-impl From<Failure> for Wrong {
+impl From<Failure> for ParseError {
     fn from(failure: Failure) -> Self {
         Self::Limit(failure)
     }
@@ -52,12 +52,12 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns the error for the next byte.
-    fn wrong<T>(&self, place: &str) -> Result<T, Wrong> {
+    fn wrong<T>(&self, place: &str) -> Result<T, ParseError> {
         let Some(byte) = self.peek() else {
             // At the end, Go's scanner gets a space, which is an error inside literals and numbers.
             let is_inside = place.contains("literal") && !place.contains("string");
             let message = if is_inside { format!("invalid character ' ' {place}") } else { END.to_owned() };
-            return Err(Wrong::Text(message));
+            return Err(ParseError::Text(message));
         };
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
@@ -67,10 +67,10 @@ impl Reader<'_, '_, '_> {
                 format!("'{}'", &quoted[1..quoted.len() - 1])
             }
         };
-        Err(Wrong::Text(format!("invalid character {shown} {place}")))
+        Err(ParseError::Text(format!("invalid character {shown} {place}")))
     }
 
-    fn document(&mut self) -> Result<Value, Wrong> {
+    fn document(&mut self) -> Result<Value, ParseError> {
         let value = self.value(0)?;
         self.skip_space();
         if self.at < self.text.len() {
@@ -79,8 +79,8 @@ impl Reader<'_, '_, '_> {
         Ok(value)
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, Wrong> {
-        if depth > DEEPEST_VALUE {
+    fn value(&mut self, depth: usize) -> Result<Value, ParseError> {
+        if depth > MAX_VALUE_DEPTH {
             return Err(Failure::too_deep().into());
         }
         self.budget.step(0)?;
@@ -101,12 +101,12 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Counts a parsed value.
-    fn made(&mut self, value: Value) -> Result<Value, Wrong> {
+    fn made(&mut self, value: Value) -> Result<Value, ParseError> {
         self.budget.count(&value)?;
         Ok(value)
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, Wrong> {
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, ParseError> {
         for wanted in word.bytes() {
             if self.peek() != Some(wanted) {
                 return self.wrong(&format!("in literal {word} (expecting '{}')", char::from(wanted)));
@@ -116,7 +116,7 @@ impl Reader<'_, '_, '_> {
         Ok(value)
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, Wrong> {
+    fn object(&mut self, depth: usize) -> Result<Value, ParseError> {
         self.at += 1;
         let mut members: Vec<(Text, Value)> = Vec::new();
         self.skip_space();
@@ -150,7 +150,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Value, Wrong> {
+    fn array(&mut self, depth: usize) -> Result<Value, ParseError> {
         self.at += 1;
         let mut items = Vec::new();
         self.skip_space();
@@ -173,7 +173,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn digits(&mut self, place: &str) -> Result<(), Wrong> {
+    fn digits(&mut self, place: &str) -> Result<(), ParseError> {
         if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
             return self.wrong(place);
         }
@@ -183,7 +183,7 @@ impl Reader<'_, '_, '_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<Value, Wrong> {
+    fn number(&mut self) -> Result<Value, ParseError> {
         let start = self.at;
         if self.peek() == Some(b'-') {
             self.at += 1;
@@ -212,7 +212,7 @@ impl Reader<'_, '_, '_> {
         Ok(number.into())
     }
 
-    fn string(&mut self) -> Result<Text, Wrong> {
+    fn string(&mut self) -> Result<Text, ParseError> {
         self.at += 1;
         let mut out = Vec::new();
         let mut plain = self.at;
@@ -243,7 +243,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, Wrong> {
+    fn escape(&mut self) -> Result<char, ParseError> {
         let c = match self.peek() {
             Some(b @ (b'"' | b'\\' | b'/')) => char::from(b),
             Some(b'b') => '\x08',
@@ -261,7 +261,7 @@ impl Reader<'_, '_, '_> {
         Ok(c)
     }
 
-    fn code_point(&mut self) -> Result<char, Wrong> {
+    fn code_point(&mut self) -> Result<char, ParseError> {
         let code = self.four_digits()?;
         if let Some(c) = char::from_u32(code) {
             return Ok(c);
@@ -281,7 +281,7 @@ impl Reader<'_, '_, '_> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn four_digits(&mut self) -> Result<u32, Wrong> {
+    fn four_digits(&mut self) -> Result<u32, ParseError> {
         let mut code = 0;
         for _ in 0..4 {
             let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(16)) else {

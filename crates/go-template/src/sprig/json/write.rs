@@ -1,7 +1,7 @@
 //! Writes values as JSON.
 
-use crate::budget::{Budget, DEEPEST_VALUE, Failure};
-use crate::sprig::coding::encode_base64;
+use crate::budget::{Budget, Failure, MAX_VALUE_DEPTH};
+use crate::sprig::encoding::encode_base64;
 use crate::strconv::{FloatFormat, format_float};
 use crate::text::{Text, push_rune, runes};
 use crate::value::{Json, Map, Slice, Struct, Type, Value};
@@ -18,21 +18,21 @@ pub(super) enum Style {
 }
 
 /// The reason for which a value cannot be written.
-pub(super) enum Unwritable {
+pub(super) enum EncodeError {
     /// JSON cannot represent the value.
     Value(String),
     /// The value exceeds a limit.
     Limit(Failure),
 }
 
-impl From<Failure> for Unwritable {
+impl From<Failure> for EncodeError {
     fn from(failure: Failure) -> Self {
         Self::Limit(failure)
     }
 }
 
 /// Writes a value.
-pub(super) fn write(value: &Value, style: Style, budget: &mut Budget<'_>) -> Result<Vec<u8>, Unwritable> {
+pub(super) fn write(value: &Value, style: Style, budget: &mut Budget<'_>) -> Result<Vec<u8>, EncodeError> {
     let mut writer = Writer { out: Vec::new(), style, budget };
     writer.value(value, 0)?;
     Ok(writer.out)
@@ -45,8 +45,8 @@ struct Writer<'b, 'i> {
 }
 
 impl Writer<'_, '_> {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<(), Unwritable> {
-        if depth > DEEPEST_VALUE {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<(), EncodeError> {
+        if depth > MAX_VALUE_DEPTH {
             return Err(Failure::too_deep().into());
         }
         self.budget.step(0)?;
@@ -82,10 +82,10 @@ impl Writer<'_, '_> {
         self.out.extend_from_slice(word.as_bytes());
     }
 
-    fn float(&mut self, number: f64) -> Result<(), Unwritable> {
+    fn float(&mut self, number: f64) -> Result<(), EncodeError> {
         if !number.is_finite() {
             let text = format_float(number, FloatFormat::General, None);
-            return Err(Unwritable::Value(format!("json: unsupported value: {text}")));
+            return Err(EncodeError::Value(format!("json: unsupported value: {text}")));
         }
         let magnitude = number.abs();
         if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
@@ -123,7 +123,7 @@ impl Writer<'_, '_> {
     }
 
     /// Breaks the line after an opening or before a closing bracket.
-    fn line(&mut self, depth: usize) -> Result<(), Unwritable> {
+    fn line(&mut self, depth: usize) -> Result<(), EncodeError> {
         if self.style == Style::Pretty {
             self.out.push(b'\n');
             self.out.extend(std::iter::repeat_n(b' ', 2 * depth));
@@ -132,7 +132,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn slice(&mut self, slice: &Slice, depth: usize) -> Result<(), Unwritable> {
+    fn slice(&mut self, slice: &Slice, depth: usize) -> Result<(), EncodeError> {
         if slice.is_nil() {
             self.word("null");
             return Ok(());
@@ -157,7 +157,7 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    fn map(&mut self, map: &Map, depth: usize) -> Result<(), Unwritable> {
+    fn map(&mut self, map: &Map, depth: usize) -> Result<(), EncodeError> {
         if !matches!(map.kind().key, Type::String | Type::Int(_) | Type::Uint(_)) {
             return Err(unsupported(&Value::Map(map.clone())));
         }
@@ -191,7 +191,7 @@ impl Writer<'_, '_> {
         self.close(map.is_empty(), depth)
     }
 
-    fn structure(&mut self, object: &Struct, depth: usize) -> Result<(), Unwritable> {
+    fn structure(&mut self, object: &Struct, depth: usize) -> Result<(), EncodeError> {
         let mut found = Vec::new();
         collect(object, 0, &mut found);
         let members: Vec<(Text, Value)> = found
@@ -213,7 +213,7 @@ impl Writer<'_, '_> {
     }
 
     /// Writes a member of an object; the first one has the number 0.
-    fn member(&mut self, number: usize, name: &Text, value: &Value, depth: usize) -> Result<(), Unwritable> {
+    fn member(&mut self, number: usize, name: &Text, value: &Value, depth: usize) -> Result<(), EncodeError> {
         if number > 0 {
             self.out.push(b',');
         }
@@ -224,7 +224,7 @@ impl Writer<'_, '_> {
     }
 
     /// Writes the end of an object.
-    fn close(&mut self, is_empty: bool, depth: usize) -> Result<(), Unwritable> {
+    fn close(&mut self, is_empty: bool, depth: usize) -> Result<(), EncodeError> {
         if !is_empty {
             self.line(depth)?;
         }
@@ -271,6 +271,6 @@ fn collect(object: &Struct, depth: usize, found: &mut Vec<Member>) {
     }
 }
 
-fn unsupported(value: &Value) -> Unwritable {
-    Unwritable::Value(format!("json: unsupported type: {}", value.type_name()))
+fn unsupported(value: &Value) -> EncodeError {
+    EncodeError::Value(format!("json: unsupported type: {}", value.type_name()))
 }

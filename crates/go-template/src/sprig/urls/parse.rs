@@ -27,7 +27,7 @@ pub(super) struct User {
 
 /// A parse error, with the part of the URL that was read before it.
 #[derive(Debug)]
-pub(super) struct Wrong {
+pub(super) struct ParseError {
     pub(super) url: Vec<u8>,
     pub(super) message: String,
 }
@@ -45,11 +45,11 @@ impl User {
 }
 
 /// Parses a URL.
-pub(super) fn parse(text: &[u8]) -> Result<Url, Wrong> {
+pub(super) fn parse(text: &[u8]) -> Result<Url, ParseError> {
     let (before, fragment) = cut(text, b'#');
-    let mut url = without_fragment(before).map_err(|message| Wrong { url: before.to_vec(), message })?;
+    let mut url = without_fragment(before).map_err(|message| ParseError { url: before.to_vec(), message })?;
     url.fragment =
-        unescape(fragment, Part::Fragment).map_err(|message| Wrong { url: text.to_vec(), message })?;
+        unescape(fragment, Part::Fragment).map_err(|message| ParseError { url: text.to_vec(), message })?;
     Ok(url)
 }
 

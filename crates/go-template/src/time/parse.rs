@@ -1,12 +1,12 @@
 //! Parses points in time.
 
-use super::civil::{Date, days_in, is_leap};
+use super::date::{Date, days_in, is_leap};
+use super::format::{DAYS, MONTHS};
 use super::layout::{Fraction, Offset, Part, next_part};
-use super::show::{DAYS, MONTHS};
 use super::{Moment, Zone};
 
 /// Parses a point in time by a layout; the error is Go's.
-pub(crate) fn read(layout: &[u8], value: &[u8]) -> Result<Moment, String> {
+pub(crate) fn parse(layout: &[u8], value: &[u8]) -> Result<Moment, String> {
     let mut reader =
         Reader { layout, value, rest: value, month: None, day: None, day_of_year: None, ..Reader::default() };
     let mut left = layout;
@@ -22,8 +22,8 @@ pub(crate) fn read(layout: &[u8], value: &[u8]) -> Result<Moment, String> {
         let hold = reader.rest;
         match reader.part(part, left) {
             Ok(()) => {}
-            Err(Problem::Bad) => return Err(reader.wrong(element, hold)),
-            Err(Problem::Range(what)) => return Err(reader.message(&format!(": {what} out of range"))),
+            Err(ParseError::Bad) => return Err(reader.wrong(element, hold)),
+            Err(ParseError::Range(what)) => return Err(reader.message(&format!(": {what} out of range"))),
         }
     }
     if !reader.rest.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn read(layout: &[u8], value: &[u8]) -> Result<Moment, String> {
     reader.moment()
 }
 
-enum Problem {
+enum ParseError {
     Bad,
     Range(&'static str),
 }
@@ -93,8 +93,8 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn take(&mut self, length: usize) -> Result<&'t [u8], Problem> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Problem::Bad)?;
+    fn take(&mut self, length: usize) -> Result<&'t [u8], ParseError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(ParseError::Bad)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -104,21 +104,21 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads one or two digits, exactly two if `is_fixed`.
-    fn number(&mut self, is_fixed: bool) -> Result<i64, Problem> {
+    fn number(&mut self, is_fixed: bool) -> Result<i64, ParseError> {
         let length = match (self.is_digit(0), self.is_digit(1)) {
             (true, true) => 2,
             (true, false) if !is_fixed => 1,
-            _ => return Err(Problem::Bad),
+            _ => return Err(ParseError::Bad),
         };
         number(self.take(length)?)
     }
 
-    fn number_within(&mut self, is_fixed: bool, most: i64, what: &'static str) -> Result<i64, Problem> {
+    fn number_within(&mut self, is_fixed: bool, most: i64, what: &'static str) -> Result<i64, ParseError> {
         let number = self.number(is_fixed)?;
-        if number > most { Err(Problem::Range(what)) } else { Ok(number) }
+        if number > most { Err(ParseError::Range(what)) } else { Ok(number) }
     }
 
-    fn name(&mut self, names: &[&str], length: Option<usize>) -> Result<i64, Problem> {
+    fn name(&mut self, names: &[&str], length: Option<usize>) -> Result<i64, ParseError> {
         for (i, name) in names.iter().enumerate() {
             let name = &name.as_bytes()[..length.unwrap_or(name.len())];
             if self.rest.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name)) {
@@ -126,10 +126,10 @@ impl<'t> Reader<'t> {
                 return Ok(i64::try_from(i).unwrap_or(0));
             }
         }
-        Err(Problem::Bad)
+        Err(ParseError::Bad)
     }
 
-    fn part(&mut self, part: Part, following: &[u8]) -> Result<(), Problem> {
+    fn part(&mut self, part: Part, following: &[u8]) -> Result<(), ParseError> {
         match part {
             Part::Year => {
                 let year = number(self.take(2)?)?;
@@ -137,7 +137,7 @@ impl<'t> Reader<'t> {
             }
             Part::LongYear => {
                 if !self.is_digit(0) {
-                    return Err(Problem::Bad);
+                    return Err(ParseError::Bad);
                 }
                 self.year = number(self.take(4)?)?;
             }
@@ -146,7 +146,7 @@ impl<'t> Reader<'t> {
             Part::NumMonth | Part::ZeroMonth => {
                 let month = self.number_within(part == Part::ZeroMonth, 12, "month")?;
                 if month == 0 {
-                    return Err(Problem::Range("month"));
+                    return Err(ParseError::Range("month"));
                 }
                 self.month = Some(month);
             }
@@ -165,7 +165,7 @@ impl<'t> Reader<'t> {
                 }
                 let length = (0..3).take_while(|&at| self.is_digit(at)).count();
                 if length == 0 || part == Part::ZeroYearDay && length != 3 {
-                    return Err(Problem::Bad);
+                    return Err(ParseError::Bad);
                 }
                 self.day_of_year = Some(number(self.take(length)?)?);
             }
@@ -185,7 +185,7 @@ impl<'t> Reader<'t> {
                     self.rest = rest;
                     self.is_utc = true;
                 } else {
-                    let length = zone_length(self.rest).ok_or(Problem::Bad)?;
+                    let length = zone_length(self.rest).ok_or(ParseError::Bad)?;
                     self.zone_name = self.take(length)?;
                 }
             }
@@ -195,7 +195,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn seconds(&mut self, is_fixed: bool, following: &[u8]) -> Result<(), Problem> {
+    fn seconds(&mut self, is_fixed: bool, following: &[u8]) -> Result<(), ParseError> {
         self.second = self.number_within(is_fixed, 59, "second")?;
         // The value may have a fraction that the layout lacks.
         if !matches!(next_part(following), Some((_, Part::Fraction(_), _))) {
@@ -204,7 +204,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn any_fraction(&mut self) -> Result<(), Problem> {
+    fn any_fraction(&mut self) -> Result<(), ParseError> {
         if matches!(self.rest.first(), Some(b'.' | b',')) && self.is_digit(1) {
             let length = 1 + self.rest[1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
             self.fraction(length)?;
@@ -212,10 +212,10 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn fraction(&mut self, length: usize) -> Result<(), Problem> {
+    fn fraction(&mut self, length: usize) -> Result<(), ParseError> {
         let taken = self.take(length)?;
         if !matches!(taken[0], b'.' | b',') {
-            return Err(Problem::Bad);
+            return Err(ParseError::Bad);
         }
         let digits = &taken[1..taken.len().min(10)];
         let missing = u32::try_from(9 - digits.len()).unwrap_or(0);
@@ -223,16 +223,16 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn half(&mut self, morning: &[u8], afternoon: &[u8]) -> Result<(), Problem> {
+    fn half(&mut self, morning: &[u8], afternoon: &[u8]) -> Result<(), ParseError> {
         let found = self.take(2)?;
         if found != morning && found != afternoon {
-            return Err(Problem::Bad);
+            return Err(ParseError::Bad);
         }
         self.is_afternoon = Some(found == afternoon);
         Ok(())
     }
 
-    fn offset(&mut self, form: Offset) -> Result<(), Problem> {
+    fn offset(&mut self, form: Offset) -> Result<(), ParseError> {
         if form.has_z
             && let Some(rest) = self.rest.strip_prefix(b"Z")
         {
@@ -253,7 +253,7 @@ impl<'t> Reader<'t> {
         {
             if i > 0 && form.has_colon {
                 if taken[at] != b':' {
-                    return Err(Problem::Bad);
+                    return Err(ParseError::Bad);
                 }
                 at += 1;
             }
@@ -266,14 +266,14 @@ impl<'t> Reader<'t> {
             (parts[2], 60, "time zone offset second"),
         ] {
             if part > most {
-                return Err(Problem::Range(what));
+                return Err(ParseError::Range(what));
             }
         }
         let offset = (parts[0] * 60 + parts[1]) * 60 + parts[2];
         self.offset = Some(match taken[0] {
             b'+' => offset,
             b'-' => -offset,
-            _ => return Err(Problem::Bad),
+            _ => return Err(ParseError::Bad),
         });
         Ok(())
     }
@@ -329,9 +329,9 @@ fn trim_start(text: &[u8]) -> &[u8] {
     &text[text.iter().take_while(|byte| **byte == b' ').count()..]
 }
 
-fn number(digits: &[u8]) -> Result<i64, Problem> {
+fn number(digits: &[u8]) -> Result<i64, ParseError> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return Err(Problem::Bad);
+        return Err(ParseError::Bad);
     }
     Ok(digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }

@@ -1,15 +1,15 @@
 //! Points in time, as Go's package `time` reads and prints them. Local time is UTC.
 
-mod civil;
+mod date;
 mod duration;
+mod format;
 mod layout;
-mod read;
-mod show;
+mod parse;
 
-pub(crate) use civil::Date;
+pub(crate) use date::Date;
 pub(crate) use duration::{parse_duration, show_duration};
-pub(crate) use read::read;
-pub(crate) use show::{month_name, weekday_name};
+pub(crate) use format::{month_name, weekday_name};
+pub(crate) use parse::parse;
 
 use crate::text::Text;
 

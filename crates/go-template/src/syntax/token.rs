@@ -7,8 +7,8 @@ use crate::format::quote;
 
 /// A token of a template.
 #[derive(Debug, Clone)]
-pub(super) struct Item<'t> {
-    pub(super) kind: Kind,
+pub(super) struct Token<'t> {
+    pub(super) kind: TokenKind,
     /// Its position in bytes.
     pub(super) at: usize,
     /// The token itself, or an error message.
@@ -19,7 +19,7 @@ pub(super) struct Item<'t> {
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Error,
     Bool,
     Char,
@@ -55,7 +55,7 @@ pub(super) enum Kind {
     With,
 }
 
-impl Kind {
+impl TokenKind {
     /// Returns the kind of a keyword.
     pub(super) fn of_keyword(word: &str) -> Option<Self> {
         Some(match word {
@@ -93,18 +93,18 @@ impl Kind {
     }
 }
 
-impl Item<'_> {
+impl Token<'_> {
     /// Returns a placeholder for a token that was not read yet.
     pub(super) fn none() -> Self {
-        Self { kind: Kind::Error, at: 0, text: Cow::Borrowed(""), line: 0 }
+        Self { kind: TokenKind::Error, at: 0, text: Cow::Borrowed(""), line: 0 }
     }
 }
 
-impl fmt::Display for Item<'_> {
+impl fmt::Display for Token<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Eof => formatter.write_str("EOF"),
-            Kind::Error => formatter.write_str(&self.text),
+            TokenKind::Eof => formatter.write_str("EOF"),
+            TokenKind::Error => formatter.write_str(&self.text),
             kind if kind.is_keyword() => write!(formatter, "<{}>", self.text),
             _ if self.text.len() > 10 => {
                 let begin: String = self.text.chars().take(10).collect();

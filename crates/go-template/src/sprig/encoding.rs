@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 /// An encoding of bytes as letters; each letter encodes a number of bits.
-struct Coding {
+struct Encoding {
     name: &'static str,
     letters: &'static [u8],
     bits: usize,
@@ -23,7 +23,7 @@ struct Coding {
     bytes: usize,
 }
 
-const BASE64: Coding = Coding {
+const BASE64: Encoding = Encoding {
     name: "base64",
     letters: b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
     bits: 6,
@@ -31,17 +31,17 @@ const BASE64: Coding = Coding {
     bytes: 3,
 };
 
-const BASE32: Coding =
-    Coding { name: "base32", letters: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: 8, bytes: 5 };
+const BASE32: Encoding =
+    Encoding { name: "base32", letters: b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", bits: 5, group: 8, bytes: 5 };
 
 /// Decodes text; on failure returns the error message as the value.
 ///
 /// Sprig's functions return either as a string.
-fn decoded(coding: &Coding, text: &[u8]) -> Value {
-    let bytes = if coding.bits == 6 { coding.decode64(text) } else { coding.decode32(text) };
+fn decoded(encoding: &Encoding, text: &[u8]) -> Value {
+    let bytes = if encoding.bits == 6 { encoding.decode64(text) } else { encoding.decode32(text) };
     match bytes {
         Ok(bytes) => bytes.into(),
-        Err(at) => format!("illegal {} data at input byte {at}", coding.name).into(),
+        Err(at) => format!("illegal {} data at input byte {at}", encoding.name).into(),
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) fn encode_base64(bytes: &[u8]) -> Vec<u8> {
     BASE64.encode(bytes)
 }
 
-impl Coding {
+impl Encoding {
     fn encode(&self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len().div_ceil(self.bytes) * self.group);
         for chunk in bytes.chunks(self.bytes) {

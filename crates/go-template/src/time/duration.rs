@@ -1,6 +1,6 @@
 //! Durations, in nanoseconds.
 
-use super::read::quote;
+use super::parse::quote;
 
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
