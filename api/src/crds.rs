@@ -102,20 +102,20 @@ fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     crd.spec.names.list_kind = Some(format!("{kind}List"));
     for version in &mut crd.spec.versions {
         let schema = root_schema(version);
-        tidy(schema);
+        normalize(schema);
         // Flux's kinds do not require a spec.
         schema.required = None;
         let status = schema.properties.get_or_insert_default().get_mut("status");
         let status = status.expect("every kind of this crate has a status");
         status.default = Some(JSON(serde_json::json!({ "observedGeneration": -1 })));
     }
-    let deprecated: Vec<_> = crd.spec.versions.iter().map(|version| older(version, &kind)).collect();
+    let deprecated: Vec<_> = crd.spec.versions.iter().map(|version| derive_v1beta2(version, &kind)).collect();
     crd.spec.versions.extend(deprecated);
     crd
 }
 
 /// Derives the version v1beta2 from v1.
-fn older(version: &CustomResourceDefinitionVersion, kind: &str) -> CustomResourceDefinitionVersion {
+fn derive_v1beta2(version: &CustomResourceDefinitionVersion, kind: &str) -> CustomResourceDefinitionVersion {
     let mut older = version.clone();
     DEPRECATED_VERSION.clone_into(&mut older.name);
     older.storage = false;
@@ -146,19 +146,19 @@ fn remove(schema: &mut JSONSchemaProps, path: &[&str]) {
 /// Removes parts of a derived schema that Go's types do not have.
 ///
 /// The derived schema of an `Option` is nullable. Flux's fields are not: an API server drops nulls in them.
-fn tidy(schema: &mut JSONSchemaProps) {
+fn normalize(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
     if let Some(values) = &mut schema.enum_ {
         values.retain(|value| !value.0.is_null());
     }
     for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
-        tidy(property);
+        normalize(property);
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
-        tidy(items);
+        normalize(items);
     }
     if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
-        tidy(values);
+        normalize(values);
     }
 }

@@ -20,7 +20,7 @@ const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// A field or value that the schema of a kind does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum Violation {
     /// An unknown field.
     UnknownField {
         /// Path of the field, such as `spec.accessFrom.namespaceSelectors[0].labels`.
@@ -46,7 +46,7 @@ pub enum Misfit {
     },
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownField { path, nearest: None } => write!(formatter, "unknown field `{path}`"),
@@ -106,39 +106,45 @@ impl KnownFields {
     /// GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a wrong
     /// type are left to the parser, and so are empty strings, which in Go equal absent fields.
     #[must_use]
-    pub fn misfits(&self, group: &str, version: &str, kind: &str, manifest: &Value) -> Option<Vec<Misfit>> {
+    pub fn violations(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        manifest: &Value,
+    ) -> Option<Vec<Violation>> {
         let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
         let of_version = &self.of[index][VERSIONS.iter().position(|known| *known == version)?];
         let Value::Object(fields) = manifest else {
-            return Some(vec![Misfit::NotAnObject { path: String::new() }]);
+            return Some(vec![Violation::NotAnObject { path: String::new() }]);
         };
-        let mut misfits = Vec::new();
+        let mut violations = Vec::new();
         if fields.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
-            misfits.push(Misfit::NotAnObject { path: "metadata".to_owned() });
+            violations.push(Violation::NotAnObject { path: "metadata".to_owned() });
         }
         let known = of_version.get_or_init(|| KINDS[index].fields(version));
-        check_object("", fields, known, &mut misfits);
+        check_object("", fields, known, &mut violations);
         if group == SOURCE_GROUP {
-            misfits.retain(|misfit| !matches!(misfit, Misfit::UnknownField { .. }));
+            violations.retain(|violation| !matches!(violation, Violation::UnknownField { .. }));
         }
         if version == DEPRECATED_VERSION {
-            misfits.retain(|misfit| !is_still_read(kind, misfit));
+            violations.retain(|violation| !is_still_read(kind, violation));
         }
-        Some(misfits)
+        Some(violations)
     }
 }
 
-fn is_still_read(kind: &str, misfit: &Misfit) -> bool {
-    matches!(misfit, Misfit::UnknownField { path, .. } if v1beta2::is_still_read(kind, path))
+fn is_still_read(kind: &str, violation: &Violation) -> bool {
+    matches!(violation, Violation::UnknownField { path, .. } if v1beta2::is_still_read(kind, path))
 }
 
-fn check(path: &str, value: &Value, known: &Fields, misfits: &mut Vec<Misfit>) {
+fn check(path: &str, value: &Value, known: &Fields, violations: &mut Vec<Violation>) {
     match value {
-        Value::Object(fields) => check_object(path, fields, known, misfits),
+        Value::Object(fields) => check_object(path, fields, known, violations),
         Value::Array(items) => {
             let Some(known) = &known.items else { return };
             for (index, item) in items.iter().enumerate() {
-                check(&format!("{path}[{index}]"), item, known, misfits);
+                check(&format!("{path}[{index}]"), item, known, violations);
             }
         }
         Value::String(text)
@@ -147,13 +153,13 @@ fn check(path: &str, value: &Value, known: &Fields, misfits: &mut Vec<Misfit>) {
             let choices = known.choices.clone();
             let nearest = nearest::nearest(text, choices.iter().map(String::as_str)).map(str::to_owned);
             let (path, value) = (path.to_owned(), text.clone());
-            misfits.push(Misfit::UnknownValue { path, value, choices, nearest });
+            violations.push(Violation::UnknownValue { path, value, choices, nearest });
         }
         _ => {}
     }
 }
 
-fn check_object(path: &str, fields: &Map<String, Value>, known: &Fields, misfits: &mut Vec<Misfit>) {
+fn check_object(path: &str, fields: &Map<String, Value>, known: &Fields, violations: &mut Vec<Violation>) {
     let is_root = path.is_empty();
     for (name, value) in fields {
         if is_root && OBJECT_FIELDS.contains(&name.as_str()) {
@@ -161,16 +167,16 @@ fn check_object(path: &str, fields: &Map<String, Value>, known: &Fields, misfits
         }
         let path = if is_root { name.clone() } else { format!("{path}.{name}") };
         if let Some(field) = known.named.get(name) {
-            check(&path, value, field, misfits);
+            check(&path, value, field, violations);
         } else if let Some(values) = &known.values {
-            check(&path, value, values, misfits);
+            check(&path, value, values, violations);
         } else if !known.named.is_empty() && !known.is_open {
             let siblings = known.named.keys().map(String::as_str);
             let names = siblings.chain(OBJECT_FIELDS.into_iter().filter(|_| is_root));
             // A name that the manifest also uses is not the intended one.
             let free = names.filter(|name| !fields.contains_key(*name));
             let nearest = nearest::nearest(name, free).map(str::to_owned);
-            misfits.push(Misfit::UnknownField { path, nearest });
+            violations.push(Violation::UnknownField { path, nearest });
         }
     }
 }
@@ -200,9 +206,9 @@ mod tests {
     }
 
     fn image(version: &str, kind: &str, manifest: &Value) -> Vec<String> {
-        let misfits =
-            KnownFields::default().misfits("image.toolkit.fluxcd.io", version, kind, manifest).unwrap();
-        misfits.iter().map(ToString::to_string).collect()
+        let violations =
+            KnownFields::default().violations("image.toolkit.fluxcd.io", version, kind, manifest).unwrap();
+        violations.iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -301,7 +307,8 @@ mod tests {
             assert!(found.len() == 1 && found[0].starts_with(&format!("`{path}` cannot be ")), "{found:?}");
         }
         let git = json!({ "spec": { "provider": "gitlab", "any": 1 } });
-        let found = KnownFields::default().misfits("source.toolkit.fluxcd.io", "v1", "GitRepository", &git);
+        let found =
+            KnownFields::default().violations("source.toolkit.fluxcd.io", "v1", "GitRepository", &git);
         assert!(found.unwrap()[0].to_string().starts_with("`spec.provider` cannot be \"gitlab\""));
     }
 
@@ -309,9 +316,9 @@ mod tests {
     fn of_git_repository_every_field_passes() {
         let manifest =
             json!({ "spec": { "verify": {}, "ref": { "x": 1 } }, "status": { "artifact": {} }, "y": 1 });
-        let misfits =
-            KnownFields::default().misfits("source.toolkit.fluxcd.io", "v1", "GitRepository", &manifest);
-        assert_eq!(misfits, Some(Vec::new()));
+        let violations =
+            KnownFields::default().violations("source.toolkit.fluxcd.io", "v1", "GitRepository", &manifest);
+        assert_eq!(violations, Some(Vec::new()));
     }
 
     #[test]
@@ -328,7 +335,7 @@ mod tests {
             ("image.toolkit.fluxcd.io", "v1beta1", "ImagePolicy"),
         ] {
             assert_eq!(
-                KnownFields::default().misfits(group, version, kind, &json!({})),
+                KnownFields::default().violations(group, version, kind, &json!({})),
                 None,
                 "{group} {version} {kind}"
             );

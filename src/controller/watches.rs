@@ -54,7 +54,7 @@ pub(super) fn policies(shared: Arc<Shared>, scope: Scope) -> impl Future<Output 
     watch(shared, scope, cache, |shared, change: Change<ImagePolicy>| {
         // A group's policies get their images at the same time, and these belong into one commit.
         let is_grouped =
-            change.new.as_ref().is_some_and(|policy| PolicySettings::name_a_group(policy.annotations()));
+            change.new.as_ref().is_some_and(|policy| PolicySettings::has_group(policy.annotations()));
         let wait = if is_grouped { GATHERING_A_GROUP } else { GATHERING };
         for automation in shared.objects.automations.in_namespace(&change.name.namespace) {
             if concerns_policy(&automation, change.old.as_deref(), change.new.as_deref()) {

@@ -79,7 +79,7 @@ impl PolicySettings {
     }
 
     /// Returns whether annotations have the group of a policy, valid or not.
-    pub fn name_a_group(annotations: &BTreeMap<String, String>) -> bool {
+    pub fn has_group(annotations: &BTreeMap<String, String>) -> bool {
         annotations.keys().any(|key| key.strip_prefix(PREFIX) == Some(POLL_GROUP.name))
     }
 }

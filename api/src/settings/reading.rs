@@ -11,10 +11,10 @@ use crate::nearest;
 /// The maximum number of errors in a message.
 ///
 /// Annotations may have 256 KiB, each with an unknown name.
-const LISTED: usize = 8;
+const MAX_LISTED: usize = 8;
 
 /// The maximum number of characters of a value in a message.
-const SHOWN: usize = 100;
+const MAX_SHOWN: usize = 100;
 
 /// The error of one of our annotations.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,11 +53,11 @@ impl SettingErrors {
 
 impl fmt::Display for SettingErrors {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().take(LISTED).enumerate() {
+        for (index, error) in self.0.iter().take(MAX_LISTED).enumerate() {
             let separator = if index == 0 { "" } else { "; " };
             write!(formatter, "{separator}{error}")?;
         }
-        match self.0.len().saturating_sub(LISTED) {
+        match self.0.len().saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             more => write!(formatter, "; and {more} more"),
         }
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
 
 /// Truncates a long value.
 fn shown(value: &str) -> String {
-    match value.char_indices().nth(SHOWN) {
+    match value.char_indices().nth(MAX_SHOWN) {
         None => value.to_owned(),
         Some((end, _)) => format!("{}...", &value[..end]),
     }

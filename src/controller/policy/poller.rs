@@ -206,7 +206,7 @@ fn members(group: &str, namespace: &str, policies: &Cache<ImagePolicy>) -> BTree
     let all = policies.in_namespace(namespace).into_iter();
     all.filter(|policy| !policy.spec.suspend)
         // Most are in none, and parsing all settings of a policy takes time.
-        .filter(|policy| PolicySettings::name_a_group(policy.annotations()))
+        .filter(|policy| PolicySettings::has_group(policy.annotations()))
         .filter(|policy| belongs_to(policy, group))
         .map(|policy| ObjectName::of(policy.as_ref()))
         .collect()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tagboat_api::unknown_fields::Misfit;
+use tagboat_api::unknown_fields::Violation;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, KnownFields, v1beta2};
 
 use super::defect::{DEFAULT_NAMESPACE, Defect, name_of};
@@ -59,7 +59,7 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
             _ => Err(error),
         };
     }
-    parser.check_fields(known.misfits(group, version, kind.name(), &value))?;
+    parser.check_fields(known.violations(group, version, kind.name(), &value))?;
     parser.add_required_fields(&mut value);
     let object = parser.typed(value)?;
     Ok(Parsed { object: Some(object), notes: parser.notes })
@@ -127,13 +127,13 @@ impl Parser<'_> {
     /// Rejects unknown fields and values; in a status, which a program wrote, they are only noted.
     ///
     /// A misspelled field must not be taken for an absent one, nor a misspelled value for the default.
-    fn check_fields(&mut self, misfits: Option<Vec<Misfit>>) -> Result<(), ManifestError> {
-        for misfit in misfits.unwrap_or_default() {
-            match misfit {
-                Misfit::UnknownField { path, .. } if is_in_status(&path) => {
+    fn check_fields(&mut self, violations: Option<Vec<Violation>>) -> Result<(), ManifestError> {
+        for violation in violations.unwrap_or_default() {
+            match violation {
+                Violation::UnknownField { path, .. } if is_in_status(&path) => {
                     self.note_status(format!("it has the unknown field {path}"));
                 }
-                Misfit::UnknownField { path, nearest } => {
+                Violation::UnknownField { path, nearest } => {
                     let hint =
                         nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default();
                     return Err(ManifestError::UnknownField {
@@ -143,15 +143,15 @@ impl Parser<'_> {
                         hint,
                     });
                 }
-                Misfit::UnknownValue { path, value, .. } if is_in_status(&path) => {
+                Violation::UnknownValue { path, value, .. } if is_in_status(&path) => {
                     self.note_status(format!("it has the unknown value {value:?} at {path}"));
                 }
-                Misfit::UnknownValue { path, .. } if self.is_validated_later(&path) => {}
-                Misfit::UnknownValue { path, value, choices, nearest } => {
+                Violation::UnknownValue { path, .. } if self.is_validated_later(&path) => {}
+                Violation::UnknownValue { path, value, choices, nearest } => {
                     let choice = UnknownChoice { value, choices, nearest };
                     return Err(self.invalid(path, FieldError::Choice(Box::new(choice))));
                 }
-                Misfit::NotAnObject { path } => {
+                Violation::NotAnObject { path } => {
                     return Err(self.invalid(path, FieldError::NotAMapping));
                 }
             }
