@@ -14,6 +14,17 @@ use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{self, Defect, Manifests, SecretDirectory};
 
+/// Advice for secrets that are missing among the manifests.
+pub(super) const SECRET_ADVICE: SecretAdvice = SecretAdvice {
+    secret: "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR",
+    git_login: "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as yourself with \
+                --git-login user",
+    registry_login: "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as yourself \
+                     with --registry-login user",
+    ssh_key: "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as yourself with \
+              --git-login user",
+};
+
 /// Reads manifests and prints warnings about them.
 pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
     let manifests = manifests::read(paths)

@@ -63,25 +63,9 @@ pub trait Objects: Sync {
         account: &str,
     ) -> impl Future<Output = Result<Vec<String>, ObjectsError>> + Send;
 
-    /// Returns advice for a missing secret that no local login replaces.
-    ///
-    /// It follows an error message; empty if none is needed.
-    fn advice_for_secret(&self) -> &'static str {
-        ""
-    }
-
-    /// Returns advice for a missing login at a registry.
-    ///
-    /// It follows an error message; empty if none is needed.
-    fn advice_for_registry(&self) -> &'static str {
-        ""
-    }
-
-    /// Returns advice for SSH without the name of a secret.
-    ///
-    /// It follows an error message; empty if none is needed.
-    fn advice_for_ssh(&self) -> &'static str {
-        ""
+    /// Returns advice for missing secrets; a cluster has none.
+    fn advice(&self) -> SecretAdvice {
+        SecretAdvice::default()
     }
 
     /// Updates the status of an automation and returns the updated object, unless it was deleted.
@@ -101,6 +85,19 @@ pub trait Objects: Sync {
 
 /// Makes the status of an automation from the current object.
 pub type StatusMaker<'a> = dyn Fn(&ImageUpdateAutomation) -> ImageUpdateAutomationStatus + Sync + 'a;
+
+/// Advice for missing secrets, which follows an error message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SecretAdvice {
+    /// For a signing key, certificate or proxy, which no local login replaces.
+    pub secret: &'static str,
+    /// For a login at a git server.
+    pub git_login: &'static str,
+    /// For a login at a registry.
+    pub registry_login: &'static str,
+    /// For SSH without the name of a secret.
+    pub ssh_key: &'static str,
+}
 
 /// The error of reading or writing objects.
 #[derive(Debug, thiserror::Error)]

@@ -11,7 +11,7 @@ use super::report::{self, Explanation};
 use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
-use crate::cli::inputs::{read_manifests_in_part, secret_directory, secrets_of};
+use crate::cli::inputs::{SECRET_ADVICE, read_manifests_in_part, secret_directory, secrets_of};
 use crate::cli::output::{OutputFormat, to_json};
 use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
@@ -82,7 +82,7 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
     let secrets: Vec<_> =
         arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
     let (readable, defects) = read_manifests_in_part(&arguments.policies);
-    let store = ManifestStore { manifests: readable.into(), secrets, state: None };
+    let store = ManifestStore { manifests: readable.into(), secrets, state: None, advice: SECRET_ADVICE };
     let subject = match manifests(&store.manifests, &defects, &query)? {
         Ok(subject) => subject,
         Err(InvalidPolicy { name, sentences }) => {

@@ -11,7 +11,7 @@ use super::arguments::{GitLogin, RunArguments};
 use super::images::{ChoiceOptions, Selection};
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
-use crate::cli::inputs::{read_manifests, secret_directory};
+use crate::cli::inputs::{SECRET_ADVICE, read_manifests, secret_directory};
 use crate::cli::overrides::image_overrides;
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
@@ -150,7 +150,7 @@ impl Inputs {
             is_forced: false,
             times: TimeBounds::default(),
         };
-        let store = ManifestStore { manifests: manifests.into(), secrets, state };
+        let store = ManifestStore { manifests: manifests.into(), secrets, state, advice: SECRET_ADVICE };
         let started = Timestamp::now();
         let default = DowngradeProtection::default();
         let downgrade_protection = DowngradeProtection {

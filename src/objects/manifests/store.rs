@@ -15,21 +15,6 @@ use crate::directory;
 use crate::objects::{Objects, ObjectsError, StatusMaker};
 use crate::secrets::Secret;
 
-/// Advice for a missing secret; it follows an error message.
-const ADVICE: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as \
-                      yourself with --git-login user";
-
-/// Advice for a missing signing key, certificate or proxy, which no local login replaces.
-const ADVICE_FOR_SECRET: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR";
-
-/// Advice for a missing login at a registry.
-const ADVICE_FOR_REGISTRY: &str = "; give it as a Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log \
-                                   in as yourself with --registry-login user";
-
-/// Advice for SSH without the name of a secret.
-const ADVICE_FOR_SSH: &str = "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as \
-                              yourself with --git-login user";
-
 /// The objects of manifest files, secrets in directories, and a state directory for writes.
 #[derive(Clone, Debug)]
 pub struct ManifestStore {
@@ -39,6 +24,8 @@ pub struct ManifestStore {
     pub secrets: Vec<SecretDirectory>,
     /// The directory of statuses, if there is one.
     pub state: Option<StateDirectory>,
+    /// Advice for missing secrets.
+    pub advice: SecretAdvice,
 }
 
 /// A secret with one file per key, like a volume of a pod.
@@ -103,7 +90,7 @@ impl Objects for ManifestStore {
         found.cloned().ok_or_else(|| ObjectsError::NoSecret {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            advice: ADVICE,
+            advice: self.advice.secret,
         })
     }
 
@@ -115,16 +102,8 @@ impl Objects for ManifestStore {
         })
     }
 
-    fn advice_for_secret(&self) -> &'static str {
-        ADVICE_FOR_SECRET
-    }
-
-    fn advice_for_registry(&self) -> &'static str {
-        ADVICE_FOR_REGISTRY
-    }
-
-    fn advice_for_ssh(&self) -> &'static str {
-        ADVICE_FOR_SSH
+    fn advice(&self) -> SecretAdvice {
+        self.advice
     }
 
     async fn update_status(

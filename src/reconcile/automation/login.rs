@@ -201,7 +201,7 @@ pub(super) async fn log_in(
         large = Some(Arc::new(slot.ok_or_else(replaced)?));
         secrets = LoginSecrets::read(objects, source, options).await?;
     }
-    let (size, advice) = (secrets.size(), objects.advice_for_ssh());
+    let (size, advice) = (secrets.size(), objects.advice().ssh_key);
     let read = {
         let (url, options) = (url.clone(), options.clone());
         move || secrets.plan(&url, &options, advice)
@@ -242,7 +242,7 @@ impl LoginSecrets {
                 ObjectsError::NoSecret { .. } => LoginError::NoSecret {
                     kind: "proxy",
                     name: name.clone(),
-                    advice: objects.advice_for_secret(),
+                    advice: objects.advice().secret,
                 },
                 cause => LoginError::ProxySecret { name: name.clone(), cause: Box::new(cause) },
             })?;
@@ -252,7 +252,8 @@ impl LoginSecrets {
             None => Ok(None),
             Some(name) => match objects.secret(&name.namespace, &name.name).await {
                 Ok(data) => Ok(Some((name.clone(), data))),
-                Err(ObjectsError::NoSecret { advice, .. }) => {
+                Err(ObjectsError::NoSecret { .. }) => {
+                    let advice = objects.advice().git_login;
                     Err(LoginError::NoSecret { kind: "auth", name: name.clone(), advice })
                 }
                 Err(cause) => Err(LoginError::Secret { name: name.clone(), cause: Box::new(cause) }),
@@ -272,7 +273,7 @@ impl LoginSecrets {
         self,
         url: &RemoteUrl,
         options: &LoginOptions,
-        advice_for_ssh: &'static str,
+        ssh_advice: &'static str,
     ) -> Result<(Option<Server>, Result<PlannedAccess, LoginError>), LoginError> {
         let Self { proxy, own } = self;
         let read =
@@ -286,7 +287,7 @@ impl LoginSecrets {
                     let secret = SecretData { name: &name.to_string(), data: &data };
                     Login::Given(Credentials::generic(url, Some(secret))?)
                 }
-                None => Login::Given(without_secret(url, advice_for_ssh)?),
+                None => Login::Given(without_secret(url, ssh_advice)?),
             };
             let authority = match &login {
                 Login::Given(credentials) => credentials.authority(),

@@ -69,7 +69,6 @@ pub async fn signing_key(
     let read = async || {
         objects.secret(&name.namespace, &name.name).await.map_err(|cause| {
             keyring.forget(&full_name);
-            let cause = cause.with_advice(objects.advice_for_secret());
             SigningKeyMissing::Secret { name: name.clone(), cause }
         })
     };

@@ -72,7 +72,7 @@ pub async fn access(
         })
     };
     let missing =
-        |reference| format!("secret '{}' not found{}", full(reference), objects.advice_for_secret());
+        |reference| format!("secret '{}' not found{}", full(reference), objects.advice().secret);
     let proxy = match &spec.proxy_secret_ref {
         None => ProxyChoice::Environment,
         Some(reference) => {

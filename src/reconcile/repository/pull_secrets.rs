@@ -32,7 +32,7 @@ pub(super) async fn logins(
         let name = &reference.name;
         let data = objects.secret(&namespace, name).await.map_err(|error| match error {
             ObjectsError::NoSecret { .. } => {
-                let advice = objects.advice_for_registry();
+                let advice = objects.advice().registry_login;
                 AccessError::NoSecret(format!("secrets \"{name}\" not found{advice}"))
             }
             error => AccessError::Objects(error),
@@ -43,7 +43,7 @@ pub(super) async fn logins(
         for name in objects.pull_secrets(&namespace, account).await? {
             let data = objects.secret(&namespace, &name).await.map_err(|cause| AccessError::PullSecret {
                 account: format!("{namespace}/{account}"),
-                cause: Box::new(cause.with_advice(objects.advice_for_registry())),
+                cause: Box::new(cause.with_advice(objects.advice().registry_login)),
             })?;
             logins.add(read(&format!("{namespace}/{name}"), data, notes, threads).await?);
         }

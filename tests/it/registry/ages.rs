@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tagboat::objects::ObjectName;
+use tagboat::objects::{ObjectName, SecretAdvice};
 use tagboat::objects::manifests::{ManifestStore, Manifests};
 use tagboat::policy::DowngradeProtection;
 use tagboat::policy::downgrade::Trigger;
@@ -55,7 +55,7 @@ impl Cooldown {
         let root = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
         let store =
-            ManifestStore { manifests: Manifests::default().into(), secrets: Vec::new(), state: None };
+            ManifestStore { manifests: Manifests::default().into(), secrets: Vec::new(), state: None, advice: SecretAdvice::default() };
         let registries = Registries::new(RegistryOptions::default());
         let policy = json!({
             "metadata": {"namespace": "n", "name": "p", "generation": 1, "annotations": {"tagboat.dev/minimum-age": "3d"}},
