@@ -71,8 +71,7 @@ pub async fn access(
             error => AccessError::Objects(error),
         })
     };
-    let missing =
-        |reference| format!("secret '{}' not found{}", full(reference), objects.advice().secret);
+    let missing = |reference| format!("secret '{}' not found{}", full(reference), objects.advice().secret);
     let proxy = match &spec.proxy_secret_ref {
         None => ProxyChoice::Environment,
         Some(reference) => {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use tagboat::objects::{ObjectName, SecretAdvice};
 use tagboat::objects::manifests::{ManifestStore, Manifests};
 use tagboat::policy::DowngradeProtection;
 use tagboat::policy::downgrade::Trigger;
@@ -54,8 +53,12 @@ impl Cooldown {
         let front = Front::before(registry.port(), move |request| plan(&request.path));
         let root = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
-        let store =
-            ManifestStore { manifests: Manifests::default().into(), secrets: Vec::new(), state: None, advice: SecretAdvice::default() };
+        let store = ManifestStore {
+            manifests: Manifests::default().into(),
+            secrets: Vec::new(),
+            state: None,
+            advice: SecretAdvice::default(),
+        };
         let registries = Registries::new(RegistryOptions::default());
         let policy = json!({
             "metadata": {"namespace": "n", "name": "p", "generation": 1, "annotations": {"tagboat.dev/minimum-age": "3d"}},

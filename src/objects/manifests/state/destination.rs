@@ -62,10 +62,8 @@ impl StateDirectory {
         automation: &ImageUpdateAutomation,
         destination: &Destination,
     ) -> Result<(), StateError> {
-        let path = self.path_of(DESTINATIONS, automation);
-        let content =
-            serde_json::to_vec(destination).map_err(|error| self.failed("save", &path, error.into()))?;
-        self.write(&path, &content)
+        let content = serde_json::to_vec(destination).expect("a destination is plain JSON");
+        self.write(&self.path_of(DESTINATIONS, automation), &content)
     }
 }
 

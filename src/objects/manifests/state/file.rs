@@ -24,13 +24,17 @@ pub(super) enum Stored<T> {
 impl StateDirectory {
     /// Reads an object.
     pub(super) fn read<T: DeserializeOwned>(&self, path: &Path) -> Result<Stored<T>, StateError> {
+        let Some(content) = self.read_bytes(path)? else { return Ok(Stored::Missing) };
+        let value = serde_json::from_slice::<Value>(&content);
+        let object = value.ok().and_then(|value| serde_json::from_value(value).ok());
+        Ok(object.map_or(Stored::Corrupt, Stored::Valid))
+    }
+
+    /// Reads a file; `None` if it does not exist.
+    pub(super) fn read_bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, StateError> {
         match directory::read(path) {
-            Ok(content) => {
-                let value = serde_json::from_slice::<Value>(&content);
-                let object = value.ok().and_then(|value| serde_json::from_value(value).ok());
-                Ok(object.map_or(Stored::Corrupt, Stored::Valid))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Stored::Missing),
+            Ok(content) => Ok(Some(content)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.failed("read", path, error)),
         }
     }

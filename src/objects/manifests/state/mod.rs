@@ -6,7 +6,6 @@ mod file;
 mod fingerprint;
 mod lock;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use kube::core::object::HasStatus;
@@ -198,10 +197,8 @@ impl StateDirectory {
     }
 
     fn save_object<K: Resource<DynamicType = ()> + Serialize>(&self, object: &K) -> Result<(), StateError> {
-        let path = self.path_of(&K::kind(&()), object);
-        let content =
-            serde_json::to_vec_pretty(object).map_err(|error| self.failed("save", &path, error.into()))?;
-        self.write(&path, &content)
+        let content = serde_json::to_vec_pretty(object).expect("an object is plain JSON");
+        self.write(&self.path_of(&K::kind(&()), object), &content)
     }
 
     /// Returns whether an automation or its source changed since [`StateDirectory::save_success`].
@@ -214,13 +211,8 @@ impl StateDirectory {
         automation: &ImageUpdateAutomation,
         source: &GitRepository,
     ) -> Result<bool, StateError> {
-        let path = self.path_of(SUCCESSES, automation);
-        let failed = |cause| self.failed("read", &path, cause);
-        match directory::read(&path) {
-            Ok(known) => Ok(known != fingerprint(automation, source).map_err(failed)?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-            Err(error) => Err(failed(error)),
-        }
+        let known = self.read_bytes(&self.path_of(SUCCESSES, automation))?;
+        Ok(known.is_none_or(|known| known != fingerprint(automation, source)))
     }
 
     /// Saves a fingerprint of the spec, annotations and source of a successful run.
@@ -235,9 +227,7 @@ impl StateDirectory {
         automation: &ImageUpdateAutomation,
         source: &GitRepository,
     ) -> Result<(), StateError> {
-        let path = self.path_of(SUCCESSES, automation);
-        let content = fingerprint(automation, source).map_err(|cause| self.failed("save", &path, cause))?;
-        self.write(&path, &content)
+        self.write(&self.path_of(SUCCESSES, automation), &fingerprint(automation, source))
     }
 
     fn path_of(&self, kind: &str, object: &impl ResourceExt) -> PathBuf {
