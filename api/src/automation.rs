@@ -24,7 +24,7 @@ use crate::reference::{self, ImageRef, LocalObjectReference};
     namespaced,
     status = "ImageUpdateAutomationStatus",
     derive = "PartialEq",
-    doc = "Writes the images that policies chose into the marked lines of a git repository.",
+    doc = "Updates the marked lines of a git repository with the images that policies chose.",
     shortname = "iua",
     shortname = "imgupd",
     shortname = "imgauto",
@@ -265,21 +265,21 @@ fn policy_selector_schema(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-map-type": "atomic",
         "properties": {
             "matchExpressions": {
-                "description": "Requirements on labels, all of which have to be met.",
+                "description": "Requirements on labels, all of which must be met.",
                 "type": "array",
                 "x-kubernetes-list-type": "atomic",
                 "items": {
-                    "description": "One requirement on a label.",
+                    "description": "Requirement on a label.",
                     "type": "object",
                     "required": ["key", "operator"],
                     "properties": {
                         "key": { "description": "Name of the label.", "type": "string" },
                         "operator": {
-                            "description": "How the label relates to the values: In, NotIn, Exists or DoesNotExist.",
+                            "description": "Operator: In, NotIn, Exists or DoesNotExist.",
                             "type": "string",
                         },
                         "values": {
-                            "description": "Values for In and NotIn; none for the other operators.",
+                            "description": "Values for In and NotIn; none for other operators.",
                             "type": "array",
                             "items": { "type": "string" },
                             "x-kubernetes-list-type": "atomic",
@@ -288,7 +288,7 @@ fn policy_selector_schema(_: &mut SchemaGenerator) -> Schema {
                 },
             },
             "matchLabels": {
-                "description": "Labels with the value that each has to have.",
+                "description": "Required labels with their values.",
                 "type": "object",
                 "additionalProperties": { "type": "string" },
             },

@@ -90,40 +90,40 @@ pub(crate) fn list_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
         "items": {
-            "description": "One aspect of the object's state, as last observed.",
+            "description": "Condition of the object, as last observed.",
             "type": "object",
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "lastTransitionTime": {
-                    "description": "When the status of this condition last became another.",
+                    "description": "Time of the last change of the condition's status.",
                     "type": "string",
                     "format": "date-time",
                 },
                 "message": {
-                    "description": "What happened, for people. May be empty.",
+                    "description": "Message for users; may be empty.",
                     "type": "string",
                     "maxLength": 32768,
                 },
                 "observedGeneration": {
-                    "description": "Generation of the object that the condition speaks of.",
+                    "description": "Generation of the object to which the condition applies.",
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
                 },
                 "reason": {
-                    "description": "What happened, in one word for programs.",
+                    "description": "Reason of the condition, in one word for programs.",
                     "type": "string",
                     "minLength": 1,
                     "maxLength": 1024,
                     "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
                 },
                 "status": {
-                    "description": "Whether the condition holds.",
+                    "description": "Status of the condition.",
                     "type": "string",
                     "enum": ["True", "False", "Unknown"],
                 },
                 "type": {
-                    "description": "Which aspect the condition is about, such as Ready.",
+                    "description": "Type of the condition, such as Ready.",
                     "type": "string",
                     "maxLength": 316,
                     "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",

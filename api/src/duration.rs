@@ -47,7 +47,7 @@ pub enum DurationError {
         text: String,
     },
     /// The text begins with a sign.
-    #[error("`{text}` is less than nothing: expected numbers, each with a unit of ms, s or m, such as 1m30s")]
+    #[error("`{text}` is negative: expected numbers, each with a unit of ms, s or m, such as 1m30s")]
     Negative {
         /// The text as it was written.
         text: String,

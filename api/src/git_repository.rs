@@ -22,7 +22,7 @@ use crate::reference::LocalObjectReference;
     namespaced,
     status = "GitRepositoryStatus",
     derive = "PartialEq",
-    doc = "Says where a git repository is and how to reach it.",
+    doc = "Defines the address of a git repository and the access to it.",
     shortname = "gitrepo",
     category = "all",
     category = "fluxcd",

@@ -25,7 +25,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(600);
     namespaced,
     status = "ImagePolicyStatus",
     derive = "PartialEq",
-    doc = "Chooses the wanted tag out of those that an image repository found.",
+    doc = "Chooses one of the tags that an image repository found.",
     shortname = "imgpol",
     shortname = "imagepol",
     category = "all",

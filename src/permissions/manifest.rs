@@ -93,13 +93,13 @@ pub fn files(selector: Option<&str>) -> Vec<RoleFile> {
 /// The comment of the role for tokens where no binding is generated.
 const PLAIN_TOKENS: &str = "\
 # Only for the feature gate ObjectLevelWorkloadIdentity, so it is not part of the kustomization, and it allows nothing
-# before you bind it. Bind it in the namespaces whose service accounts log in at clouds, and nowhere else: whoever has a
-# token of an account may do what that account may.
+# before you bind it. Bind it in the namespaces whose service accounts log in at clouds, and nowhere else: the holder of
+# an account's token has all permissions of that account.
 #
 #   kubectl create rolebinding tagboat-account-tokens --namespace TENANT \\
 #     --clusterrole tagboat-account-tokens --serviceaccount tagboat-system:tagboat
 #
-# Where all of them use one account (--default-service-account), a copy of the rule with resourceNames is narrower still.
+# If all of them use one account (--default-service-account), a copy of the rule with resourceNames is narrower still.
 ";
 
 /// The chart binds the role in the namespaces of a list.

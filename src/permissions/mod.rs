@@ -70,49 +70,49 @@ pub const EVERYWHERE: &[Permission] = &[
         resources: &["imageupdateautomations", "imagerepositories", "imagepolicies"],
         leases: &[],
         verbs: &[Get, List, Watch, Patch],
-        reason: "The objects that are served; written to for their finalizer only.",
+        reason: "The reconciled objects; only their finalizer is written.",
     },
     Permission {
         group: IMAGES,
         resources: &["imageupdateautomations/status", "imagerepositories/status", "imagepolicies/status"],
         leases: &[],
         verbs: &[Patch],
-        reason: "What became of them.",
+        reason: "Their status.",
     },
     Permission {
         group: SOURCES,
         resources: &["gitrepositories"],
         leases: &[],
         verbs: &[List, Watch],
-        reason: "Where an automation finds its repository and how to log in; a change of it starts a run.",
+        reason: "The repository of an automation and the login for it; a change starts a reconcile.",
     },
     Permission {
         group: "",
         resources: &["secrets"],
         leases: &[],
         verbs: &[Get],
-        reason: "Logins, signing keys, certificates and proxies that the objects name.",
+        reason: "Logins, signing keys, certificates and proxies that the objects reference.",
     },
     Permission {
         group: "",
         resources: &["serviceaccounts"],
         leases: &[],
         verbs: &[Get],
-        reason: "The pull secrets of accounts that an object names, and who they are at clouds.",
+        reason: "The pull secrets of referenced service accounts, and their cloud identities.",
     },
     Permission {
         group: "",
         resources: &["namespaces"],
         leases: &[],
         verbs: &[Get],
-        reason: "Labels of namespaces, by which an ImageRepository says who may use it (`accessFrom`).",
+        reason: "The labels of namespaces, by which an ImageRepository grants access (`accessFrom`).",
     },
     Permission {
         group: "",
         resources: &["events"],
         leases: &[],
         verbs: &[Create, Patch],
-        reason: "What happened to the objects.",
+        reason: "Events of the objects.",
     },
 ];
 
@@ -125,7 +125,7 @@ pub const ACCOUNT_TOKENS: &[Permission] = &[Permission {
     resources: &["serviceaccounts/token"],
     leases: &[],
     verbs: &[Create],
-    reason: "Tokens by which accounts that an object names log in at clouds.",
+    reason: "Tokens with which referenced service accounts log in at clouds.",
 }];
 
 /// The permissions in the controller's own namespace.
@@ -135,13 +135,13 @@ pub const OWN_NAMESPACE: &[Permission] = &[
         resources: &["leases"],
         leases: &ELECTED,
         verbs: &[Get, Update],
-        reason: "The leadership: one at a time writes. `--watch-label-selector` changes the names, see `tagboat rbac --help`.",
+        reason: "Leader election: one process at a time writes. `--watch-label-selector` changes the names, see `tagboat rbac --help`.",
     },
     Permission {
         group: "coordination.k8s.io",
         resources: &["leases"],
         leases: &[],
         verbs: &[Create],
-        reason: "The first to lead creates its Lease. RBAC cannot restrict the names of what is created.",
+        reason: "The first leader creates its Lease. RBAC cannot restrict the names of created objects.",
     },
 ];

@@ -71,7 +71,7 @@ fn an_invalid_secret_is_an_error_when_it_is_used() {
     let twice = secret("login", "stringData: {a: x}");
     let (_directory, _, manifests) = given(&format!("{twice}{twice}"));
     let error = manifests.secret("flux", "login").unwrap_err();
-    assert!(chain(&error).starts_with("Secret flux/login is given twice"), "{error}");
+    assert!(chain(&error).starts_with("Secret flux/login is defined twice"), "{error}");
 }
 
 #[test]

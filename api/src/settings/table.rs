@@ -37,7 +37,7 @@ pub(super) const TEMPLATE_LANGUAGE: Setting = Setting {
     name: "template-language",
     allowed: "go, handlebars",
     default: "go",
-    meaning: "The language that the template of the commit message is written in.",
+    meaning: "The language of the commit message's template.",
 };
 
 pub(super) const ORDER: Setting = Setting {

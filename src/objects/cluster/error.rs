@@ -16,16 +16,16 @@ pub enum ClusterError {
     #[error("the API server did not answer within {} s", .0.as_secs())]
     Timeout(Duration),
     /// The API server cannot be reached, or its response is invalid.
-    #[error("cannot speak with the API server: {message}")]
+    #[error("the request to the API server failed: {message}")]
     Unreachable {
         /// The message of the underlying error.
         message: String,
     },
     /// The request was not sent, because another process may be the leader.
-    #[error("another controller may have become the leader, so the API server is asked for nothing more")]
+    #[error("another process may be the leader, so no more requests are sent to the API server")]
     Fenced,
     /// Others changed the object during each attempt to write it.
-    #[error("others changed the object during each of {tries} tries to write it")]
+    #[error("the object was changed by others during each of {tries} attempts to write it")]
     Conflicts {
         /// The number of attempts.
         tries: u32,

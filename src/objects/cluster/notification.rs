@@ -63,7 +63,7 @@ pub struct Notification {
 #[derive(Debug, thiserror::Error)]
 pub enum NotifierError {
     /// The address is invalid.
-    #[error("--events-addr {address:?} is no address to send events to: write http://HOST or https://HOST")]
+    #[error("--events-addr {address:?} is not a valid address for events: write http://HOST or https://HOST")]
     Address {
         /// The address without user info.
         address: String,

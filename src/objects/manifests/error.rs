@@ -48,7 +48,7 @@ pub enum ManifestError {
         kind: String,
     },
     /// A version that is not supported.
-    #[error("{}: {kind} of {api_version} is not read; use {group}/v1 or {group}/v1beta2", file.display())]
+    #[error("{}: {kind} of {api_version} is not supported; use {group}/v1 or {group}/v1beta2", file.display())]
     UnknownVersion {
         /// The file.
         file: PathBuf,
@@ -118,7 +118,7 @@ pub enum ManifestError {
         object: String,
     },
     /// An object that is defined twice.
-    #[error("{object} is given twice, in {} and in {}; keep one", first.display(), second.display())]
+    #[error("{object} is defined twice, in {} and in {}; keep one", first.display(), second.display())]
     Duplicate {
         /// Kind, namespace and name.
         object: String,
@@ -247,7 +247,7 @@ impl fmt::Display for Note {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ForeignDocument { file, what } => {
-                write!(formatter, "{}: passed over {what}, which tagboat does not read", file.display())
+                write!(formatter, "{}: skipped {what}, which tagboat does not read", file.display())
             }
             Self::FilesSkipped { files } => {
                 let names: Vec<String> =
@@ -255,7 +255,7 @@ impl fmt::Display for Note {
                 let more = if files.len() > names.len() { ", …" } else { "" };
                 write!(
                     formatter,
-                    "passed over {} without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: {}{more}",
+                    "skipped {} without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: {}{more}",
                     if files.len() == 1 { "a file".to_owned() } else { format!("{} files", files.len()) },
                     names.join(", ")
                 )
@@ -265,13 +265,13 @@ impl fmt::Display for Note {
             }
             Self::MissingField { file, object, field } => write!(
                 formatter,
-                "{}: {object} has no {field}, on which a cluster would insist; it is not needed here",
+                "{}: {object} has no {field}, which a cluster requires; it is not needed here",
                 file.display()
             ),
             Self::StatusNotUnderstood { file, object, cause } => {
                 write!(
                     formatter,
-                    "{}: of the status of {object} a part was passed over: {cause}",
+                    "{}: a part of the status of {object} was ignored: {cause}",
                     file.display()
                 )
             }

@@ -47,7 +47,7 @@ pub enum SecretError {
         field: &'static str,
     },
     /// A key that is invalid in a Secret.
-    #[error("{key:?} is no key of a Secret: 1 to 253 letters, digits, '-', '_' and '.' are allowed")]
+    #[error("{key:?} is not a valid key of a Secret: 1 to 253 letters, digits, '-', '_' and '.' are allowed")]
     Key {
         /// The key.
         key: String,

@@ -371,7 +371,7 @@ fn a_policy_that_cannot_be_read_has_a_document_too() {
     assert!(ended.json()["error"].as_str().unwrap().contains("v1beta1 is not read"), "{ended:?}");
     let twice = [("a.yaml", policy("apps", "web", "", RANGE)), ("b.yaml", policy("apps", "web", "", RANGE))];
     let ended = explained_among(&twice, &JSON).with_status(1);
-    assert!(ended.json()["error"].as_str().unwrap().starts_with("ImagePolicy apps/web is given twice"));
+    assert!(ended.json()["error"].as_str().unwrap().starts_with("ImagePolicy apps/web is defined twice"));
 }
 
 /// Once any invalid object among the files was an error of every explanation.

@@ -146,16 +146,16 @@ pub(super) const INVENTORY: &[Row] = &[
         "1,024; evicts the least recently used name of the namespace with most",
     ),
     row(
+        "src/metrics/in_flight.rs",
+        "InFlight.timers",
+        "number of a reconcile in flight",
+        "one entry for a reconcile in flight; removed when that ends",
+    ),
+    row(
         "src/metrics/namespaces.rs",
         "NamespaceFamilies.known",
         "namespace",
         "1,000 namespaces, further ones share a label; removed with the last object of the namespace",
-    ),
-    row(
-        "src/metrics/under_way.rs",
-        "UnderWay.begun",
-        "number of a look in flight",
-        "one entry for a reconcile in flight; removed when that ends",
     ),
     row(
         "src/objects/cluster/announcement.rs",

@@ -104,7 +104,7 @@ fn a_foreign_kind_is_skipped_with_a_warning() {
 
 #[test]
 fn an_object_given_twice_is_an_error() {
-    refused(&format!("{}{}", podinfo(), podinfo()), 1, &["ImagePolicy default/podinfo is given twice"]);
+    refused(&format!("{}{}", podinfo(), podinfo()), 1, &["ImagePolicy default/podinfo is defined twice"]);
 }
 
 #[test]

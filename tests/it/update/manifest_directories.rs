@@ -41,7 +41,7 @@ fn files_that_name_no_group_of_ours_are_not_parsed() {
     assert_eq!(
         warnings(&fleet),
         [
-            "warning: passed over a file without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: \
+            "warning: skipped a file without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: \
           chart/templates/app.yaml"
         ]
     );
@@ -53,7 +53,7 @@ fn files_that_name_no_group_of_ours_are_not_parsed() {
     assert_eq!(
         warnings(&fleet),
         [
-            "warning: passed over 4 files without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: \
+            "warning: skipped 4 files without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: \
           a.yaml, b.yml, chart/templates/app.yaml, …"
         ]
     );
@@ -100,7 +100,7 @@ fn a_file_beyond_the_size_that_names_no_group_is_passed_over() {
     let found = warnings(&fleet);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].starts_with("warning: passed over a file") && found[0].ends_with(": large.yaml"),
+        found[0].starts_with("warning: skipped a file") && found[0].ends_with(": large.yaml"),
         "{found:?}"
     );
 }

@@ -306,7 +306,7 @@ mod tests {
                 git(),
                 Some(json!({"timeout": "-5s"})),
                 InvalidSourceConfiguration,
-                "spec.timeout of GitRepository n/r cannot be used: `-5s` is less than nothing: expected numbers, each \
+                "spec.timeout of GitRepository n/r cannot be used: `-5s` is negative: expected numbers, each \
                  with a unit of ms, s or m, such as 1m30s",
             ),
             (
