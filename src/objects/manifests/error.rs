@@ -269,11 +269,7 @@ impl fmt::Display for Note {
                 file.display()
             ),
             Self::StatusNotUnderstood { file, object, cause } => {
-                write!(
-                    formatter,
-                    "{}: a part of the status of {object} was ignored: {cause}",
-                    file.display()
-                )
+                write!(formatter, "{}: a part of the status of {object} was ignored: {cause}", file.display())
             }
         }
     }

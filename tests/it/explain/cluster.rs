@@ -326,7 +326,11 @@ async fn a_cluster_that_cannot_be_reached_is_named() {
     let no_kind = "the cluster has no kind ImagePolicy of image.toolkit.fluxcd.io/v1: its CustomResourceDefinition is not";
     for (content, status, words) in [
         (reaching(&front.url("")), 1, no_kind),
-        (reaching("http://127.0.0.1:1"), 1, "cannot read ImagePolicies: the request to the API server failed"),
+        (
+            reaching("http://127.0.0.1:1"),
+            1,
+            "cannot read ImagePolicies: the request to the API server failed",
+        ),
         ("token: hunter2 [\nb: [\n".to_owned(), 2, "failed to parse kubeconfig YAML"),
         ("{}".to_owned(), 2, "failed to determine current context"),
     ] {
