@@ -20,6 +20,7 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use kube::ResourceExt;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, Kind, KnownFields};
 
 use crate::objects::ObjectName;
@@ -263,13 +264,13 @@ fn take(
 fn duplicates(objects: &[Manifest]) -> Vec<Defect> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     let mut defects = Vec::new();
-    let is_core = |object: &Object| {
-        matches!(object, Object::Secret(_) | Object::ServiceAccount(_) | Object::Namespace(_))
-    };
-    for manifest in objects.iter().filter(|manifest| !is_core(&manifest.object)) {
-        if let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file) {
+    for manifest in objects {
+        let identity = manifest.object.identity();
+        if matches!(identity.0, ManifestKind::Flux(_))
+            && let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file)
+        {
             let error = duplicate(&manifest.object, first, &manifest.file);
-            defects.push(Defect::of(manifest.object.identity(), error));
+            defects.push(Defect::of(Some(identity), error));
         }
     }
     defects
@@ -281,43 +282,32 @@ fn duplicate(object: &Object, first: &Path, second: &Path) -> ManifestError {
 }
 
 impl Object {
-    /// Returns its kind and name, if it has a type of its own.
-    fn identity(&self) -> Option<(ManifestKind, ObjectName)> {
-        match self {
-            Self::Automation(object) => {
-                Some((ManifestKind::Flux(Kind::Automation), ObjectName::of(object.as_ref())))
-            }
-            Self::Policy(object) => Some((ManifestKind::Flux(Kind::Policy), ObjectName::of(object.as_ref()))),
-            Self::Repository(object) => {
-                Some((ManifestKind::Flux(Kind::Repository), ObjectName::of(object.as_ref())))
-            }
+    /// Returns its kind, namespace and name.
+    fn identity(&self) -> (ManifestKind, ObjectName) {
+        let (kind, namespace, name) = match self {
+            Self::Automation(object) => (Kind::Automation.into(), object.namespace(), object.name_any()),
+            Self::Policy(object) => (Kind::Policy.into(), object.namespace(), object.name_any()),
+            Self::Repository(object) => (Kind::Repository.into(), object.namespace(), object.name_any()),
             Self::GitRepository(object) => {
-                Some((ManifestKind::Flux(Kind::GitRepository), ObjectName::of(object.as_ref())))
+                (Kind::GitRepository.into(), object.namespace(), object.name_any())
             }
-            Self::Secret(_) | Self::ServiceAccount(_) | Self::Namespace(_) => None,
-        }
+            Self::Secret(SecretManifest { namespace, name, .. }) => {
+                (ManifestKind::Secret, Some(namespace.clone()), name.clone())
+            }
+            Self::ServiceAccount(ServiceAccountManifest { namespace, name, .. }) => {
+                (ManifestKind::ServiceAccount, Some(namespace.clone()), name.clone())
+            }
+            Self::Namespace(NamespaceManifest { name, .. }) => (ManifestKind::Namespace, None, name.clone()),
+        };
+        (kind, ObjectName { namespace: namespace.unwrap_or_default(), name })
     }
 }
 
 /// Formats an object as `Kind namespace/name`.
 impl std::fmt::Display for Object {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (kind, metadata) = match self {
-            Self::Automation(object) => (Kind::Automation, &object.metadata),
-            Self::Policy(object) => (Kind::Policy, &object.metadata),
-            Self::Repository(object) => (Kind::Repository, &object.metadata),
-            Self::GitRepository(object) => (Kind::GitRepository, &object.metadata),
-            Self::Secret(SecretManifest { namespace, name, .. }) => {
-                return write!(formatter, "{} {namespace}/{name}", ManifestKind::Secret.name());
-            }
-            Self::ServiceAccount(ServiceAccountManifest { namespace, name, .. }) => {
-                return write!(formatter, "{} {namespace}/{name}", ManifestKind::ServiceAccount.name());
-            }
-            Self::Namespace(NamespaceManifest { name, .. }) => {
-                return write!(formatter, "{} {name}", ManifestKind::Namespace.name());
-            }
-        };
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        write!(formatter, "{} {}/{}", kind.name(), text(&metadata.namespace), text(&metadata.name))
+        let (kind, ObjectName { namespace, name }) = self.identity();
+        let separator = if namespace.is_empty() { "" } else { "/" };
+        write!(formatter, "{} {namespace}{separator}{name}", kind.name())
     }
 }
