@@ -11,7 +11,7 @@ use super::overrides::{policy_name, split_name};
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::error::chain;
-use crate::objects::ObjectName;
+use crate::objects::{ObjectName, SecretAdvice};
 use crate::objects::manifests::{self, Defect, Manifests, SecretDirectory};
 
 /// Advice for secrets that are missing among the manifests.

@@ -69,7 +69,7 @@ pub enum NotifierError {
         address: String,
     },
     /// The HTTP client for it cannot be made.
-    #[error("cannot prepare to send events")]
+    #[error("cannot make a client for events")]
     Client(#[from] HttpClientError),
 }
 

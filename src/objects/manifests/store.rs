@@ -12,7 +12,7 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use super::Manifests;
 use super::state::StateDirectory;
 use crate::directory;
-use crate::objects::{Objects, ObjectsError, StatusMaker};
+use crate::objects::{Objects, ObjectsError, SecretAdvice, StatusMaker};
 use crate::secrets::Secret;
 
 /// The objects of manifest files, secrets in directories, and a state directory for writes.
