@@ -11,8 +11,8 @@ use super::overrides::{policy_name, split_name};
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::error::chain;
-use crate::objects::{ObjectName, SecretAdvice};
 use crate::objects::manifests::{self, Defect, Manifests, SecretDirectory};
+use crate::objects::{ObjectName, SecretAdvice};
 
 /// Advice for secrets that are missing among the manifests.
 pub(super) const SECRET_ADVICE: SecretAdvice = SecretAdvice {

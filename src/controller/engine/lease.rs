@@ -11,7 +11,7 @@ use kube::{Api, Client};
 use tokio::time::{sleep, timeout};
 
 use crate::cancel::{BootTime, StopToken};
-use crate::objects::cluster::{ClusterError, ApiGuard};
+use crate::objects::cluster::{ApiGuard, ClusterError};
 
 /// The time that the release of the Lease may take.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(1);

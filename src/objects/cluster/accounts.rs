@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-use super::{ClusterError, ApiGuard, is_object_name};
+use super::{ApiGuard, ClusterError, is_object_name};
 use crate::error::chain;
 use crate::registry::{AccountError, Accounts};
 use crate::secrets::Secret;

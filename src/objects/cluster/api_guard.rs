@@ -49,7 +49,12 @@ impl ApiGuard {
     }
 
     fn with(slots: FairSemaphore) -> Self {
-        Self { slots, delayed: Deliveries::new(DELAYED_EVENTS), timeout: TIMEOUT, fence: StopToken::default() }
+        Self {
+            slots,
+            delayed: Deliveries::new(DELAYED_EVENTS),
+            timeout: TIMEOUT,
+            fence: StopToken::default(),
+        }
     }
 
     /// Returns a guard with the same slots that sends no requests once `fence` is set.

@@ -2,28 +2,28 @@
 //!
 //! | files | contents |
 //! |---|---|
-//! | `watching`, `cache`, `listing` | a watch and a cache for each kind, which a reconcile reads without a request; lists in pages |
-//! | `writing`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
-//! | `recording`, `notification`, `announcement` | events, posts to Flux's notification controller, and both together |
+//! | `watch`, `cache`, `list` | a watch and a cache for each kind, which a reconcile reads without a request; lists in pages |
+//! | `writer`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
+//! | `recorder`, `notifier`, `announcer` | events, posts to Flux's notification controller, and both together |
 //! | `event_limit`, `deliveries` | the rate limit of an object's events, and those in flight |
 //! | `api_guard` | the requests to the API server, shared fairly by namespace |
 //! | `accounts` | service accounts and their tokens |
 //!
-//! Secrets are read one by one and are not cached.
+//! Secrets are requested one by one. Only the objects of one batch share them.
 
 mod accounts;
-mod announcement;
+mod announcer;
 mod api_guard;
 mod cache;
 mod deliveries;
 mod error;
 mod event_limit;
-mod listing;
+mod list;
 mod merge_patch;
-mod notification;
-mod recording;
-mod watching;
-mod writing;
+mod notifier;
+mod recorder;
+mod watch;
+mod writer;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use crate::secrets::{Secret, data_size};
 use crate::tenancy::INLINE_BYTES;
 
 pub use accounts::ClusterAccounts;
-pub use announcement::{Announcement, Announcer, Occurrence};
+pub use announcer::{Announcement, Announcer, Occurrence};
 pub use api_guard::ApiGuard;
 pub use cache::{Cache, Change};
 pub use error::ClusterError;

@@ -24,7 +24,7 @@ use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_na
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, ProcessEnv, SshAlgorithms};
 use tagboat::metrics::Metrics;
 use tagboat::net::LocalAddresses;
-use tagboat::objects::cluster::{FIELD_MANAGER, ApiGuard, Notifier, Scope};
+use tagboat::objects::cluster::{ApiGuard, FIELD_MANAGER, Notifier, Scope};
 use tagboat::reconcile::automation::batch_logins::LargeLogins;
 use tagboat::reconcile::automation::login::LoginOptions;
 use tagboat::reconcile::cross_namespace::CrossNamespace;

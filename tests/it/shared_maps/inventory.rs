@@ -158,7 +158,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "1,000 namespaces, further ones share a label; removed with the last object of the namespace",
     ),
     row(
-        "src/objects/cluster/announcement.rs",
+        "src/objects/cluster/announcer.rs",
         "Announcer.limiter",
         "kind, namespace and name of an object",
         "4,096; evicts from the namespace with most entries",
@@ -182,7 +182,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "the Secrets below 16 KiB that automations reconciled together ask for; ends with their batch",
     ),
     row(
-        "src/objects/cluster/recording.rs",
+        "src/objects/cluster/recorder.rs",
         "Recorder.recent",
         "digest of an object, with its namespace, and of what is said of it",
         "4,096; evicts from the namespace with most entries",

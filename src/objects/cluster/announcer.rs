@@ -12,8 +12,8 @@ use tokio::time::sleep;
 
 use super::deliveries::{Deliveries, Delivery};
 use super::event_limit::EventLimiter;
-use super::notification::{Notification, Notifier, named};
-use super::recording::Recorder;
+use super::notifier::{Notification, Notifier, named};
+use super::recorder::Recorder;
 use super::{ClusterError, ClusterObjects};
 use crate::backoff::Backoff;
 use crate::objects::Event;

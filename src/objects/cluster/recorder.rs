@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::announcement::{Announcement, Occurrence};
+use super::announcer::{Announcement, Occurrence};
 use super::{ApiGuard, ClusterError};
 use crate::objects::{Event, EventType};
 use crate::tenancy::FairCache;

@@ -13,7 +13,7 @@ use tokio::time::sleep;
 
 use super::cache::{Cache, Change};
 use super::error::ClusterError;
-use super::listing::PAGE_SIZE;
+use super::list::PAGE_SIZE;
 use crate::backoff::Backoff;
 use crate::objects::ObjectName;
 
