@@ -83,9 +83,9 @@ impl Notifier {
         let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
         let url = url.ok_or_else(|| NotifierError::Address { address: redact_url(address) })?;
         let connections = HttpClientOptions {
-            timeout: Some(PATIENCE),
+            timeout: Some(TIMEOUT),
             follows_redirects: true,
-            ..HttpClientOptions::with_timeouts(PATIENCE, PATIENCE)
+            ..HttpClientOptions::with_timeouts(TIMEOUT, TIMEOUT)
         };
         let client = connections.build()?;
         Ok(Self { client, address: url, deliveries: Deliveries::new(MAX_IN_FLIGHT) })
