@@ -131,7 +131,7 @@ mod tests {
         let begin = tokio::time::Instant::now();
         // The requests of another controller share the slots.
         let other = guard.with_fence(StopToken::default());
-        assert!(other.answer("victim", async { Ok(()) }).await.is_ok());
+        assert!(other.send("victim", async { Ok(()) }).await.is_ok());
         assert!(begin.elapsed() <= SlotLimits::OVERFLOW_AFTER);
         let text = metrics.to_text();
         for (namespace, count) in [("attacker", 16), ("victim", 1)] {
