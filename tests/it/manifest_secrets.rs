@@ -107,7 +107,7 @@ fn a_file_of_a_directory_that_only_mentions_secrets_need_not_be_yaml() {
     let path = |name: &str| directory.path().join(name);
     let notes = [
         Note::ForeignDocument { file: path("e-unnamed.yaml"), what: "a Secret without a name".to_owned() },
-        Note::FilesPassedOver {
+        Note::FilesSkipped {
             files: vec![path("a-template.yaml"), path("b-external.yaml"), path("c-mention.yaml")],
         },
     ];
