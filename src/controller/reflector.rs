@@ -80,7 +80,7 @@ pub async fn run<R: Registry>(
         Cache::default(),
         kind("ImageRepository", |repository: &ImageRepository| repository.spec.suspend),
     );
-    let policies = Cache::referring_by(|policy| Some(repository_of(policy)));
+    let policies = Cache::indexed_by(|policy| Some(repository_of(policy)));
     let (policy, mut selections) =
         engine.add_kind(policies, kind("ImagePolicy", |policy: &ImagePolicy| policy.spec.suspend));
     let repositories = Arc::new(Repositories {
@@ -101,7 +101,7 @@ pub async fn run<R: Registry>(
     engine.watch(&repositories);
     engine.watch(&policies);
     let work = async {
-        tokio::join!(repositories.kind.cache.complete(), policies.kind.cache.complete());
+        tokio::join!(repositories.kind.cache.wait_for_sync(), policies.kind.cache.wait_for_sync());
         let swept = repositories.clone();
         let sweep = move || swept.shelf.sweep(|name| swept.kind.cache.get(name).is_some());
         // No namespace of the cluster has this name.

@@ -39,7 +39,7 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
         group.names.push(name);
     }
     for ((namespace, source), Group { mut names, interval }) in groups {
-        let others = automations.kind.cache.referring_to(&source).into_iter();
+        let others = automations.kind.cache.referrers(&source).into_iter();
         let others = others.map(|automation| ObjectName::of(automation.as_ref()));
         let others = others.filter(|other| other.namespace == namespace);
         names.extend(queue.take_batched(now, interval, others).into_iter().map(|due| due.name));
@@ -49,7 +49,7 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
 
 /// Reconciles automations of one repository.
 async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>) {
-    let objects = automations.objects().for_a_batch();
+    let objects = automations.objects().with_secret_cache();
     let logins = BatchLogins::default();
     let member = |name| {
         let (automations, objects, logins) = (Arc::clone(&automations), objects.clone(), logins.clone());

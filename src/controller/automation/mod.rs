@@ -80,7 +80,7 @@ pub async fn run(
     let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
     let mirrors = options.mirrors.clone();
     let writer = WriterOptions { mirrors: options.mirrors, is_dry_run, context, slots };
-    let cache = Cache::referring_by(|automation| Some(predicates::source_of(automation)));
+    let cache = Cache::indexed_by(|automation| Some(predicates::source_of(automation)));
     let kind = KindOptions {
         name: "ImageUpdateAutomation",
         finalizer: Some(FINALIZER),
@@ -101,7 +101,7 @@ pub async fn run(
     start_watches(&mut engine, &automations);
     let work = async {
         metrics.set_leader(!is_dry_run);
-        tokio::join!(automations.kind.cache.complete(), automations.objects().complete());
+        tokio::join!(automations.kind.cache.wait_for_sync(), automations.objects().wait_for_sync());
         let message = if is_dry_run {
             "dry run: comparing automations, writing nothing"
         } else {

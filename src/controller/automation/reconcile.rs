@@ -152,7 +152,7 @@ impl Reconcile {
         let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));
         if let (Some(plan), Some(findings)) = (plan, &findings) {
             let labels = kind.labels(&self.in_flight.name);
-            kind.context.metrics.looked(&labels, plan.files as u64, findings.count() as u64);
+            kind.context.metrics.files_examined(&labels, plan.files as u64, findings.count() as u64);
         }
         kind.context.metrics.run_ended(outcome(conclusion));
         let sight = shadowing.and_then(|shadowing| shadowing.sight);

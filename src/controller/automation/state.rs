@@ -57,7 +57,7 @@ impl Automations {
         if !is_due_for_source(change.old.as_deref(), change.new.as_deref()) {
             return;
         }
-        for automation in self.kind.cache.referring_to(&change.name) {
+        for automation in self.kind.cache.referrers(&change.name) {
             self.kind.enqueue(ObjectName::of(automation.as_ref()));
         }
     }

@@ -42,7 +42,7 @@ pub(crate) struct InFlight {
     /// Cancelled once the object is deleted, suspended or no longer selected.
     pub(crate) cancellation: Cancellation,
     /// Counts the reconcile as in flight in the metrics.
-    pub(super) timer: Option<metrics::Look>,
+    pub(super) timer: Option<metrics::InFlightTimer>,
     slots: Option<FairSemaphore>,
     slot: Option<Permit>,
     cancellations: Cancellations,

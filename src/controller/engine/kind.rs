@@ -116,7 +116,7 @@ impl<K: Watched> Kind<K> {
         let mut in_flight = InFlight::new(name, slots, cancellations, self.queue.clone());
         in_flight.acquire_slot().await;
         in_flight.started = Instant::now();
-        in_flight.timer = Some(self.context.metrics.begin(self.options.name));
+        in_flight.timer = Some(self.context.metrics.start_timer(self.options.name));
         self.cancellations.add(&in_flight.name, in_flight.cancellation.clone());
         in_flight
     }
@@ -165,7 +165,7 @@ pub(super) fn changed<R: Reconciler>(reconciler: &R, change: &Change<R::Object>)
 pub(super) fn observe<R: Reconciler>(reconciler: &R, object: &R::Object) {
     let mut object = object.clone();
     object.managed_fields_mut().clear();
-    if let Some(change) = reconciler.kind().cache.refresh(object) {
+    if let Some(change) = reconciler.kind().cache.apply_written(object) {
         changed(reconciler, &change);
     }
 }

@@ -19,7 +19,7 @@ use super::watch::watch;
 use crate::backoff::Backoff;
 use crate::cancel::StopToken;
 use crate::metrics::Metrics;
-use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, Gate, Notifier, Scope, Watched};
+use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, ApiGuard, Notifier, Scope, Watched};
 use crate::tenancy::FairSemaphore;
 
 /// The options that all controllers have.
@@ -33,7 +33,7 @@ pub struct ControllerOptions {
     /// The election of the leader; `None` if this process is the only one.
     pub election: Option<Election>,
     /// The guard of requests to the API server.
-    pub gate: Gate,
+    pub guard: ApiGuard,
     /// The receiver of notifications about events.
     pub notifier: Option<Notifier>,
     /// The name of this process, for events.
@@ -69,7 +69,7 @@ impl Engine {
             if is_dry_run { (None, None) } else { (options.election, options.notifier) };
         // Requests depend on the Lease alone: the last statuses are written after the stop signal.
         let permit = StopToken::default();
-        let objects = ClusterObjects::behind(client.clone(), options.gate.until(permit.clone()));
+        let objects = ClusterObjects::with_guard(client.clone(), options.guard.with_fence(permit.clone()));
         let context = Arc::new(Context {
             announcer: Announcer::new(&objects, notifier, name, options.instance),
             writer: objects.writer_as(name),

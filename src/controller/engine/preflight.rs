@@ -142,7 +142,7 @@ async fn first_list(
         Some(selector) if error.is_bad_request() => {
             Err(ControllerError::SelectorRefused { selector: selector.clone(), refusal: error.to_string() })
         }
-        Some(_) if error.is_passing() => Ok(Some(error.to_string())),
+        Some(_) if error.is_transient() => Ok(Some(error.to_string())),
         _ => Ok(None),
     }
 }

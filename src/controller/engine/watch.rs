@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use super::context::Context;
 use crate::backoff::Backoff;
 use crate::objects::cluster::{
-    Announcement, Cache, Change, ClusterError, Observation, Occurrence, Scope, Watched, follow,
+    Announcement, Cache, Change, ClusterError, Observation, Occurrence, Scope, Watched, watch_objects,
 };
 use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable;
@@ -40,7 +40,7 @@ pub(super) async fn watch<K: Watched>(
     let plural = K::plural(&());
     let mut failure = String::new();
     let mut unreadable = Unreadable::default();
-    follow(context.objects.client().clone(), &scope, &cache, |observation| match observation {
+    watch_objects(context.objects.client().clone(), &scope, &cache, |observation| match observation {
         Observation::Changed(change) => {
             unreadable.remove(&change.name);
             changed(&change);
@@ -66,7 +66,7 @@ pub(super) async fn watch<K: Watched>(
                 report_unreadable::<K>(&context, *metadata, &words);
             }
         }
-        Observation::Disturbed(error) => {
+        Observation::WatchError(error) => {
             let words = with_advice(&error);
             if words != failure {
                 tracing::error!(resource = %plural, error = words, "watch failed, retrying");

@@ -138,6 +138,6 @@ async fn labels(
         return Ok(BTreeMap::new());
     }
     let api: Api<Namespace> = Api::all(objects.client().clone());
-    let namespace = objects.gate().answer(own, api.get(own)).await?;
+    let namespace = objects.guard().send(own, api.get(own)).await?;
     Ok(namespace.metadata.labels.unwrap_or_default())
 }

@@ -29,7 +29,7 @@ pub(crate) async fn reconcile<R: Registry>(
     let result = reconcile_once(repositories, in_flight).await;
     if repositories.memory.set_reconciled(&in_flight.name) {
         // Its policies have waited for this, even if there are no tags.
-        for policy in repositories.policies.cache.referring_to(&in_flight.name) {
+        for policy in repositories.policies.cache.referrers(&in_flight.name) {
             repositories.policies.enqueue(ObjectName::of(policy.as_ref()));
         }
     }

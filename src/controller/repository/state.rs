@@ -35,7 +35,7 @@ impl<R: Registry> Reconciler for Repositories<R> {
     }
 
     fn related_changes(&self, change: &Change<ImageRepository>) {
-        for policy in self.policies.cache.referring_to(&change.name) {
+        for policy in self.policies.cache.referrers(&change.name) {
             if is_due_for_repository(&policy, change.old.as_deref(), change.new.as_deref()) {
                 self.policies.enqueue(ObjectName::of(policy.as_ref()));
             }

@@ -113,7 +113,7 @@ impl ClusterObjects {
 
     /// Waits until the first listing of all objects is complete.
     pub async fn complete(&self) {
-        tokio::join!(self.policies.complete(), self.git_repositories.complete());
+        tokio::join!(self.policies.wait_for_sync(), self.git_repositories.wait_for_sync());
     }
 
     /// Returns the same objects for a batch, with a cache of its secrets.

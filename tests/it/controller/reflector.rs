@@ -15,7 +15,7 @@ use tagboat::backoff::Backoff;
 use tagboat::controller::reflector::{self, ReflectorOptions, Sources};
 use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
 use tagboat::metrics::Metrics;
-use tagboat::objects::cluster::{ClusterObjects, ApiGuard, REFLECTOR, Scope};
+use tagboat::objects::cluster::{ApiGuard, ClusterObjects, REFLECTOR, Scope};
 use tagboat::policy::DowngradeProtection;
 use tagboat::polling::PollingInterval;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
@@ -136,7 +136,7 @@ impl Reflector {
                 scope: Scope { namespace: Some(scene.cluster.namespace().to_owned()), labels: None },
                 backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
                 election: None,
-                gate: Gate::default(),
+                guard: ApiGuard::default(),
                 notifier: None,
                 instance: "tests".to_owned(),
                 process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),

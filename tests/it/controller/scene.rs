@@ -346,7 +346,7 @@ impl ControllerBuilder {
             scope: Scope { namespace: Some(namespace), labels: None },
             backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
             election: None,
-            gate: Gate::default(),
+            guard: ApiGuard::default(),
             notifier: None,
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),

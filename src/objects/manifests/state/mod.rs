@@ -75,7 +75,7 @@ impl StateDirectory {
     ///
     /// If the file cannot be read.
     pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<(), StateError> {
-        let recollection = self.recall_object(repository, |known, now| {
+        let recollection = self.load_object(repository, |known, now| {
             known.spec == now.spec
                 && own_annotations(known.annotations()).eq(own_annotations(now.annotations()))
         })?;
@@ -93,7 +93,7 @@ impl StateDirectory {
     ///
     /// If the file cannot be read.
     pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<LoadResult, StateError> {
-        self.recall_object(policy, |known, now| PolicyIntent::of(known) == PolicyIntent::of(now))
+        self.load_object(policy, |known, now| PolicyIntent::of(known) == PolicyIntent::of(now))
     }
 
     /// Saves an automation with a new status.
