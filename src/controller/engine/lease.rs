@@ -178,8 +178,7 @@ impl Candidate {
     async fn renew(&mut self, permit: &StopToken) -> Result<(), RenewError> {
         let begin = BootTime::now();
         let Election { name, namespace, .. } = self.election.clone();
-        let found =
-            self.guard.send(&namespace, self.api.get_opt(&name)).await.map_err(RenewError::Failed)?;
+        let found = self.guard.send(&namespace, self.api.get_opt(&name)).await.map_err(RenewError::Failed)?;
         let parameters = PostParams::default();
         let written = match found {
             None => {

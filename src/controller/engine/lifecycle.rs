@@ -19,7 +19,7 @@ use super::watch::watch;
 use crate::backoff::Backoff;
 use crate::cancel::StopToken;
 use crate::metrics::Metrics;
-use crate::objects::cluster::{Announcer, Cache, Change, ClusterObjects, ApiGuard, Notifier, Scope, Watched};
+use crate::objects::cluster::{Announcer, ApiGuard, Cache, Change, ClusterObjects, Notifier, Scope, Watched};
 use crate::tenancy::FairSemaphore;
 
 /// The options that all controllers have.
