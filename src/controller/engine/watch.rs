@@ -52,18 +52,18 @@ pub(super) async fn watch<K: Watched>(
                 tracing::info!(resource = %plural, "watch recovered");
             }
         }
-        Observation::Unreadable { metadata, words, change } => {
+        Observation::Unreadable { metadata, message, change } => {
             change.iter().for_each(&changed);
             let name = ObjectName {
                 namespace: metadata.namespace.clone().unwrap_or_default(),
                 name: metadata.name.clone().unwrap_or_default(),
             };
-            let is_news = unreadable.insert(&name, defect(metadata.uid.as_deref(), &words));
+            let is_news = unreadable.insert(&name, defect(metadata.uid.as_deref(), &message));
             if metadata.deletion_timestamp.is_some() {
                 let task = tokio::spawn(remove_finalizer::<K>(context.clone(), *metadata, finalizer));
                 unreadable.keep_removal(name, task.abort_handle());
             } else if is_news {
-                report_unreadable::<K>(&context, *metadata, &words);
+                report_unreadable::<K>(&context, *metadata, &message);
             }
         }
         Observation::WatchError(error) => {

@@ -43,10 +43,10 @@ pub use announcer::{Announcement, Announcer, Occurrence};
 pub use api_guard::ApiGuard;
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
-pub use listing::list;
-pub use notification::{Notification, Notifier, NotifierError};
-pub use watching::{Observation, Scope, Watched, watch_objects};
-pub use writing::ObjectWriter;
+pub use list::list;
+pub use notifier::{Notification, Notifier, NotifierError};
+pub use watch::{Observation, Scope, Watched, watch_objects};
+pub use writer::ObjectWriter;
 
 /// The field manager of Flux's automation controller.
 ///
@@ -112,7 +112,7 @@ impl ClusterObjects {
     }
 
     /// Waits until the first listing of all objects is complete.
-    pub async fn complete(&self) {
+    pub async fn wait_for_sync(&self) {
         tokio::join!(self.policies.wait_for_sync(), self.git_repositories.wait_for_sync());
     }
 

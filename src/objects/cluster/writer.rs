@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::api_guard::ApiGuard;
 use super::error::ClusterError;
 use super::merge_patch;
-use super::watching::Watched;
+use super::watch::Watched;
 use crate::backoff::Backoff;
 
 /// The maximum number of attempts to write an object.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tagboat::objects::manifests::{ManifestStore, Manifests};
+use tagboat::objects::{ObjectName, SecretAdvice};
 use tagboat::policy::DowngradeProtection;
 use tagboat::policy::downgrade::Trigger;
 use tagboat::polling::PollingInterval;

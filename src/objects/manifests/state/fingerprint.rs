@@ -13,7 +13,7 @@ pub(super) fn fingerprint(automation: &ImageUpdateAutomation, source: &GitReposi
 }
 
 /// Returns the fingerprint of the user-set fields of an image repository.
-pub(super) fn intent(repository: &ImageRepository) -> io::Result<Vec<u8>> {
+pub(super) fn intent(repository: &ImageRepository) -> Vec<u8> {
     hash(&(repository.namespace(), repository.name_any(), RepositoryIntent::of(repository)))
 }
 

@@ -18,9 +18,8 @@ use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::settings::own_annotations;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
-use crate::directory;
 use crate::policy::PolicyIntent;
-use file::Kept;
+use file::Stored;
 use fingerprint::{fingerprint, intent};
 
 pub use destination::Destination;
@@ -74,8 +73,8 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn recall_repository(&self, repository: &mut ImageRepository) -> Result<(), StateError> {
-        let recollection = self.load_object(repository, |known, now| {
+    pub fn load_repository(&self, repository: &mut ImageRepository) -> Result<(), StateError> {
+        let result = self.load_object(repository, |known, now| {
             known.spec == now.spec
                 && own_annotations(known.annotations()).eq(own_annotations(now.annotations()))
         })?;
@@ -92,7 +91,7 @@ impl StateDirectory {
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn recall_policy(&self, policy: &mut ImagePolicy) -> Result<LoadResult, StateError> {
+    pub fn load_policy(&self, policy: &mut ImagePolicy) -> Result<LoadResult, StateError> {
         self.load_object(policy, |known, now| PolicyIntent::of(known) == PolicyIntent::of(now))
     }
 
@@ -143,18 +142,12 @@ impl StateDirectory {
         policy: &ImagePolicy,
         repository: &ImageRepository,
     ) -> Result<bool, StateError> {
-        let place = self.place(INTENT, policy);
-        let failed = |cause| self.failed("read", &place, cause);
-        match directory::read(&place) {
-            Ok(known) => {
-                let intent = intent(repository).map_err(failed)?;
-                // A truncated file does not show a change.
-                let is_whole = known.len() == intent.len() && known.iter().all(u8::is_ascii_hexdigit);
-                Ok(is_whole && known != intent)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(failed(error)),
-        }
+        let intent = intent(repository);
+        // A truncated file does not show a change.
+        let is_whole =
+            |known: &Vec<u8>| known.len() == intent.len() && known.iter().all(u8::is_ascii_hexdigit);
+        let known = self.read_bytes(&self.path_of(INTENT, policy))?.filter(is_whole);
+        Ok(known.is_some_and(|known| known != intent))
     }
 
     /// Saves a fingerprint of the repository fields that affect a policy's tags.
@@ -163,9 +156,7 @@ impl StateDirectory {
     ///
     /// If it cannot be written.
     pub fn save_intent(&self, policy: &ImagePolicy, repository: &ImageRepository) -> Result<(), StateError> {
-        let place = self.place(INTENT, policy);
-        let content = intent(repository).map_err(|cause| self.failed("keep", &place, cause))?;
-        self.write(&place, &content)
+        self.write(&self.path_of(INTENT, policy), &intent(repository))
     }
 
     /// Returns the directory of the stored tags.
