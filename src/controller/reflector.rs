@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::objects::cluster::Cache;
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::PolicyOptions;
-use crate::reconcile::tags::{Registry, Shelf};
+use crate::reconcile::tags::{Registry, SharedTagStore};
 use crate::tenancy::{FairSemaphore, SlotLimits};
 
 /// The time that reconciles in flight may take at shutdown.
@@ -44,7 +44,7 @@ pub struct Sources<R> {
     /// The registries.
     pub registry: R,
     /// The store of the tags that were found there.
-    pub shelf: Shelf,
+    pub shelf: SharedTagStore,
 }
 
 /// Makes the reflector controller of a process.
@@ -145,9 +145,9 @@ mod tests {
     use crate::controller::engine::kind::Reconciler;
     use crate::objects::ObjectName;
     use crate::objects::cluster::ClusterObjects;
-    use crate::reconcile::registries::KnownRegistries;
+    use crate::reconcile::registries::AuthenticatedRegistries;
 
-    type Registered = KnownRegistries<ClusterObjects>;
+    type Registered = AuthenticatedRegistries<ClusterObjects>;
 
     fn waiting<R: Reconciler, F: Future>(_: impl FnOnce(Arc<R>, ObjectName, Work<R>) -> F) -> usize {
         size_of::<F>()

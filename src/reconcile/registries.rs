@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use super::repository::access::{self, Threads};
 use super::repository::access_error::AccessError;
 use super::repository::logins::Logins;
-use super::tags::{Found, ListFailure, Place, Registry};
+use super::tags::{Found, ListFailure, Registry, RepositoryTarget};
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
@@ -14,7 +14,7 @@ use crate::registry::{ImageFacts, Listed, Registries, RegistryError, RepositoryA
 
 /// Registries, and the objects with the logins for them.
 #[derive(Clone, Debug)]
-pub struct KnownRegistries<O> {
+pub struct AuthenticatedRegistries<O> {
     /// The objects.
     pub objects: O,
     /// The registries.
@@ -23,9 +23,9 @@ pub struct KnownRegistries<O> {
     pub logins: Logins,
 }
 
-impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
-    async fn access(&self, place: &Place) -> Result<RepositoryAuth, AccessError> {
-        let Place { repository, timeout, referred_from, .. } = place;
+impl<O: Objects + Send + Sync + 'static> AuthenticatedRegistries<O> {
+    async fn access(&self, place: &RepositoryTarget) -> Result<RepositoryAuth, AccessError> {
+        let RepositoryTarget { repository, timeout, referred_from, .. } = place;
         let own = repository.namespace().unwrap_or_default();
         let namespace = referred_from.as_deref().unwrap_or(&own);
         let threads = Threads { pool: self.registries.pool(), namespace };
@@ -36,7 +36,7 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
         Ok(RepositoryAuth { timeout: *timeout, referred_from: referred_from.clone(), ..found.access })
     }
 
-    async fn look(&self, place: &Place, tag: &str) -> Result<Look, LookFailure> {
+    async fn look(&self, place: &RepositoryTarget, tag: &str) -> Result<Lookup, LookFailure> {
         let access = self.access(place).await.map_err(|error| {
             let words = chain(&error);
             let words = match error.is_late() {
@@ -48,12 +48,12 @@ impl<O: Objects + Send + Sync + 'static> KnownRegistries<O> {
             };
             LookFailure { kind: LookFailureKind::Denied, words, retry_after: None }
         })?;
-        Look::new(access, tag)
+        Lookup::new(access, tag)
     }
 }
 
-impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
-    async fn tags(&self, place: &Place, known: Option<&str>) -> Result<Found, ListFailure> {
+impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O> {
+    async fn tags(&self, place: &RepositoryTarget, known: Option<&str>) -> Result<Found, ListFailure> {
         let access = self.access(place).await;
         let access = access.map_err(|error| match error.is_late() {
             true => ListFailure::Scan(LookFailureKind::Denied, chain(&error)),
@@ -79,25 +79,25 @@ impl<O: Objects + Send + Sync + 'static> Registry for KnownRegistries<O> {
         }
     }
 
-    async fn digest(&self, place: &Place, tag: &str) -> Result<String, LookFailure> {
+    async fn digest(&self, place: &RepositoryTarget, tag: &str) -> Result<String, LookFailure> {
         self.look(place, tag).await?.digest(&self.registries).await
     }
 
-    async fn facts(&self, place: &Place, tag: &str) -> Result<ImageFacts, LookFailure> {
+    async fn facts(&self, place: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookFailure> {
         self.look(place, tag).await?.facts(&self.registries).await
     }
 }
 
 /// A lookup of a tag that is about to be made.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Lookup {
     access: RepositoryAuth,
     tag: Tag,
     /// The address and the tag, as the object names them.
     reference: String,
 }
 
-impl Look {
+impl Lookup {
     /// Makes a lookup.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ pub struct Started<S> {
     /// The status.
     pub status: S,
     /// True if it must be written at once; otherwise only the status at the end is.
-    pub is_to_be_written: bool,
+    pub must_be_written: bool,
 }
 
 /// The end of a run, as far as Ready shows it.
@@ -88,11 +88,11 @@ impl ReconcileRun {
         } else {
             IN_PROGRESS.to_owned()
         };
-        let is_to_be_written =
+        let must_be_written =
             self.is_changed(previous) || (S::ANNOUNCES_REQUESTS && self.is_requested(previous));
         let mut status = self.progress(previous, &message, Drift::No);
         status.set_run_time(self.started);
-        Started { status, is_to_be_written }
+        Started { status, must_be_written }
     }
 
     /// Makes the status of a run in progress, with a message about its present step.
@@ -236,20 +236,20 @@ pub(super) mod tests {
     fn a_run_begins_by_saying_so_where_somebody_waits_for_it() {
         let steady = policy(list(&[(Ready, True, Reason::Succeeded, "good")]));
         let begun = run(1).begin(&steady);
-        assert!(!begun.is_to_be_written);
+        assert!(!begun.must_be_written);
         assert_eq!(
             short(&begun.status.conditions),
             ["Reconciling=True Progressing reconciliation in progress", "Ready=True Succeeded good"]
         );
         let begun = run(2).begin(&steady);
-        assert!(begun.is_to_be_written);
+        assert!(begun.must_be_written);
         assert_eq!(
             short(&begun.status.conditions)[0],
             "Reconciling=True Progressing processing object: new generation 1 -> 2"
         );
         for observed_generation in [None, Some(-1)] {
             let begun = run(1).begin(&ImagePolicyStatus { observed_generation, ..Default::default() });
-            assert!(begun.is_to_be_written);
+            assert!(begun.must_be_written);
             let words = "processing object: new generation -1 -> 1";
             assert_eq!(
                 short(&begun.status.conditions),
@@ -269,13 +269,13 @@ pub(super) mod tests {
         );
         let asked = ReconcileRun { requested_at: Some("now".to_owned()), ..run(1) };
         let repository = ImageRepositoryStatus { observed_generation: Some(1), ..Default::default() };
-        assert!(asked.begin(&repository).is_to_be_written);
-        assert!(!asked.begin(&steady).is_to_be_written);
+        assert!(asked.begin(&repository).must_be_written);
+        assert!(!asked.begin(&steady).must_be_written);
         let answered =
             ImageRepositoryStatus { last_handled_reconcile_at: Some("now".to_owned()), ..repository };
-        assert!(!asked.begin(&answered).is_to_be_written);
+        assert!(!asked.begin(&answered).must_be_written);
         let later = ReconcileRun { requested_at: Some("later".to_owned()), ..run(1) };
-        assert!(later.begin(&answered).is_to_be_written);
+        assert!(later.begin(&answered).must_be_written);
         let begun = run(1).begin(&ImageUpdateAutomationStatus::default()).status;
         assert_eq!(begun.last_automation_run_time, Some(whole_seconds(run(1).started)));
     }

@@ -34,7 +34,7 @@ pub trait Registry: Send + Sync + 'static {
     /// If the listing fails, even on its last page.
     fn tags(
         &self,
-        place: &Place,
+        place: &RepositoryTarget,
         known: Option<&str>,
     ) -> impl Future<Output = Result<Found, ListFailure>> + Send;
 
@@ -43,20 +43,27 @@ pub trait Registry: Send + Sync + 'static {
     /// # Errors
     ///
     /// If the manifest does not exist, or the registry does not answer.
-    fn digest(&self, place: &Place, tag: &str) -> impl Future<Output = Result<String, LookFailure>> + Send;
+    fn digest(
+        &self,
+        place: &RepositoryTarget,
+        tag: &str,
+    ) -> impl Future<Output = Result<String, LookFailure>> + Send;
 
     /// Looks up the current digest of a tag, and the creation time of that image.
     ///
     /// # Errors
     ///
     /// If the image does not exist, or the registry does not answer.
-    fn facts(&self, place: &Place, tag: &str)
-    -> impl Future<Output = Result<ImageFacts, LookFailure>> + Send;
+    fn facts(
+        &self,
+        place: &RepositoryTarget,
+        tag: &str,
+    ) -> impl Future<Output = Result<ImageFacts, LookFailure>> + Send;
 }
 
 /// A repository as one object accesses it.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct RepositoryTarget {
     /// The object, with the names of the secrets.
     pub repository: Arc<ImageRepository>,
     /// The address that it scans.
@@ -97,7 +104,7 @@ pub enum ListFailure {
 
 /// The store of tags, as reconciles use it: with threads and memory, and a log of its errors.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct SharedTagStore {
     store: Arc<TagStore>,
     /// Threads and memory for reading and writing files.
     capacity: Capacity,
@@ -105,7 +112,7 @@ pub struct Shelf {
     told: Arc<Mutex<BTreeSet<ObjectName>>>,
 }
 
-impl Shelf {
+impl SharedTagStore {
     /// Makes a store whose files are read and written on the blocking pool, with memory reserved for large ones.
     pub fn new(store: TagStore, capacity: Capacity) -> Self {
         Self { store: Arc::new(store), capacity, told: Arc::default() }

@@ -44,7 +44,7 @@ impl Chain {
         };
         let _ = writeln!(self.text, "# {title}");
         let begun = run.begin(&self.status);
-        if begun.is_to_be_written {
+        if begun.must_be_written {
             self.write("begin", &begun.status);
         }
         let end = self.clock + SignedDuration::from_millis(1500);

@@ -26,10 +26,10 @@ use crate::metrics::Metrics;
 use crate::objects::cluster::{ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
 use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
-use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::registries::AuthenticatedRegistries;
 use crate::reconcile::repository::logins::{Logins, ServiceAccounts};
 use crate::reconcile::repository::request::ObjectIdentity;
-use crate::reconcile::tags::Shelf;
+use crate::reconcile::tags::SharedTagStore;
 use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
 use crate::telemetry;
@@ -114,8 +114,8 @@ async fn serve(options: Options) -> Result<(), Failure> {
         let objects = ClusterObjects::with_guard(client.clone(), guard);
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
-        let registry = KnownRegistries { objects, registries, logins: Logins::Named(accounts) };
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::new(Some(tags)), capacity) };
+        let registry = AuthenticatedRegistries { objects, registries, logins: Logins::Named(accounts) };
+        let sources = Sources { registry, shelf: SharedTagStore::new(TagStore::new(Some(tags)), capacity) };
         controllers.push(reflector::controller(client.clone(), second, sources, metrics));
     }
     let ended = controller::run(&client, controllers, end).await;

@@ -23,12 +23,12 @@ use crate::policy::{Ages, Policy, Selection, SelectionError, TagAge};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
 use crate::reconcile::policy::access::{self, AccessError};
-use crate::reconcile::policy::ages::{Answers, Gap, Inquiry, MOST};
-use crate::reconcile::policy::digest::{FirstImage, Following, Need, Question};
+use crate::reconcile::policy::ages::{AgeQuery, KnownAges, MOST, MissingAges};
+use crate::reconcile::policy::digest::{DigestResolver, DigestSource, FirstImage, Following};
 use crate::reconcile::policy::report::Stop;
 use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::run::Outcome;
-use crate::reconcile::tags::{Place, Registry};
+use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::reference::{RepositoryAddress, TagList};
 
 /// Default of Flux's `--requeue-dependency`, the delay if no tags are stored yet.
@@ -160,7 +160,7 @@ impl<O: Objects> Explainer<'_, O> {
             status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
         let candidates = policy.age_candidates(&tags, &|| Ok(()));
         let candidates = candidates.map_err(|error| ExplainError::Condition(chain(&error)))?;
-        let inquiry = Inquiry {
+        let inquiry = AgeQuery {
             policy: Arc::clone(policy),
             current: latest.map(|latest| latest.tag.clone()),
             is_wanted: false,
@@ -179,13 +179,13 @@ impl<O: Objects> Explainer<'_, O> {
         &self,
         request: &Request,
         registry: &LiveRegistry,
-        place: &Place,
+        place: &RepositoryTarget,
         explanation: &mut Explanation,
     ) -> Result<(), ExplainError> {
         let Some(winner) = explanation.latest.clone() else { return Ok(()) };
         let previous = self.subject.policy.status.clone().unwrap_or_default();
         let image = place.address.to_string();
-        let question = Question {
+        let question = DigestResolver {
             image: &image,
             tag: &winner,
             digests: &request.digests,
@@ -195,7 +195,7 @@ impl<O: Objects> Explainer<'_, O> {
             first: FirstImage::Counts,
         };
         match question.need(&previous) {
-            Need::Look { wants_digest } => {
+            DigestSource::Lookup { wants_digest } => {
                 let answer = registry.digest(place, &winner).await;
                 let missing = missing(&answer);
                 let resolution = question.looked(wants_digest, answer, &previous);
@@ -209,12 +209,12 @@ impl<O: Objects> Explainer<'_, O> {
                 }
             }
             // A first image is announced unchecked, but manifests do not state whether there was one before.
-            Need::Settled(None) if previous.latest_ref.is_none() => {
+            DigestSource::Settled(None) if previous.latest_ref.is_none() => {
                 if let Some(failure) = missing(&registry.digest(place, &winner).await) {
                     explanation.doubt(&winner, &failure);
                 }
             }
-            Need::Settled(_) | Need::AwaitGroup => {}
+            DigestSource::Settled(_) | DigestSource::AwaitGroup => {}
         }
         explanation.note_status(&previous, &image);
         Ok(())
@@ -239,17 +239,17 @@ impl Explanation {
     }
 
     /// Adds a note about ages that are unknown and matter.
-    fn note_gap(&mut self, policy: &Policy, answers: &Answers) {
+    fn note_gap(&mut self, policy: &Policy, answers: &KnownAges) {
         let counts = match policy.unknown_age() {
             UnknownAge::Wait => "too new",
             UnknownAge::Accept => "old enough",
         };
         match &answers.gap {
             None => {}
-            Some(Gap::TooMany) => self.notes.push(format!(
+            Some(MissingAges::TooMany) => self.notes.push(format!(
                 "only the {MOST} best images were looked at for their age; the others count as {counts}"
             )),
-            Some(Gap::Failed { tag, failure }) => self.notes.push(format!(
+            Some(MissingAges::Failed { tag, failure }) => self.notes.push(format!(
                 "the age of {tag} could not be looked up, so it counts as {counts}: {}",
                 failure.words
             )),
@@ -365,8 +365,8 @@ fn not_given(policy: &ImagePolicy) -> Failure {
 }
 
 /// Returns the repository in the form that reconciles use.
-fn place(repository: &ImageRepository, address: RepositoryAddress) -> Place {
+fn place(repository: &ImageRepository, address: RepositoryAddress) -> RepositoryTarget {
     // An invalid timeout was an error of the access before.
     let timeout = repository.spec.effective_timeout().unwrap_or_default();
-    Place { repository: Arc::new(repository.clone()), address, timeout, referred_from: None }
+    RepositoryTarget { repository: Arc::new(repository.clone()), address, timeout, referred_from: None }
 }

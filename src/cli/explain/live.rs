@@ -9,11 +9,11 @@ use crate::cli::terminal::say;
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind};
-use crate::reconcile::registries::Look;
+use crate::reconcile::registries::Lookup;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reconcile::repository::logins::Logins;
-use crate::reconcile::tags::{Found, ListFailure, Place, Registry};
+use crate::reconcile::tags::{Found, ListFailure, Registry, RepositoryTarget};
 use crate::reference::TagList;
 use crate::registry::{ImageFacts, Registries, RegistryOptions, RepositoryAuth};
 
@@ -93,7 +93,7 @@ impl LiveRegistry {
 
 /// There is one registry, so the place in a request does not matter.
 impl Registry for LiveRegistry {
-    async fn tags(&self, _: &Place, _: Option<&str>) -> Result<Found, ListFailure> {
+    async fn tags(&self, _: &RepositoryTarget, _: Option<&str>) -> Result<Found, ListFailure> {
         let listing = self
             .list()
             .await
@@ -101,11 +101,11 @@ impl Registry for LiveRegistry {
         Ok(Found::Tags(listing.tags.into()))
     }
 
-    async fn digest(&self, _: &Place, tag: &str) -> Result<String, LookFailure> {
-        Look::new(self.access.clone(), tag)?.digest(&self.registries).await
+    async fn digest(&self, _: &RepositoryTarget, tag: &str) -> Result<String, LookFailure> {
+        Lookup::new(self.access.clone(), tag)?.digest(&self.registries).await
     }
 
-    async fn facts(&self, _: &Place, tag: &str) -> Result<ImageFacts, LookFailure> {
-        Look::new(self.access.clone(), tag)?.facts(&self.registries).await
+    async fn facts(&self, _: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookFailure> {
+        Lookup::new(self.access.clone(), tag)?.facts(&self.registries).await
     }
 }

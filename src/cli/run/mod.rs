@@ -139,7 +139,7 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) ->
         slots: TransactionSlots::limited(TRANSACTIONS, &Metrics::default()),
     });
     let mut works: Vec<Work<'_>> = works(inputs, images).collect();
-    batch::carry_out(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
+    batch::reconcile(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
     writer.finish().await;
     works
 }

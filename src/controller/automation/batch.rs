@@ -56,7 +56,7 @@ async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>) {
         Member { automations, objects, logins, name, reconcile: None }
     };
     let mut members: Vec<Member> = names.into_iter().map(member).collect();
-    batch::carry_out(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
+    batch::reconcile(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
 }
 
 /// An automation of a batch. Its reconcile begins as the first step of its job, so that none waits for another to begin.

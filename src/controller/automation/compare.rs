@@ -11,14 +11,14 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 
 use crate::metrics::{ComparisonOutcome, Metrics};
 use crate::objects::ObjectName;
-use crate::reconcile::automation::shadow::{Comparison, Shadow, Sight, WouldBe};
+use crate::reconcile::automation::compare::{CompareResult, CompareState, Comparison, WouldBe};
 use crate::tenancy::SizedCache;
 
 /// The maximum bytes that are kept from one reconcile of an automation to the next, some 50,000 markers.
-const MAX_SHADOW: u64 = 16 * 1024 * 1024;
+const MAX_STATE: u64 = 16 * 1024 * 1024;
 
 /// The maximum bytes that are kept of all automations together.
-const MAX_SHADOWS: u64 = 32 * 1024 * 1024;
+const MAX_STATES: u64 = 32 * 1024 * 1024;
 
 /// The results of compare mode. They are lost with the process.
 #[derive(Debug, Default)]
@@ -30,14 +30,14 @@ pub(super) struct Comparisons {
 struct Known {
     statuses: HashMap<ObjectName, ImageUpdateAutomationStatus>,
     /// The markers of an automation as its last reconcile found them, and the commit that it would have made.
-    shadows: SizedCache<ObjectName, Arc<Shadow>>,
+    states: SizedCache<ObjectName, Arc<CompareState>>,
     counts: Counts,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        let shadows = SizedCache::new(MAX_SHADOWS);
-        Self { statuses: HashMap::new(), shadows, counts: Counts::default() }
+        let states = SizedCache::new(MAX_STATES);
+        Self { statuses: HashMap::new(), states, counts: Counts::default() }
     }
 }
 
@@ -66,15 +66,15 @@ impl Comparisons {
     }
 
     /// Returns the state that earlier reconciles of an automation left.
-    pub(super) fn before(&self, name: &ObjectName) -> Arc<Shadow> {
-        self.known.lock().shadows.get(name).cloned().unwrap_or_default()
+    pub(super) fn before(&self, name: &ObjectName) -> Arc<CompareState> {
+        self.known.lock().states.get(name).cloned().unwrap_or_default()
     }
 
     /// Logs and counts the result of a reconcile.
-    pub(super) fn take(&self, name: &ObjectName, sight: Sight, metrics: &Metrics) {
-        let Sight { shadow, comparison, would_be } = sight;
+    pub(super) fn take(&self, name: &ObjectName, result: CompareResult, metrics: &Metrics) {
+        let CompareResult { state, comparison, would_be } = result;
         let mut known = self.known.lock();
-        known.keep(name, shadow.bytes(), shadow);
+        known.keep(name, state.bytes(), state);
         if let Some(comparison) = comparison {
             metrics.compared(comparison.outcome);
             known.counts.take(comparison.outcome);
@@ -91,7 +91,7 @@ impl Comparisons {
     pub(super) fn forget(&self, name: &ObjectName) {
         let mut known = self.known.lock();
         known.statuses.remove(name);
-        known.shadows.remove(name);
+        known.states.remove(name);
     }
 
     /// Logs the counts.
@@ -103,11 +103,11 @@ impl Comparisons {
 
 impl Known {
     /// Keeps the state for the next reconcile. Without it, that is like the first one.
-    fn keep(&mut self, name: &ObjectName, bytes: u64, shadow: Shadow) {
-        if bytes <= MAX_SHADOW {
-            self.shadows.insert(&name.namespace, name.clone(), bytes, Arc::new(shadow));
+    fn keep(&mut self, name: &ObjectName, bytes: u64, state: CompareState) {
+        if bytes <= MAX_STATE {
+            self.states.insert(&name.namespace, name.clone(), bytes, Arc::new(state));
         } else {
-            self.shadows.remove(name);
+            self.states.remove(name);
             tracing::warn!(
                 "the automation has too many markers to be compared with what another controller pushes; set \
                  update.path to a smaller directory"
@@ -147,16 +147,16 @@ mod tests {
         let mut known = Known::default();
         let name = |namespace: &str, name: String| ObjectName { namespace: namespace.to_owned(), name };
         let victim = name("victim", "fleet".to_owned());
-        known.keep(&victim, 1024, Shadow::default());
-        let flood = 2 * MAX_SHADOWS / MAX_SHADOW;
+        known.keep(&victim, 1024, CompareState::default());
+        let flood = 2 * MAX_STATES / MAX_STATE;
         for number in 0..flood {
-            known.keep(&name("attacker", number.to_string()), MAX_SHADOW, Shadow::default());
+            known.keep(&name("attacker", number.to_string()), MAX_STATE, CompareState::default());
         }
-        let mut is_kept = |name: &ObjectName| known.shadows.get(name).is_some();
+        let mut is_kept = |name: &ObjectName| known.states.get(name).is_some();
         assert!(is_kept(&victim) && is_kept(&name("attacker", (flood - 1).to_string())));
         assert!(!is_kept(&name("attacker", "0".to_owned())));
         // A state that is too large is not kept, and neither is the earlier one.
-        known.keep(&victim, MAX_SHADOW + 1, Shadow::default());
-        assert!(known.shadows.get(&victim).is_none());
+        known.keep(&victim, MAX_STATE + 1, CompareState::default());
+        assert!(known.states.get(&victim).is_none());
     }
 }

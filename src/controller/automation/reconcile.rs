@@ -24,13 +24,13 @@ use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable_lines;
 use crate::reconcile::action::Action;
 use crate::reconcile::automation::batch_logins::BatchLogins;
+use crate::reconcile::automation::compare::{CompareResult, CompareRun};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::findings::{Findings, News};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
 use crate::reconcile::automation::report::{Report, interval, report, while_suspended};
 use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::automation::reselection::Reselection;
-use crate::reconcile::automation::shadow::{Shadowing, Sight};
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::reconcile::run::ReconcileRun;
 
@@ -117,7 +117,7 @@ impl Reconcile {
         prepared.request.proposal.cancellation = self.in_flight.cancellation.clone();
         if let Some(comparisons) = &automations.comparisons {
             let before = comparisons.before(name);
-            prepared.request.proposal.proposer.shadowing = Some(Shadowing { before, sight: None });
+            prepared.request.proposal.proposer.compare = Some(CompareRun { before, result: None });
         }
         Ok(prepared)
     }
@@ -149,15 +149,15 @@ impl Reconcile {
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
-        let (plan, shadowing) = proposal.map_or((None, None), |found| (found.plan, found.shadowing));
+        let (plan, compare) = proposal.map_or((None, None), |found| (found.plan, found.compare));
         if let (Some(plan), Some(findings)) = (plan, &findings) {
             let labels = kind.labels(&self.in_flight.name);
             kind.context.metrics.files_examined(&labels, plan.files as u64, findings.count() as u64);
         }
         kind.context.metrics.run_ended(outcome(conclusion));
-        let sight = shadowing.and_then(|shadowing| shadowing.sight);
+        let result = compare.and_then(|compare| compare.result);
         let reported = if self.automations.comparisons.is_some() {
-            Ok(self.keep_report(conclusion, findings.as_ref(), sight))
+            Ok(self.keep_report(conclusion, findings.as_ref(), result))
         } else {
             self.write_report(conclusion, findings.as_ref()).await
         };
@@ -210,12 +210,12 @@ impl Reconcile {
         &self,
         conclusion: &Conclusion,
         findings: Option<&Findings>,
-        sight: Option<Sight>,
+        result: Option<CompareResult>,
     ) -> Action {
         let Some(comparisons) = &self.automations.comparisons else { return Action::AwaitChange };
         let report = self.report_on(&self.started.previous, conclusion, findings, Timestamp::now());
-        if let Some(sight) = sight {
-            comparisons.take(&self.in_flight.name, sight, &self.automations.kind.context.metrics);
+        if let Some(result) = result {
+            comparisons.take(&self.in_flight.name, result, &self.automations.kind.context.metrics);
         }
         if report.event.type_ == EventType::Warning {
             log_event(&report.event);
@@ -297,7 +297,7 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
     let previous = comparisons.map_or_else(|| status_of(&automation), |known| known.status(name));
     if is_dry_run {
         automation.status = Some(previous.clone());
-    } else if run.begin(&previous).is_to_be_written {
+    } else if run.begin(&previous).must_be_written {
         let status = |current: &ImageUpdateAutomation| run.begin(&status_of(current)).status;
         let Some(written) = update_status(automations, &automation, &status).await? else { return Ok(None) };
         (automation.metadata, automation.status) = (written.metadata, written.status);

@@ -22,8 +22,8 @@ use crate::polling::{FailureScope, InRegistry, LookupFailure, PollingInterval, S
 use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::belongs_to;
-use crate::reconcile::policy::run::{Ended, Followed};
-use crate::reconcile::tags::{Place, Registry};
+use crate::reconcile::policy::run::{Ended, FollowedTag};
+use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 
 /// The time that a registry may take for a digest.
@@ -60,8 +60,8 @@ impl InRegistry for Target {
 }
 
 impl Target {
-    fn of(followed: &Followed) -> Self {
-        let Place { repository, address, .. } = &followed.place;
+    fn of(followed: &FollowedTag) -> Self {
+        let RepositoryTarget { repository, address, .. } = &followed.place;
         let spec = &repository.spec;
         let name = |reference: &Option<tagboat_api::reference::LocalObjectReference>| {
             reference.as_ref().map(|reference| reference.name.clone())
@@ -116,7 +116,7 @@ impl Default for Poller {
 struct State {
     schedule: Schedule<ObjectName, Target, Staleness>,
     /// The repository of each tag.
-    places: BTreeMap<Target, Place>,
+    places: BTreeMap<Target, RepositoryTarget>,
 }
 
 impl Poller {
@@ -134,7 +134,7 @@ impl Poller {
     }
 
     /// Returns the digest that is known of a tag which a policy follows.
-    pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
+    pub(super) fn known(&self, policy: &ObjectName, followed: &FollowedTag) -> Option<Polled> {
         let state = self.state.lock();
         Some(followed.polled(state.schedule.state(policy, &Target::of(followed))?))
     }
@@ -256,9 +256,9 @@ async fn release_after<T>(time: Duration, slot: Permit, work: impl Future<Output
 }
 
 /// Looks up one digest, and makes the policies due that follow the tag.
-async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: Place, target: Target) {
+async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: RepositoryTarget, target: Target) {
     let reference = format!("{}:{}", place.address, target.tag);
-    let place = Place { timeout: place.timeout.min(LOOKUP_TIMEOUT), ..place };
+    let place = RepositoryTarget { timeout: place.timeout.min(LOOKUP_TIMEOUT), ..place };
     let slot = policies.poller.slots(&target).acquire(&target.tenant, 1).await;
     let overtaken = policies.poller.state.lock().schedule.blocked_since_taken(&target);
     let answer = match overtaken {

@@ -23,7 +23,7 @@ use crate::reconcile::action::Action;
 use crate::reconcile::conditions::is_ready;
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::report::Conclusion;
-use crate::reconcile::policy::run::{Ended, Run, Scene};
+use crate::reconcile::policy::run::{Ended, PolicyInputs, Run};
 use crate::reconcile::tags::Registry;
 use crate::tenancy::INLINE_BYTES;
 
@@ -59,15 +59,15 @@ pub(crate) async fn reconcile<R: Registry>(
     // Waiting futures are boxed, so that a reconcile that does not wait yet takes little memory.
     let run = Box::pin(options.capacity.pool.run_sized(&name.namespace, annotations, run)).await;
     let begin = |current: &ImagePolicy| run.begin(&status_of(current)).status;
-    let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
+    let begin = run.begin(&previous).must_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let repository = run.repository().and_then(|name| repositories.kind.cache.get(name));
     let intent = UserIntent::of(&policy, repository.as_deref());
     let is_repository_pending =
         repository.is_some() && run.repository().is_some_and(|name| !repositories.memory.is_reconciled(name));
     let trigger = memory.trigger(&name, &intent, &run);
-    let scene = Scene {
+    let scene = PolicyInputs {
         labels: Box::pin(labels(&kind.context.objects, &name.namespace, repository.as_deref())).await,
-        scan_trouble: run.repository().and_then(|name| repositories.memory.scan_failure(name)),
+        scan_failure: run.repository().and_then(|name| repositories.memory.scan_failure(name)),
         repository,
         trigger,
         polled: &|followed| poller.known(&name, followed),
@@ -75,7 +75,7 @@ pub(crate) async fn reconcile<R: Registry>(
     if run.is_untouched(options, &scene) {
         return Ok(Action::AwaitChange);
     }
-    let work = async { run.carry_out(options, scene, &repositories.shelf, &repositories.registry).await };
+    let work = async { run.reconcile(options, scene, &repositories.shelf, &repositories.registry).await };
     let object = ImagePolicy::clone(&policy);
     let done = Box::pin(with_progress_status(own, in_flight, object, begin, Box::pin(work))).await?;
     let Some((begun, ended)) = done else { return Ok(Action::AwaitChange) };

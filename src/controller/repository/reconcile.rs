@@ -57,8 +57,8 @@ async fn reconcile_once<R: Registry>(
     let previous = status_of(repository.as_ref());
     let run = Run::of(repository.clone(), &repositories.options, shelf, Timestamp::now()).await;
     let begin = |current: &ImageRepository| run.begin(&status_of(current)).status;
-    let begin = run.begin(&previous).is_to_be_written.then_some(&begin as StatusMaker<'_, _, _>);
-    let work = Box::pin(run.carry_out(registry, shelf));
+    let begin = run.begin(&previous).must_be_written.then_some(&begin as StatusMaker<'_, _, _>);
+    let work = Box::pin(run.reconcile(registry, shelf));
     let object = ImageRepository::clone(&repository);
     let done = Box::pin(with_progress_status(own, in_flight, object, begin, work)).await?;
     let Some((begun, conclusion)) = done else { return Ok(Action::AwaitChange) };

@@ -10,7 +10,7 @@ use crate::controller::policy::predicates::is_due_for_repository;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Change;
 use crate::reconcile::repository::run::ScanOptions;
-use crate::reconcile::tags::{Registry, Shelf};
+use crate::reconcile::tags::{Registry, SharedTagStore};
 
 /// The state that all reconciles of repositories share.
 pub(crate) struct Repositories<R> {
@@ -18,7 +18,7 @@ pub(crate) struct Repositories<R> {
     /// The policies, which are due when their repository has changed.
     pub(crate) policies: Arc<Kind<ImagePolicy>>,
     pub(crate) registry: R,
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: SharedTagStore,
     pub(crate) options: ScanOptions,
     pub(crate) memory: Memory,
 }

@@ -35,7 +35,7 @@ pub trait Job: Send {
 
 /// Reconciles jobs. Each is concluded as soon as its answer arrives or its request is cancelled, independent of the
 /// others.
-pub async fn carry_out<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopToken) {
+pub async fn reconcile<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopToken) {
     let rounds = Rounds::new(writer, jobs.len());
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
         let (conclusion, proposal) = run(job, index, &rounds, stop).await;

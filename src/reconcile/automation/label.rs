@@ -8,7 +8,7 @@ const PREFIX_LENGTH: usize = 253;
 
 /// A defect of the key or the value of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LabelFault {
+pub enum LabelDefect {
     /// A key with more than one slash.
     #[error(
         "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -47,32 +47,32 @@ pub enum LabelFault {
 }
 
 /// Returns all defects of the key of a label: `[PREFIX/]NAME`.
-pub fn faults_of_key(key: &str) -> Vec<LabelFault> {
+pub fn faults_of_key(key: &str) -> Vec<LabelDefect> {
     let (prefix, name) = match key.split_once('/') {
-        Some((_, name)) if name.contains('/') => return vec![LabelFault::SeveralSlashes],
+        Some((_, name)) if name.contains('/') => return vec![LabelDefect::SeveralSlashes],
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
     let mut faults = Vec::new();
     if let Some(prefix) = prefix {
         if prefix.is_empty() {
-            faults.push(LabelFault::EmptyPrefix);
+            faults.push(LabelDefect::EmptyPrefix);
         } else {
-            faults.extend((prefix.len() > PREFIX_LENGTH).then_some(LabelFault::LongPrefix));
-            faults.extend((!is_domain(prefix)).then_some(LabelFault::Prefix));
+            faults.extend((prefix.len() > PREFIX_LENGTH).then_some(LabelDefect::LongPrefix));
+            faults.extend((!is_domain(prefix)).then_some(LabelDefect::Prefix));
         }
     }
-    faults.extend(name.is_empty().then_some(LabelFault::EmptyName));
-    faults.extend((name.len() > NAME_LENGTH).then_some(LabelFault::LongName));
-    faults.extend((!is_name(name)).then_some(LabelFault::Name));
+    faults.extend(name.is_empty().then_some(LabelDefect::EmptyName));
+    faults.extend((name.len() > NAME_LENGTH).then_some(LabelDefect::LongName));
+    faults.extend((!is_name(name)).then_some(LabelDefect::Name));
     faults
 }
 
 /// Returns all defects of the value of a label.
-pub fn faults_of_value(value: &str) -> Vec<LabelFault> {
+pub fn faults_of_value(value: &str) -> Vec<LabelDefect> {
     let mut faults = Vec::new();
-    faults.extend((value.len() > NAME_LENGTH).then_some(LabelFault::LongValue));
-    faults.extend((!value.is_empty() && !is_name(value)).then_some(LabelFault::Value));
+    faults.extend((value.len() > NAME_LENGTH).then_some(LabelDefect::LongValue));
+    faults.extend((!value.is_empty() && !is_name(value)).then_some(LabelDefect::Value));
     faults
 }
 
@@ -104,19 +104,19 @@ mod tests {
             ("app.kubernetes.io/part-of", vec![]),
             ("My_Name.1", vec![]),
             (&long[1..], vec![]),
-            ("", vec![LabelFault::EmptyName, LabelFault::Name]),
-            ("a b", vec![LabelFault::Name]),
-            ("-a", vec![LabelFault::Name]),
-            ("a.", vec![LabelFault::Name]),
-            ("\u{e4}", vec![LabelFault::Name]),
-            (&long, vec![LabelFault::LongName]),
-            ("/a", vec![LabelFault::EmptyPrefix]),
-            ("a/", vec![LabelFault::EmptyName, LabelFault::Name]),
-            ("Example.com/a", vec![LabelFault::Prefix]),
-            ("a..b/a", vec![LabelFault::Prefix]),
-            ("-a.b/a", vec![LabelFault::Prefix]),
-            (&long_prefix, vec![LabelFault::LongPrefix]),
-            ("a/b/c", vec![LabelFault::SeveralSlashes]),
+            ("", vec![LabelDefect::EmptyName, LabelDefect::Name]),
+            ("a b", vec![LabelDefect::Name]),
+            ("-a", vec![LabelDefect::Name]),
+            ("a.", vec![LabelDefect::Name]),
+            ("\u{e4}", vec![LabelDefect::Name]),
+            (&long, vec![LabelDefect::LongName]),
+            ("/a", vec![LabelDefect::EmptyPrefix]),
+            ("a/", vec![LabelDefect::EmptyName, LabelDefect::Name]),
+            ("Example.com/a", vec![LabelDefect::Prefix]),
+            ("a..b/a", vec![LabelDefect::Prefix]),
+            ("-a.b/a", vec![LabelDefect::Prefix]),
+            (&long_prefix, vec![LabelDefect::LongPrefix]),
+            ("a/b/c", vec![LabelDefect::SeveralSlashes]),
         ] {
             assert_eq!(faults_of_key(key), faults, "{key:?}");
         }
@@ -128,10 +128,10 @@ mod tests {
         for (value, faults) in [
             ("", vec![]),
             ("x-Y_z.1", vec![]),
-            ("a b", vec![LabelFault::Value]),
-            ("_a", vec![LabelFault::Value]),
-            ("a/b", vec![LabelFault::Value]),
-            (&long, vec![LabelFault::LongValue]),
+            ("a b", vec![LabelDefect::Value]),
+            ("_a", vec![LabelDefect::Value]),
+            ("a/b", vec![LabelDefect::Value]),
+            (&long, vec![LabelDefect::LongValue]),
         ] {
             assert_eq!(faults_of_value(value), faults, "{value:?}");
         }

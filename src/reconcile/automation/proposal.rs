@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_api::{ImageRef, Reason};
 
+use super::compare::{CompareRun, View};
 use super::conclusion::Stage;
 use super::findings::Findings;
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
-use super::shadow::{Shadowing, View};
 use super::transaction::{observed, stage_of};
 use crate::error::ReconcileError;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
@@ -57,7 +57,7 @@ pub struct UpdateProposal {
     /// The level of detail in the findings.
     pub detail: Detail,
     /// The comparison, if another controller commits and this one does not.
-    pub shadowing: Option<Shadowing>,
+    pub compare: Option<CompareRun>,
     /// The last plan; without detail, only the number of its files.
     pub plan: Option<UpdatePlan>,
     /// The problems that the last plan found.
@@ -69,7 +69,7 @@ pub struct UpdateProposal {
 impl UpdateProposal {
     /// The markers that a plan reports. Another controller's values are compared with those of all markers.
     fn reported(&self) -> ReportedMarkers {
-        let is_brief = self.detail == Detail::Warnings && self.shadowing.is_none();
+        let is_brief = self.detail == Detail::Warnings && self.compare.is_none();
         if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All }
     }
 }
@@ -220,14 +220,14 @@ impl Proposer for UpdateProposal {
             [] => Ok(None),
             _ => self.message.render(&self.update, plan, checkpoint).map(Some),
         };
-        let compared = match (&mut self.shadowing, &message) {
-            (Some(shadowing), Ok(message)) => {
+        let compared = match (&mut self.compare, &message) {
+            (Some(compare), Ok(message)) => {
                 let message = message.as_deref();
                 let view = View { tree, update: &self.update, plan, edits: &edits, message };
                 // The places of the markers are copied, and their values are kept.
                 plan.check_memory_for_markers()
                     .map_err(ProposalError::from)
-                    .and_then(|()| shadowing.look(&view, checkpoint).map_err(ProposalError::Diff))
+                    .and_then(|()| compare.look(&view, checkpoint).map_err(ProposalError::Diff))
             }
             _ => Ok(()),
         };
@@ -236,7 +236,7 @@ impl Proposer for UpdateProposal {
             plan.drop_details();
         }
         compared?;
-        let Some(message) = message?.filter(|_| self.shadowing.is_none()) else { return Ok(None) };
+        let Some(message) = message?.filter(|_| self.compare.is_none()) else { return Ok(None) };
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
         Ok(Some(CommitDraft { edits, message, author, time, signer }))
     }

@@ -49,9 +49,9 @@ pub fn report(
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> Report {
-    let Started { mut status, is_to_be_written } = run.begin(previous);
+    let Started { mut status, must_be_written } = run.begin(previous);
     let draft = conclude(run.generation, &status.conditions, conclusion);
-    let stored = if is_to_be_written { &status.conditions } else { &previous.conditions };
+    let stored = if must_be_written { &status.conditions } else { &previous.conditions };
     let conditions = draft.settle(stored, now);
     if let Conclusion::Success { outcome, policies } = conclusion {
         if let Some(revision) = observed_revision(outcome) {

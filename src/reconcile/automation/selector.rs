@@ -6,7 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kube::core::{Expression, Selector};
 
-use super::label::{LabelFault, faults_of_key, faults_of_value};
+use super::label::{LabelDefect, faults_of_key, faults_of_value};
 
 /// The largest selector, in bytes of keys and values with [`OVERHEAD`] for each. One is parsed with every run, and with every
 /// change of a policy of its namespace.
@@ -44,7 +44,7 @@ pub enum RequirementFault {
         /// The key.
         key: String,
         /// The defect.
-        faults: Vec<LabelFault>,
+        faults: Vec<LabelDefect>,
     },
     /// An operator that needs values and has none.
     #[error("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")]
@@ -68,11 +68,11 @@ pub enum RequirementFault {
         /// The value.
         value: String,
         /// The defect.
-        faults: Vec<LabelFault>,
+        faults: Vec<LabelDefect>,
     },
 }
 
-fn joined(faults: &[LabelFault]) -> String {
+fn joined(faults: &[LabelDefect]) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

@@ -130,7 +130,7 @@ pub async fn prepare(
         policies,
         reselection: None,
         detail: options.detail,
-        shadowing: None,
+        compare: None,
         plan: None,
         findings: None,
         diff: None,

@@ -13,7 +13,7 @@ use tagboat_api::settings::UnknownAge;
 
 use crate::policy::{Maturity, Policy, TagAge};
 use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
-use crate::reconcile::tags::{Place, Registry};
+use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::registry::ImageFacts;
 use crate::registry::store::{KnownImage, StoredTags};
 use crate::tenancy::Interrupted;
@@ -29,7 +29,7 @@ const FAILURES: usize = 3;
 
 /// A selection for which ages are needed.
 #[derive(Clone, Debug)]
-pub struct Inquiry {
+pub struct AgeQuery {
     /// The policy.
     pub policy: Arc<Policy>,
     /// The current tag. It was old enough once, and only a user can want it to be older.
@@ -56,7 +56,7 @@ struct Candidate {
 
 /// The ages that the registry gave.
 #[derive(Debug, Default)]
-pub struct Answers {
+pub struct KnownAges {
     /// The ages by tags of the shortlist.
     ages: HashMap<String, TagAge>,
     /// Set if a tag is old enough, so that the ages of lower tags do not matter.
@@ -64,12 +64,12 @@ pub struct Answers {
     /// The images that were looked up, by their tags.
     pub learned: Vec<(String, ImageFacts)>,
     /// The ages that are missing.
-    pub gap: Option<Gap>,
+    pub gap: Option<MissingAges>,
 }
 
 /// The reason for which ages that matter are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gap {
+pub enum MissingAges {
     /// More images would have to be looked up than the maximum.
     TooMany,
     /// The registry did not return the age of a tag.
@@ -81,7 +81,7 @@ pub enum Gap {
     },
 }
 
-impl Gap {
+impl MissingAges {
     /// Returns the staleness of a selection among the tags of an image, if the registry is the cause.
     pub fn staleness(&self, image: &str) -> Option<Staleness> {
         match self {
@@ -91,7 +91,7 @@ impl Gap {
     }
 }
 
-impl Inquiry {
+impl AgeQuery {
     /// Returns the tags whose age decides, the best first ([`Policy::age_candidates`]).
     ///
     /// # Errors
@@ -129,7 +129,12 @@ impl Inquiry {
     }
 
     /// Asks the registry about the tags of a shortlist.
-    pub async fn answers(self, shortlist: Shortlist, registry: &impl Registry, place: &Place) -> Answers {
+    pub async fn answers(
+        self,
+        shortlist: Shortlist,
+        registry: &impl Registry,
+        place: &RepositoryTarget,
+    ) -> KnownAges {
         let mut walk = Walk {
             inquiry: self,
             candidates: shortlist.0,
@@ -137,7 +142,7 @@ impl Inquiry {
             best: None,
             asked: 0,
             failures: 0,
-            answers: Answers::default(),
+            answers: KnownAges::default(),
         };
         let mut width = 1;
         loop {
@@ -160,7 +165,7 @@ impl Inquiry {
 
     /// Returns the age of a tag after the registry was asked. `known` may be newer than the tags in the questions: tags
     /// that were found since are young.
-    pub fn age(&self, tag: &str, known: Option<&StoredTags>, answers: &Answers) -> TagAge {
+    pub fn age(&self, tag: &str, known: Option<&StoredTags>, answers: &KnownAges) -> TagAge {
         let found = answers.ages.get(tag).copied();
         found.unwrap_or_else(|| TagAge { is_irrelevant: answers.has_mature, ..self.known(tag, known) })
     }
@@ -220,15 +225,19 @@ enum Ask {
 
 /// A question about a tag, with the tag.
 #[derive(Clone, Debug)]
-struct Question {
+struct AgeQuestion {
     place: usize,
     tag: String,
     ask: Ask,
 }
 
-impl Question {
+impl AgeQuestion {
     /// Asks the registry; returns nothing if nothing has changed.
-    async fn look(&self, registry: &impl Registry, place: &Place) -> Result<Option<ImageFacts>, LookFailure> {
+    async fn look(
+        &self,
+        registry: &impl Registry,
+        place: &RepositoryTarget,
+    ) -> Result<Option<ImageFacts>, LookFailure> {
         if let Ask::IsStill(image) = &self.ask {
             match registry.digest(place, &self.tag).await {
                 Ok(digest) if digest != image.digest => {}
@@ -242,19 +251,19 @@ impl Question {
 
 /// The walk from the best tag down to the first that is old enough.
 struct Walk {
-    inquiry: Inquiry,
+    inquiry: AgeQuery,
     candidates: Vec<Candidate>,
     next: usize,
     /// The index of the best eligible tag so far.
     best: Option<usize>,
     asked: usize,
     failures: usize,
-    answers: Answers,
+    answers: KnownAges,
 }
 
 impl Walk {
     /// Returns the next questions, at most `width`; none at the end of the walk.
-    fn batch(&mut self, width: usize) -> Vec<Question> {
+    fn batch(&mut self, width: usize) -> Vec<AgeQuestion> {
         let mut batch = Vec::new();
         while batch.len() < width && !self.is_settled() {
             let Some(Candidate { tag, age, ask }) = self.candidates.get(self.next) else { break };
@@ -262,12 +271,12 @@ impl Walk {
             match ask {
                 Some(_) if self.failures >= FAILURES => break,
                 Some(_) if self.asked == MOST => {
-                    self.answers.gap.get_or_insert(Gap::TooMany);
+                    self.answers.gap.get_or_insert(MissingAges::TooMany);
                     break;
                 }
                 Some(ask) => {
                     self.asked += 1;
-                    batch.push(Question { place, tag: tag.clone(), ask: ask.clone() });
+                    batch.push(AgeQuestion { place, tag: tag.clone(), ask: ask.clone() });
                     self.answers.ages.insert(tag, age);
                 }
                 None => self.note(place, &tag, age),
@@ -285,8 +294,8 @@ impl Walk {
         self.inquiry.policy.compare(&next.tag, best) != Some(Ordering::Equal)
     }
 
-    fn take(&mut self, question: &Question, answer: Result<Option<ImageFacts>, LookFailure>) {
-        let Question { place, tag, .. } = question;
+    fn take(&mut self, question: &AgeQuestion, answer: Result<Option<ImageFacts>, LookFailure>) {
+        let AgeQuestion { place, tag, .. } = question;
         let mut age = self.candidates[*place].age;
         match answer {
             Ok(None) => {}
@@ -298,7 +307,7 @@ impl Walk {
             Err(failure) if failure.kind == LookFailureKind::Missing => {}
             Err(failure) => {
                 self.failures += 1;
-                self.answers.gap.get_or_insert(Gap::Failed { tag: tag.clone(), failure });
+                self.answers.gap.get_or_insert(MissingAges::Failed { tag: tag.clone(), failure });
             }
         }
         self.note(*place, tag, age);

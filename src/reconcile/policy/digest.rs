@@ -14,7 +14,7 @@ use crate::reconcile::run::Outcome;
 
 /// The inputs of a digest's resolution, before any request.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct DigestResolver<'a> {
     /// The image, by the name that its repository has for it.
     pub image: &'a str,
     /// The selected tag.
@@ -62,11 +62,11 @@ pub struct Polled {
 
 /// The source of a digest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum DigestSource {
     /// No lookup: this digest is reported, or none.
     Settled(Option<String>),
     /// A lookup at the registry.
-    Look {
+    Lookup {
         /// True if the digest is reported; otherwise the manifest must only exist.
         wants_digest: bool,
     },
@@ -94,35 +94,37 @@ pub struct Unresolved {
     pub staleness: Staleness,
 }
 
-impl Question<'_> {
+impl DigestResolver<'_> {
     /// Decides where the digest comes from, given the `previous` status.
-    pub fn need(&self, previous: &ImagePolicyStatus) -> Need {
+    pub fn need(&self, previous: &ImagePolicyStatus) -> DigestSource {
         let latest = previous.latest_ref.as_ref();
         let is_same = is_same_tag(latest, self.image, self.tag);
         let known = latest.filter(|_| is_same).and_then(ImageRef::digest).map(str::to_owned);
         let polled = self.polled.and_then(|polled| polled.digest.clone());
         match self.digests {
-            DigestReflectionPolicy::Always if self.following == Following::Disabled => Need::Settled(known),
+            DigestReflectionPolicy::Always if self.following == Following::Disabled => {
+                DigestSource::Settled(known)
+            }
             DigestReflectionPolicy::Always if self.following == Following::InGroup => {
                 match polled.or(known) {
-                    Some(digest) => Need::Settled(Some(digest)),
-                    None => Need::AwaitGroup,
+                    Some(digest) => DigestSource::Settled(Some(digest)),
+                    None => DigestSource::AwaitGroup,
                 }
             }
             DigestReflectionPolicy::Always => match (known, polled) {
-                (Some(_), _) if self.trigger == Trigger::User => Need::Look { wants_digest: true },
-                (_, Some(polled)) => Need::Settled(Some(polled)),
-                (Some(known), None) => Need::Settled(Some(known)),
-                (None, None) => Need::Look { wants_digest: true },
+                (Some(_), _) if self.trigger == Trigger::User => DigestSource::Lookup { wants_digest: true },
+                (_, Some(polled)) => DigestSource::Settled(Some(polled)),
+                (Some(known), None) => DigestSource::Settled(Some(known)),
+                (None, None) => DigestSource::Lookup { wants_digest: true },
             },
             DigestReflectionPolicy::IfNotPresent => match known {
-                Some(known) => Need::Settled(Some(known)),
-                None => Need::Look { wants_digest: true },
+                Some(known) => DigestSource::Settled(Some(known)),
+                None => DigestSource::Lookup { wants_digest: true },
             },
-            _ if is_same => Need::Settled(None),
+            _ if is_same => DigestSource::Settled(None),
             // If nothing was reported yet, a missing manifest would keep nothing.
-            _ if latest.is_none() && self.first == FirstImage::Counts => Need::Settled(None),
-            _ => Need::Look { wants_digest: false },
+            _ if latest.is_none() && self.first == FirstImage::Counts => DigestSource::Settled(None),
+            _ => DigestSource::Lookup { wants_digest: false },
         }
     }
 
@@ -218,8 +220,8 @@ mod tests {
 
     use super::*;
 
-    const LOOK: Need = Need::Look { wants_digest: true };
-    const CHECK: Need = Need::Look { wants_digest: false };
+    const LOOK: DigestSource = DigestSource::Lookup { wants_digest: true };
+    const CHECK: DigestSource = DigestSource::Lookup { wants_digest: false };
 
     /// A status with the image `img` at this tag, and a digest behind an `@`.
     fn status(latest: &str) -> ImagePolicyStatus {
@@ -231,13 +233,13 @@ mod tests {
         digests: &'a DigestReflectionPolicy,
         trigger: Trigger,
         polled: Option<&'a Polled>,
-    ) -> Question<'a> {
+    ) -> DigestResolver<'a> {
         let (following, first) = (Following::Alone, FirstImage::Counts);
-        Question { image: "img", tag: "1", digests, trigger, polled, following, first }
+        DigestResolver { image: "img", tag: "1", digests, trigger, polled, following, first }
     }
 
-    fn settled(digest: &str) -> Need {
-        Need::Settled(Some(digest.to_owned()).filter(|digest| !digest.is_empty()))
+    fn settled(digest: &str) -> DigestSource {
+        DigestSource::Settled(Some(digest.to_owned()).filter(|digest| !digest.is_empty()))
     }
 
     fn failure(kind: LookFailureKind) -> LookFailure {
@@ -275,7 +277,8 @@ mod tests {
             (IfNotPresent, "", LOOK),
             (Always, "", LOOK),
         ] {
-            let question = Question { first: FirstImage::LookedAt, ..question(&digests, TagList, None) };
+            let question =
+                DigestResolver { first: FirstImage::LookedAt, ..question(&digests, TagList, None) };
             assert_eq!(question.need(&status(latest)), expected, "{digests:?} {latest}");
         }
         for (following, latest, polled, expected) in [
@@ -284,10 +287,10 @@ mod tests {
             (Following::Disabled, "", None, settled("")),
             (Following::InGroup, "1@d1", None, settled("d1")),
             (Following::InGroup, "1@d1", Some(&polled), settled("d2")),
-            (Following::InGroup, "0@d1", None, Need::AwaitGroup),
+            (Following::InGroup, "0@d1", None, DigestSource::AwaitGroup),
             (Following::InGroup, "0@d1", Some(&polled), settled("d2")),
         ] {
-            let question = Question { following, ..question(&Always, User, polled) };
+            let question = DigestResolver { following, ..question(&Always, User, polled) };
             assert_eq!(question.need(&status(latest)), expected, "{following:?} {latest}");
         }
     }
@@ -346,7 +349,7 @@ mod tests {
         }
         let staleness = failure(LookFailureKind::Unavailable).staleness("img:1");
         let polled = Polled { digest: Some("d1".to_owned()), staleness: Some(staleness.clone()) };
-        let found = Question { polled: Some(&polled), ..question }.settled(Some("d1".to_owned()));
+        let found = DigestResolver { polled: Some(&polled), ..question }.settled(Some("d1".to_owned()));
         assert_eq!(found.staleness, Some(staleness));
         assert!(!found.is_retried, "the poller tries again by itself");
     }
@@ -354,7 +357,7 @@ mod tests {
     #[test]
     fn a_group_counts_when_it_is_complete() {
         let question =
-            Question { following: Following::InGroup, ..question(&Always, Trigger::TagList, None) };
+            DigestResolver { following: Following::InGroup, ..question(&Always, Trigger::TagList, None) };
         let kept = question.awaiting(&status("0@d1")).unwrap();
         assert_eq!(kept.latest.to_string(), "img:0@d1");
         assert_eq!(kept.staleness.unwrap().reason, Reason::GroupIncomplete);

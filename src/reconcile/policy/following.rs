@@ -7,12 +7,12 @@ use tagboat_api::{ImagePolicy, ImageRef, Reason};
 use super::choice::is_same_tag;
 use super::digest::Polled;
 use super::request::Request;
-use super::run::Followed;
+use super::run::FollowedTag;
 use crate::objects::ObjectName;
 use crate::polling::{DigestState, Group, Missing, StaleReason, Subscription};
 use crate::reconcile::lookup::Staleness;
 
-impl Followed {
+impl FollowedTag {
     /// Makes the subscription of a policy to a `target`. `latest` is the image that the policy reports, and `members`
     /// returns the members of a group.
     pub fn subscription<T>(

@@ -11,9 +11,9 @@ use tagboat_api::settings::{PollInterval, UnknownAge};
 use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
 
 use super::access::{self, AccessError};
-use super::ages::{Answers, Gap, Inquiry};
+use super::ages::{AgeQuery, KnownAges, MissingAges};
 use super::choice::{self, Choice, ChoiceError, Held, Offer, is_same_tag};
-use super::digest::{FirstImage, Following, Need, Polled, Question, Resolution};
+use super::digest::{DigestResolver, DigestSource, FirstImage, Following, Polled, Resolution};
 use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
 use crate::error::ReconcileError;
@@ -27,7 +27,7 @@ use crate::reconcile::lookup::Staleness;
 use crate::reconcile::repository::request::{ObjectIdentity, wants_identity};
 use crate::reconcile::repository::run::ScanOptions;
 use crate::reconcile::run::{Outcome, ReconcileRun, Started};
-use crate::reconcile::tags::{OpenTags, Place, Registry, Shelf};
+use crate::reconcile::tags::{OpenTags, Registry, RepositoryTarget, SharedTagStore};
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::RepositoryAddress;
 use crate::tenancy::{Capacity, Checkpoint};
@@ -67,24 +67,24 @@ impl PolicyOptions {
 }
 
 /// The inputs of a run besides the policy.
-pub struct Scene<'a> {
+pub struct PolicyInputs<'a> {
     /// The repository that it names, if there is one.
     pub repository: Option<Arc<ImageRepository>>,
     /// The labels of the policy's namespace, if they decide about access.
     pub labels: Result<BTreeMap<String, String>, ObjectsError>,
     /// The reason for which the registry of that repository cannot be asked, if the last scan failed at that.
-    pub scan_trouble: Option<Staleness>,
+    pub scan_failure: Option<Staleness>,
     /// The trigger of the run.
     pub trigger: Trigger,
     /// Returns the state of the poller for a tag, if it follows the tag for this policy.
-    pub polled: &'a (dyn Fn(&Followed) -> Option<Polled> + Sync),
+    pub polled: &'a (dyn Fn(&FollowedTag) -> Option<Polled> + Sync),
 }
 
 /// A tag whose digest is followed.
 #[derive(Clone, Debug)]
-pub struct Followed {
+pub struct FollowedTag {
     /// The repository of the tag.
-    pub place: Place,
+    pub place: RepositoryTarget,
     /// The tag.
     pub tag: String,
     /// The time between two lookups.
@@ -99,7 +99,7 @@ pub struct Ended {
     /// The conclusion.
     pub conclusion: Conclusion,
     /// The tag to follow.
-    pub followed: Option<Followed>,
+    pub followed: Option<FollowedTag>,
     /// True if the reported digest was looked up in this run.
     pub is_fresh: bool,
     /// True if a user's intent may not be satisfied yet: ages were missing, or the selected image cannot be announced
@@ -147,7 +147,7 @@ impl Run {
     /// Returns whether a Ready policy stays as it is because its repository, which it may use, has an invalid address.
     ///
     /// The defect is the repository's, whose own status shows it.
-    pub fn is_untouched(&self, options: &PolicyOptions, scene: &Scene<'_>) -> bool {
+    pub fn is_untouched(&self, options: &PolicyOptions, scene: &PolicyInputs<'_>) -> bool {
         let is_ready = conditions::is_ready(&self.previous.conditions) && !self.is_wanted();
         let Ok(request) = &self.request else { return false };
         let repository = self.repository_of(request, options, scene);
@@ -158,11 +158,11 @@ impl Run {
     }
 
     /// Selects an image.
-    pub async fn carry_out(
+    pub async fn reconcile(
         &self,
         options: &PolicyOptions,
-        scene: Scene<'_>,
-        shelf: &Shelf,
+        scene: PolicyInputs<'_>,
+        shelf: &SharedTagStore,
         registry: &impl Registry,
     ) -> Ended {
         let mut is_provisional = false;
@@ -192,7 +192,7 @@ impl Run {
                 (_, None) => Following::Alone,
             };
         let image = place.address.to_string();
-        let question = Question {
+        let question = DigestResolver {
             image: &image,
             tag: &choice.tag,
             digests: &digests,
@@ -203,9 +203,9 @@ impl Run {
         };
         let mut is_fresh = false;
         let resolution = match question.need(&self.previous) {
-            Need::Settled(digest) => Ok(question.settled(digest)),
-            Need::AwaitGroup => question.awaiting(&self.previous),
-            Need::Look { wants_digest } => {
+            DigestSource::Settled(digest) => Ok(question.settled(digest)),
+            DigestSource::AwaitGroup => question.awaiting(&self.previous),
+            DigestSource::Lookup { wants_digest } => {
                 let answer = registry.digest(&place, &choice.tag).await;
                 is_fresh = wants_digest && answer.is_ok();
                 question.looked(wants_digest, answer, &self.previous)
@@ -235,7 +235,7 @@ impl Run {
     async fn inputs<'r>(
         &'r self,
         options: &PolicyOptions,
-        scene: &Scene<'_>,
+        scene: &PolicyInputs<'_>,
     ) -> Result<ChoiceInputs<'r>, Stop> {
         let request = self.request.as_ref().map_err(|error| Stop::at(Outcome::of(error)))?;
         let repository =
@@ -254,7 +254,7 @@ impl Run {
         let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
         let own = self.policy.namespace();
         let referred_from = own.filter(|own| *own != request.repository.namespace);
-        let place = Place { repository, address, timeout, referred_from };
+        let place = RepositoryTarget { repository, address, timeout, referred_from };
         Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), place })
     }
 
@@ -262,9 +262,9 @@ impl Run {
     async fn open(
         &self,
         options: &PolicyOptions,
-        scene: &Scene<'_>,
+        scene: &PolicyInputs<'_>,
         inputs: &ChoiceInputs<'_>,
-        shelf: &Shelf,
+        shelf: &SharedTagStore,
     ) -> Result<OpenTags, NoChoice> {
         let ChoiceInputs { namespace, request, policy, place } = inputs;
         let verdicts = |tags: u64| {
@@ -286,7 +286,7 @@ impl Run {
         };
         open.ok_or_else(|| {
             let is_followed = request.digests == DigestReflectionPolicy::Always;
-            let trouble = scene.scan_trouble.clone().filter(|_| is_followed);
+            let trouble = scene.scan_failure.clone().filter(|_| is_followed);
             Stop::without_tags(options.requeue_dependency, trouble, is_stored).into()
         })
     }
@@ -305,20 +305,20 @@ impl Run {
         &self,
         options: &PolicyOptions,
         inputs: &ChoiceInputs<'_>,
-        scene: &Scene<'_>,
-        shelf: &Shelf,
+        scene: &PolicyInputs<'_>,
+        shelf: &SharedTagStore,
         registry: &impl Registry,
-    ) -> Result<(Inquiry, Answers), NoChoice> {
+    ) -> Result<(AgeQuery, KnownAges), NoChoice> {
         let latest = self.previous.latest_ref.as_ref();
         let image = inputs.place.address.to_string();
-        let inquiry = Inquiry {
+        let inquiry = AgeQuery {
             policy: inputs.policy.clone(),
             current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.clone()),
             is_wanted: scene.trigger == Trigger::User,
             now: self.run.started,
         };
         if inputs.policy.minimum_age().is_zero() {
-            return Ok((inquiry, Answers::default()));
+            return Ok((inquiry, KnownAges::default()));
         }
         let open = self.open(options, scene, inputs, shelf).await?;
         let (asked, count) = (inquiry.clone(), open.stored.tags.len());
@@ -336,10 +336,10 @@ impl Run {
     async fn choose(
         &self,
         options: &PolicyOptions,
-        scene: &Scene<'_>,
+        scene: &PolicyInputs<'_>,
         inputs: &ChoiceInputs<'_>,
-        shelf: &Shelf,
-        (inquiry, ages): (Inquiry, Answers),
+        shelf: &SharedTagStore,
+        (inquiry, ages): (AgeQuery, KnownAges),
     ) -> Result<Chosen, NoChoice> {
         let ChoiceInputs { request, policy, place, .. } = inputs;
         let last = place.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
@@ -367,7 +367,7 @@ impl Run {
         let choice = choosing.await;
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
         // A better tag may be old enough, and an image that is soon replaced is worse than none.
-        if gap == Some(Gap::TooMany) && is_first {
+        if gap == Some(MissingAges::TooMany) && is_first {
             return Err(Stop::while_looking().into());
         }
         let mut choice = choice.map_err(|error| Stop {
@@ -376,11 +376,11 @@ impl Run {
             staleness: gap.as_ref().and_then(|gap| gap.staleness(&image)),
             ..inputs.stop(&error, count)
         })?;
-        if gap == Some(Gap::TooMany) {
+        if gap == Some(MissingAges::TooMany) {
             choice.matures_in = Some(choice.matures_in.map_or(LOOK_ON, |wait| wait.min(LOOK_ON)));
         }
         let interval = polling(request, options.polling);
-        let followed = interval.map(|interval| Followed {
+        let followed = interval.map(|interval| FollowedTag {
             place: place.clone(),
             tag: choice.tag.clone(),
             interval,
@@ -394,7 +394,7 @@ impl Run {
         &self,
         request: &Request,
         options: &PolicyOptions,
-        scene: &Scene<'_>,
+        scene: &PolicyInputs<'_>,
     ) -> Result<Arc<ImageRepository>, AccessError> {
         let own = self.policy.namespace().unwrap_or_default();
         access::check_namespace(&own, &request.repository, options.cross_namespace)?;
@@ -435,7 +435,7 @@ struct ChoiceInputs<'r> {
     namespace: String,
     request: &'r Request,
     policy: Arc<Policy>,
-    place: Place,
+    place: RepositoryTarget,
 }
 
 impl ChoiceInputs<'_> {
@@ -453,7 +453,7 @@ impl ChoiceInputs<'_> {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
             return Stop::at(Outcome::of(error));
         }
-        let Place { repository, address, timeout, .. } = &self.place;
+        let RepositoryTarget { repository, address, timeout, .. } = &self.place;
         let words = format!(
             "the {tags} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
              of ImageRepository '{}'",
@@ -475,20 +475,20 @@ impl Ended {
 
 /// The selection, before its digest.
 struct Chosen {
-    place: Place,
+    place: RepositoryTarget,
     choice: Choice,
-    followed: Option<Followed>,
+    followed: Option<FollowedTag>,
     digests: DigestReflectionPolicy,
-    gap: Option<Gap>,
+    gap: Option<MissingAges>,
 }
 
 /// Returns whether ages are missing that matter; none do if unknown ages are accepted.
-fn is_wanting(ages: &Answers, policy: &Policy) -> bool {
+fn is_wanting(ages: &KnownAges, policy: &Policy) -> bool {
     ages.gap.is_some() && policy.unknown_age() == UnknownAge::Wait
 }
 
 /// Adds the staleness of a selection for which the registry did not return all ages.
-fn with_gap(resolution: Resolution, gap: Option<&Gap>) -> Resolution {
+fn with_gap(resolution: Resolution, gap: Option<&MissingAges>) -> Resolution {
     let Some(found) = gap.and_then(|gap| gap.staleness(&resolution.latest.name)) else { return resolution };
     let staleness = resolution.staleness.clone().or(Some(found));
     Resolution { staleness, is_retried: true, ..resolution }

@@ -14,7 +14,7 @@ use super::scan;
 use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::reconcile::run::{ReconcileRun, Started};
-use crate::reconcile::tags::{Found, ListFailure, Place, Registry, Shelf};
+use crate::reconcile::tags::{Found, ListFailure, Registry, RepositoryTarget, SharedTagStore};
 use crate::reconcile::times::TimeBounds;
 use crate::registry::Listing;
 use crate::registry::store::{Scan, StoredHead, StoredTags};
@@ -48,7 +48,7 @@ impl Run {
     pub async fn of(
         repository: Arc<ImageRepository>,
         options: &ScanOptions,
-        shelf: &Shelf,
+        shelf: &SharedTagStore,
         now: Timestamp,
     ) -> Self {
         let run = ReconcileRun::of(repository.as_ref(), now);
@@ -69,12 +69,12 @@ impl Run {
             matches!(self.decision, Some(Decision::Scan(reason)) if reason.is_worth_saying());
         Started {
             status: begun(&self.run, previous, self.decision),
-            is_to_be_written: is_worth_saying || self.run.begin(previous).is_to_be_written,
+            must_be_written: is_worth_saying || self.run.begin(previous).must_be_written,
         }
     }
 
     /// Scans, if a scan is due.
-    pub async fn carry_out(&self, registry: &impl Registry, shelf: &Shelf) -> Conclusion {
+    pub async fn reconcile(&self, registry: &impl Registry, shelf: &SharedTagStore) -> Conclusion {
         let (request, decision) = match (&self.request, self.decision) {
             (Err(error), _) => return Conclusion::Stopped(Stop::stall(error)),
             (Ok(request), Some(decision)) => (request, decision),
@@ -91,7 +91,7 @@ impl Run {
             Ok(exclusion) => exclusion,
             Err(error) => return Conclusion::Stopped(Stop::Scan(chain(&error))),
         };
-        let place = Place {
+        let place = RepositoryTarget {
             repository: self.repository.clone(),
             address: request.address.clone(),
             timeout: request.timeout,
@@ -135,7 +135,7 @@ impl Run {
         &self,
         request: &Request,
         object: &ObjectName,
-        shelf: &Shelf,
+        shelf: &SharedTagStore,
     ) -> Result<Option<ScanResult>, Stop> {
         let (canonical, scanned) = (request.address.canonical(), Timestamp::now());
         let result = move |stored: &StoredTags| scan::result(&stored.tags, stored.tags.revision(), scanned);
@@ -150,7 +150,7 @@ impl Run {
         request: &Request,
         exclusion: Exclusion,
         listing: Listing,
-        shelf: &Shelf,
+        shelf: &SharedTagStore,
     ) -> Result<ScanResult, Stop> {
         let object = ObjectName::of(self.repository.as_ref());
         let turn = listing.turn().await;

@@ -21,10 +21,10 @@ use tagboat::polling::PollingInterval;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::policy::digest::FirstImage;
 use tagboat::reconcile::policy::run::PolicyOptions;
-use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::registries::AuthenticatedRegistries;
 use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
-use tagboat::reconcile::tags::Shelf;
+use tagboat::reconcile::tags::SharedTagStore;
 use tagboat::reconcile::times::TimeBounds;
 use tagboat::registry::store::{StoreLimits, TagStore};
 use tagboat::registry::{Registries, RegistryOptions};
@@ -110,13 +110,14 @@ impl ReflectorBuilder {
     pub(super) fn start(self) -> Reflector {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Self { client, options, tags, limits } = self;
-        let registry = KnownRegistries {
+        let registry = AuthenticatedRegistries {
             objects: ClusterObjects::new(client.clone()),
             registries: Registries::new(RegistryOptions::default()),
             logins: Logins::default(),
         };
         let capacity = options.policies.capacity.clone();
-        let sources = Sources { registry, shelf: Shelf::new(TagStore::limited(tags, limits), capacity) };
+        let sources =
+            Sources { registry, shelf: SharedTagStore::new(TagStore::limited(tags, limits), capacity) };
         let (end, ended) = oneshot::channel();
         let end_of_test = async move {
             // A test that drops its reflector ends it, too.

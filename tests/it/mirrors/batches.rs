@@ -78,7 +78,7 @@ async fn a_cancelled_job_waits_for_no_mate_that_is_still_being_prepared() {
         })
     });
     let stop = StopToken::default();
-    let mut batch = Box::pin(batch::carry_out(vec![&mut ready, &mut slow], &writer, &stop));
+    let mut batch = Box::pin(batch::reconcile(vec![&mut ready, &mut slow], &writer, &stop));
     let cancelled = async {
         is_ready.notified().await;
         cancellation.cancel();
@@ -146,7 +146,7 @@ async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
         Box::pin(async { request })
     });
     let stop = StopToken::default();
-    let mut batch = Box::pin(batch::carry_out(vec![&mut overtaken, &mut slow], &writer, &stop));
+    let mut batch = Box::pin(batch::reconcile(vec![&mut overtaken, &mut slow], &writer, &stop));
     let cancelled = async {
         timeout(TIMEOUT, rounds.notified()).await.expect("it is overtaken");
         cancellation.cancel();

@@ -192,7 +192,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         policies: BTreeMap::new(),
         reselection: None,
         detail: Detail::Everything,
-        shadowing: None,
+        compare: None,
         plan: None,
         findings: None,
         diff: None,

@@ -15,11 +15,11 @@ use tagboat::polling::PollingInterval;
 use tagboat::reconcile::action::Action;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::policy::digest::FirstImage;
-use tagboat::reconcile::policy::run::{PolicyOptions, Run, Scene};
-use tagboat::reconcile::registries::KnownRegistries;
+use tagboat::reconcile::policy::run::{PolicyInputs, PolicyOptions, Run};
+use tagboat::reconcile::registries::AuthenticatedRegistries;
 use tagboat::reconcile::repository::logins::Logins;
 use tagboat::reconcile::repository::request::ObjectIdentity;
-use tagboat::reconcile::tags::Shelf;
+use tagboat::reconcile::tags::SharedTagStore;
 use tagboat::reconcile::times::TimeBounds;
 use tagboat::registry::store::{Scan, TagStore};
 use tagboat::registry::{Registries, RegistryOptions};
@@ -42,8 +42,8 @@ fn at(hours: i64) -> Timestamp {
 struct Cooldown {
     front: Front,
     root: TempDir,
-    shelf: Shelf,
-    registry: KnownRegistries<ManifestStore>,
+    shelf: SharedTagStore,
+    registry: AuthenticatedRegistries<ManifestStore>,
     policy: Value,
     /// The number of requests that were returned already.
     seen: AtomicUsize,
@@ -53,7 +53,7 @@ impl Cooldown {
     fn new(registry: &Registry, plan: fn(&str) -> Reply) -> Self {
         let front = Front::before(registry.port(), move |request| plan(&request.path));
         let root = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
+        let shelf = SharedTagStore::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
         let store = ManifestStore {
             manifests: Manifests::default().into(),
             secrets: Vec::new(),
@@ -65,7 +65,7 @@ impl Cooldown {
             "metadata": {"namespace": "n", "name": "p", "generation": 1, "annotations": {"tagboat.dev/minimum-age": "3d"}},
             "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "*"}}},
         });
-        let registry = KnownRegistries { objects: store, registries, logins: Logins::default() };
+        let registry = AuthenticatedRegistries { objects: store, registries, logins: Logins::default() };
         Self { front, root, shelf, registry, policy, seen: AtomicUsize::default() }
     }
 
@@ -75,7 +75,8 @@ impl Cooldown {
 
     /// Drops everything that a restart loses.
     fn restart(&mut self) {
-        self.shelf = Shelf::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default());
+        self.shelf =
+            SharedTagStore::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default());
     }
 
     /// Stores these tags as found by a scan in that hour.
@@ -119,14 +120,14 @@ impl Cooldown {
             times: TimeBounds::default(),
             capacity: Capacity::default(),
         };
-        let scene = Scene {
+        let scene = PolicyInputs {
             repository: Some(Arc::new(self.repository(hour))),
             labels: Ok(BTreeMap::new()),
             trigger,
             polled: &|_| None,
-            scan_trouble: None,
+            scan_failure: None,
         };
-        let ended = run.carry_out(&options, scene, &self.shelf, &self.registry).await;
+        let ended = run.reconcile(&options, scene, &self.shelf, &self.registry).await;
         let report = run.report(previous, &ended.conclusion, at(hour));
         (report.status, report.action)
     }

@@ -199,7 +199,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "namespace and name of a GitRepository and of its Secrets, and its URL",
         "the logins of automations reconciled together, most often one; ends with their batch",
     ),
-    row("src/reconcile/tags.rs", "Shelf.told", "namespace and name of a repository", GOES_WITH_OBJECT),
+    row(
+        "src/reconcile/tags.rs",
+        "SharedTagStore.told",
+        "namespace and name of a repository",
+        GOES_WITH_OBJECT,
+    ),
     row(
         "src/registry/rate_limit.rs",
         "RateLimiters.servers",

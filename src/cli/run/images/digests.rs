@@ -14,8 +14,8 @@ use crate::polling::{FailureScope, InRegistry, LookupFailure, Schedule};
 use crate::reconcile::lookup::Staleness;
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::belongs_to;
-use crate::reconcile::policy::run::{Ended, Followed};
-use crate::reconcile::tags::{Place, Registry};
+use crate::reconcile::policy::run::{Ended, FollowedTag};
+use crate::reconcile::tags::{Registry, RepositoryTarget};
 
 /// A tag of an ImageRepository, which implies the login.
 type Target = (ObjectName, String);
@@ -31,7 +31,7 @@ impl InRegistry for Target {
 #[derive(Debug, Default)]
 pub(super) struct Digests {
     schedule: Schedule<ObjectName, Target, Staleness>,
-    places: BTreeMap<Target, Place>,
+    places: BTreeMap<Target, RepositoryTarget>,
 }
 
 impl Digests {
@@ -73,12 +73,12 @@ impl Digests {
     }
 
     /// Returns the digest of the tag that a policy follows.
-    pub(super) fn known(&self, policy: &ObjectName, followed: &Followed) -> Option<Polled> {
+    pub(super) fn known(&self, policy: &ObjectName, followed: &FollowedTag) -> Option<Polled> {
         Some(followed.polled(self.schedule.state(policy, &target(followed))?))
     }
 }
 
-fn target(followed: &Followed) -> Target {
+fn target(followed: &FollowedTag) -> Target {
     (ObjectName::of(followed.place.repository.as_ref()), followed.tag.clone())
 }
 

@@ -31,10 +31,10 @@ use crate::reconcile::automation::request::GivenImages;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
-use crate::reconcile::registries::KnownRegistries;
+use crate::reconcile::registries::AuthenticatedRegistries;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::repository::request::ObjectIdentity;
-use crate::reconcile::tags::Shelf;
+use crate::reconcile::tags::SharedTagStore;
 use crate::reconcile::times::TimeBounds;
 use crate::reference::ImageReference;
 use crate::registry::store::TagStore;
@@ -112,12 +112,12 @@ pub(super) async fn choose(
         Some(state) => TagStore::new(Some(state.tags())),
     };
     let sources = Sources {
-        registry: KnownRegistries {
+        registry: AuthenticatedRegistries {
             objects: store.clone(),
             registries: Registries::new(RegistryOptions::from_env()),
             logins,
         },
-        shelf: Shelf::new(tags, options.capacity.clone()),
+        shelf: SharedTagStore::new(tags, options.capacity.clone()),
         state: RunState::new(store.state.clone(), options.is_dry_run),
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,

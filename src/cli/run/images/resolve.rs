@@ -27,7 +27,7 @@ use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::policy::digest::{Polled, Resolution};
 use crate::reconcile::policy::report::{Conclusion, Resolved};
 use crate::reconcile::policy::request::repository_of;
-use crate::reconcile::policy::run::{Ended, Followed, Run, Scene};
+use crate::reconcile::policy::run::{Ended, FollowedTag, PolicyInputs, Run};
 use crate::reference::RepositoryAddress;
 use crate::update::PolicyName;
 
@@ -209,7 +209,7 @@ impl Sources {
         choosers: &'c [Chooser<'s>],
         policies: &Policies,
     ) -> Vec<(&'c Chooser<'s>, Ended)> {
-        let nothing = |_: &Followed| None;
+        let nothing = |_: &FollowedTag| None;
         let first = choosers.iter().map(|chooser| chooser.reconcile(self, &nothing));
         let mut ended = join_all(first).await;
         let mut digests = Digests::default();
@@ -300,21 +300,21 @@ impl Chooser<'_> {
     async fn reconcile(
         &self,
         sources: &Sources,
-        polled: &(dyn Fn(&Followed) -> Option<Polled> + Sync),
+        polled: &(dyn Fn(&FollowedTag) -> Option<Polled> + Sync),
     ) -> Ended {
         let own = self.policy.namespace().unwrap_or_default();
         let manifests = &sources.registry.objects.manifests;
         let mut labels = manifests.namespace_labels(&own).unwrap_or_default();
         labels.insert(NAME_LABEL.to_owned(), own);
-        let scene = Scene {
+        let scene = PolicyInputs {
             repository: Some(self.scanned.object.clone()),
             labels: Ok(labels),
             // A policy of an unreadable registry is not reconciled.
-            scan_trouble: None,
+            scan_failure: None,
             trigger: self.trigger,
             polled,
         };
-        self.run.carry_out(&sources.policies, scene, &sources.shelf, &sources.registry).await
+        self.run.reconcile(&sources.policies, scene, &sources.shelf, &sources.registry).await
     }
 
     fn previous(&self) -> ImagePolicyStatus {

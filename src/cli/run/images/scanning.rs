@@ -88,7 +88,7 @@ impl Sources {
         asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
         let previous = known.status.clone().unwrap_or_default();
         let run = Run::of(Arc::new(asked.clone()), &self.policies.scans(), &self.shelf, started).await;
-        let conclusion = run.carry_out(&self.registry, &self.shelf).await;
+        let conclusion = run.reconcile(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
         self.state.keep_repository(&known, &report.status)?;
         let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });

@@ -9,13 +9,13 @@ use super::state::RunState;
 use crate::objects::ObjectName;
 use crate::objects::manifests::ManifestStore;
 use crate::reconcile::policy::run::PolicyOptions;
-use crate::reconcile::registries::KnownRegistries;
-use crate::reconcile::tags::Shelf;
+use crate::reconcile::registries::AuthenticatedRegistries;
+use crate::reconcile::tags::SharedTagStore;
 
 /// The sources of a run's images: registries, kept tags and the state.
 pub(super) struct Sources {
-    pub(super) registry: KnownRegistries<ManifestStore>,
-    pub(super) shelf: Shelf,
+    pub(super) registry: AuthenticatedRegistries<ManifestStore>,
+    pub(super) shelf: SharedTagStore,
     pub(super) state: RunState,
     pub(super) policies: PolicyOptions,
 }

@@ -11,7 +11,7 @@ use crate::update::{Interrupt, MarkerIndex, PolicyName, PolicyState, Setters, pl
 /// A branch, and an automation that looks at it.
 struct Scene {
     branch: TempDir,
-    before: Arc<Shadow>,
+    before: Arc<CompareState>,
 }
 
 impl Scene {
@@ -30,7 +30,7 @@ impl Scene {
     }
 
     /// Looks at the branch while the policies have chosen these tags.
-    fn look(&mut self, [a, b]: [&str; 2]) -> Sight {
+    fn look(&mut self, [a, b]: [&str; 2]) -> CompareResult {
         let policies = [("a", a), ("b", b)].map(|(name, tag)| {
             let image = ImageReference::parse(&format!("img:{tag}")).unwrap();
             (PolicyName { namespace: "n".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
@@ -40,16 +40,16 @@ impl Scene {
         let plan = plan(&tree, &update, &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap();
         let message = (!plan.edits.is_empty()).then_some(b"Update".as_slice());
         let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message };
-        let mut shadowing = Shadowing { before: self.before.clone(), sight: None };
-        shadowing.look(&view, &mut |_| Ok(())).unwrap();
-        let sight = shadowing.sight.unwrap();
-        self.before = Arc::new(sight.shadow.clone());
-        sight
+        let mut compare = CompareRun { before: self.before.clone(), result: None };
+        compare.look(&view, &mut |_| Ok(())).unwrap();
+        let result = compare.result.unwrap();
+        self.before = Arc::new(result.state.clone());
+        result
     }
 }
 
-fn outcome(sight: &Sight) -> Option<ComparisonOutcome> {
-    sight.comparison.as_ref().map(|comparison| comparison.outcome)
+fn outcome(result: &CompareResult) -> Option<ComparisonOutcome> {
+    result.comparison.as_ref().map(|comparison| comparison.outcome)
 }
 
 /// Each row: a file before and after a change by another controller, if the policies want `2` and `1`.
@@ -76,8 +76,8 @@ fn what_is_pushed_is_compared_with_what_would_have_been() {
     ] {
         let mut scene = Scene::new();
         scene.push("f.yaml", before).look(["2", "1"]);
-        let sight = scene.push("f.yaml", after).look(["2", "1"]);
-        assert_eq!(outcome(&sight), expected, "{before:?} {after:?} {:?}", sight.comparison);
+        let result = scene.push("f.yaml", after).look(["2", "1"]);
+        assert_eq!(outcome(&result), expected, "{before:?} {after:?} {:?}", result.comparison);
         // Nothing is counted twice.
         assert_eq!(outcome(&scene.look(["2", "1"])), None, "{before:?} {after:?}");
     }
@@ -86,7 +86,7 @@ fn what_is_pushed_is_compared_with_what_would_have_been() {
 #[test]
 fn a_would_be_commit_is_told_once() {
     let mut scene = Scene::new();
-    let told = |sight: Sight| sight.would_be.map(|would_be| would_be.diff);
+    let told = |result: CompareResult| result.would_be.map(|would_be| would_be.diff);
     scene.push("f.yaml", "a: '1' A\nb: '1' B\n");
     assert_eq!(told(scene.look(["1", "1"])), None);
     let first = told(scene.look(["2", "1"])).unwrap();
@@ -98,8 +98,8 @@ fn a_would_be_commit_is_told_once() {
     assert!(told(scene.look(["2", "2"])).unwrap().contains("\n+b: '2' #"));
     // What is pushed then is compared with what stood around it at the last look.
     scene.push("f.yaml", "# more\na: '2' A\nb: '2' B\n");
-    let sight = scene.look(["2", "2"]);
-    assert_eq!((outcome(&sight), told(sight)), (Some(agreed), None));
+    let result = scene.look(["2", "2"]);
+    assert_eq!((outcome(&result), told(result)), (Some(agreed), None));
     // Another time is another commit.
     assert!(told(scene.look(["1", "2"])).is_some());
 }
@@ -109,29 +109,29 @@ fn what_nobody_wants_any_more_is_not_counted() {
     let mut scene = Scene::new();
     scene.push("f.yaml", "a: '1' A\n").look(["2", "1"]);
     // The policy moves on, and the other controller is faster than we are.
-    let sight = scene.push("f.yaml", "a: '3' A\n").look(["3", "1"]);
-    assert_eq!((outcome(&sight), sight.would_be), (None, None));
+    let result = scene.push("f.yaml", "a: '3' A\n").look(["3", "1"]);
+    assert_eq!((outcome(&result), result.would_be), (None, None));
     // It changes back before any push.
     scene.look(["4", "1"]);
     assert_eq!(outcome(&scene.look(["3", "1"])), None);
     // The late push has values that are not wanted any more.
-    let sight = scene.push("f.yaml", "a: '4' A\n").look(["3", "1"]);
-    assert_eq!(outcome(&sight), Some(missed));
-    let comparison = sight.comparison.unwrap();
+    let result = scene.push("f.yaml", "a: '4' A\n").look(["3", "1"]);
+    assert_eq!(outcome(&result), Some(missed));
+    let comparison = result.comparison.unwrap();
     assert_eq!(
         comparison.sentence,
         "another controller pushed values that we would have left alone: f.yaml (n:a:tag): \"4\" where we have \"3\""
     );
     assert!(comparison.diff.contains("\n-a: '4' #"), "{}", comparison.diff);
-    assert!(sight.would_be.is_some());
+    assert!(result.would_be.is_some());
 }
 
 #[test]
 fn differences_are_shown_from_theirs_to_ours() {
     let mut scene = Scene::new();
     scene.push("f.yaml", "a: '1' A\n# kept\n").push("g.yaml", "a: '1' A\n").look(["2", "1"]);
-    let sight = scene.push("f.yaml", "a: '2' A\n").push("g.yaml", "a: '2' A\n").look(["2", "1"]);
-    let comparison = sight.comparison.unwrap();
+    let result = scene.push("f.yaml", "a: '2' A\n").push("g.yaml", "a: '2' A\n").look(["2", "1"]);
+    let comparison = result.comparison.unwrap();
     assert_eq!(comparison.sentence, "another controller pushed the same values in other bytes: f.yaml");
     assert!(comparison.diff.ends_with("\n+# kept\n"), "{}", comparison.diff);
     assert!(!comparison.diff.contains("g.yaml"), "{}", comparison.diff);
@@ -141,25 +141,25 @@ fn differences_are_shown_from_theirs_to_ours() {
 fn no_line_of_a_file_with_a_secret_is_shown() {
     let mut scene = Scene::new();
     let secret = "---\nkind: Secret\nstringData: {password: hunter2}\n";
-    let sight = scene.push("f.yaml", &format!("a: '1' A\n{secret}")).look(["2", "1"]);
-    assert_eq!(sight.would_be.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
-    let sight = scene.push("f.yaml", &format!("a: '2' A\n\n{secret}")).look(["2", "1"]);
-    assert_eq!(outcome(&sight), Some(differed));
-    assert_eq!(sight.comparison.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
+    let result = scene.push("f.yaml", &format!("a: '1' A\n{secret}")).look(["2", "1"]);
+    assert_eq!(result.would_be.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
+    let result = scene.push("f.yaml", &format!("a: '2' A\n\n{secret}")).look(["2", "1"]);
+    assert_eq!(outcome(&result), Some(differed));
+    assert_eq!(result.comparison.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
 }
 
 #[test]
 fn what_is_too_large_is_compared_and_not_kept() {
     let mut scene = Scene::new();
     let rest = "# more of it\n".repeat(20_000);
-    let sight = scene.push("f.yaml", &format!("a: '1' A\n{rest}")).look(["2", "1"]);
-    assert!(sight.would_be.is_some());
-    assert!(sight.shadow.wish.unwrap().files.values().all(|file| file.content.is_none()));
-    let sight = scene.push("f.yaml", &format!("a: '2' A\n{rest}")).look(["2", "1"]);
-    assert_eq!(outcome(&sight), Some(agreed));
+    let result = scene.push("f.yaml", &format!("a: '1' A\n{rest}")).look(["2", "1"]);
+    assert!(result.would_be.is_some());
+    assert!(result.state.wish.unwrap().files.values().all(|file| file.content.is_none()));
+    let result = scene.push("f.yaml", &format!("a: '2' A\n{rest}")).look(["2", "1"]);
+    assert_eq!(outcome(&result), Some(agreed));
     scene.look(["3", "1"]);
-    let sight = scene.push("f.yaml", &format!("a: '3' A\n\n{rest}")).look(["3", "1"]);
-    assert_eq!(sight.comparison.unwrap().diff, "f.yaml is too large to be shown\n");
+    let result = scene.push("f.yaml", &format!("a: '3' A\n\n{rest}")).look(["3", "1"]);
+    assert_eq!(result.comparison.unwrap().diff, "f.yaml is too large to be shown\n");
     assert_eq!(bounded("line\n".repeat(10_000)).lines().last(), Some("… the rest is not shown"));
 }
 
@@ -194,5 +194,5 @@ fn the_memory_of_a_look_is_that_of_its_texts() {
     let settled = scene.before.bytes();
     scene.look(["2", "1"]);
     assert!(scene.before.bytes() > settled + 5_000, "{settled} {}", scene.before.bytes());
-    assert!(Shadow::default().bytes() == 0 && settled < 10_000);
+    assert!(CompareState::default().bytes() == 0 && settled < 10_000);
 }

@@ -1,8 +1,8 @@
 //! Compare mode of an automation: compares the commit that we would make with the pushes of another controller.
 //!
-//! Each reconcile gives a [`Sight`] with the result and the [`Shadow`] for the next reconcile. The values of markers
-//! are compared ([`place`]), and if all values of a would-be commit are there, also the bytes of its files ([`file`]).
-//! Commits of others are not read: the comparison is with the branch at the time of the reconcile.
+//! Each reconcile gives a [`CompareResult`] with the result and the [`CompareState`] for the next reconcile. The values
+//! of markers are compared ([`place`]), and if all values of a would-be commit are there, also the bytes of its files
+//! ([`file`]). Commits of others are not read: the comparison is with the branch at the time of the reconcile.
 
 mod file;
 mod place;
@@ -18,7 +18,7 @@ use place::{Place, Values, places};
 
 /// The state of an automation between two reconciles.
 #[derive(Clone, Debug, Default)]
-pub struct Shadow {
+pub struct CompareState {
     /// The values at the places that this automation sets.
     seen: BTreeMap<Place, Option<String>>,
     /// The would-be commit that the branch does not have yet.
@@ -35,18 +35,18 @@ struct Wish {
 
 /// The comparison in one reconcile of an automation that another controller reconciles.
 #[derive(Debug, Default)]
-pub struct Shadowing {
+pub struct CompareRun {
     /// The state from earlier reconciles.
-    pub before: Arc<Shadow>,
+    pub before: Arc<CompareState>,
     /// The result of the last comparison.
-    pub sight: Option<Sight>,
+    pub result: Option<CompareResult>,
 }
 
 /// The result of a comparison.
 #[derive(Clone, Debug)]
-pub struct Sight {
+pub struct CompareResult {
     /// The state for the next reconcile.
-    pub shadow: Shadow,
+    pub state: CompareState,
     /// The comparison of the other controller's push with ours, if there was one.
     pub comparison: Option<Comparison>,
     /// A would-be commit other than that of the last reconcile.
@@ -99,19 +99,19 @@ enum Fate {
     Void,
 }
 
-impl Shadowing {
+impl CompareRun {
     /// Compares a tree; a second comparison replaces the first. `checkpoint` is called between files.
     ///
     /// # Errors
     ///
     /// If a file cannot be read, or if `checkpoint` fails.
     pub fn look(&mut self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), DiffError> {
-        self.sight = Some(self.before.look(view, checkpoint)?);
+        self.result = Some(self.before.look(view, checkpoint)?);
         Ok(())
     }
 }
 
-impl Shadow {
+impl CompareState {
     /// Returns the memory that the state takes, in bytes.
     pub fn bytes(&self) -> u64 {
         let found = |found: &Option<String>| size_of_val(found) + found.as_ref().map_or(0, String::len);
@@ -121,7 +121,7 @@ impl Shadow {
     }
 
     /// Compares a tree with the state.
-    fn look(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<Sight, DiffError> {
+    fn look(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<CompareResult, DiffError> {
         let places = places(view.plan);
         let fate = self.wish.as_ref().map(|wish| (wish, wish.fate(&places)));
         let pending = fate.as_ref().filter(|(_, fate)| matches!(fate, Fate::Pending)).map(|(wish, _)| *wish);
@@ -148,7 +148,7 @@ impl Shadow {
             _ => None,
         };
         let seen = places.into_iter().map(|(place, values)| (place, values.found)).collect();
-        Ok(Sight { shadow: Self { seen, wish }, comparison, would_be })
+        Ok(CompareResult { state: Self { seen, wish }, comparison, would_be })
     }
 
     /// Returns the places that got a value which is not wanted, and which we would not have changed.
