@@ -6,7 +6,7 @@ use tagboat_api::ImageUpdateAutomation;
 use super::Failure;
 use crate::error::chain;
 use crate::objects::manifests::Manifests;
-use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::request::ImageOverrides;
 use crate::reference::ImageReference;
 use crate::update::PolicyName;
 
@@ -18,11 +18,11 @@ pub(super) fn image_overrides(
     texts: &[String],
     manifests: &Manifests,
     automations: &[&ImageUpdateAutomation],
-) -> Result<GivenImages, Failure> {
+) -> Result<ImageOverrides, Failure> {
     let is_own = |policy: &PolicyName| {
         automations.iter().any(|automation| automation.namespace().as_ref() == Some(&policy.namespace))
     };
-    let mut overrides = GivenImages::new();
+    let mut overrides = ImageOverrides::new();
     for text in texts {
         let (name, image) = text.split_once('=').ok_or_else(|| {
             Failure::Usage(format!("--latest {text:?} is not of the form [NAMESPACE/]NAME=IMAGE"))

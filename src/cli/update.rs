@@ -21,7 +21,7 @@ use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
 use crate::directory::{self, Directory, Lock};
 use crate::error::chain;
 use crate::objects::manifests::Manifests;
-use crate::reconcile::automation::request::{self, GivenImages, Request};
+use crate::reconcile::automation::request::{self, ImageOverrides, Request};
 use crate::update::{self, MarkerIndex, ResultV2, Severity, UpdatePlan, plan};
 
 /// Rewrite the marked values in a directory of YAML files
@@ -172,7 +172,7 @@ fn conclude(arguments: &UpdateArguments, outcome: &mut Outcome, plan: &UpdatePla
 fn make_request(
     automation: Option<&ImageUpdateAutomation>,
     manifests: &Manifests,
-    given: &GivenImages,
+    given: &ImageOverrides,
 ) -> Result<Request, Failure> {
     let Some(automation) = automation else {
         return Ok(request::of_policies_alone(manifests.policies(), given));

@@ -10,7 +10,7 @@ use super::outcome::Outcome;
 use super::output::prefixed;
 use super::terminal::say;
 use crate::objects::manifests::{Manifests, SecretDirectory};
-use crate::reconcile::automation::request::{GivenImages, Request};
+use crate::reconcile::automation::request::{ImageOverrides, Request};
 use crate::reconcile::automation::source::ObjectName;
 use crate::update::PolicyName;
 
@@ -36,7 +36,7 @@ pub(super) fn warn_of_empty_selection(
 ///
 /// `is_selected` returns whether one of the `automations` selects a policy.
 pub(super) fn warn_of_idle_images(
-    given: &GivenImages,
+    given: &ImageOverrides,
     automations: usize,
     is_selected: impl Fn(&PolicyName) -> bool,
 ) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The failure of a lookup; `W` is the caller's type of the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookupFailure<W> {
+pub struct PollFailure<W> {
     /// The reason.
     pub reason: W,
     /// The scope of the failure.

@@ -10,6 +10,6 @@ mod digest_state;
 pub mod interval;
 mod schedule;
 
-pub use digest_state::{DigestState, FailureScope, LookupFailure, Missing, StaleReason};
+pub use digest_state::{DigestState, FailureScope, Missing, PollFailure, StaleReason};
 pub use interval::PollingInterval;
 pub use schedule::{Group, InRegistry, Schedule, Subscription};

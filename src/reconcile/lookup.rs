@@ -15,9 +15,9 @@ pub struct Staleness {
 
 /// The failure of a lookup of a manifest at its registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LookFailure {
+pub struct LookupFailure {
     /// The kind of the failure.
-    pub kind: LookFailureKind,
+    pub kind: LookupFailureKind,
     /// The error as text.
     pub words: String,
     /// The time after which the registry accepts requests again (`Retry-After`).
@@ -26,7 +26,7 @@ pub struct LookFailure {
 
 /// The kind of a failed lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LookFailureKind {
+pub enum LookupFailureKind {
     /// The manifest does not exist.
     Missing,
     /// The registry, or its token server, denies access.
@@ -37,7 +37,7 @@ pub enum LookFailureKind {
     Unreadable,
 }
 
-impl LookFailureKind {
+impl LookupFailureKind {
     /// Returns the reason in the condition `Stale`.
     pub fn reason(self) -> Reason {
         match self {
@@ -48,13 +48,13 @@ impl LookFailureKind {
     }
 }
 
-impl LookFailure {
+impl LookupFailure {
     /// Returns the staleness that follows from the failure.
     pub fn staleness(&self, reference: &str) -> Staleness {
         let what = match self.kind {
-            LookFailureKind::Missing => "is not there",
-            LookFailureKind::Denied => "is not shown to us",
-            LookFailureKind::Unavailable | LookFailureKind::Unreadable => "could not be looked up",
+            LookupFailureKind::Missing => "is not there",
+            LookupFailureKind::Denied => "is not shown to us",
+            LookupFailureKind::Unavailable | LookupFailureKind::Unreadable => "could not be looked up",
         };
         let reason = self.kind.reason();
         Staleness { reason, message: format!("the manifest of {reference} {what}: {}", self.words) }

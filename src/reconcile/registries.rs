@@ -8,7 +8,7 @@ use super::repository::logins::Logins;
 use super::tags::{Found, ListFailure, Registry, RepositoryTarget};
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
-use crate::reconcile::lookup::{LookFailure, LookFailureKind};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reference::Tag;
 use crate::registry::{ImageFacts, Listed, Registries, RegistryError, RepositoryAuth};
 
@@ -36,7 +36,7 @@ impl<O: Objects + Send + Sync + 'static> AuthenticatedRegistries<O> {
         Ok(RepositoryAuth { timeout: *timeout, referred_from: referred_from.clone(), ..found.access })
     }
 
-    async fn look(&self, place: &RepositoryTarget, tag: &str) -> Result<Lookup, LookFailure> {
+    async fn look(&self, place: &RepositoryTarget, tag: &str) -> Result<Lookup, LookupFailure> {
         let access = self.access(place).await.map_err(|error| {
             let words = chain(&error);
             let words = match error.is_late() {
@@ -46,7 +46,7 @@ impl<O: Objects + Send + Sync + 'static> AuthenticatedRegistries<O> {
                 }
                 false => format!("failed to configure authentication options: {words}"),
             };
-            LookFailure { kind: LookFailureKind::Denied, words, retry_after: None }
+            LookupFailure { kind: LookupFailureKind::Denied, words, retry_after: None }
         })?;
         Lookup::new(access, tag)
     }
@@ -56,7 +56,7 @@ impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O>
     async fn tags(&self, place: &RepositoryTarget, known: Option<&str>) -> Result<Found, ListFailure> {
         let access = self.access(place).await;
         let access = access.map_err(|error| match error.is_late() {
-            true => ListFailure::Scan(LookFailureKind::Denied, chain(&error)),
+            true => ListFailure::Scan(LookupFailureKind::Denied, chain(&error)),
             false => ListFailure::Login(chain(&error)),
         })?;
         match self.registries.list(access, known).await {
@@ -79,11 +79,11 @@ impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O>
         }
     }
 
-    async fn digest(&self, place: &RepositoryTarget, tag: &str) -> Result<String, LookFailure> {
+    async fn digest(&self, place: &RepositoryTarget, tag: &str) -> Result<String, LookupFailure> {
         self.look(place, tag).await?.digest(&self.registries).await
     }
 
-    async fn facts(&self, place: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookFailure> {
+    async fn facts(&self, place: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookupFailure> {
         self.look(place, tag).await?.facts(&self.registries).await
     }
 }
@@ -103,11 +103,11 @@ impl Lookup {
     /// # Errors
     ///
     /// If the tag is invalid.
-    pub fn new(access: RepositoryAuth, tag: &str) -> Result<Self, LookFailure> {
+    pub fn new(access: RepositoryAuth, tag: &str) -> Result<Self, LookupFailure> {
         let reference = format!("{}:{tag}", access.address);
         // No registry can have an invalid tag.
-        let tag = Tag::parse(tag).map_err(|error| LookFailure {
-            kind: LookFailureKind::Missing,
+        let tag = Tag::parse(tag).map_err(|error| LookupFailure {
+            kind: LookupFailureKind::Missing,
             words: format!("failed parsing reference {reference:?}: {}", chain(&error)),
             retry_after: None,
         })?;
@@ -119,7 +119,7 @@ impl Lookup {
     /// # Errors
     ///
     /// If the manifest does not exist, or the registry does not answer.
-    pub async fn digest(self, registries: &Registries) -> Result<String, LookFailure> {
+    pub async fn digest(self, registries: &Registries) -> Result<String, LookupFailure> {
         let Self { access, tag, reference } = self;
         let digest = registries.digest(access, &tag).await.map_err(|error| failure(&reference, &error))?;
         Ok(digest.to_string())
@@ -130,26 +130,26 @@ impl Lookup {
     /// # Errors
     ///
     /// If the image does not exist, or the registry does not answer.
-    pub async fn facts(self, registries: &Registries) -> Result<ImageFacts, LookFailure> {
+    pub async fn facts(self, registries: &Registries) -> Result<ImageFacts, LookupFailure> {
         let Self { access, tag, reference } = self;
         let repository = registries.repository(access);
         repository.facts(&tag).await.map_err(|error| failure(&reference, &error))
     }
 }
 
-fn failure(reference: &str, error: &RegistryError) -> LookFailure {
-    LookFailure {
+fn failure(reference: &str, error: &RegistryError) -> LookupFailure {
+    LookupFailure {
         kind: kind_of(error),
         words: format!("failed fetching descriptor for {reference:?}: {}", chain(error)),
         retry_after: error.retry_after(),
     }
 }
 
-fn kind_of(error: &RegistryError) -> LookFailureKind {
+fn kind_of(error: &RegistryError) -> LookupFailureKind {
     match error {
-        error if error.is_not_found() => LookFailureKind::Missing,
+        error if error.is_not_found() => LookupFailureKind::Missing,
         RegistryError::Refused { response, .. } if matches!(response.status, 401 | 403) => {
-            LookFailureKind::Denied
+            LookupFailureKind::Denied
         }
         RegistryError::Handshake(cause) if !cause.is_not_found() => kind_of(cause),
         RegistryError::Tls(_)
@@ -157,8 +157,8 @@ fn kind_of(error: &RegistryError) -> LookFailureKind {
         | RegistryError::Login(_)
         | RegistryError::TokenRealm { .. }
         | RegistryError::Forbidden { .. }
-        | RegistryError::ForbiddenRedirect { .. } => LookFailureKind::Denied,
-        error if error.is_server_fault() => LookFailureKind::Unavailable,
-        _ => LookFailureKind::Unreadable,
+        | RegistryError::ForbiddenRedirect { .. } => LookupFailureKind::Denied,
+        error if error.is_server_fault() => LookupFailureKind::Unavailable,
+        _ => LookupFailureKind::Unreadable,
     }
 }

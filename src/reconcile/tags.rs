@@ -11,7 +11,7 @@ use tagboat_api::ImageRepository;
 
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::reconcile::lookup::{LookFailure, LookFailureKind};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reference::RepositoryAddress;
 use crate::registry::store::{
     Scan, StoreError, StoreKey, StoredHead, StoredScan, StoredSize, StoredTags, TagStore,
@@ -47,7 +47,7 @@ pub trait Registry: Send + Sync + 'static {
         &self,
         place: &RepositoryTarget,
         tag: &str,
-    ) -> impl Future<Output = Result<String, LookFailure>> + Send;
+    ) -> impl Future<Output = Result<String, LookupFailure>> + Send;
 
     /// Looks up the current digest of a tag, and the creation time of that image.
     ///
@@ -58,7 +58,7 @@ pub trait Registry: Send + Sync + 'static {
         &self,
         place: &RepositoryTarget,
         tag: &str,
-    ) -> impl Future<Output = Result<ImageFacts, LookFailure>> + Send;
+    ) -> impl Future<Output = Result<ImageFacts, LookupFailure>> + Send;
 }
 
 /// A repository as one object accesses it.
@@ -99,7 +99,7 @@ pub enum ListFailure {
     /// The address of the registry is forbidden for objects.
     Forbidden(String),
     /// The registry cannot be read.
-    Scan(LookFailureKind, String),
+    Scan(LookupFailureKind, String),
 }
 
 /// The store of tags, as reconciles use it: with threads and memory, and a log of its errors.

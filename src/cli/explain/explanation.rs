@@ -21,7 +21,7 @@ use crate::objects::{ObjectName, Objects};
 use crate::policy::downgrade::Trigger;
 use crate::policy::{Ages, Policy, Selection, SelectionError, TagAge};
 use crate::reconcile::conditions::{self, ConditionType};
-use crate::reconcile::lookup::{LookFailure, LookFailureKind};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::policy::access::{self, AccessError};
 use crate::reconcile::policy::ages::{AgeQuery, KnownAges, MOST, MissingAges};
 use crate::reconcile::policy::digest::{DigestResolver, DigestSource, FirstImage, Following};
@@ -269,7 +269,7 @@ impl Explanation {
     }
 
     /// Notes that the winner cannot be pulled yet, so that the previous tag, if any, stays.
-    fn hold_back(&mut self, winner: &str, kept: Option<&str>, failure: &LookFailure) {
+    fn hold_back(&mut self, winner: &str, kept: Option<&str>, failure: &LookupFailure) {
         let stays = match kept {
             Some(kept) => format!("{kept} stays"),
             None => "nothing is announced".to_owned(),
@@ -288,7 +288,7 @@ impl Explanation {
     }
 
     /// Notes that the winner cannot be pulled yet, if no previous tag is known.
-    fn doubt(&mut self, winner: &str, failure: &LookFailure) {
+    fn doubt(&mut self, winner: &str, failure: &LookupFailure) {
         let reason = format!(
             "it is listed but cannot be pulled yet, so a controller that has announced an image before keeps that one, \
              and announces this one if it has not; tagboat run leaves the markers alone until it can be pulled: {}",
@@ -340,8 +340,8 @@ fn condition_text(error: &SelectionError) -> String {
 }
 
 /// Returns the failure of a lookup if it is a missing manifest.
-fn missing(answer: &Result<String, LookFailure>) -> Option<LookFailure> {
-    answer.as_ref().err().filter(|failure| failure.kind == LookFailureKind::Missing).cloned()
+fn missing(answer: &Result<String, LookupFailure>) -> Option<LookupFailure> {
+    answer.as_ref().err().filter(|failure| failure.kind == LookupFailureKind::Missing).cloned()
 }
 
 /// Returns the condition of a policy without access to its repository.

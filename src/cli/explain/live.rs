@@ -8,7 +8,7 @@ use crate::cli::scan;
 use crate::cli::terminal::say;
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
-use crate::reconcile::lookup::{LookFailure, LookFailureKind};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::registries::Lookup;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::exclusion::Exclusion;
@@ -97,15 +97,15 @@ impl Registry for LiveRegistry {
         let listing = self
             .list()
             .await
-            .map_err(|unreadable| ListFailure::Scan(LookFailureKind::Unavailable, unreadable.condition))?;
+            .map_err(|unreadable| ListFailure::Scan(LookupFailureKind::Unavailable, unreadable.condition))?;
         Ok(Found::Tags(listing.tags.into()))
     }
 
-    async fn digest(&self, _: &RepositoryTarget, tag: &str) -> Result<String, LookFailure> {
+    async fn digest(&self, _: &RepositoryTarget, tag: &str) -> Result<String, LookupFailure> {
         Lookup::new(self.access.clone(), tag)?.digest(&self.registries).await
     }
 
-    async fn facts(&self, _: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookFailure> {
+    async fn facts(&self, _: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookupFailure> {
         Lookup::new(self.access.clone(), tag)?.facts(&self.registries).await
     }
 }

@@ -29,7 +29,7 @@ use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::findings::{Findings, News};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
 use crate::reconcile::automation::report::{Report, interval, report, while_suspended};
-use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::automation::reselection::Reselection;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::reconcile::run::ReconcileRun;
@@ -94,12 +94,12 @@ impl Reconcile {
         let (automations, objects, name) = (&self.automations, &self.objects, &self.in_flight.name);
         // The status from before the run tells what is known.
         let automation = ImageUpdateAutomation { status: Some(previous.clone()), ..automation.clone() };
-        let selected = transaction::select(objects, &automation, &GivenImages::new()).await?;
+        let selected = transaction::select(objects, &automation, &ImageOverrides::new()).await?;
         for unusable in &selected.request.unusable {
             tracing::warn!("{unusable}");
         }
         let options = TransactionOptions {
-            given: GivenImages::new(),
+            given: ImageOverrides::new(),
             cross_namespace: automations.options.cross_namespace,
             login: automations.options.login.clone(),
             logins: self.logins.clone(),

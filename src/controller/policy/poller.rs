@@ -18,8 +18,8 @@ use super::state::Policies;
 use crate::backoff::random_fraction;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
-use crate::polling::{FailureScope, InRegistry, LookupFailure, PollingInterval, Schedule, Subscription};
-use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
+use crate::polling::{FailureScope, InRegistry, PollFailure, PollingInterval, Schedule, Subscription};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind, Staleness};
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::belongs_to;
 use crate::reconcile::policy::run::{Ended, FollowedTag};
@@ -268,8 +268,8 @@ async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: RepositoryTarge
                 .await
         }
         // While this lookup waited for a slot, others found that the registry does not answer.
-        Some(until) => Err(LookFailure {
-            kind: LookFailureKind::Unavailable,
+        Some(until) => Err(LookupFailure {
+            kind: LookupFailureKind::Unavailable,
             words: format!(
                 "{} is left alone until {until:.0}, for it did not answer others",
                 place.address.registry()
@@ -282,13 +282,13 @@ async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: RepositoryTarge
     }
     // A policy that gives a registry less time than others cannot tell its state for them.
     let is_patient = place.timeout >= LOOKUP_TIMEOUT;
-    let answer = answer.map_err(|failure| LookupFailure {
+    let answer = answer.map_err(|failure| PollFailure {
         reason: failure.staleness(&reference),
         scope: match failure.kind {
-            LookFailureKind::Unavailable if is_patient => FailureScope::Registry,
-            LookFailureKind::Missing | LookFailureKind::Unreadable => FailureScope::Tag,
+            LookupFailureKind::Unavailable if is_patient => FailureScope::Registry,
+            LookupFailureKind::Missing | LookupFailureKind::Unreadable => FailureScope::Tag,
             // A lookup that is denied may not have reached the registry.
-            LookFailureKind::Unavailable | LookFailureKind::Denied => FailureScope::Caller,
+            LookupFailureKind::Unavailable | LookupFailureKind::Denied => FailureScope::Caller,
         },
         retry_after: failure.retry_after,
     });

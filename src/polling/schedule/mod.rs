@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::circuit_breaker::{CircuitBreakers, after};
-use super::digest_state::{DigestState, FailureScope, LookupFailure, Missing, StaleReason};
+use super::digest_state::{DigestState, FailureScope, Missing, PollFailure, StaleReason};
 use super::interval;
 
 /// A target of lookups, which is in a registry.
@@ -229,23 +229,23 @@ impl<S: Ord + Clone, T: InRegistry + Ord + Clone, W: Clone + PartialEq> Schedule
     pub fn record(
         &mut self,
         target: &T,
-        result: Result<String, LookupFailure<W>>,
+        result: Result<String, PollFailure<W>>,
         now: Timestamp,
         jitter: f64,
     ) -> Vec<S> {
         // Before the check for followers: other targets may be in the same registry.
         let open_until = match &result {
-            Err(LookupFailure { scope: FailureScope::Registry, retry_after, .. }) => {
+            Err(PollFailure { scope: FailureScope::Registry, retry_after, .. }) => {
                 let interval = self.interval_at(target.registry());
                 Some(self.breakers.record_failure(target.registry(), interval, *retry_after, now))
             }
-            Err(LookupFailure { scope: FailureScope::Caller, .. }) => {
+            Err(PollFailure { scope: FailureScope::Caller, .. }) => {
                 if let Some(entry) = self.targets.get(target) {
                     self.breakers.abort_probe(target.registry(), entry.taken, now);
                 }
                 None
             }
-            Ok(_) | Err(LookupFailure { scope: FailureScope::Tag, .. }) => {
+            Ok(_) | Err(PollFailure { scope: FailureScope::Tag, .. }) => {
                 self.breakers.record_success(target.registry(), now);
                 None
             }

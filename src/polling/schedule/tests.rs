@@ -25,17 +25,17 @@ fn in_group(target: &'static str) -> Subscription<&'static str, &'static str> {
     Subscription { group: Some(group), ..follow(target) }
 }
 
-fn good(digest: &str) -> Result<String, LookupFailure<&'static str>> {
+fn good(digest: &str) -> Result<String, PollFailure<&'static str>> {
     Ok(digest.to_owned())
 }
 
-fn bad(retry_after: Option<u64>) -> Result<String, LookupFailure<&'static str>> {
+fn bad(retry_after: Option<u64>) -> Result<String, PollFailure<&'static str>> {
     let retry_after = retry_after.map(Duration::from_secs);
-    Err(LookupFailure { reason: "down", scope: FailureScope::Registry, retry_after })
+    Err(PollFailure { reason: "down", scope: FailureScope::Registry, retry_after })
 }
 
-fn missing() -> Result<String, LookupFailure<&'static str>> {
-    Err(LookupFailure { reason: "not there", scope: FailureScope::Tag, retry_after: None })
+fn missing() -> Result<String, PollFailure<&'static str>> {
+    Err(PollFailure { reason: "not there", scope: FailureScope::Tag, retry_after: None })
 }
 
 fn digest(schedule: &Plain, subscriber: &'static str, target: &'static str) -> (String, bool) {
@@ -224,8 +224,7 @@ fn a_failure_of_the_caller_says_nothing_about_the_registry() {
     for (subscriber, target) in [("a", "r/x"), ("b", "r/y"), ("c", "r/z")] {
         schedule.subscribe(&subscriber, follow(target), at(0));
     }
-    let caller =
-        || Err(LookupFailure { reason: "no secret", scope: FailureScope::Caller, retry_after: None });
+    let caller = || Err(PollFailure { reason: "no secret", scope: FailureScope::Caller, retry_after: None });
     schedule.take_due(at(0));
     schedule.record(&"r/x", bad(None), at(1), 0.5);
     schedule.record(&"r/y", caller(), at(1), 0.5);

@@ -91,7 +91,7 @@ impl ReconcileError for RequestError {
 
 /// The images that the caller sets, in place of those in the policies' status. `None` is a policy without an image,
 /// independent of its status.
-pub type GivenImages = BTreeMap<PolicyName, Option<ImageReference>>;
+pub type ImageOverrides = BTreeMap<PolicyName, Option<ImageReference>>;
 
 /// Makes the request of an automation.
 ///
@@ -101,7 +101,7 @@ pub type GivenImages = BTreeMap<PolicyName, Option<ImageReference>>;
 pub fn of_automation<'a>(
     automation: &ImageUpdateAutomation,
     policies: impl Iterator<Item = &'a ImagePolicy>,
-    given: &GivenImages,
+    given: &ImageOverrides,
 ) -> Result<Request, RequestError> {
     let update = &automation.spec.update;
     if update.strategy != UpdateStrategy::Setters {
@@ -130,14 +130,14 @@ pub fn of_automation<'a>(
 /// Makes the request of policies alone: every one counts, in every namespace, for the whole tree.
 pub fn of_policies_alone<'a>(
     policies: impl Iterator<Item = &'a ImagePolicy>,
-    given: &GivenImages,
+    given: &ImageOverrides,
 ) -> Request {
     of_policies(policies, given, |_| true)
 }
 
 fn of_policies<'a>(
     policies: impl Iterator<Item = &'a ImagePolicy>,
-    given: &GivenImages,
+    given: &ImageOverrides,
     is_selected: impl Fn(&ImagePolicy) -> bool,
 ) -> Request {
     let mut request = Request::default();
@@ -234,7 +234,7 @@ mod tests {
             (json!({"policySelector": {"matchLabels": {"team": "z"}}}), vec![]),
         ] {
             let request =
-                of_automation(&automation(&selector), policies.iter(), &GivenImages::new()).unwrap();
+                of_automation(&automation(&selector), policies.iter(), &ImageOverrides::new()).unwrap();
             assert_eq!(images(&request), expected, "{selector}");
         }
     }
@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn one_unusable_image_leaves_the_others() {
         let policies = policies();
-        let request = of_automation(&automation(&json!({})), policies.iter(), &GivenImages::new()).unwrap();
+        let request =
+            of_automation(&automation(&json!({})), policies.iter(), &ImageOverrides::new()).unwrap();
         let sentences: Vec<String> = request.unusable.iter().map(ToString::to_string).collect();
         assert_eq!(sentences.len(), 1);
         assert!(
@@ -255,7 +256,7 @@ mod tests {
     fn a_given_image_counts_more_than_the_status() {
         let policies = policies();
         let name = PolicyName { namespace: "n".to_owned(), name: "none".to_owned() };
-        let given = GivenImages::from([(name, ImageReference::parse("reg.io/app:9").ok())]);
+        let given = ImageOverrides::from([(name, ImageReference::parse("reg.io/app:9").ok())]);
         let request = of_policies_alone(policies.iter(), &given);
         assert!(images(&request).contains(&"n/none=reg.io/app:9".to_owned()));
         assert!(images(&request).contains(&"other/one=reg.io/app:1.0".to_owned()));
@@ -294,7 +295,7 @@ mod tests {
                  message does not need",
             ),
         ] {
-            let error = of_automation(&automation(&spec), [].iter(), &GivenImages::new()).unwrap_err();
+            let error = of_automation(&automation(&spec), [].iter(), &ImageOverrides::new()).unwrap_err();
             assert_eq!(crate::error::chain(&error), words);
             assert_eq!((error.reason(), error.is_retryable()), (reason, false));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tagboat_api::{ImagePolicy, ImageUpdateAutomation};
 
-use super::request::{self, GivenImages, Request, RequestError};
+use super::request::{self, ImageOverrides, Request, RequestError};
 
 /// Reads the policies of an automation's namespace as they stand now.
 pub type PolicyReader = Arc<dyn Fn() -> Vec<Arc<ImagePolicy>> + Send + Sync>;
@@ -42,7 +42,7 @@ impl Reselection {
         }
         self.seen = now;
         let policies = self.seen.iter().map(Arc::as_ref);
-        request::of_automation(&self.automation, policies, &GivenImages::new()).map(Some)
+        request::of_automation(&self.automation, policies, &ImageOverrides::new()).map(Some)
     }
 }
 

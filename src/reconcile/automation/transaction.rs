@@ -11,7 +11,7 @@ use super::batch_logins::BatchLogins;
 use super::conclusion::{Conclusion, Stage};
 use super::login::LoginOptions;
 use super::proposal::{Detail, MessageSource, UpdateProposal};
-use super::request::{self, GivenImages, Request, RequestError};
+use super::request::{self, ImageOverrides, Request, RequestError};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
 use crate::cancel::Cancellation;
@@ -26,7 +26,7 @@ use crate::update::UpdateRequest;
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
     /// Images that replace those in the policies' status.
-    pub given: GivenImages,
+    pub given: ImageOverrides,
     /// Allows or forbids repositories of another namespace.
     pub cross_namespace: CrossNamespace,
     /// The options of logins at remotes.
@@ -71,7 +71,7 @@ pub struct Selected {
 pub async fn select(
     objects: &impl Objects,
     automation: &ImageUpdateAutomation,
-    given: &GivenImages,
+    given: &ImageOverrides,
 ) -> Result<Selected, Conclusion> {
     let settings = AutomationSettings::from_annotations(automation.annotations())
         .map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;

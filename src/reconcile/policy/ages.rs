@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tagboat_api::settings::UnknownAge;
 
 use crate::policy::{Maturity, Policy, TagAge};
-use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind, Staleness};
 use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::registry::ImageFacts;
 use crate::registry::store::{KnownImage, StoredTags};
@@ -77,7 +77,7 @@ pub enum MissingAges {
         /// The tag.
         tag: String,
         /// The cause.
-        failure: LookFailure,
+        failure: LookupFailure,
     },
 }
 
@@ -237,7 +237,7 @@ impl AgeQuestion {
         &self,
         registry: &impl Registry,
         place: &RepositoryTarget,
-    ) -> Result<Option<ImageFacts>, LookFailure> {
+    ) -> Result<Option<ImageFacts>, LookupFailure> {
         if let Ask::IsStill(image) = &self.ask {
             match registry.digest(place, &self.tag).await {
                 Ok(digest) if digest != image.digest => {}
@@ -294,7 +294,7 @@ impl Walk {
         self.inquiry.policy.compare(&next.tag, best) != Some(Ordering::Equal)
     }
 
-    fn take(&mut self, question: &AgeQuestion, answer: Result<Option<ImageFacts>, LookFailure>) {
+    fn take(&mut self, question: &AgeQuestion, answer: Result<Option<ImageFacts>, LookupFailure>) {
         let AgeQuestion { place, tag, .. } = question;
         let mut age = self.candidates[*place].age;
         match answer {
@@ -304,7 +304,7 @@ impl Walk {
                 self.answers.learned.push((tag.clone(), facts));
             }
             // It is listed before it can be pulled, so its age is unknown.
-            Err(failure) if failure.kind == LookFailureKind::Missing => {}
+            Err(failure) if failure.kind == LookupFailureKind::Missing => {}
             Err(failure) => {
                 self.failures += 1;
                 self.answers.gap.get_or_insert(MissingAges::Failed { tag: tag.clone(), failure });

@@ -9,7 +9,7 @@ use tagboat_api::{ImageRef, Reason};
 
 use super::choice::is_same_tag;
 use crate::policy::downgrade::Trigger;
-use crate::reconcile::lookup::{LookFailure, LookFailureKind, Staleness};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind, Staleness};
 use crate::reconcile::run::Outcome;
 
 /// The inputs of a digest's resolution, before any request.
@@ -170,7 +170,7 @@ impl DigestResolver<'_> {
     pub fn looked(
         &self,
         wants_digest: bool,
-        answer: Result<String, LookFailure>,
+        answer: Result<String, LookupFailure>,
         previous: &ImagePolicyStatus,
     ) -> Result<Resolution, Unresolved> {
         let failure = match answer {
@@ -180,7 +180,7 @@ impl DigestResolver<'_> {
             }
             Err(failure) => failure,
         };
-        let is_missing = failure.kind == LookFailureKind::Missing;
+        let is_missing = failure.kind == LookupFailureKind::Missing;
         if !wants_digest && !is_missing {
             // The result is never worse than with Flux, which makes no lookup.
             return Ok(Resolution { latest: self.image_ref(None), staleness: None, is_retried: false });
@@ -242,8 +242,8 @@ mod tests {
         DigestSource::Settled(Some(digest.to_owned()).filter(|digest| !digest.is_empty()))
     }
 
-    fn failure(kind: LookFailureKind) -> LookFailure {
-        LookFailure { kind, words: "the words".to_owned(), retry_after: None }
+    fn failure(kind: LookupFailureKind) -> LookupFailure {
+        LookupFailure { kind, words: "the words".to_owned(), retry_after: None }
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_winner_without_a_manifest_keeps_the_one_before() {
-        let missing = || Err(failure(LookFailureKind::Missing));
+        let missing = || Err(failure(LookupFailureKind::Missing));
         let question = question(&Never, Trigger::TagList, None);
         for wants_digest in [true, false] {
             let kept = question.looked(wants_digest, missing(), &status("0@d1")).unwrap();
@@ -323,7 +323,8 @@ mod tests {
             .to_owned();
         assert_eq!(nothing.outcome, Outcome::Failure(Reason::Failure, words));
         // Any other answer lets it through where no digest is wanted.
-        for kind in [LookFailureKind::Denied, LookFailureKind::Unavailable, LookFailureKind::Unreadable] {
+        for kind in [LookupFailureKind::Denied, LookupFailureKind::Unavailable, LookupFailureKind::Unreadable]
+        {
             let found = question.looked(false, Err(failure(kind)), &status("0")).unwrap();
             assert_eq!((found.latest.to_string().as_str(), found.staleness), ("img:1", None));
         }
@@ -333,8 +334,8 @@ mod tests {
     fn a_registry_that_does_not_answer_takes_nothing_away() {
         let question = question(&Always, Trigger::User, None);
         for (kind, reason) in [
-            (LookFailureKind::Denied, Reason::AuthenticationFailed),
-            (LookFailureKind::Unavailable, Reason::RegistryUnavailable),
+            (LookupFailureKind::Denied, Reason::AuthenticationFailed),
+            (LookupFailureKind::Unavailable, Reason::RegistryUnavailable),
         ] {
             let kept = question.looked(true, Err(failure(kind)), &status("1@d1")).unwrap();
             assert_eq!((kept.latest.to_string().as_str(), kept.is_retried), ("img:1@d1", true));
@@ -347,7 +348,7 @@ mod tests {
                 assert_eq!(failed.staleness.reason, reason);
             }
         }
-        let staleness = failure(LookFailureKind::Unavailable).staleness("img:1");
+        let staleness = failure(LookupFailureKind::Unavailable).staleness("img:1");
         let polled = Polled { digest: Some("d1".to_owned()), staleness: Some(staleness.clone()) };
         let found = DigestResolver { polled: Some(&polled), ..question }.settled(Some("d1".to_owned()));
         assert_eq!(found.staleness, Some(staleness));

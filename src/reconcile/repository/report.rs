@@ -10,7 +10,7 @@ use super::request::Request;
 use crate::error::chain;
 use crate::objects::Event;
 use crate::reconcile::action::Action;
-use crate::reconcile::lookup::{LookFailureKind, Staleness};
+use crate::reconcile::lookup::{LookupFailureKind, Staleness};
 use crate::reconcile::run::{self, Outcome, ReconcileRun};
 
 /// The conclusion of a run.
@@ -32,7 +32,7 @@ pub enum Stop {
     /// The login cannot be made.
     Login(String),
     /// The registry cannot be read.
-    Listing(LookFailureKind, String),
+    Listing(LookupFailureKind, String),
     /// An exclusion is no pattern, or the tags cannot be stored.
     Scan(String),
 }
@@ -58,7 +58,7 @@ impl Stop {
     pub fn staleness(&self, image: &str) -> Option<Staleness> {
         let (kind, words) = match self {
             Self::Listing(kind, words) => (*kind, words),
-            Self::Login(words) => (LookFailureKind::Denied, words),
+            Self::Login(words) => (LookupFailureKind::Denied, words),
             Self::Stall(..) | Self::Scan(_) => return None,
         };
         let message = format!("the tags of {image} could not be listed: {words}");
@@ -243,7 +243,7 @@ mod tests {
                 ),
                 (Stop::Scan("refused".to_owned()), "ReadOperationFailed", "scan failed: refused"),
                 (
-                    Stop::Listing(LookFailureKind::Denied, "refused".to_owned()),
+                    Stop::Listing(LookupFailureKind::Denied, "refused".to_owned()),
                     "ReadOperationFailed",
                     "scan failed: refused",
                 ),
@@ -273,9 +273,9 @@ mod tests {
     fn a_registry_that_cannot_be_asked_is_told_from_what_is_wrong_here() {
         let listing = |kind| Stop::Listing(kind, "refused".to_owned()).staleness("r.io/app");
         for (found, expected) in [
-            (listing(LookFailureKind::Denied), Some(Reason::AuthenticationFailed)),
-            (listing(LookFailureKind::Missing), Some(Reason::TagNotFound)),
-            (listing(LookFailureKind::Unavailable), Some(Reason::RegistryUnavailable)),
+            (listing(LookupFailureKind::Denied), Some(Reason::AuthenticationFailed)),
+            (listing(LookupFailureKind::Missing), Some(Reason::TagNotFound)),
+            (listing(LookupFailureKind::Unavailable), Some(Reason::RegistryUnavailable)),
             (Stop::Login("refused".to_owned()).staleness("r.io/app"), Some(Reason::AuthenticationFailed)),
             (Stop::Scan("refused".to_owned()).staleness("r.io/app"), None),
             (Stop::Stall(Reason::ImageURLInvalid, "refused".to_owned()).staleness("r.io/app"), None),

@@ -10,7 +10,7 @@ use tagboat_api::policy::ImagePolicyStatus;
 
 use super::sources::Policies;
 use crate::objects::ObjectName;
-use crate::polling::{FailureScope, InRegistry, LookupFailure, Schedule};
+use crate::polling::{FailureScope, InRegistry, PollFailure, Schedule};
 use crate::reconcile::lookup::Staleness;
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::belongs_to;
@@ -60,7 +60,7 @@ impl Digests {
         let lookups = lookups.map(async |(place, target)| {
             let answer = registry.digest(place, &target.1).await;
             let reference = format!("{}:{}", place.address, target.1);
-            let answer = answer.map_err(|failure| LookupFailure {
+            let answer = answer.map_err(|failure| PollFailure {
                 reason: failure.staleness(&reference),
                 scope: FailureScope::Tag,
                 retry_after: failure.retry_after,

@@ -27,7 +27,7 @@ use crate::objects::ObjectName;
 use crate::objects::manifests::ManifestStore;
 use crate::policy::DowngradeProtection;
 use crate::polling::PollingInterval;
-use crate::reconcile::automation::request::GivenImages;
+use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
@@ -64,10 +64,10 @@ impl Images {
     /// Returns the images in the form of `--latest`, which takes precedence over the manifests.
     ///
     /// A policy that chose no image gets none.
-    pub(super) fn overrides(&self) -> GivenImages {
+    pub(super) fn overrides(&self) -> ImageOverrides {
         let chosen = self.choices.iter().map(|(policy, choice)| (policy, &choice.latest));
         let all = chosen.chain(&self.skipped);
-        let mut overrides: GivenImages = all.clone().map(|(policy, _)| (policy.clone(), None)).collect();
+        let mut overrides: ImageOverrides = all.clone().map(|(policy, _)| (policy.clone(), None)).collect();
         let images = all.filter_map(|(policy, image)| Some((policy, image.as_ref()?)));
         for (policy, ImageRef { name, tag, digest }) in images {
             match ImageReference::from_parts(name, tag, digest.as_deref()) {

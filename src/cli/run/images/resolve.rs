@@ -342,7 +342,7 @@ impl Choice {
     /// Any image could be a downgrade.
     fn state_lost(name: &ObjectName, repository: ObjectName, place: &Path) -> Self {
         let words = format!(
-            "ImagePolicy {name}: the state in {} is damaged, so that nobody knows below which image not to go back, and its \
+            "ImagePolicy {name}: the state in {} is damaged, so the lowest image that may be written is unknown, and its \
              markers are left alone; restore the file, or remove it to choose as a first run does",
             place.display()
         );

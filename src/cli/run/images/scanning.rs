@@ -18,7 +18,7 @@ use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
-use crate::reconcile::lookup::LookFailureKind;
+use crate::reconcile::lookup::LookupFailureKind;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::run::Run;
@@ -68,7 +68,7 @@ impl Sources {
         let mut words = ready.map(|ready| ready.message.clone()).unwrap_or_default();
         let namespace = object.namespace().unwrap_or_default();
         let threads = Threads { pool: self.registry.registries.pool(), namespace: &namespace };
-        if matches!(stop, Stop::Listing(LookFailureKind::Denied, _))
+        if matches!(stop, Stop::Listing(LookupFailureKind::Denied, _))
             && let Ok(found) = access(&self.registry.objects, object, &self.registry.logins, threads).await
             && let Some(advice) = advice(object, &self.registry.logins, &found.access.login)
         {

@@ -11,7 +11,7 @@ use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;
-use crate::reconcile::automation::request::{self, GivenImages};
+use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::policy::request::repository_of;
 use crate::reference::{ImageReference, RepositoryAddress};
 use crate::update::PolicyName;
@@ -79,7 +79,7 @@ impl Selection {
     pub(in crate::cli::run) fn of(
         manifests: &Manifests,
         automations: &[ImageUpdateAutomation],
-        given: &GivenImages,
+        given: &ImageOverrides,
     ) -> Self {
         let mut selection =
             Self { overrides: overrides_of(manifests, automations, given, true), ..Self::default() };
@@ -106,7 +106,7 @@ impl Selection {
     pub(in crate::cli::run) fn without_scans(
         manifests: &Manifests,
         automations: &[ImageUpdateAutomation],
-        given: &GivenImages,
+        given: &ImageOverrides,
     ) -> Self {
         let selected = selected(manifests, automations, given);
         let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
@@ -148,7 +148,7 @@ impl Selection {
 fn overrides_of(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
-    given: &GivenImages,
+    given: &ImageOverrides,
     is_scanned: bool,
 ) -> Vec<PolicyOverride> {
     let selected = all_selected(manifests, automations, given);
@@ -186,7 +186,7 @@ fn image_of(repository: &ImageRepository, image: &ImageReference) -> ImageRef {
 fn selected(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
-    given: &GivenImages,
+    given: &ImageOverrides,
 ) -> BTreeSet<ObjectName> {
     let mut names = all_selected(manifests, automations, given);
     names.retain(|name| !given.contains_key(&PolicyName::from(name)));
@@ -197,7 +197,7 @@ fn selected(
 fn all_selected(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
-    given: &GivenImages,
+    given: &ImageOverrides,
 ) -> BTreeSet<ObjectName> {
     let open = automations.iter().filter(|automation| !automation.spec.suspend);
     // An automation with an invalid selector fails later, with its own error.
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn repositories_of_policies_that_choose_are_scanned() {
-        let given = GivenImages::from([(
+        let given = ImageOverrides::from([(
             PolicyName { namespace: "n".to_owned(), name: "given".to_owned() },
             ImageReference::parse("r.io/app:1").ok(),
         )]);
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn policies_that_do_not_choose_have_a_reason() {
-        let selection = Selection::of(&manifests(), &[automation("n", &json!({}))], &GivenImages::new());
+        let selection = Selection::of(&manifests(), &[automation("n", &json!({}))], &ImageOverrides::new());
         let skipped = |selection: &Selection| -> Vec<_> {
             let named = selection.skipped.iter().map(|(policy, reason)| (policy.name_any(), reason.clone()));
             named.collect()
@@ -315,7 +315,7 @@ mod tests {
             ]
         );
         let unscanned =
-            Selection::without_scans(&manifests(), &[automation("n", &json!({}))], &GivenImages::new());
+            Selection::without_scans(&manifests(), &[automation("n", &json!({}))], &ImageOverrides::new());
         assert!(unscanned.policies.is_empty() && unscanned.repositories.is_empty());
         assert_eq!(skipped(&unscanned).len(), 6);
         let name = PolicyName { namespace: "n".to_owned(), name: "stranded".to_owned() };

@@ -155,7 +155,7 @@ fn a_policy_with_a_corrupt_state_is_not_reconciled_until_a_person_repairs_it() {
     let place = scene.fleet.state().join("objects/ImagePolicy/default/web.json");
     let whole = std::fs::read(&place).unwrap();
     let words = format!(
-        "ImagePolicy default/web: the state in {} is damaged, so that nobody knows below which image not to go back, and its \
+        "ImagePolicy default/web: the state in {} is damaged, so the lowest image that may be written is unknown, and its \
          markers are left alone; restore the file, or remove it to choose as a first run does",
         place.display()
     );
