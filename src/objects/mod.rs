@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use tagboat_api::automation::ImageUpdateAutomationStatus;
-use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, Reason};
+use tagboat_api::{GitRepository, ImagePolicy, Reason};
 
 use crate::error::ReconcileError;
 use crate::secrets::Secret;
@@ -67,24 +66,7 @@ pub trait Objects: Sync {
     fn advice(&self) -> SecretAdvice {
         SecretAdvice::default()
     }
-
-    /// Updates the status of an automation and returns the updated object, unless it was deleted.
-    ///
-    /// `status` makes the new status from the current object. It is called again if another client changed the object
-    /// meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    fn update_status(
-        &self,
-        automation: &ImageUpdateAutomation,
-        status: &StatusMaker<'_>,
-    ) -> impl Future<Output = Result<Option<ImageUpdateAutomation>, ObjectsError>> + Send;
 }
-
-/// Makes the status of an automation from the current object.
-pub type StatusMaker<'a> = dyn Fn(&ImageUpdateAutomation) -> ImageUpdateAutomationStatus + Sync + 'a;
 
 /// Advice for missing secrets, which follows an error message.
 #[derive(Clone, Copy, Debug, Default)]
@@ -153,9 +135,6 @@ pub enum ObjectsError {
     /// The cluster rejected the request, or did not answer.
     #[error(transparent)]
     Cluster(#[from] cluster::ClusterError),
-    /// The state could not be read or saved.
-    #[error(transparent)]
-    State(#[from] manifests::StateError),
 }
 
 impl ObjectsError {

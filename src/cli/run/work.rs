@@ -16,8 +16,7 @@ use crate::cli::terminal::{Palette, coloured, say};
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::error::chain;
 use crate::git::outcome as git;
-use crate::objects::manifests::Destination;
-use crate::objects::{Objects, ObjectsError};
+use crate::objects::manifests::{Destination, StateError};
 use crate::printable::printable;
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
@@ -83,7 +82,7 @@ impl Job for Work<'_> {
         if self.inputs.choice.is_dry_run {
             return;
         }
-        if let Err(error) = self.save(&conclusion, findings.as_ref()).await {
+        if let Err(error) = self.save(&conclusion, findings.as_ref()) {
             let sentence = chain(&error);
             self.outcome.errors.push(prefixed(&self.outcome, &sentence));
             self.save_error = Some(sentence);
@@ -164,21 +163,20 @@ impl<'i> Work<'i> {
     }
 
     /// Saves the status of the reconcile.
-    async fn save(&self, conclusion: &Conclusion, findings: Option<&Findings>) -> Result<(), ObjectsError> {
+    fn save(&self, conclusion: &Conclusion, findings: Option<&Findings>) -> Result<(), StateError> {
         let inputs = self.inputs;
         let Some(state) = &inputs.store.state else { return Ok(()) };
         let now = Timestamp::now();
-        let status = |automation: &ImageUpdateAutomation| {
-            let previous = automation.status.clone().unwrap_or_default();
-            let run = ReconcileRun::of(automation, inputs.started);
-            let report = report(&run, interval(automation), &previous, conclusion, now);
-            report.noting(findings, &run, now).status
-        };
-        inputs.store.update_status(self.automation, &status).await?;
+        let mut automation = self.automation.clone();
+        state.load_automation(&mut automation)?;
+        let previous = automation.status.clone().unwrap_or_default();
+        let run = ReconcileRun::of(&automation, inputs.started);
+        let report = report(&run, interval(&automation), &previous, conclusion, now);
+        state.save_automation(&automation, &report.noting(findings, &run, now).status)?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
                 state.save_success(self.automation, source)?;
-                Ok(state.save_destination(self.automation, &Destination::of(self.automation, source))?)
+                state.save_destination(self.automation, &Destination::of(self.automation, source))
             }
             _ => Ok(()),
         }

@@ -1,6 +1,5 @@
 //! Looks up the digests of tags that policies follow. It writes nothing: policies are made due when a digest has changed.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use parking_lot::Mutex;
-use tagboat_api::settings::PolicySettings;
 use tagboat_api::{GoDuration, ImagePolicy, ImageRef};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -18,10 +16,10 @@ use super::state::Policies;
 use crate::backoff::random_fraction;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Cache;
-use crate::polling::{FailureScope, InRegistry, PollFailure, PollingInterval, Schedule, Subscription};
-use crate::reconcile::lookup::{LookupFailure, LookupFailureKind, Staleness};
+use crate::polling::{FailureScope, InRegistry, PollFailure, PollingInterval};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::policy::digest::Polled;
-use crate::reconcile::policy::following::belongs_to;
+use crate::reconcile::policy::following::{FollowedTags, members};
 use crate::reconcile::policy::run::{Ended, FollowedTag};
 use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
@@ -96,7 +94,7 @@ impl Target {
 
 /// The tags that policies follow, with the digests that are known.
 pub(crate) struct Poller {
-    state: Mutex<State>,
+    tags: Mutex<FollowedTags<Target>>,
     changed: Notify,
     /// The slots for lookups, by registry and route.
     slots: Mutex<FairCache<String, FairSemaphore>>,
@@ -105,18 +103,11 @@ pub(crate) struct Poller {
 impl Default for Poller {
     fn default() -> Self {
         Self {
-            state: Mutex::default(),
+            tags: Mutex::default(),
             changed: Notify::new(),
             slots: Mutex::new(FairCache::new(MAX_REGISTRIES)),
         }
     }
-}
-
-#[derive(Default)]
-struct State {
-    schedule: Schedule<ObjectName, Target, Staleness>,
-    /// The repository of each tag.
-    places: BTreeMap<Target, RepositoryTarget>,
 }
 
 impl Poller {
@@ -135,8 +126,7 @@ impl Poller {
 
     /// Returns the digest that is known of a tag which a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &FollowedTag) -> Option<Polled> {
-        let state = self.state.lock();
-        Some(followed.polled(state.schedule.state(policy, &Target::of(followed))?))
+        self.tags.lock().known(policy, followed, &Target::of(followed))
     }
 
     /// Sets the tag that a policy follows after a run, and returns the policies whose known digest changes by that.
@@ -147,35 +137,23 @@ impl Poller {
         latest: Option<&ImageRef>,
         policies: &Cache<ImagePolicy>,
     ) -> Vec<ObjectName> {
-        let Some(followed) = &ended.followed else {
-            self.unsubscribe(policy);
-            return Vec::new();
-        };
-        let target = Target::of(followed);
-        let members = |group: &str| members(group, &policy.namespace, policies);
-        let subscription = Subscription {
-            is_fresh: ended.is_fresh,
-            ..followed.subscription(policy, target.clone(), latest, members)
-        };
-        let mut state = self.state.lock();
-        state.places.insert(target, followed.place.clone());
-        let changed = state.schedule.subscribe(policy, subscription, Timestamp::now());
-        state.forget_unfollowed();
-        drop(state);
+        // Outside the lock: it reads the settings of all policies of the namespace.
+        let group = ended.followed.as_ref().and_then(|followed| followed.group.as_ref());
+        let members = group.map(|group| members(group, policies.in_namespace(&policy.namespace).into_iter()));
+        let members = |_: &str| members.unwrap_or_default();
+        let changed = self.tags.lock().follow(policy, ended, Target::of, latest, members);
         self.changed.notify_one();
         changed
     }
 
     /// Removes the tag that a policy follows.
     pub(super) fn unsubscribe(&self, policy: &ObjectName) {
-        let mut state = self.state.lock();
-        state.schedule.unsubscribe(policy);
-        state.forget_unfollowed();
+        self.tags.lock().unfollow(policy);
     }
 
     /// Returns the time of the next lookup for a policy; `None` during a lookup, or if there is none.
     pub(super) fn next_of(&self, policy: &ObjectName) -> Option<Timestamp> {
-        self.state.lock().schedule.next_of(policy)
+        self.tags.lock().schedule.next_of(policy)
     }
 
     /// Returns the slots for lookups at the registry of a target.
@@ -191,42 +169,15 @@ impl Poller {
     }
 }
 
-impl State {
-    /// Forgets the repositories of tags that no policy follows any more.
-    fn forget_unfollowed(&mut self) {
-        if self.places.len() > self.schedule.count() {
-            let schedule = &self.schedule;
-            self.places.retain(|target, _| schedule.followers(target).next().is_some());
-        }
-    }
-}
-
-/// Returns the policies of a namespace that belong to a group.
-fn members(group: &str, namespace: &str, policies: &Cache<ImagePolicy>) -> BTreeSet<ObjectName> {
-    let all = policies.in_namespace(namespace).into_iter();
-    all.filter(|policy| !policy.spec.suspend)
-        // Most are in none, and parsing all settings of a policy takes time.
-        .filter(|policy| PolicySettings::has_group(policy.annotations()))
-        .filter(|policy| belongs_to(policy, group))
-        .map(|policy| ObjectName::of(policy.as_ref()))
-        .collect()
-}
-
 /// Looks up the digests that are due, until the future is dropped.
 pub(crate) async fn poll<R: Registry>(policies: Arc<Policies<R>>) {
     let mut lookups = JoinSet::new();
     loop {
-        let due = {
-            let mut state = policies.poller.state.lock();
-            let due = state.schedule.take_due(Timestamp::now());
-            due.into_iter()
-                .filter_map(|target| Some((state.places.get(&target)?.clone(), target)))
-                .collect::<Vec<_>>()
-        };
+        let due = policies.poller.tags.lock().take_due(Timestamp::now());
         for (place, target) in due {
             lookups.spawn(look_up(policies.clone(), place, target));
         }
-        let next = policies.poller.state.lock().schedule.next();
+        let next = policies.poller.tags.lock().schedule.next();
         let wait = async {
             match next {
                 Some(next) => {
@@ -260,7 +211,7 @@ async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: RepositoryTarge
     let reference = format!("{}:{}", place.address, target.tag);
     let place = RepositoryTarget { timeout: place.timeout.min(LOOKUP_TIMEOUT), ..place };
     let slot = policies.poller.slots(&target).acquire(&target.tenant, 1).await;
-    let overtaken = policies.poller.state.lock().schedule.blocked_since_taken(&target);
+    let overtaken = policies.poller.tags.lock().schedule.blocked_since_taken(&target);
     let answer = match overtaken {
         // The timeout leaves waits for memory out, so that a lookup which takes longer waits for memory.
         None => {
@@ -295,9 +246,9 @@ async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: RepositoryTarge
     let now = Timestamp::now();
     let jitter = random_fraction();
     let (changed, followers) = {
-        let mut state = policies.poller.state.lock();
-        let changed = state.schedule.record(&target, answer, now, jitter);
-        (changed, state.schedule.followers(&target).cloned().collect::<Vec<_>>())
+        let schedule = &mut policies.poller.tags.lock().schedule;
+        let changed = schedule.record(&target, answer, now, jitter);
+        (changed, schedule.followers(&target).cloned().collect::<Vec<_>>())
     };
     for policy in changed {
         policies.kind.enqueue(policy);

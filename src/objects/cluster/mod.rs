@@ -31,10 +31,10 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret as ClusterSecret;
 use kube::{Api, Client};
 use parking_lot::Mutex;
-use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy};
 use tokio::sync::OnceCell;
 
-use super::{ObjectName, Objects, ObjectsError, StatusMaker};
+use super::{ObjectName, Objects, ObjectsError};
 use crate::secrets::{Secret, data_size};
 use crate::tenancy::INLINE_BYTES;
 
@@ -213,14 +213,6 @@ impl Objects for ClusterObjects {
         })?;
         let references = found.image_pull_secrets.unwrap_or_default();
         Ok(references.into_iter().map(|reference| reference.name).collect())
-    }
-
-    async fn update_status(
-        &self,
-        automation: &ImageUpdateAutomation,
-        status: &StatusMaker<'_>,
-    ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
-        Ok(self.writer().update_status(automation, status).await?)
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy};
 
 use super::Manifests;
 use super::state::StateDirectory;
 use crate::directory;
-use crate::objects::{Objects, ObjectsError, SecretAdvice, StatusMaker};
+use crate::objects::{Objects, ObjectsError, SecretAdvice};
 use crate::secrets::Secret;
 
 /// The objects of manifest files, secrets in directories, and a state directory for writes.
@@ -104,20 +104,5 @@ impl Objects for ManifestStore {
 
     fn advice(&self) -> SecretAdvice {
         self.advice
-    }
-
-    async fn update_status(
-        &self,
-        automation: &ImageUpdateAutomation,
-        status: &StatusMaker<'_>,
-    ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
-        let mut automation = automation.clone();
-        if let Some(state) = &self.state {
-            state.load_automation(&mut automation)?;
-            let status = status(&automation);
-            state.save_automation(&automation, &status)?;
-            automation.status = Some(status);
-        }
-        Ok(Some(automation))
     }
 }

@@ -91,12 +91,12 @@ pub(super) mod tests {
     use futures::FutureExt;
     use futures::future::join_all;
     use serde_json::json;
-    use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
+    use tagboat_api::{GitRepository, ImagePolicy};
 
     use super::*;
     use crate::git::{PrivateFiles, ProcessEnv, SshAlgorithms};
     use crate::net::LocalAddresses;
-    use crate::objects::{ObjectsError, StatusMaker};
+    use crate::objects::ObjectsError;
     use crate::reconcile::automation::source::SourceReference;
     use crate::reconcile::cross_namespace::CrossNamespace;
     use crate::secrets::Secret;
@@ -135,14 +135,6 @@ pub(super) mod tests {
 
         async fn pull_secrets(&self, _: &str, _: &str) -> Result<Vec<String>, ObjectsError> {
             Ok(Vec::new())
-        }
-
-        async fn update_status(
-            &self,
-            _: &ImageUpdateAutomation,
-            _: &StatusMaker<'_>,
-        ) -> Result<Option<ImageUpdateAutomation>, ObjectsError> {
-            Ok(None)
         }
     }
 

@@ -1,21 +1,95 @@
-//! The digest subscription of a policy that follows a tag.
+//! The floating tags that policies follow, and the subscriptions to their digests.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::settings::PolicySettings;
 use tagboat_api::{ImagePolicy, ImageRef, Reason};
 
 use super::choice::is_same_tag;
 use super::digest::Polled;
 use super::request::Request;
-use super::run::FollowedTag;
+use super::run::{Ended, FollowedTag};
 use crate::objects::ObjectName;
-use crate::polling::{DigestState, Group, Missing, StaleReason, Subscription};
+use crate::polling::{DigestState, Group, InRegistry, Missing, Schedule, StaleReason, Subscription};
 use crate::reconcile::lookup::Staleness;
+use crate::reconcile::tags::RepositoryTarget;
+
+/// The tags that policies follow, with the schedule of their lookups.
+///
+/// `T` is a tag with the login and route of its lookups.
+#[derive(Debug)]
+pub struct FollowedTags<T> {
+    /// The lookups, and the digests that are known.
+    pub schedule: Schedule<ObjectName, T, Staleness>,
+    /// The repository of each tag.
+    places: BTreeMap<T, RepositoryTarget>,
+}
+
+impl<T> Default for FollowedTags<T> {
+    fn default() -> Self {
+        Self { schedule: Schedule::default(), places: BTreeMap::new() }
+    }
+}
+
+impl<T: InRegistry + Clone + Ord> FollowedTags<T> {
+    /// Subscribes a policy to the `target` of the tag that it follows after a run.
+    ///
+    /// `latest` is the image that the policy reports, and `members` returns the members of a group. Returns the policies
+    /// whose known digest changes by that.
+    pub fn follow(
+        &mut self,
+        policy: &ObjectName,
+        ended: &Ended,
+        target: impl FnOnce(&FollowedTag) -> T,
+        latest: Option<&ImageRef>,
+        members: impl FnOnce(&str) -> BTreeSet<ObjectName>,
+    ) -> Vec<ObjectName> {
+        let Some(followed) = &ended.followed else {
+            self.unfollow(policy);
+            return Vec::new();
+        };
+        let target = target(followed);
+        let subscription = Subscription {
+            is_fresh: ended.is_fresh,
+            ..followed.subscription(policy, target.clone(), latest, members)
+        };
+        self.places.insert(target, followed.place.clone());
+        let changed = self.schedule.subscribe(policy, subscription, Timestamp::now());
+        self.forget_unfollowed();
+        changed
+    }
+
+    /// Removes the subscription of a policy.
+    pub fn unfollow(&mut self, policy: &ObjectName) {
+        self.schedule.unsubscribe(policy);
+        self.forget_unfollowed();
+    }
+
+    /// Returns the tags whose lookups are due, and counts them as in flight.
+    pub fn take_due(&mut self, now: Timestamp) -> Vec<(RepositoryTarget, T)> {
+        let due = self.schedule.take_due(now).into_iter();
+        due.filter_map(|target| Some((self.places.get(&target)?.clone(), target))).collect()
+    }
+
+    /// Returns the known digest of the tag that a policy follows.
+    pub fn known(&self, policy: &ObjectName, followed: &FollowedTag, target: &T) -> Option<Polled> {
+        Some(followed.polled(self.schedule.state(policy, target)?))
+    }
+
+    /// Forgets the repositories of tags that no policy follows any more.
+    fn forget_unfollowed(&mut self) {
+        if self.places.len() > self.schedule.count() {
+            let schedule = &self.schedule;
+            self.places.retain(|target, _| schedule.followers(target).next().is_some());
+        }
+    }
+}
 
 impl FollowedTag {
-    /// Makes the subscription of a policy to a `target`. `latest` is the image that the policy reports, and `members`
-    /// returns the members of a group.
-    pub fn subscription<T>(
+    /// Makes the subscription of a policy to a `target`.
+    fn subscription<T>(
         &self,
         policy: &ObjectName,
         target: T,
@@ -34,7 +108,7 @@ impl FollowedTag {
     }
 
     /// Returns the digest of the tag for a policy, from the state of the schedule.
-    pub fn polled(&self, known: &DigestState<ObjectName, Staleness>) -> Polled {
+    fn polled(&self, known: &DigestState<ObjectName, Staleness>) -> Polled {
         let staleness = known.stale.as_ref().map(|reason| match reason {
             StaleReason::LookupFailed(staleness) => staleness.clone(),
             StaleReason::GroupIncomplete(missing) => Staleness {
@@ -60,9 +134,18 @@ fn incomplete(group: &str, missing: &Missing<ObjectName>) -> String {
     }
 }
 
-/// Returns whether a policy belongs to a group of its namespace.
-pub fn belongs_to(policy: &ImagePolicy, group: &str) -> bool {
-    Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group))
+/// Returns the policies that belong to a group, of all policies of its namespace.
+pub fn members<P: AsRef<ImagePolicy>>(
+    group: &str,
+    policies: impl Iterator<Item = P>,
+) -> BTreeSet<ObjectName> {
+    let belongs = |policy: &ImagePolicy| {
+        // Most are in no group, and parsing all settings of a policy takes time.
+        !policy.spec.suspend
+            && PolicySettings::has_group(policy.annotations())
+            && Request::of(policy).is_ok_and(|request| request.group.as_deref() == Some(group))
+    };
+    policies.filter(|policy| belongs(policy.as_ref())).map(|policy| ObjectName::of(policy.as_ref())).collect()
 }
 
 #[cfg(test)]

@@ -2,20 +2,17 @@
 //!
 //! Each is looked up once per run, and those of a group take effect together or not at all.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use futures::future::join_all;
 use jiff::Timestamp;
 use tagboat_api::policy::ImagePolicyStatus;
 
 use super::sources::Policies;
 use crate::objects::ObjectName;
-use crate::polling::{FailureScope, InRegistry, PollFailure, Schedule};
-use crate::reconcile::lookup::Staleness;
+use crate::polling::{FailureScope, InRegistry, PollFailure};
 use crate::reconcile::policy::digest::Polled;
-use crate::reconcile::policy::following::belongs_to;
+use crate::reconcile::policy::following::{FollowedTags, members};
 use crate::reconcile::policy::run::{Ended, FollowedTag};
-use crate::reconcile::tags::{Registry, RepositoryTarget};
+use crate::reconcile::tags::Registry;
 
 /// A tag of an ImageRepository, which implies the login.
 type Target = (ObjectName, String);
@@ -29,10 +26,7 @@ impl InRegistry for Target {
 
 /// The tags that policies follow, and their digests.
 #[derive(Debug, Default)]
-pub(super) struct Digests {
-    schedule: Schedule<ObjectName, Target, Staleness>,
-    places: BTreeMap<Target, RepositoryTarget>,
-}
+pub(super) struct Digests(FollowedTags<Target>);
 
 impl Digests {
     /// Subscribes a policy to the tag that it follows; its status before was `previous`.
@@ -43,22 +37,16 @@ impl Digests {
         previous: &ImagePolicyStatus,
         policies: &Policies,
     ) {
-        let Some(followed) = &ended.followed else { return };
-        let target = target(followed);
-        self.places.insert(target.clone(), followed.place.clone());
-        let members = |group: &str| members(group, &policy.namespace, policies);
-        let subscription = followed.subscription(policy, target, previous.latest_ref.as_ref(), members);
-        self.schedule.subscribe(policy, subscription, Timestamp::now());
+        let own = policies.iter().filter(|(name, _)| name.namespace == policy.namespace);
+        let members = |group: &str| members(group, own.map(|(_, policy)| policy));
+        self.0.follow(policy, ended, target, previous.latest_ref.as_ref(), members);
     }
 
     /// Looks up the digests of all tags.
     pub(super) async fn look_up(&mut self, registry: &impl Registry) {
         let now = Timestamp::now();
-        let due = self.schedule.take_due(now);
-        let places = &self.places;
-        let lookups = due.into_iter().filter_map(|target| Some((places.get(&target)?, target)));
-        let lookups = lookups.map(async |(place, target)| {
-            let answer = registry.digest(place, &target.1).await;
+        let lookups = self.0.take_due(now).into_iter().map(async |(place, target)| {
+            let answer = registry.digest(&place, &target.1).await;
             let reference = format!("{}:{}", place.address, target.1);
             let answer = answer.map_err(|failure| PollFailure {
                 reason: failure.staleness(&reference),
@@ -68,22 +56,16 @@ impl Digests {
             (target, answer)
         });
         for (target, answer) in join_all(lookups).await {
-            self.schedule.record(&target, answer, now, 0.5);
+            self.0.schedule.record(&target, answer, now, 0.5);
         }
     }
 
     /// Returns the digest of the tag that a policy follows.
     pub(super) fn known(&self, policy: &ObjectName, followed: &FollowedTag) -> Option<Polled> {
-        Some(followed.polled(self.schedule.state(policy, &target(followed))?))
+        self.0.known(policy, followed, &target(followed))
     }
 }
 
 fn target(followed: &FollowedTag) -> Target {
     (ObjectName::of(followed.place.repository.as_ref()), followed.tag.clone())
-}
-
-/// Returns the policies of a namespace that belong to a group.
-fn members(group: &str, namespace: &str, policies: &Policies) -> BTreeSet<ObjectName> {
-    let own = policies.iter().filter(|(name, _)| name.namespace == namespace);
-    own.filter(|(_, policy)| belongs_to(policy, group)).map(|(name, _)| name.clone()).collect()
 }
