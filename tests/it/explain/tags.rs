@@ -368,7 +368,7 @@ fn a_policy_that_cannot_be_read_has_a_document_too() {
     assert!(ended.only_error().starts_with("warning: "), "{ended:?}");
     let old = invalid.replace("/v1", "/v1beta1");
     let ended = explained_among(&[("web.yaml", old)], &JSON).with_status(1);
-    assert!(ended.json()["error"].as_str().unwrap().contains("v1beta1 is not read"), "{ended:?}");
+    assert!(ended.json()["error"].as_str().unwrap().contains("v1beta1 is not supported"), "{ended:?}");
     let twice = [("a.yaml", policy("apps", "web", "", RANGE)), ("b.yaml", policy("apps", "web", "", RANGE))];
     let ended = explained_among(&twice, &JSON).with_status(1);
     assert!(ended.json()["error"].as_str().unwrap().starts_with("ImagePolicy apps/web is defined twice"));
