@@ -69,7 +69,7 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row(
         "src/controller/policy/poller.rs",
-        "Poller.state",
+        "Poller.tags",
         "namespace and name of a policy; repository, tag, route and login of a lookup",
         "one entry for a policy that follows a tag; lookups go with the last policy that follows them",
     ),
