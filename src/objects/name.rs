@@ -6,18 +6,21 @@ use kube::ResourceExt;
 
 use crate::update::PolicyName;
 
-/// The name of an object with its namespace.
+/// The name of an object with its namespace, which is empty for a cluster-scoped object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
-    /// The namespace.
+    /// The namespace; empty for a cluster-scoped object.
     pub namespace: String,
     /// The name.
     pub name: String,
 }
 
-/// Formats a name as `namespace/name`.
+/// Formats a name as `namespace/name`, or as `name` without a namespace.
 impl fmt::Display for ObjectName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            return formatter.write_str(&self.name);
+        }
         write!(formatter, "{}/{}", self.namespace, self.name)
     }
 }

@@ -3,6 +3,7 @@
 //! | files | contents |
 //! |---|---|
 //! | `watch`, `cache`, `list` | a watch and a cache for each kind, which a reconcile reads without a request; lists in pages |
+//! | `resource_scope` | requests for a kind in namespaces, or of the whole cluster |
 //! | `writer`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
 //! | `recorder`, `notifier`, `announcer` | events, posts to Flux's notification controller, and both together |
 //! | `event_limit`, `deliveries` | the rate limit of an object's events, and those in flight |
@@ -22,6 +23,7 @@ mod list;
 mod merge_patch;
 mod notifier;
 mod recorder;
+mod resource_scope;
 mod watch;
 mod writer;
 
@@ -45,6 +47,7 @@ pub use cache::{Cache, Change};
 pub use error::ClusterError;
 pub use list::list;
 pub use notifier::{Notification, Notifier, NotifierError};
+pub use resource_scope::ResourceScope;
 pub use watch::{Observation, Scope, Watched, watch_objects};
 pub use writer::ObjectWriter;
 

@@ -4,7 +4,6 @@ use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
-use k8s_openapi::NamespaceResourceScope;
 use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, Resource};
@@ -14,12 +13,13 @@ use tokio::time::sleep;
 use super::cache::{Cache, Change};
 use super::error::ClusterError;
 use super::list::PAGE_SIZE;
+use super::resource_scope::ResourceScope;
 use crate::backoff::Backoff;
 use crate::objects::ObjectName;
 
-/// A kind of objects that is watched, in namespaces.
+/// A kind of objects that is watched, namespaced or cluster-scoped.
 pub trait Watched:
-    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    Resource<DynamicType = (), Scope: ResourceScope>
     + Clone
     + DeserializeOwned
     + PartialEq
@@ -31,7 +31,7 @@ pub trait Watched:
 }
 
 impl<K> Watched for K where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    K: Resource<DynamicType = (), Scope: ResourceScope>
         + Clone
         + DeserializeOwned
         + PartialEq
@@ -45,7 +45,7 @@ impl<K> Watched for K where
 /// The selection of the objects of a kind to watch.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// The only namespace; `None`: all.
+    /// The only namespace; `None`: all. Kinds of the whole cluster ignore it.
     pub namespace: Option<String>,
     /// The label selector.
     pub labels: Option<String>,
@@ -111,10 +111,7 @@ pub async fn watch_objects<K: Watched>(
     cache: &Cache<K>,
     mut observe: impl FnMut(Observation<K>),
 ) {
-    let api: Api<DeserializeGuard<K>> = match &scope.namespace {
-        Some(namespace) => Api::namespaced(client, namespace),
-        None => Api::all(client),
-    };
+    let api: Api<DeserializeGuard<K>> = K::Scope::api(client, scope.namespace.as_deref());
     let mut config = watcher::Config::default().page_size(PAGE_SIZE);
     config.label_selector.clone_from(&scope.labels);
     let start = || watcher::watcher(api.clone(), config.clone()).boxed();

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::api_guard::ApiGuard;
 use super::error::ClusterError;
 use super::merge_patch;
+use super::resource_scope::ResourceScope;
 use super::watch::Watched;
 use crate::backoff::Backoff;
 
@@ -104,7 +105,7 @@ impl ObjectWriter {
         let patch =
             json!({"metadata": {"finalizers": finalizers, "resourceVersion": metadata.resource_version}});
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        let api: Api<K> = K::Scope::api(self.client.clone(), Some(namespace));
         let name = metadata.name.as_deref().unwrap_or_default();
         let parameters = self.parameters();
         let patch = Patch::Merge(&patch);
@@ -151,7 +152,7 @@ impl ObjectWriter {
     async fn write<K: Watched>(&self, object: &K, write: &Write<'_, K>) -> Result<Option<K>, ClusterError> {
         let name = object.name_any();
         let namespace = object.namespace().unwrap_or_default();
-        let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
+        let api: Api<K> = K::Scope::api(self.client.clone(), Some(&namespace));
         let parameters = self.parameters();
         let mut current = object.clone();
         for attempt in 1..=TRIES {

@@ -2,6 +2,7 @@
 
 mod api_faults;
 mod cancellation;
+mod cluster_scoped;
 mod compare_mode;
 mod controller_selection;
 mod downgrades;
