@@ -1,7 +1,7 @@
 //! Errors that end a reconcile, with reason and retry; error chains as text.
 //!
-//! The result of a reconcile is decided far from the origin of its error, so every error that leaves a room implements
-//! [`ReconcileError`], however deep the room is. Only an error that is always the cause of another one does not.
+//! The condition that a reconcile ends with is decided beside its error: every error that a reconcile can stop with
+//! implements [`ReconcileError`]. The causes of these errors do not.
 
 use std::error::Error;
 use std::fmt;
@@ -12,13 +12,19 @@ use tagboat_api::settings::SettingErrors;
 /// An error that can end a reconcile.
 pub trait ReconcileError: Error {
     /// Returns the reason for the condition Ready.
-    fn reason(&self) -> Reason;
+    ///
+    /// An automation shows it for errors that stall only: retryable ones get the reason of their stage.
+    fn reason(&self) -> Reason {
+        Reason::Failed
+    }
 
     /// Returns true if a retry can help while the objects stay as they are.
     ///
     /// It can if the cause is outside of the objects: a file, a repository, a server. A defect in an object stalls
     /// until the object is changed.
-    fn is_retryable(&self) -> bool;
+    fn is_retryable(&self) -> bool {
+        true
+    }
 }
 
 /// A malformed annotation stalls until it is changed.

@@ -3,10 +3,6 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use tagboat_api::Reason;
-
-use crate::error::ReconcileError;
-
 /// The lock of a directory, released when dropped or when the process ends.
 #[derive(Debug)]
 pub struct Lock {
@@ -31,17 +27,6 @@ pub enum LockError {
         #[source]
         cause: std::io::Error,
     },
-}
-
-/// The other process will release it.
-impl ReconcileError for LockError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 impl Lock {

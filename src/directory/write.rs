@@ -11,10 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::Path;
 
-use tagboat_api::Reason;
-
 use super::tree::Directory;
-use crate::error::{ReconcileError, chain};
+use crate::error::chain;
 use crate::update::FileEdit;
 
 const PREFIX: &str = ".tagboat-";
@@ -45,17 +43,6 @@ impl WriteError {
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Io { cause, .. } if matches!(cause.kind(),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
-    }
-}
-
-/// A full disk may be emptied, and a changed file can be read again.
-impl ReconcileError for WriteError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
     }
 }
 

@@ -10,14 +10,12 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use tagboat_api::Reason;
 
 use super::{
     ClientCertificate, Configuration, Credentials, HttpCredentials, HttpLogin, PrivateDirectory,
     PrivateError, PrivateFile, PrivateFiles, ProcessEnv, RemoteUrl, SshAlgorithms, Transport, ssh,
 };
 use crate::directory;
-use crate::error::ReconcileError;
 use crate::net::{Pin, Proxy};
 use crate::secrets::{Redactor, Secret};
 
@@ -106,17 +104,6 @@ pub enum AccessError {
         /// The remote.
         url: String,
     },
-}
-
-impl ReconcileError for AccessError {
-    fn reason(&self) -> Reason {
-        Reason::SourceManagerFailed
-    }
-
-    /// All of these causes are outside of the object.
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 impl AccessPlan {

@@ -2,8 +2,6 @@
 
 use std::io;
 
-use tagboat_api::Reason;
-
 use super::access::AccessError;
 use super::command::GitError;
 use super::commit_error::CommitError;
@@ -203,17 +201,5 @@ impl From<ObjectError> for SyncError {
     }
 }
 
-impl ReconcileError for SyncError {
-    /// Gives one reason for all git operations, as in Flux.
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Access(error) => error.reason(),
-            _ => Reason::GitOperationFailed,
-        }
-    }
-
-    /// Always true: the object is not the cause, not even if git is missing.
-    fn is_retryable(&self) -> bool {
-        true
-    }
-}
+/// Always retryable: the object is not the cause, not even if git is missing.
+impl ReconcileError for SyncError {}

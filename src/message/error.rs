@@ -1,9 +1,8 @@
 //! The errors of compiling and rendering a template.
 
-use tagboat_api::Reason;
 use tagboat_go_template::without_middle;
 
-use crate::error::{ReconcileError, chain};
+use crate::error::chain;
 
 /// The error of a text that is not a template.
 #[derive(Debug, thiserror::Error)]
@@ -125,26 +124,5 @@ impl MessageError {
     /// The cause without the prefix, in the words of the template language.
     pub fn detail(&self) -> String {
         chain(&self.cause)
-    }
-}
-
-/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures), and so is the retry of both errors.
-impl ReconcileError for TemplateError {
-    fn reason(&self) -> Reason {
-        Reason::GitOperationFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
-}
-
-impl ReconcileError for MessageError {
-    fn reason(&self) -> Reason {
-        Reason::GitOperationFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
     }
 }

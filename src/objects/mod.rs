@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
-use tagboat_api::{GitRepository, ImagePolicy, Reason};
+use tagboat_api::{GitRepository, ImagePolicy};
 
 use crate::error::ReconcileError;
 use crate::secrets::Secret;
@@ -148,13 +148,5 @@ impl ObjectsError {
     }
 }
 
-impl ReconcileError for ObjectsError {
-    fn reason(&self) -> Reason {
-        Reason::Failed
-    }
-
-    /// The object may be created, and the disk replaced, before a retry.
-    fn is_retryable(&self) -> bool {
-        true
-    }
-}
+/// The object may be created, and the disk replaced, before a retry.
+impl ReconcileError for ObjectsError {}

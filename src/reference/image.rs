@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use tagboat_api::ImageRef;
 use tagboat_api::reference::NoTag;
-use tagboat_api::{ImageRef, Reason};
 
 use super::{Digest, DigestError, Tag, TagError};
-use crate::error::ReconcileError;
 
 /// The name of an image repository as written, such as `podinfo` or `localhost:5000/app`.
 ///
@@ -230,21 +229,6 @@ pub enum NameError {
     /// It is too short or too long.
     #[error("a repository has 2 to 255 characters")]
     Length,
-}
-
-/// An invalid reference is part of an object, and invalid until the object changes.
-///
-/// The reason is that of an update, which reads such a text in a policy's status. Code that reads references from
-/// elsewhere has a reason of its own. The errors of the parts ([`NameError`], [`TagError`], [`DigestError`]) are always
-/// the cause of this one and do not implement [`ReconcileError`].
-impl ReconcileError for ReferenceError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use tagboat_api::Reason;
-
 use super::error_response::ErrorResponse;
 use super::login::LoginError;
 use super::tls::TlsError;
-use crate::error::ReconcileError;
 use crate::net::HttpClientError;
 
 /// An error of a registry or of the connection to it.
@@ -258,21 +255,6 @@ impl RegistryError {
     }
 }
 
-/// Every error but a forbidden address may be gone at the next attempt.
-impl ReconcileError for RegistryError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Tls(_) | Self::Connection(HttpClientError::Proxy { .. }) => Reason::AuthenticationFailed,
-            Self::Forbidden { .. } => Reason::AccessDenied,
-            _ => Reason::ReadOperationFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Forbidden { .. })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,7 +263,6 @@ mod tests {
     fn an_error_knows_what_it_means() {
         let error = RegistryError::Paused { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
         assert_eq!(error.to_string(), "r.io wants no requests for another 30s, as it has said before");
-        assert_eq!((error.reason(), error.is_retryable()), (Reason::ReadOperationFailed, true));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
         assert!(error.is_server_fault());
         let refused = |status: u16| {
@@ -305,7 +286,5 @@ mod tests {
             paused(Some(Duration::from_secs(3600))),
             format!("{message}; it wants no requests for 3600s")
         );
-        let error = RegistryError::from(HttpClientError::Proxy { detail: "x".to_owned() });
-        assert_eq!(error.reason(), Reason::AuthenticationFailed);
     }
 }

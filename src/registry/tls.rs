@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tagboat_api::Reason;
 
 use super::login::Fingerprint;
-use crate::error::ReconcileError;
 use crate::net::{ClientCertificate, HttpClientOptions};
 use crate::secrets::Secret;
 
@@ -63,17 +61,6 @@ pub enum TlsError {
     /// An authority that cannot be parsed.
     #[error("failed to parse CA certificate")]
     Authority,
-}
-
-/// Every error can be retried: a Secret may be corrected while the object stays as it is.
-impl ReconcileError for TlsError {
-    fn reason(&self) -> Reason {
-        Reason::AuthenticationFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 impl Tls {
@@ -219,7 +206,6 @@ mod tests {
                 error.to_string().starts_with(words) && !error.to_string().contains("hunter2"),
                 "{error}"
             );
-            assert_eq!((error.reason(), error.is_retryable()), (Reason::AuthenticationFailed, true));
         }
     }
 }

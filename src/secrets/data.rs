@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tagboat_api::Reason;
-
 use super::secret::Secret;
-use crate::error::ReconcileError;
 
 /// The maximum length of a login, passphrase or private key, in bytes. It is searched for, in several forms and line by
 /// line, in all output of git.
@@ -115,15 +112,4 @@ pub enum SecretDataError {
         /// The defect of the address.
         defect: String,
     },
-}
-
-impl ReconcileError for SecretDataError {
-    fn reason(&self) -> Reason {
-        Reason::SourceManagerFailed
-    }
-
-    /// The secret may be corrected meanwhile.
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }

@@ -5,12 +5,9 @@
 
 use std::ops::Range;
 
-use tagboat_api::Reason;
-
 use super::edit::FileEdit;
 use super::interrupt::{Checkpoint, Interrupt, Progress};
 use super::tree::{FileTree, TreeError, TreePath};
-use crate::error::ReconcileError;
 use crate::yaml::{self, Splice};
 
 /// The number of unchanged lines shown around a change.
@@ -34,24 +31,6 @@ pub enum DiffError {
     /// The caller interrupted it.
     #[error(transparent)]
     Interrupted(#[from] Interrupt),
-}
-
-impl ReconcileError for DiffError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Tree(error) => error.reason(),
-            Self::Interrupted(error) => error.reason(),
-            Self::TooLong { .. } => Reason::UpdateFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        match self {
-            Self::Tree(error) => error.is_retryable(),
-            Self::Interrupted(error) => error.is_retryable(),
-            Self::TooLong { .. } => true,
-        }
-    }
 }
 
 /// Formats some edits of a tree as a unified diff for `git apply`.

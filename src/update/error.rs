@@ -1,11 +1,8 @@
 //! The errors of planning an update, and of selecting its files.
 
-use tagboat_api::Reason;
-
 use super::interrupt::Interrupt;
 use super::links::SkipReason;
 use super::tree::TreeError;
-use crate::error::ReconcileError;
 
 /// The error of an update that cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -36,25 +33,6 @@ pub enum PlanError {
     Interrupted(#[from] Interrupt),
 }
 
-impl ReconcileError for PlanError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Scope(error) => error.reason(),
-            Self::Interrupted(error) => error.reason(),
-            Self::TooManyChanges { .. } | Self::TooLarge { .. } => Reason::UpdateFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        match self {
-            Self::Scope(error) => error.is_retryable(),
-            Self::Interrupted(error) => error.is_retryable(),
-            // The next commit may have less of both.
-            Self::TooManyChanges { .. } | Self::TooLarge { .. } => true,
-        }
-    }
-}
-
 /// The error of files that cannot be selected.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
@@ -82,17 +60,4 @@ pub enum ScopeError {
     /// The tree could not be listed.
     #[error(transparent)]
     Tree(#[from] TreeError),
-}
-
-/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
-///
-/// The next commit may add a missing path or repair a link, but no commit makes a path lead back into the repository.
-impl ReconcileError for ScopeError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Escapes { .. })
-    }
 }

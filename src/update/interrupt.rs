@@ -2,10 +2,6 @@
 
 use std::time::Duration;
 
-use tagboat_api::Reason;
-
-use crate::error::ReconcileError;
-
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
@@ -36,15 +32,4 @@ pub enum Interrupt {
     /// The automation was deleted or suspended, or the process is shutting down.
     #[error("planning and committing were cancelled")]
     Cancelled,
-}
-
-/// The next run continues with the files that the marker index does not know yet.
-impl ReconcileError for Interrupt {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }

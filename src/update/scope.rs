@@ -208,10 +208,7 @@ pub(super) fn is_yaml_name(name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tagboat_api::Reason;
-
     use super::*;
-    use crate::error::ReconcileError;
     use crate::update::manifest_files::{ManifestFiles, list_manifests};
     use crate::update::tree::TreeError;
 
@@ -335,19 +332,6 @@ mod tests {
         let names: Vec<String> = files.iter().map(|entry| entry.path.to_string()).collect();
         assert_eq!(names, ["a.json", "b/c.yaml"]);
         assert_eq!(keys(&tree, None).0, ["b/c.yaml"]);
-    }
-
-    #[test]
-    fn only_a_path_that_leads_out_is_not_tried_again() {
-        let tree = tree(&[("a.yaml", None), ("loop", Some("loop"))]);
-        for (under, is_retryable) in [("..", false), ("nope", true), ("loop", true)] {
-            let error = scope(&tree, Some(under)).err().expect("it cannot be listed");
-            assert_eq!(
-                (error.reason(), error.is_retryable()),
-                (Reason::UpdateFailed, is_retryable),
-                "{under}"
-            );
-        }
     }
 
     #[test]

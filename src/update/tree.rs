@@ -3,10 +3,6 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use tagboat_api::Reason;
-
-use crate::error::ReconcileError;
-
 /// A path relative to the root of a tree: bytes, separated by `/`, without a leading `/`.
 ///
 /// The root itself is empty.
@@ -283,17 +279,6 @@ fn beginning(path: &TreePath) -> String {
 
 fn name(directory: &TreePath) -> String {
     if directory.is_root() { "the root".to_owned() } else { directory.to_string() }
-}
-
-/// An entry that cannot be listed or read may be readable in the next run.
-impl ReconcileError for TreeError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,5 @@
 //! The errors of reading a file as YAML.
 
-use tagboat_api::Reason;
-
-use crate::error::ReconcileError;
-
 /// An error with its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}")]
@@ -15,20 +11,6 @@ pub struct YamlError {
     /// The cause.
     #[source]
     pub cause: YamlErrorKind,
-}
-
-/// An unreadable file is always retried, since the next commit may repair it.
-///
-/// An update reports such files and continues, so this ends a reconcile only if the file is all there is to do.
-/// [`YamlErrorKind`] does not implement [`ReconcileError`], since it is always part of this error.
-impl ReconcileError for YamlError {
-    fn reason(&self) -> Reason {
-        Reason::UpdateFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 /// The cause of an error.

@@ -1,8 +1,5 @@
 //! The errors of reading credentials from a secret.
 
-use tagboat_api::Reason;
-
-use crate::error::ReconcileError;
 use crate::secrets::SecretDataError;
 
 /// The error of a secret without a usable login. No message holds a value of the secret.
@@ -64,23 +61,6 @@ pub enum CredentialsError {
     /// A key of the secret that cannot be used.
     #[error(transparent)]
     Secret(#[from] SecretDataError),
-}
-
-impl ReconcileError for CredentialsError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::UnexpectedAppData { .. } | Self::AppDataMissing => Reason::InvalidSourceConfiguration,
-            // Flux finds this one only when it clones.
-            Self::TwoLogins => Reason::GitOperationFailed,
-            Self::Secret(error) => error.reason(),
-            _ => Reason::SourceManagerFailed,
-        }
-    }
-
-    /// A secret may be corrected meanwhile; a wrong provider stalls.
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::UnexpectedAppData { .. } | Self::AppDataMissing)
-    }
 }
 
 impl CredentialsError {

@@ -1,9 +1,6 @@
 use std::collections::BTreeMap;
 
-use tagboat_api::Reason;
-
 use super::*;
-use crate::error::ReconcileError;
 use crate::git::LocalPaths;
 
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
@@ -189,12 +186,11 @@ fn a_bad_secret_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn a_wrong_provider_stalls_and_the_rest_is_tried_again() {
-    let stalled = read("https://h/x", &[("githubAppID", "1")]).unwrap_err();
-    assert_eq!((stalled.reason(), stalled.is_retryable()), (Reason::InvalidSourceConfiguration, false));
-    assert!(!stalled.is_authentication_option());
+fn a_wrong_provider_is_no_authentication_option() {
+    let unexpected = read("https://h/x", &[("githubAppID", "1")]).unwrap_err();
+    assert!(matches!(unexpected, CredentialsError::UnexpectedAppData { .. }));
+    assert!(!unexpected.is_authentication_option());
     let missing = read("ssh://h/x", &[]).unwrap_err();
-    assert_eq!((missing.reason(), missing.is_retryable()), (Reason::SourceManagerFailed, true));
     assert!(missing.is_authentication_option());
 
     let data = BTreeMap::from([("githubAppID".to_owned(), Secret::new("1"))]);

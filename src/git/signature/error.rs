@@ -1,9 +1,6 @@
 //! The errors of signing keys, in Flux's words where Flux has any. No message holds a value of the secret.
 
-use tagboat_api::Reason;
-
 use super::openpgp::NoSigningPart;
-use crate::error::ReconcileError;
 
 /// The error of an unlocked key that fails to sign.
 #[derive(Debug, thiserror::Error)]
@@ -213,15 +210,4 @@ pub enum SshKeyDefect {
         /// Its name.
         sort: String,
     },
-}
-
-impl ReconcileError for SigningKeyError {
-    fn reason(&self) -> Reason {
-        Reason::SourceManagerFailed
-    }
-
-    /// A secret may be corrected meanwhile.
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }

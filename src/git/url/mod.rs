@@ -7,9 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use tagboat_api::Reason;
-
-use crate::error::ReconcileError;
 use crate::net::{Server, percent};
 use crate::secrets::{Secret, redact_url};
 
@@ -117,17 +114,6 @@ pub enum RemoteUrlError {
         /// The target without user info.
         shown: String,
     },
-}
-
-impl ReconcileError for RemoteUrlError {
-    fn reason(&self) -> Reason {
-        Reason::SourceManagerFailed
-    }
-
-    /// The URL belongs to another object, which may be corrected meanwhile.
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 impl RemoteUrl {

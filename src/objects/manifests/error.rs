@@ -4,10 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::Utf8Error;
 
-use tagboat_api::Reason;
-
 use super::secret::SecretError;
-use crate::error::ReconcileError;
 
 /// The error of a manifest that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -187,18 +184,6 @@ fn hint(error: &serde_json::Error) -> &'static str {
     let text = error.to_string();
     let wants_text = text.starts_with("invalid type") && text.ends_with("expected a string");
     if wants_text { "; put it in quotes" } else { "" }
-}
-
-/// Manifests exist only on the command line, so Flux has no reasons for their errors. Only a file that could not
-/// be read may succeed on a retry.
-impl ReconcileError for ManifestError {
-    fn reason(&self) -> Reason {
-        Reason::Failed
-    }
-
-    fn is_retryable(&self) -> bool {
-        matches!(self, Self::Unreadable { .. })
-    }
 }
 
 /// A note for the user about the manifests.

@@ -85,16 +85,12 @@ impl SelectionError {
     }
 }
 
+/// Always retryable: the next list may have other tags.
 impl ReconcileError for SelectionError {
     fn reason(&self) -> Reason {
         match self {
             Self::NoTags => Reason::DependencyNotReady,
             _ => Reason::Failure,
         }
-    }
-
-    /// The next list may have other tags.
-    fn is_retryable(&self) -> bool {
-        true
     }
 }

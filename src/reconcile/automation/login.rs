@@ -128,38 +128,21 @@ impl From<CredentialsError> for LoginError {
     }
 }
 
+/// A local URL and a wrong provider stall; everything else may be corrected while the objects stay as they are.
 impl ReconcileError for LoginError {
     fn reason(&self) -> Reason {
         match self {
-            Self::Url(error) => error.reason(),
-            Self::NoSecret { .. }
-            | Self::Secret { .. }
-            | Self::ProxySecret { .. }
-            | Self::ProxyServer { .. }
-            | Self::Replaced { .. } => Reason::SourceManagerFailed,
-            Self::Server { .. } => Reason::AccessDenied,
-            Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
-                error.reason()
+            // What a name leads to may change; what the URL itself says changes with the object.
+            Self::Server { cause: LookupError::Local { .. }, .. } => Reason::AccessDenied,
+            Self::Credentials(CredentialsError::UnexpectedAppData { .. }) => {
+                Reason::InvalidSourceConfiguration
             }
-            Self::Access(error) => error.reason(),
+            _ => Reason::SourceManagerFailed,
         }
     }
 
     fn is_retryable(&self) -> bool {
-        match self {
-            Self::Url(error) => error.is_retryable(),
-            Self::NoSecret { .. }
-            | Self::Secret { .. }
-            | Self::ProxySecret { .. }
-            | Self::ProxyServer { .. }
-            | Self::Replaced { .. } => true,
-            // What a name leads to may change; what the URL itself says changes with the object.
-            Self::Server { cause, .. } => !matches!(cause, LookupError::Local { .. }),
-            Self::Options(error) | Self::Credentials(error) | Self::WithoutSecret { missing: error, .. } => {
-                error.is_retryable()
-            }
-            Self::Access(error) => error.is_retryable(),
-        }
+        self.reason() == Reason::SourceManagerFailed
     }
 }
 
@@ -340,4 +323,31 @@ async fn look_up(
         }
     }
     Ok(pins)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    #[test]
+    fn a_local_url_and_a_wrong_provider_stall_and_the_rest_is_tried_again() {
+        let repository = || ObjectName { namespace: "apps".to_owned(), name: "fleet".to_owned() };
+        let server = |cause| LoginError::Server { repository: repository(), cause };
+        let host = || "localhost".to_owned();
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let provider = CredentialsError::UnexpectedAppData { secret: "apps/login".to_owned() };
+        for (error, stalled) in [
+            (server(LookupError::Local { host: host() }), Some(Reason::AccessDenied)),
+            (server(LookupError::ResolvesToLocal { host: host(), address }), None),
+            (provider.into(), Some(Reason::InvalidSourceConfiguration)),
+            (CredentialsError::TwoLogins.into(), None),
+            (CredentialsError::SshKeyMissing { key: "identity" }.into(), None),
+            (LoginError::Replaced { repository: repository() }, None),
+        ] {
+            let reason = (!error.is_retryable()).then(|| error.reason());
+            assert_eq!(reason, stalled, "{error}");
+        }
+    }
 }

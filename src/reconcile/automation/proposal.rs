@@ -162,25 +162,20 @@ impl From<PlanError> for ProposalError {
     }
 }
 
+/// Reasons are Flux's (`docs/flux-behaviour.md`, Failures).
+///
+/// The next commit may add a missing path, repair a link or a file, or have fewer changes, but no commit makes a path lead
+/// back into the repository.
 impl ReconcileError for ProposalError {
     fn reason(&self) -> Reason {
         match self {
             Self::Selection(error) => error.reason(),
-            Self::NoPath { cause: error, .. } | Self::Plan(error) => error.reason(),
-            Self::Diff(error) => error.reason(),
-            Self::Template(error) => error.reason(),
-            Self::Message(error) => error.reason(),
+            _ => Reason::UpdateFailed,
         }
     }
 
     fn is_retryable(&self) -> bool {
-        match self {
-            Self::Selection(error) => error.is_retryable(),
-            Self::NoPath { cause: error, .. } | Self::Plan(error) => error.is_retryable(),
-            Self::Diff(error) => error.is_retryable(),
-            Self::Template(error) => error.is_retryable(),
-            Self::Message(error) => error.is_retryable(),
-        }
+        !matches!(self, Self::Selection(_) | Self::Plan(PlanError::Scope(ScopeError::Escapes { .. })))
     }
 }
 
@@ -239,5 +234,28 @@ impl Proposer for UpdateProposal {
         let Some(message) = message?.filter(|_| self.compare.is_none()) else { return Ok(None) };
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
         Ok(Some(CommitDraft { edits, message, author, time, signer }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::update::{Interrupt, SkipReason};
+
+    #[test]
+    fn only_a_defect_in_the_spec_and_a_path_that_leads_out_stall() {
+        let path = || "apps".to_owned();
+        let planned = |error: ScopeError| ProposalError::from(PlanError::from(error));
+        for (error, stalled) in [
+            (RequestError::LargeValues.into(), Some(Reason::InvalidSourceConfiguration)),
+            (planned(ScopeError::Escapes { path: path() }), Some(Reason::UpdateFailed)),
+            (planned(ScopeError::NotFound { path: path() }), None),
+            (planned(ScopeError::Link { path: path(), cause: SkipReason::Loop }), None),
+            (PlanError::Interrupted(Interrupt::Cancelled).into(), None),
+            (ProposalError::Diff(DiffError::TooLong { limit: 1 }), None),
+        ] {
+            let reason = (!error.is_retryable()).then(|| error.reason());
+            assert_eq!(reason, stalled, "{error}");
+        }
     }
 }

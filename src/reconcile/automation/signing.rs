@@ -1,6 +1,5 @@
 //! Reads the key that signs an automation's commits from the secret that it names.
 
-use tagboat_api::Reason;
 use tagboat_api::automation::SigningKeyType;
 
 use super::source::{ObjectName, SigningSecret, SourceConfiguration};
@@ -33,22 +32,8 @@ pub enum SigningKeyMissing {
     Key(#[from] SigningKeyError),
 }
 
-impl ReconcileError for SigningKeyMissing {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Secret { .. } | Self::UnknownKind { .. } => Reason::SourceManagerFailed,
-            Self::Key(error) => error.reason(),
-        }
-    }
-
-    /// As in Flux, always: the secret may be created or corrected meanwhile.
-    fn is_retryable(&self) -> bool {
-        match self {
-            Self::Secret { .. } | Self::UnknownKind { .. } => true,
-            Self::Key(error) => error.is_retryable(),
-        }
-    }
-}
+/// Always retryable, as in Flux: the secret may be created or corrected meanwhile.
+impl ReconcileError for SigningKeyMissing {}
 
 /// Returns the key that signs at `time`, unlocked; none if commits are not signed.
 ///

@@ -50,17 +50,13 @@ pub enum AccessError {
     },
 }
 
-/// Access may be granted, and a repository created, at any time.
+/// Always retryable: access may be granted, and a repository created, at any time.
 impl ReconcileError for AccessError {
     fn reason(&self) -> Reason {
         match self {
             Self::Missing { .. } => Reason::DependencyNotReady,
             _ => Reason::AccessDenied,
         }
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
     }
 }
 

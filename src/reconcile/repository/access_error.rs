@@ -1,9 +1,7 @@
 //! The errors of finding the access to a registry.
 
-use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
 
-use crate::error::ReconcileError;
 use crate::objects::ObjectsError;
 use crate::reference::AddressError;
 use crate::registry::{AccountError, DockerConfigError, TlsError};
@@ -84,20 +82,6 @@ pub enum AccessError {
         /// The cloud.
         provider: String,
     },
-}
-
-impl ReconcileError for AccessError {
-    fn reason(&self) -> Reason {
-        match self {
-            Self::Address(error) => error.reason(),
-            error if error.is_late() => Reason::ReadOperationFailed,
-            _ => Reason::AuthenticationFailed,
-        }
-    }
-
-    fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Address(_))
-    }
 }
 
 impl AccessError {

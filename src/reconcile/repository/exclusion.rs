@@ -1,9 +1,7 @@
 //! The tags that an ImageRepository leaves out.
 
-use tagboat_api::Reason;
 use tagboat_go_text::{Expression, RegexpError, RegexpSet, SetTooLarge};
 
-use crate::error::ReconcileError;
 use crate::reference::TagList;
 use crate::tenancy::Interrupted;
 
@@ -29,17 +27,6 @@ pub enum ExclusionError {
     /// All expressions together are too large.
     #[error("failed to compile spec.exclusionList, which needs fewer or simpler expressions")]
     TooLarge(#[from] SetTooLarge),
-}
-
-/// Flux retries forever, and so its users see the same condition.
-impl ReconcileError for ExclusionError {
-    fn reason(&self) -> Reason {
-        Reason::ReadOperationFailed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 impl Exclusion {

@@ -12,11 +12,9 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
-use tagboat_api::Reason;
 
 use super::manifest::ImageFacts;
 use crate::directory;
-use crate::error::ReconcileError;
 use crate::reference::TagList;
 use crate::tenancy::{InUseMap, SizedCache};
 
@@ -145,17 +143,6 @@ pub enum StoreError {
         #[source]
         cause: io::Error,
     },
-}
-
-/// The disk may have room again, so a retry can help.
-impl ReconcileError for StoreError {
-    fn reason(&self) -> Reason {
-        Reason::Failed
-    }
-
-    fn is_retryable(&self) -> bool {
-        true
-    }
 }
 
 impl StoredTags {

@@ -1,9 +1,7 @@
 //! SSRF: objects cannot lead the controller to its own machine, or to servers on its network link.
 
-use tagboat::error::ReconcileError;
 use tagboat::net::LocalAddresses;
 use tagboat::registry::{ProxyChoice, Registries, RegistryError, RegistryOptions};
-use tagboat_api::Reason;
 
 use super::{tags_by, user};
 use crate::support::http_front::{Front, Reply};
@@ -31,7 +29,6 @@ async fn a_registry_there_gets_no_request() {
         assert!(matches!(error, RegistryError::Forbidden { .. }), "{host}: {error}");
         assert!(error.to_string().starts_with("the host '"), "{error}");
         assert!(error.to_string().ends_with("--allow-local-addresses"), "{error}");
-        assert_eq!((error.reason(), error.is_retryable()), (Reason::AccessDenied, false));
     }
     assert!(front.requests().is_empty());
     assert_eq!(tags_by(&super::registries(), user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
@@ -44,7 +41,6 @@ async fn nor_is_one_behind_a_proxy() {
     let error = tags_by(&guarded(), by_proxy("127.0.0.1:5000", &proxy)).await.unwrap_err();
     let words = "the proxy cannot be used: the host '127.0.0.1' is the controller's own machine";
     assert!(error.to_string().starts_with(words), "{error}");
-    assert_eq!(error.reason(), Reason::AuthenticationFailed);
     assert!(proxy.requests().is_empty());
 }
 

@@ -133,15 +133,7 @@ impl ReconcileError for SourceError {
             | Self::UnreadableRepository { .. }
             | Self::NoPushBranch
             | Self::UnsupportedProvider { .. } => Reason::SourceManagerFailed,
-            Self::UnsupportedKind { .. }
-            | Self::NoGitSpec
-            | Self::Name { .. }
-            | Self::Refspec(_)
-            | Self::PushOption { .. }
-            | Self::Timeout { .. }
-            | Self::NoTime { .. }
-            | Self::NoGitHubSecret
-            | Self::UnknownProvider { .. } => Reason::InvalidSourceConfiguration,
+            _ => Reason::InvalidSourceConfiguration,
         }
     }
 
