@@ -49,272 +49,102 @@ pub(super) enum Effect {
     Nothing(&'static str),
 }
 
-const fn does(
-    name: &'static str,
-    value: Value,
-    default: &'static str,
-    owner: Owner,
-    what: &'static str,
-) -> Flag {
-    Flag { name, value, default, owner, effect: Effect::Does(what) }
-}
-
-const fn nothing(
-    name: &'static str,
-    value: Value,
-    default: &'static str,
-    owner: Owner,
-    why: &'static str,
-) -> Flag {
-    Flag { name, value, default, owner, effect: Effect::Nothing(why) }
-}
-
 const OWN_STORE: &str = "tags are kept below --state, in one small file per repository";
 
+use Effect::{Does, Nothing};
 use Owner::{Automation, Both, Reflector, Tagboat};
 use Value::{Switch, Text};
 
+/// Makes flags from lines of `name, value, default, owner => effect;`.
+macro_rules! flags {
+    ($($name:literal, $value:expr, $default:literal, $owner:expr => $effect:expr;)*) => {
+        &[$(Flag { name: $name, value: $value, default: $default, owner: $owner, effect: $effect }),*]
+    };
+}
+
 /// All flags, in the order in which help shows them.
-pub(super) const FLAGS: &[Flag] = &[
-    does(
-        "state",
-        Text("DIR"),
-        "",
-        Tagboat,
-        "The directory of mirrors and tags [default: $TMPDIR, else /tmp]",
-    ),
-    does(
-        "mirror-max-size",
-        Text("SIZE"),
-        "2GiB",
-        Tagboat,
-        "The maximum size of the mirror of one repository",
-    ),
-    does(
-        "mirrors-max-size",
-        Text("SIZE"),
-        "10GiB",
-        Tagboat,
-        "The maximum size of all mirrors together; the least recently used ones of the namespace with most are evicted first",
-    ),
-    does(
-        "dry-run",
-        Switch,
-        "false",
-        Tagboat,
-        "Write nothing, log what would be pushed, and compare it with what another controller pushes",
-    ),
-    does(
-        "watch-all-namespaces",
-        Switch,
-        "true",
-        Both,
-        "Watch all namespaces instead of the one in RUNTIME_NAMESPACE",
-    ),
-    does("watch-label-selector", Text("SELECTOR"), "", Both, "Reconcile only objects with these labels"),
-    does(
-        "no-cross-namespace-refs",
-        Switch,
-        "false",
-        Both,
-        "Refuse GitRepositories and ImageRepositories of other namespaces",
-    ),
-    does(
-        "allow-local-addresses",
-        Switch,
-        "false",
-        Tagboat,
-        "Allow GitRepositories, images and proxy Secrets with local and link-local addresses",
-    ),
-    does(
-        "concurrent",
-        Text("COUNT"),
-        "4",
-        Both,
-        "The maximum number of concurrent transactions with git servers",
-    ),
-    does(
-        "min-retry-delay",
-        Text("DURATION"),
-        "750ms",
-        Both,
-        "The delay after the first failure; it doubles with each further one",
-    ),
-    does("max-retry-delay", Text("DURATION"), "15m", Both, "The maximum delay after a failure"),
-    does(
-        "max-timeout",
-        Text("DURATION"),
-        "10m",
-        Tagboat,
-        "The maximum timeout; a longer one of an object, given or derived from its interval, is reduced to it",
-    ),
-    does(
-        "enable-leader-election",
-        Switch,
-        "false",
-        Both,
-        "Write only while holding the Lease of Flux's controller",
-    ),
-    does("leader-election-release-on-cancel", Switch, "true", Both, "Release the Lease at shutdown"),
-    does(
-        "leader-election-lease-duration",
-        Text("DURATION"),
-        "35s",
-        Both,
-        "The time after which others may take a Lease that is not renewed",
-    ),
-    does(
-        "leader-election-renew-deadline",
-        Text("DURATION"),
-        "30s",
-        Both,
-        "The time without a renewal after which the Lease counts as lost",
-    ),
-    does(
-        "leader-election-retry-period",
-        Text("DURATION"),
-        "5s",
-        Both,
-        "The time between two attempts to take or renew the Lease",
-    ),
-    does(
-        "events-addr",
-        Text("URL"),
-        "",
-        Both,
-        "The address to send events to, such as Flux's notification-controller",
-    ),
-    does(
-        "warn-unresolved-markers",
-        Switch,
-        "false",
-        Tagboat,
-        "Send the event about markers without an effect as a warning",
-    ),
-    does("metrics-addr", Text("ADDRESS"), ":8080", Both, "The address of /metrics; 0 serves none"),
-    does("health-addr", Text("ADDRESS"), ":9440", Both, "The address of /healthz and /readyz; 0 serves none"),
-    does("log-level", Text("LEVEL"), "info", Both, "The log level: trace, debug, info or error"),
-    does("log-encoding", Text("ENCODING"), "json", Both, "The log format: json or console"),
-    does(
-        "ssh-kex-algos",
-        Text("LIST"),
-        "",
-        Automation,
-        "The key exchange algorithms of SSH, separated by commas; by default those of ssh",
-    ),
-    does(
-        "ssh-hostkey-algos",
-        Text("LIST"),
-        "",
-        Automation,
-        "The host key algorithms of SSH, separated by commas; by default those of ssh",
-    ),
-    does(
-        "feature-gates",
-        Text("LIST"),
-        "",
-        Both,
-        "Flux's feature gates, such as NAME=true,NAME=false; see docs/controller-flags.md",
-    ),
-    does(
-        "requeue-dependency",
-        Text("DURATION"),
-        "30s",
-        Reflector,
-        "The delay until a policy without tags is reconciled again, if no scan finds tags before",
-    ),
-    does(
-        "controllers",
-        Text("LIST"),
-        "automation,reflector",
-        Tagboat,
-        "The controllers to run, separated by commas: automation reconciles ImageUpdateAutomations, reflector \
-         ImageRepositories and ImagePolicies",
-    ),
-    does(
-        "update-polling-interval",
-        Text("DURATION"),
-        "",
-        Tagboat,
-        "The interval of digest lookups of floating tags, for policies with `default`; 0 disables all lookups \
-         [default: $UPDATE_POLLING_INTERVAL, else 12h]",
-    ),
-    does(
-        "regression-scans",
-        Text("COUNT"),
-        "3",
-        Tagboat,
-        "Hold a downgrade until this many complete scans in a row have found it",
-    ),
-    does(
-        "regression-time",
-        Text("DURATION"),
-        "15m",
-        Tagboat,
-        "Hold a downgrade for this long since the first of these scans",
-    ),
-    does(
-        "registry-concurrency",
-        Text("COUNT"),
-        "16",
-        Tagboat,
-        "The maximum number of concurrent requests to one registry, by all objects together",
-    ),
-    does(
-        "registry-max-tags",
-        Text("COUNT"),
-        "250000",
-        Tagboat,
-        "The maximum number of tags of a repository; the scan of a larger one fails",
-    ),
-    does(
-        "default-service-account",
-        Text("NAME"),
-        "",
-        Both,
-        "The service account, in the namespace of an object that names none, for logins to clouds instead of the \
-         controller's own; needs the feature gate ObjectLevelWorkloadIdentity",
-    ),
-    does(
-        "token-cache-max-size",
-        Text("COUNT"),
-        "100",
-        Both,
-        "The maximum number of cached cloud credentials; 0 caches none",
-    ),
-    does(
-        "token-cache-max-duration",
-        Text("DURATION"),
-        "1h",
-        Both,
-        "The maximum time for which cloud credentials are cached",
-    ),
-    nothing(
-        "kube-api-qps",
-        Text("NUMBER"),
-        "50",
-        Both,
-        "API Priority and Fairness of the API server limits requests",
-    ),
-    nothing(
-        "kube-api-burst",
-        Text("COUNT"),
-        "300",
-        Both,
-        "API Priority and Fairness of the API server limits requests",
-    ),
-    nothing(
-        "watch-configs-label-selector",
-        Text("SELECTOR"),
-        "reconcile.fluxcd.io/watch=Enabled",
-        Both,
-        "no configuration objects are watched, as in Flux's image controllers",
-    ),
-    nothing("storage-path", Text("DIR"), "/data", Reflector, OWN_STORE),
-    nothing("storage-value-log-file-size", Text("BYTES"), "268435456", Reflector, OWN_STORE),
-    nothing("storage-compression-threshold", Text("KIB"), "64", Reflector, OWN_STORE),
-    nothing("gc-interval", Text("MINUTES"), "10", Reflector, OWN_STORE),
-];
+pub(super) const FLAGS: &[Flag] = flags! {
+    "state", Text("DIR"), "", Tagboat =>
+        Does("The directory of mirrors and tags [default: $TMPDIR, else /tmp]");
+    "mirror-max-size", Text("SIZE"), "2GiB", Tagboat =>
+        Does("The maximum size of the mirror of one repository");
+    "mirrors-max-size", Text("SIZE"), "10GiB", Tagboat =>
+        Does("The maximum size of all mirrors together; the least recently used ones of the namespace with \
+         most are evicted first");
+    "dry-run", Switch, "false", Tagboat =>
+        Does("Write nothing, log what would be pushed, and compare it with what another controller pushes");
+    "watch-all-namespaces", Switch, "true", Both =>
+        Does("Watch all namespaces instead of the one in RUNTIME_NAMESPACE");
+    "watch-label-selector", Text("SELECTOR"), "", Both => Does("Reconcile only objects with these labels");
+    "no-cross-namespace-refs", Switch, "false", Both =>
+        Does("Refuse GitRepositories and ImageRepositories of other namespaces");
+    "allow-local-addresses", Switch, "false", Tagboat =>
+        Does("Allow GitRepositories, images and proxy Secrets with local and link-local addresses");
+    "concurrent", Text("COUNT"), "4", Both =>
+        Does("The maximum number of concurrent transactions with git servers");
+    "min-retry-delay", Text("DURATION"), "750ms", Both =>
+        Does("The delay after the first failure; it doubles with each further one");
+    "max-retry-delay", Text("DURATION"), "15m", Both => Does("The maximum delay after a failure");
+    "max-timeout", Text("DURATION"), "10m", Tagboat =>
+        Does("The maximum timeout; a longer one of an object, given or derived from its interval, is reduced to it");
+    "enable-leader-election", Switch, "false", Both =>
+        Does("Write only while holding the Lease of Flux's controller");
+    "leader-election-release-on-cancel", Switch, "true", Both => Does("Release the Lease at shutdown");
+    "leader-election-lease-duration", Text("DURATION"), "35s", Both =>
+        Does("The time after which others may take a Lease that is not renewed");
+    "leader-election-renew-deadline", Text("DURATION"), "30s", Both =>
+        Does("The time without a renewal after which the Lease counts as lost");
+    "leader-election-retry-period", Text("DURATION"), "5s", Both =>
+        Does("The time between two attempts to take or renew the Lease");
+    "events-addr", Text("URL"), "", Both =>
+        Does("The address to send events to, such as Flux's notification-controller");
+    "warn-unresolved-markers", Switch, "false", Tagboat =>
+        Does("Send the event about markers without an effect as a warning");
+    "metrics-addr", Text("ADDRESS"), ":8080", Both => Does("The address of /metrics; 0 serves none");
+    "health-addr", Text("ADDRESS"), ":9440", Both =>
+        Does("The address of /healthz and /readyz; 0 serves none");
+    "log-level", Text("LEVEL"), "info", Both => Does("The log level: trace, debug, info or error");
+    "log-encoding", Text("ENCODING"), "json", Both => Does("The log format: json or console");
+    "ssh-kex-algos", Text("LIST"), "", Automation =>
+        Does("The key exchange algorithms of SSH, separated by commas; by default those of ssh");
+    "ssh-hostkey-algos", Text("LIST"), "", Automation =>
+        Does("The host key algorithms of SSH, separated by commas; by default those of ssh");
+    "feature-gates", Text("LIST"), "", Both =>
+        Does("Flux's feature gates, such as NAME=true,NAME=false; see docs/controller-flags.md");
+    "requeue-dependency", Text("DURATION"), "30s", Reflector =>
+        Does("The delay until a policy without tags is reconciled again, if no scan finds tags before");
+    "controllers", Text("LIST"), "automation,reflector", Tagboat =>
+        Does("The controllers to run, separated by commas: automation reconciles ImageUpdateAutomations, \
+         reflector ImageRepositories and ImagePolicies");
+    "update-polling-interval", Text("DURATION"), "", Tagboat =>
+        Does("The interval of digest lookups of floating tags, for policies with `default`; 0 disables all \
+         lookups [default: $UPDATE_POLLING_INTERVAL, else 12h]");
+    "regression-scans", Text("COUNT"), "3", Tagboat =>
+        Does("Hold a downgrade until this many complete scans in a row have found it");
+    "regression-time", Text("DURATION"), "15m", Tagboat =>
+        Does("Hold a downgrade for this long since the first of these scans");
+    "registry-concurrency", Text("COUNT"), "16", Tagboat =>
+        Does("The maximum number of concurrent requests to one registry, by all objects together");
+    "registry-max-tags", Text("COUNT"), "250000", Tagboat =>
+        Does("The maximum number of tags of a repository; the scan of a larger one fails");
+    "default-service-account", Text("NAME"), "", Both =>
+        Does("The service account, in the namespace of an object that names none, for logins to clouds \
+         instead of the controller's own; needs the feature gate ObjectLevelWorkloadIdentity");
+    "token-cache-max-size", Text("COUNT"), "100", Both =>
+        Does("The maximum number of cached cloud credentials; 0 caches none");
+    "token-cache-max-duration", Text("DURATION"), "1h", Both =>
+        Does("The maximum time for which cloud credentials are cached");
+    "kube-api-qps", Text("NUMBER"), "50", Both =>
+        Nothing("API Priority and Fairness of the API server limits requests");
+    "kube-api-burst", Text("COUNT"), "300", Both =>
+        Nothing("API Priority and Fairness of the API server limits requests");
+    "watch-configs-label-selector", Text("SELECTOR"), "reconcile.fluxcd.io/watch=Enabled", Both =>
+        Nothing("no configuration objects are watched, as in Flux's image controllers");
+    "storage-path", Text("DIR"), "/data", Reflector => Nothing(OWN_STORE);
+    "storage-value-log-file-size", Text("BYTES"), "268435456", Reflector => Nothing(OWN_STORE);
+    "storage-compression-threshold", Text("KIB"), "64", Reflector => Nothing(OWN_STORE);
+    "gc-interval", Text("MINUTES"), "10", Reflector => Nothing(OWN_STORE);
+};
 
 /// A feature gate of Flux.
 #[derive(Clone, Copy, Debug)]
@@ -330,36 +160,31 @@ pub(super) const IDENTITY: &str = "ObjectLevelWorkloadIdentity";
 
 /// Flux's feature gates. Most have no effect: the better of two behaviours is always on.
 pub(super) const GATES: &[Gate] = &[
-    Gate {
-        name: "GitForcePushBranch",
-        default: true,
-        effect: Effect::Nothing("commits of others are never overwritten"),
-    },
-    Gate {
-        name: "GitShallowClone",
-        default: true,
-        effect: Effect::Nothing("only needed objects are fetched"),
-    },
-    Gate {
-        name: "GitAllBranchReferences",
-        default: true,
-        effect: Effect::Nothing("commits are always added to an existing push branch"),
-    },
-    Gate { name: "GitSparseCheckout", default: false, effect: Effect::Nothing("there is no work tree") },
-    Gate {
-        name: "CacheSecretsAndConfigMaps",
-        default: false,
-        effect: Effect::Nothing("Secrets are read when needed and not cached"),
-    },
-    Gate {
-        name: IDENTITY,
-        default: false,
-        effect: Effect::Does(
-            "an ImageRepository with a provider and a serviceAccountName logs in to that cloud as this service account",
-        ),
-    },
-    Gate { name: "FluxStorage", default: false, effect: Effect::Nothing(OWN_STORE) },
+    gate("GitForcePushBranch", true, Nothing("commits of others are never overwritten")),
+    gate("GitShallowClone", true, Nothing("only needed objects are fetched")),
+    gate("GitAllBranchReferences", true, Nothing("commits are always added to an existing push branch")),
+    gate("GitSparseCheckout", false, Nothing("there is no work tree")),
+    gate("CacheSecretsAndConfigMaps", false, Nothing("Secrets are read when needed and not cached")),
+    gate(IDENTITY, false, Does(IDENTITY_EFFECT)),
+    gate("FluxStorage", false, Nothing(OWN_STORE)),
 ];
+
+const IDENTITY_EFFECT: &str = "an ImageRepository with a provider and a serviceAccountName logs in to that cloud as \
+    this service account";
+
+const fn gate(name: &'static str, default: bool, effect: Effect) -> Gate {
+    Gate { name, default, effect }
+}
+
+impl Effect {
+    /// Returns the effect as a sentence, or `Nothing: ` and the reason.
+    fn sentence(self) -> String {
+        match self {
+            Does(what) => what.to_owned(),
+            Nothing(why) => format!("Nothing: {why}"),
+        }
+    }
+}
 
 impl Flag {
     /// Returns the flag as an argument of clap.
@@ -376,11 +201,10 @@ impl Flag {
             Value::Text(name) => argument.value_name(name).allow_hyphen_values(true),
         };
         let argument = if self.default.is_empty() { argument } else { argument.default_value(self.default) };
+        let argument = argument.help(self.effect.sentence());
         match self.effect {
-            Effect::Does(what) => argument.help(what),
-            Effect::Nothing(why) => {
-                argument.help(format!("Nothing: {why}")).help_heading("Flags of Flux without an effect here")
-            }
+            Does(_) => argument,
+            Nothing(_) => argument.help_heading("Flags of Flux without an effect here"),
         }
     }
 }
@@ -411,10 +235,7 @@ pub fn page() -> String {
             Owner::Both => "both of Flux's",
             Owner::Tagboat => "Tagboat",
         };
-        let effect = match flag.effect {
-            Effect::Does(what) => what.to_owned(),
-            Effect::Nothing(why) => format!("Nothing: {why}"),
-        };
+        let effect = flag.effect.sentence();
         let _ = writeln!(page, "| `--{}` | {default} | {owner} | {effect}. |", flag.name);
     }
     page.push_str("\n## Feature gates\n\n");
@@ -422,10 +243,7 @@ pub fn page() -> String {
     page.push_str("An unknown one is an error.\n\n");
     page.push_str("| gate | default | effect |\n|---|---|---|\n");
     for gate in GATES {
-        let effect = match gate.effect {
-            Effect::Does(what) => what.to_owned(),
-            Effect::Nothing(why) => format!("Nothing: {why}"),
-        };
+        let effect = gate.effect.sentence();
         let _ = writeln!(page, "| `{}` | `{}` | {effect}. |", gate.name, gate.default);
     }
     page
