@@ -1,7 +1,5 @@
 //! `tagboat demo`: the main job on an embedded sample, from a pushed image to a pushed commit.
 
-mod image_store;
-mod push;
 mod registry;
 mod sample;
 
@@ -16,7 +14,6 @@ use super::terminal::{Palette, coloured, print};
 use crate::error::chain;
 use crate::git::Git;
 use crate::printable::printable;
-use push::push;
 use registry::DemoRegistry;
 
 /// Run the main job on a small sample fleet
@@ -38,8 +35,8 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let registry = DemoRegistry::start()
         .map_err(|error| Failure::new(format!("cannot serve a registry on 127.0.0.1: {error}")))?;
     let address = registry.address();
-    sample::unpack(&directory, &address)?;
-    push(&address, "acme/web", "2.4.1", "web 2.4.1")?;
+    sample::unpack(&directory, &registry)?;
+    registry.push("acme/web", "2.4.1", "web 2.4.1");
     print(&format!(
         "A registry is at {address}, and a bare git repository with a fleet of YAML files is {remote}.\n\
          They take the place of your servers. Flux's objects in {manifests}/ select the images of the fleet.\n\
@@ -52,7 +49,7 @@ pub(super) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     run_once(&directory, None)?;
     let remote = Git::in_directory(&directory.join(sample::REMOTE));
     show(&remote, &["--oneline", "--unified=0", sample::BRANCH, "--", "apps/web"])?;
-    push(&address, "acme/shop", "stable", "shop, second build")?;
+    registry.push("acme/shop", "stable", "shop, second build");
     print(
         "\nOnly marked values changed. Another image is pushed as acme/shop:stable, and its digest is committed:\n\n",
     )?;

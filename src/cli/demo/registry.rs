@@ -1,35 +1,36 @@
 //! Small registry on this machine, for the time of the demo.
 //!
-//! It answers pings, lists tags, and stores manifests and returns them by tag and by digest.
+//! It answers pings, lists tags, and returns manifests by tag.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use parking_lot::Mutex;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::image_store::{ImageStore, Manifest};
-
 /// The media type of an image manifest.
-pub(super) const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
+const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// The header of servers that speak the protocol.
 const VERSION: (&str, &str) = ("docker-distribution-api-version", "registry/2.0");
 
-type Shared = Arc<Mutex<ImageStore>>;
+/// The manifests by repository and tag.
+type Manifests = Arc<Mutex<BTreeMap<String, BTreeMap<String, String>>>>;
 
 /// A running registry. It stops when the value is dropped.
 pub(super) struct DemoRegistry {
     address: SocketAddr,
+    manifests: Manifests,
     _end: oneshot::Sender<()>,
 }
 
@@ -39,7 +40,8 @@ impl DemoRegistry {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind(("127.0.0.1", 0)))?;
         let address = listener.local_addr()?;
-        let routes = Router::new().fallback(answer).with_state(Shared::default());
+        let manifests = Manifests::default();
+        let routes = Router::new().fallback(answer).with_state(manifests.clone());
         let (end, ended) = oneshot::channel();
         thread::Builder::new().name("registry".to_owned()).spawn(move || {
             runtime.block_on(async {
@@ -49,70 +51,55 @@ impl DemoRegistry {
                 }
             });
         })?;
-        Ok(Self { address, _end: end })
+        Ok(Self { address, manifests, _end: end })
     }
 
     /// Returns host and port, as in an image.
     pub(super) fn address(&self) -> String {
         self.address.to_string()
     }
+
+    /// Pushes an image. Images with different `content` have different digests.
+    pub(super) fn push(&self, repository: &str, tag: &str, content: &str) {
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST_TYPE,
+            "annotations": {"org.opencontainers.image.title": content},
+            "layers": [],
+        });
+        let mut manifests = self.manifests.lock();
+        manifests.entry(repository.to_owned()).or_default().insert(tag.to_owned(), manifest.to_string());
+    }
 }
 
 /// Answers one request.
-async fn answer(
-    State(store): State<Shared>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    let mut store = store.lock();
+async fn answer(State(manifests): State<Manifests>, uri: Uri) -> Response {
+    let manifests = manifests.lock();
     let Some(path) = uri.path().strip_prefix("/v2/") else { return StatusCode::NOT_FOUND.into_response() };
     if path.is_empty() {
         return [VERSION].into_response();
     }
     if let Some(repository) = path.strip_suffix("/tags/list") {
-        return match store.tags(repository).filter(|_| method == Method::GET) {
-            Some(tags) => {
-                let list = serde_json::json!({"name": repository, "tags": tags}).to_string();
-                ([VERSION, ("content-type", "application/json")], list).into_response()
-            }
-            None => error_response("NAME_UNKNOWN", "repository name not known to registry"),
+        let Some(tags) = manifests.get(repository) else {
+            return error_response("NAME_UNKNOWN", "repository name not known to registry");
         };
+        let list = json!({"name": repository, "tags": tags.keys().collect::<Vec<_>>()}).to_string();
+        return ([VERSION, ("content-type", "application/json")], list).into_response();
     }
-    let Some((repository, reference)) = path.rsplit_once("/manifests/") else {
-        return error_response("UNSUPPORTED", "the demo's registry has tags and manifests only");
-    };
-    match method {
-        Method::PUT => {
-            let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-            let kind = kind.unwrap_or(MANIFEST_TYPE).to_owned();
-            let digest = digest(&body);
-            store.put(repository, reference, &digest, Manifest { kind, bytes: body.to_vec() });
-            let place = format!("/v2/{repository}/manifests/{digest}");
-            (StatusCode::CREATED, [("docker-content-digest", digest), ("location", place)]).into_response()
+    let names = path.rsplit_once("/manifests/");
+    match names.and_then(|(repository, tag)| manifests.get(repository)?.get(tag)) {
+        Some(manifest) => {
+            let digest = digest(manifest.as_bytes());
+            let headers = [("docker-content-digest", digest.as_str()), ("content-type", MANIFEST_TYPE)];
+            (headers, manifest.clone()).into_response()
         }
-        // axum removes the body of a response to HEAD, and keeps its length.
-        Method::GET | Method::HEAD => match store.manifest(repository, reference) {
-            Some((digest, Manifest { kind, bytes })) => {
-                let headers = [("docker-content-digest", digest), ("content-type", kind.as_str())];
-                let mut response = (headers, bytes.clone()).into_response();
-                if method == Method::HEAD {
-                    let length = HeaderValue::from(bytes.len());
-                    response.headers_mut().insert(header::CONTENT_LENGTH, length);
-                    *response.body_mut() = axum::body::Body::empty();
-                }
-                response
-            }
-            None => error_response("MANIFEST_UNKNOWN", "manifest unknown"),
-        },
-        _ => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        None => error_response("MANIFEST_UNKNOWN", "manifest unknown"),
     }
 }
 
 /// Creates an error response, as registries send it.
 fn error_response(code: &str, message: &str) -> Response {
-    let words = serde_json::json!({"errors": [{"code": code, "message": message}]}).to_string();
+    let words = json!({"errors": [{"code": code, "message": message}]}).to_string();
     (StatusCode::NOT_FOUND, [VERSION, ("content-type", "application/json")], words).into_response()
 }
 

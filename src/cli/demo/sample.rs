@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::push::push;
+use super::registry::DemoRegistry;
 use crate::cli::Failure;
 use crate::error::chain;
 use crate::git::{Git, GitError};
@@ -54,16 +54,17 @@ const FLEET: &[(&str, &str)] = sample![
 ];
 
 /// Puts images into the registry, unpacks the manifests and makes the repository.
-pub(super) fn unpack(directory: &Path, registry: &str) -> Result<(), Failure> {
+pub(super) fn unpack(directory: &Path, registry: &DemoRegistry) -> Result<(), Failure> {
     for (repository, tag, content) in IMAGES {
-        push(registry, repository, tag, content)?;
+        registry.push(repository, tag, content);
     }
     let remote = directory.join(REMOTE);
     // A JSON string is YAML, with any characters in the path.
     let url = serde_json::to_string(&remote).map_err(|_| {
         Failure::new(format!("the name of {} is not UTF-8; name another directory", directory.display()))
     })?;
-    let settled = |text: &str| text.replace(REMOTE_PLACEHOLDER, &url).replace(REGISTRY_PLACEHOLDER, registry);
+    let address = registry.address();
+    let settled = |text: &str| text.replace(REMOTE_PLACEHOLDER, &url).replace(REGISTRY_PLACEHOLDER, &address);
     write(directory, OBJECTS, settled)?;
     let refused =
         |cause| Failure::new(format!("cannot make a directory in {}: {cause}", directory.display()));
