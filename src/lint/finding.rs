@@ -1,90 +1,75 @@
 //! Findings of a lint: a location, the violated rule, and a message.
 
+use serde::{Serialize, Serializer};
+
 use crate::yaml::Node;
 
-/// A rule that files are checked against.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
-    /// A relevant file is not YAML, or cannot be read at all.
-    UnreadableFile,
-    /// A kind or version does not exist in Flux's image group.
-    UnknownKind,
-    /// The kind does not have the field.
-    UnknownField,
-    /// A field is given twice.
-    DuplicateField,
-    /// A field that the kind requires is missing.
-    MissingField,
-    /// An API server or a controller rejects the value.
-    InvalidValue,
-    /// The kind does not have the annotation `tagboat.dev/…`.
-    UnknownAnnotation,
-    /// An annotation `tagboat.dev/…` has an invalid value.
-    InvalidAnnotation,
-    /// A template is invalid, or fails on sample data.
-    TemplateError,
-    /// A template uses a field that Flux removed.
-    RemovedTemplateField,
-    /// A preset does not exist, or its name is misspelt.
-    UnknownPreset,
-    /// A marker names a policy that does not exist.
-    UnknownPolicy,
-    /// A marker names a part that images do not have.
-    UnknownMarkerField,
-    /// A marker belongs to no single value.
-    MisplacedMarker,
-    /// A comment is almost a marker.
-    MalformedMarker,
-    /// No marker names the policy.
-    UnmarkedPolicy,
+/// Defines the rules with their names in reports.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
+        /// A rule that files are checked against.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// All rules, in the order of the documentation.
+            pub const ALL: &[Self] = &[$(Self::$rule),*];
+
+            /// The rule's name in reports; stable, because other programs read it.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$rule => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Rule {
-    /// All rules, in the order of the documentation.
-    pub const ALL: [Self; 16] = [
-        Self::UnreadableFile,
-        Self::UnknownKind,
-        Self::UnknownField,
-        Self::DuplicateField,
-        Self::MissingField,
-        Self::InvalidValue,
-        Self::UnknownAnnotation,
-        Self::InvalidAnnotation,
-        Self::TemplateError,
-        Self::RemovedTemplateField,
-        Self::UnknownPreset,
-        Self::UnknownPolicy,
-        Self::UnknownMarkerField,
-        Self::MisplacedMarker,
-        Self::MalformedMarker,
-        Self::UnmarkedPolicy,
-    ];
+rules! {
+    /// A relevant file is not YAML, or cannot be read at all.
+    UnreadableFile = "unreadable-file",
+    /// A kind or version does not exist in Flux's image group.
+    UnknownKind = "unknown-kind",
+    /// The kind does not have the field.
+    UnknownField = "unknown-field",
+    /// A field is given twice.
+    DuplicateField = "duplicate-field",
+    /// A field that the kind requires is missing.
+    MissingField = "missing-field",
+    /// An API server or a controller rejects the value.
+    InvalidValue = "invalid-value",
+    /// The kind does not have the annotation `tagboat.dev/…`.
+    UnknownAnnotation = "unknown-annotation",
+    /// An annotation `tagboat.dev/…` has an invalid value.
+    InvalidAnnotation = "invalid-annotation",
+    /// A template is invalid, or fails on sample data.
+    TemplateError = "template-error",
+    /// A template uses a field that Flux removed.
+    RemovedTemplateField = "removed-template-field",
+    /// A preset does not exist, or its name is misspelt.
+    UnknownPreset = "unknown-preset",
+    /// A marker names a policy that does not exist.
+    UnknownPolicy = "unknown-policy",
+    /// A marker names a part that images do not have.
+    UnknownMarkerField = "unknown-marker-field",
+    /// A marker belongs to no single value.
+    MisplacedMarker = "misplaced-marker",
+    /// A comment is almost a marker.
+    MalformedMarker = "malformed-marker",
+    /// No marker names the policy.
+    UnmarkedPolicy = "unmarked-policy",
+}
 
-    /// The rule's name in reports; stable, because other programs read it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::UnreadableFile => "unreadable-file",
-            Self::UnknownKind => "unknown-kind",
-            Self::UnknownField => "unknown-field",
-            Self::DuplicateField => "duplicate-field",
-            Self::MissingField => "missing-field",
-            Self::InvalidValue => "invalid-value",
-            Self::UnknownAnnotation => "unknown-annotation",
-            Self::InvalidAnnotation => "invalid-annotation",
-            Self::TemplateError => "template-error",
-            Self::RemovedTemplateField => "removed-template-field",
-            Self::UnknownPreset => "unknown-preset",
-            Self::UnknownPolicy => "unknown-policy",
-            Self::UnknownMarkerField => "unknown-marker-field",
-            Self::MisplacedMarker => "misplaced-marker",
-            Self::MalformedMarker => "malformed-marker",
-            Self::UnmarkedPolicy => "unmarked-policy",
-        }
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
 /// A line and a column, both counted from 1; the column in characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Location {
     /// The line.
     pub line: usize,
@@ -103,11 +88,12 @@ impl Location {
 }
 
 /// A violation of a rule. Findings are ordered by file, location and rule.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     /// The file, as named by the caller.
     pub file: String,
     /// The location in the file.
+    #[serde(flatten)]
     pub location: Location,
     /// The violated rule.
     pub rule: Rule,

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
 
 use super::Failure;
 use super::output::{OutputFormat, to_json};
@@ -35,16 +34,6 @@ pub(super) struct LintArguments {
     output: OutputFormat,
 }
 
-/// A finding as JSON.
-#[derive(Debug, Serialize)]
-struct Entry<'a> {
-    file: &'a str,
-    line: usize,
-    column: usize,
-    rule: &'static str,
-    message: &'a str,
-}
-
 pub(super) fn run(arguments: &LintArguments) -> Result<(), Failure> {
     let sources = sources::collect(&arguments.paths)?;
     for warning in &sources.warnings {
@@ -53,7 +42,7 @@ pub(super) fn run(arguments: &LintArguments) -> Result<(), Failure> {
     let report = lint(&sources.files);
     let text = match arguments.output {
         OutputFormat::Text => text(&report.findings, Palette::for_output()),
-        OutputFormat::Json => json(&report.findings),
+        OutputFormat::Json => to_json(&report.findings),
     };
     let printed = print(&text);
     summarize(&report, sources.number());
@@ -74,20 +63,6 @@ fn text(findings: &[Finding], palette: Palette) -> String {
 /// Returns a sentence on one line: text of a file must not start another line.
 fn one_line(message: &str) -> String {
     printable(&message.replace('\t', " ")).into_owned()
-}
-
-fn json(findings: &[Finding]) -> String {
-    to_json(&findings.iter().map(entry).collect::<Vec<_>>())
-}
-
-fn entry(finding: &Finding) -> Entry<'_> {
-    Entry {
-        file: &finding.file,
-        line: finding.location.line,
-        column: finding.location.column,
-        rule: finding.rule.name(),
-        message: &finding.message,
-    }
 }
 
 fn summarize(report: &Report, files: usize) {
