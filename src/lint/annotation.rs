@@ -15,17 +15,11 @@ use crate::yaml::tree::Field;
 
 /// Checks the annotations of an object with our prefix, or almost with it.
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
-    let Some(annotations) = object.node.at(&["metadata", "annotations"]) else { return };
-    let fields = annotations.fields();
-    for field in fields.iter().filter(|field| !field.name.starts_with(PREFIX)) {
+    let Some(annotations) = object.annotations() else { return };
+    for field in annotations.fields().iter().filter(|field| !field.name.starts_with(PREFIX)) {
         check_prefix(field, findings);
     }
-    let own: BTreeMap<String, String> = fields
-        .iter()
-        .filter(|field| field.name.starts_with(PREFIX))
-        .filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned())))
-        .collect();
-    for error in errors(object.kind, &own) {
+    for error in errors(object.kind, &object.own_annotations()) {
         if matches!(&error, SettingError::BadValue { value, .. } if is_filled_in_later(value)) {
             continue;
         }

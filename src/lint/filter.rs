@@ -2,8 +2,6 @@
 //!
 //! It reports policies that the controller rejects, or that can select nothing.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use tagboat_api::Kind;
 use tagboat_api::policy::ImagePolicySpec;
@@ -22,26 +20,19 @@ use crate::yaml::Node;
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     let (Kind::Policy, Some(spec)) = (object.kind, object.node.at(&["spec"])) else { return };
     check_groups(spec, findings);
-    let annotations = object.node.at(&["metadata", "annotations"]);
-    let own: BTreeMap<String, String> = annotations
-        .map(Node::fields)
-        .unwrap_or_default()
-        .iter()
-        .filter(|field| field.name.starts_with(PREFIX))
-        .filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned())))
-        .collect();
     let [choice, filter] =
         ["policy", "filterTags"].map(|name| spec.at(&[name]).map(texts).unwrap_or_default());
     if has_placeholder(&choice) || has_placeholder(&filter) {
         return;
     }
     let whole = json!({"imageRepositoryRef": {"name": "lint"}, "policy": choice, "filterTags": filter});
-    let (Ok(settings), Ok(whole)) =
-        (PolicySettings::from_annotations(&own), serde_json::from_value::<ImagePolicySpec>(whole))
-    else {
+    let (Ok(settings), Ok(whole)) = (
+        PolicySettings::from_annotations(&object.own_annotations()),
+        serde_json::from_value::<ImagePolicySpec>(whole),
+    ) else {
         return;
     };
-    let order = || annotations.and_then(|annotations| annotations.at(&[&format!("{PREFIX}order")]));
+    let order = || object.annotations()?.at(&[&format!("{PREFIX}order")]);
     let policy = Policy::new(&whole, settings);
     match policy.and_then(|policy| policy.check_filter()) {
         Err(error @ PolicyError::Rule(RuleError::OrderWithoutText)) => {

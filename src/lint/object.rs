@@ -1,8 +1,10 @@
 //! Finds the Kubernetes objects of a YAML file.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tagboat_api::nearest::nearest;
+use tagboat_api::settings::PREFIX;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, VERSION};
 
 use super::finding::{Findings, Location, Rule, hint};
@@ -30,6 +32,18 @@ impl<'n> Object<'n> {
     /// The location of the object's name, or of the object if it has none.
     pub(super) fn location(&self) -> Location {
         Location::of(self.node.at(&["metadata", "name"]).unwrap_or(self.node))
+    }
+
+    /// The annotations, if there are any.
+    pub(super) fn annotations(&self) -> Option<&'n Node> {
+        self.node.at(&["metadata", "annotations"])
+    }
+
+    /// The texts of Tagboat's annotations.
+    pub(super) fn own_annotations(&self) -> BTreeMap<String, String> {
+        let fields = self.annotations().map(Node::fields).unwrap_or_default();
+        let own = fields.iter().filter(|field| field.name.starts_with(PREFIX));
+        own.filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned()))).collect()
     }
 
     /// Kind, namespace and name, if given.

@@ -27,8 +27,7 @@ pub(super) fn check_object(object: &Object<'_>, source: &str, findings: &mut Fin
     }
     let commit = object.node.at(&["spec", "git", "commit"]);
     let Some(node) = commit.and_then(|commit| commit.at(&["messageTemplate"])) else { return };
-    let annotation = object.node.at(&["metadata", "annotations"]);
-    let language = annotation.and_then(|fields| fields.text_at(&[&format!("{PREFIX}{LANGUAGE}")]));
+    let language = object.annotations().and_then(|fields| fields.text_at(&[&format!("{PREFIX}{LANGUAGE}")]));
     // A language that does not exist is a finding of its own.
     let Ok(language) = language.map_or(Ok(TemplateLanguage::default()), str::parse) else { return };
     let Some(text) = node.text().filter(|_| !node.is_null()) else { return };
