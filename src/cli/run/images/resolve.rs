@@ -152,8 +152,10 @@ impl Sources {
             let conclusion = Conclusion::Resolved(Resolved { resolution, held: None, matures_in: None });
             let previous = policy.status.clone().unwrap_or_default();
             let report = Run::of(policy.clone(), now).report(&previous, &conclusion, now);
-            self.state.keep_policy(&policy, &report.status).map_err(failed)?;
-            self.state.save_intent(&policy, repository).map_err(failed)?;
+            if let Some(state) = self.state.writable() {
+                state.save_policy(&policy, &report.status).map_err(failed)?;
+                state.save_intent(&policy, repository).map_err(failed)?;
+            }
         }
         Ok(())
     }
@@ -262,11 +264,13 @@ impl Sources {
         let forbidden =
             latest.filter(|latest| !allows(&chooser.policy, Some(&chooser.scanned.manifest), latest));
         // A forbidden image does not fulfil the request of the user, so the next run must see it, too.
-        if forbidden.is_none() || !is_resolved {
-            self.state.keep_policy(&chooser.policy, &status)?;
-        }
-        if is_resolved && !ended.is_provisional && forbidden.is_none() {
-            self.state.save_intent(&chooser.policy, &chooser.scanned.manifest)?;
+        if let Some(state) = self.state.writable() {
+            if forbidden.is_none() || !is_resolved {
+                state.save_policy(&chooser.policy, &status)?;
+            }
+            if is_resolved && !ended.is_provisional && forbidden.is_none() {
+                state.save_intent(&chooser.policy, &chooser.scanned.manifest)?;
+            }
         }
         let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
         let failure = words(ConditionType::Ready).filter(|_| !is_resolved);

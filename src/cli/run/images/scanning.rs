@@ -90,7 +90,9 @@ impl Sources {
         let run = Run::of(Arc::new(asked.clone()), &self.policies.scans(), &self.shelf, started).await;
         let conclusion = run.reconcile(&self.registry, &self.shelf).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
-        self.state.keep_repository(&known, &report.status)?;
+        if let Some(state) = self.state.writable() {
+            state.save_repository(&known, &report.status)?;
+        }
         let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });
         let failure = match &conclusion {
             Conclusion::Stopped(stop) => Some(self.sentence(&object, stop).await),

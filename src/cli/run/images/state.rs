@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use tagboat_api::policy::ImagePolicyStatus;
-use tagboat_api::repository::ImageRepositoryStatus;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
 use crate::objects::manifests::{LoadResult, StateDirectory, StateError};
@@ -93,42 +92,13 @@ impl RunState {
         self.state.as_ref().map_or(Ok(false), |state| state.intent_changed(policy, repository))
     }
 
-    /// Saves the status of a repository.
-    pub(super) fn keep_repository(
-        &self,
-        repository: &ImageRepository,
-        status: &ImageRepositoryStatus,
-    ) -> Result<(), StateError> {
-        let Some(state) = self.writable() else { return Ok(()) };
-        state.save_repository(repository, status)
-    }
-
-    /// Saves the status of a policy.
-    pub(super) fn keep_policy(
-        &self,
-        policy: &ImagePolicy,
-        status: &ImagePolicyStatus,
-    ) -> Result<(), StateError> {
-        let Some(state) = self.writable() else { return Ok(()) };
-        state.save_policy(policy, status)
-    }
-
-    /// Saves the repository with which a policy chose.
-    pub(super) fn save_intent(
-        &self,
-        policy: &ImagePolicy,
-        repository: &ImageRepository,
-    ) -> Result<(), StateError> {
-        let Some(state) = self.writable() else { return Ok(()) };
-        state.save_intent(policy, repository)
-    }
-
     /// Returns true if there is a state.
     pub(super) fn is_lasting(&self) -> bool {
         self.state.is_some()
     }
 
-    fn writable(&self) -> Option<&StateDirectory> {
+    /// Returns the directory to save statuses in, unless this is a dry run.
+    pub(super) fn writable(&self) -> Option<&StateDirectory> {
         self.state.as_ref().filter(|_| !self.is_dry_run)
     }
 }
@@ -174,9 +144,9 @@ mod tests {
         state.save_policy(&manifest, &ImagePolicyStatus::default()).unwrap();
         assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
         let status = ImagePolicyStatus { latest_ref: Some("i:2".parse().unwrap()), ..Default::default() };
-        RunState::new(Some(state), true).keep_policy(&manifest, &status).unwrap();
+        assert!(RunState::new(Some(state), true).writable().is_none());
         assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:1"));
-        run_state.keep_policy(&manifest, &status).unwrap();
+        run_state.writable().unwrap().save_policy(&manifest, &status).unwrap();
         assert_eq!(latest(&run_state, &manifest).as_deref(), Some("i:2"));
         assert_eq!(latest(&RunState::new(None, false), &manifest).as_deref(), Some("i:1"));
         assert_eq!(latest(&run_state, &policy(&json!({"name": "q"}), &json!({}))), None);
@@ -212,7 +182,8 @@ mod tests {
         let policy = policy(&json!({}), &json!(null));
         let known = repository("i", "other");
         assert!(!run_state.intent_changed(&policy, &known).unwrap());
-        run_state.save_intent(&policy, &known).unwrap();
+        let saved = run_state.writable().unwrap();
+        saved.save_intent(&policy, &known).unwrap();
         for (image, annotation, expected) in [
             ("i", "other", false),
             ("i", "another", false),
@@ -222,7 +193,7 @@ mod tests {
             let now = repository(image, annotation);
             assert_eq!(run_state.intent_changed(&policy, &now).unwrap(), expected, "{image} {annotation}");
         }
-        run_state.keep_repository(&known, &ImageRepositoryStatus::default()).unwrap();
+        saved.save_repository(&known, &Default::default()).unwrap();
         let generation = |image, annotation| {
             run_state.repository(&repository(image, annotation)).unwrap().metadata.generation
         };
