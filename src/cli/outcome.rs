@@ -199,7 +199,7 @@ pub(super) struct Marker {
     /// One of changed, current, other-namespace, policy-not-selected, unknown-policy, policy-without-image,
     /// unknown-field, not-on-scalar.
     #[schemars(schema_with = "marker_outcomes")]
-    outcome: &'static str,
+    outcome: MarkerOutcome,
     /// `warning` if the marker should be looked at, else `info`.
     pub(super) severity: Severity,
     /// The object around it, as kind/namespace/name.
@@ -208,7 +208,7 @@ pub(super) struct Marker {
 
 /// The schema of the outcome of a marker: one of its names.
 fn marker_outcomes(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": MarkerOutcome::ALL.map(MarkerOutcome::name)})
+    json_schema!({"type": "string", "enum": MarkerOutcome::ALL})
 }
 
 /// A file that holds the token and cannot be read.
@@ -401,7 +401,7 @@ fn marker(report: &crate::update::MarkerReport) -> Marker {
         file: report.file.clone(),
         line: report.line,
         setter: report.setter.clone(),
-        outcome: report.outcome.name(),
+        outcome: report.outcome,
         severity: report.outcome.severity(),
         object: report.object.to_string(),
     }

@@ -10,7 +10,10 @@ use crate::error::chain;
 use crate::yaml::YamlError;
 
 /// The outcome of a marker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+///
+/// Its name in reports is stable, because other programs read it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MarkerOutcome {
     /// Its value was replaced.
     Changed,
@@ -42,20 +45,6 @@ impl MarkerOutcome {
         Self::UnknownField,
         Self::NotOnScalar,
     ];
-
-    /// The outcome's name in reports; stable, because other programs read it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Changed => "changed",
-            Self::Current => "current",
-            Self::OtherNamespace => "other-namespace",
-            Self::PolicyNotSelected => "policy-not-selected",
-            Self::UnknownPolicy => "unknown-policy",
-            Self::PolicyWithoutImage => "policy-without-image",
-            Self::UnknownField => "unknown-field",
-            Self::NotOnScalar => "not-on-scalar",
-        }
-    }
 
     /// The outcome of a marker without a scalar, given the value that it would set.
     pub(super) fn for_stray(wanted: &Result<String, Self>) -> Self {
