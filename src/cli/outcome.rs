@@ -17,7 +17,7 @@ use crate::reconcile::automation::request::Request;
 use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
 
 /// The outcome of one automation, or of a run with policies only.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outcome {
     /// The schema of this document: `tagboat.dev/outcome/v1`.
@@ -94,7 +94,7 @@ pub(super) struct AutomationName {
 }
 
 /// The kind of outcome of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum OutcomeKind {
     /// Files were written, without git.
@@ -108,6 +108,7 @@ pub(super) enum OutcomeKind {
     /// Something would change, and nothing was written.
     DryRun,
     /// Something failed.
+    #[default]
     Failed,
 }
 
@@ -259,26 +260,7 @@ pub(super) struct Skipped {
 impl Outcome {
     /// Creates the outcome of a run that has not started.
     pub(super) fn new(automation: Option<AutomationName>) -> Self {
-        Self {
-            schema: SCHEMA.to_owned(),
-            automation,
-            outcome: OutcomeKind::Failed,
-            message: None,
-            policies: BTreeMap::new(),
-            choices: Vec::new(),
-            values: None,
-            changes: BTreeMap::new(),
-            markers: Vec::new(),
-            unparsable: Vec::new(),
-            near_misses: Vec::new(),
-            skipped: Vec::new(),
-            files_read: 0,
-            unusable_images: Vec::new(),
-            not_written: Vec::new(),
-            commit: None,
-            errors: Vec::new(),
-            diff: None,
-        }
+        Self { schema: SCHEMA.to_owned(), automation, ..Self::default() }
     }
 
     /// Sets the policies, their images and the values.
