@@ -67,7 +67,14 @@ struct Lines<W> {
 
 /// The recorded fields of a span or an event.
 #[derive(Debug, Default)]
-struct Fields(Map<String, Value>);
+pub(crate) struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Returns the text of a field, which is empty if there is none.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+}
 
 impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
