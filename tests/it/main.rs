@@ -8,6 +8,7 @@ mod commit_messages_page;
 mod controller;
 mod demo;
 mod deployment;
+mod documented_paths;
 mod explain;
 mod git_access;
 mod glossary;
