@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::login::Fingerprint;
-use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
+use crate::tenancy::{FairCache, FairSemaphore, Permit, Rate, SlotLimits, TokenBucket};
 
 /// The maximum number of servers whose limiters are kept, counted once per route.
 const MAX_SERVERS: usize = 2048;
@@ -37,6 +37,12 @@ pub struct RateLimitOptions {
 impl Default for RateLimitOptions {
     fn default() -> Self {
         Self { concurrency: 16, per_second: REQUESTS_PER_SECOND, burst: BURST }
+    }
+}
+
+impl RateLimitOptions {
+    fn rate(self) -> Rate {
+        Rate { burst: self.burst, refill: Duration::from_secs(1) / self.per_second.max(1) }
     }
 }
 
@@ -74,18 +80,8 @@ struct RateLimiter {
     ///
     /// It is granted round robin, so the queue of one namespace delays a request of another by one turn at most.
     turn: FairSemaphore,
-    gcra: Mutex<Gcra>,
-}
-
-/// The generic cell rate algorithm (GCRA): a token bucket that stores one point in time.
-#[derive(Debug, Clone, Copy)]
-struct Gcra {
-    /// The time between two requests at the steady rate.
-    interval: Duration,
-    /// The time by which requests may be ahead of the steady rate.
-    burst_tolerance: Duration,
-    /// The time of the next request at the steady rate.
-    theoretical_arrival: Option<Instant>,
+    bucket: Mutex<TokenBucket>,
+    rate: Rate,
 }
 
 impl RateLimiters {
@@ -124,7 +120,8 @@ impl RateLimiter {
         Self {
             slots: FairSemaphore::new(SlotLimits::shared(options.concurrency)),
             turn: FairSemaphore::new(one),
-            gcra: Mutex::new(Gcra::new(options)),
+            bucket: Mutex::default(),
+            rate: options.rate(),
         }
     }
 
@@ -134,42 +131,17 @@ impl RateLimiter {
     async fn acquire(&self, namespace: &str) -> Permit {
         let slot = self.slots.acquire(namespace, 1).await;
         let _turn = self.turn.acquire(namespace, 1).await;
-        let at = self.gcra.lock().ready_at(Instant::now());
-        sleep_until(at).await;
-        self.gcra.lock().count(Instant::now());
+        let next = self.bucket.lock().next(self.rate);
+        if let Some(at) = next {
+            sleep_until(at.into()).await;
+        }
+        self.bucket.lock().take(self.rate, Instant::now().into_std());
         slot
     }
 
     /// Returns `true` if a new limiter would admit the same requests.
     fn is_idle(&self, now: Instant) -> bool {
-        self.slots.is_idle() && self.gcra.lock().is_idle(now)
-    }
-}
-
-impl Gcra {
-    fn new(options: RateLimitOptions) -> Self {
-        let interval = Duration::from_secs(1) / options.per_second.max(1);
-        Self {
-            interval,
-            burst_tolerance: interval * options.burst.saturating_sub(1),
-            theoretical_arrival: None,
-        }
-    }
-
-    /// Returns the time at which the next request may be sent.
-    fn ready_at(&self, now: Instant) -> Instant {
-        let arrival = self.theoretical_arrival.map_or(now, |arrival| arrival.max(now));
-        arrival.checked_sub(self.burst_tolerance).map_or(now, |ready| ready.max(now))
-    }
-
-    /// Counts a request that is sent now.
-    fn count(&mut self, now: Instant) {
-        let arrival = self.theoretical_arrival.map_or(now, |arrival| arrival.max(now));
-        self.theoretical_arrival = Some(arrival + self.interval);
-    }
-
-    fn is_idle(&self, now: Instant) -> bool {
-        self.theoretical_arrival.is_none_or(|arrival| arrival <= now)
+        self.slots.is_idle() && self.bucket.lock().is_full(now.into_std())
     }
 }
 
@@ -186,21 +158,22 @@ mod tests {
 
     #[test]
     fn a_burst_is_followed_by_a_steady_rate() {
-        let mut gcra = Gcra::new(RateLimitOptions { concurrency: 1, per_second: 10, burst: 3 });
-        let now = Instant::now() + Duration::from_secs(1000);
-        let waits = |gcra: &mut Gcra, now: Instant, number: usize| -> Vec<u128> {
+        let rate = RateLimitOptions { concurrency: 1, per_second: 10, burst: 3 }.rate();
+        let mut bucket = TokenBucket::default();
+        let now = Instant::now().into_std() + Duration::from_secs(1000);
+        let waits = |bucket: &mut TokenBucket, now: std::time::Instant, number: usize| -> Vec<u128> {
             let waits = (0..number).map(|_| {
-                let ready = gcra.ready_at(now);
-                gcra.count(now);
-                (ready - now).as_millis()
+                let next = bucket.next(rate);
+                bucket.take(rate, now);
+                next.map_or(0, |next| next.saturating_duration_since(now).as_millis())
             });
             waits.collect()
         };
-        assert_eq!(waits(&mut gcra, now, 5), [0, 0, 0, 100, 200]);
+        assert_eq!(waits(&mut bucket, now, 5), [0, 0, 0, 100, 200]);
         let later = now + Duration::from_secs(60);
-        assert!(gcra.is_idle(later));
-        assert_eq!(waits(&mut gcra, later, 4), [0, 0, 0, 100]);
-        assert!(!gcra.is_idle(later));
+        assert!(bucket.is_full(later));
+        assert_eq!(waits(&mut bucket, later, 4), [0, 0, 0, 100]);
+        assert!(!bucket.is_full(later));
     }
 
     #[tokio::test(start_paused = true)]
