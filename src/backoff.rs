@@ -1,4 +1,4 @@
-//! Exponential backoff with jitter: the delays between retries.
+//! Exponential backoff: the delays between retries, and random fractions for jitter.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -13,14 +13,14 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Returns the delay after a number of consecutive failures, counted from 1.
+    /// Returns the delay after a number of consecutive failures, counted from 1, without jitter.
     pub fn after(self, failures: u32) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         self.first.saturating_mul(doubled).min(self.longest)
     }
 }
 
-/// Returns a random number from 0 to 1.
+/// Returns a random number from 0 to 1, from which callers make jitter.
 ///
 /// It is seeded like the hash maps of the standard library.
 pub fn random_fraction() -> f64 {

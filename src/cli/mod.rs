@@ -1,4 +1,15 @@
 //! The command line: one module per subcommand, and the parts that they share.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `controller`, `demo`, `explain`, `lint`, `render`, `run`, `scan`, `update` | a subcommand each |
+//! | `generate` | `tagboat crds`, `rbac`, `schema` and `completions` |
+//! | `reconcile_arguments`, `inputs`, `choice`, `overrides` | arguments of every command that reconciles; manifests and Secrets; `--automation`; `--latest` |
+//! | `registry_login`, `refused_login` | sources of registry logins; advice if a registry refused one |
+//! | `values`, `size` | values of options: durations, numbers, sizes |
+//! | `output`, `report`, `outcome` | output formats; the text report; the JSON document of a run |
+//! | `terminal`, `progress` | standard output and error, with colours; the progress line |
+//! | `failure`, `warnings` | failures with their exit statuses; warnings about a valid request |
 
 mod choice;
 mod controller;

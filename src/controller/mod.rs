@@ -8,8 +8,8 @@
 //! | `repository`, `policy` | ImageRepository; ImagePolicy, with the lookups of digests |
 //! | `process` | the list of controllers that a process runs |
 //!
-//! A kind is a `KindOptions`, an `Arc` of the state that its reconciles share with a method `changed`, and a function
-//! that calls the steps of `engine::frame` for one object. Finalizer and suspension are optional.
+//! A kind has `KindOptions`, a `Reconciler` with the state that its reconciles share, and a function that calls the
+//! steps of `engine::frame` for one object. A finalizer is optional, and so is `Reconciler::related_changes`.
 
 pub mod automation;
 mod engine;

@@ -65,6 +65,7 @@ pub(super) fn transact<P: Proposer>(
                 if tries > 0 {
                     let backoff =
                         Backoff { first: begin.elapsed().max(INITIAL_BACKOFF), longest: MAX_BACKOFF };
+                    // Full jitter: any fraction of the backoff, so that writers that lost the same race spread out.
                     std::thread::sleep(backoff.after(tries).mul_f64(random_fraction()));
                 }
                 tries += 1;

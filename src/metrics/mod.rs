@@ -1,6 +1,13 @@
 //! Metrics for Prometheus.
 //!
 //! They are a value that is passed to its users; there is no global registry.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `families`, `labels` | the metric families with their registration; their labels |
+//! | `in_flight` | the duration of the longest reconcile in flight |
+//! | `namespaces` | waits for shared slots, and time on the blocking pool, by namespace |
+//! | `process` | process metrics, read on each scrape |
 
 mod families;
 mod in_flight;

@@ -54,7 +54,7 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: Dura
 /// The shortest time between two lookups, even if a shorter interval is requested.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Returns the wait after a successful lookup: the interval with jitter of a twentieth.
+/// Returns the wait after a successful lookup: the interval with jitter of ±5 %.
 ///
 /// `jitter` is from 0 to 1.
 pub(super) fn after_success(interval: Duration, jitter: f64) -> Duration {

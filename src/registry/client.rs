@@ -305,7 +305,7 @@ impl Client {
     }
 }
 
-/// Adds jitter of up to a tenth to a pause, so that retries spread out.
+/// Adds jitter of up to 10 % to a pause, so that retries spread out.
 ///
 /// `jitter` is from 0 to 1.
 fn with_jitter(pause: Duration, jitter: f64) -> Duration {

@@ -15,6 +15,7 @@
 //! | `request`, `response`, `redirect`, `deadline`, `route` | a request; its response; the targets of redirects; its deadline; its route and timeouts |
 //! | `challenge`, `link`, `error_response`, `headers` | headers and errors, parsed; header values that hold secrets |
 //! | `redact` | redaction of our secrets in responses |
+//! | `error` | the errors of registries, their retry delays, and whether a login was denied |
 //! | `login` | credentials that are known, or requested from a cloud (`aws`, `azure`, `google`) for this process or a service account; `cache` is the credential cache |
 //! | `docker_config`, `glob`, `tls` | logins from Secrets and the repositories that they match; certificates |
 //! | `store` | the tag store, in memory and in one file per object, with the time at which each tag was first seen |

@@ -1,4 +1,10 @@
 //! `tagboat controller`: reconciles the objects of a cluster until a signal ends it.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `entry` | argument lists of Flux, as its Deployments have them |
+//! | `flags`, `values` | the flags, and their values by type |
+//! | `options` | the options that the flags give |
 
 mod entry;
 mod flags;

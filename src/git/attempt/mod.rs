@@ -1,4 +1,10 @@
 //! One attempt at a transaction, from the listing to the push.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `context`, `deadline` | mirror, remote and listing; the deadline of one commit |
+//! | `proposal_state` | the state of one proposal: its source, commit and result |
+//! | `push_plan`, `rejected_refs` | the push of all proposals; the references that it did not update |
 
 mod context;
 mod deadline;
