@@ -7,7 +7,7 @@ use tagboat_api::settings::{PolicySettings, RepositorySettings};
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::Failure;
-use super::overrides::{policy_name, split_name};
+use super::overrides::split_name;
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
 use crate::error::chain;
@@ -64,7 +64,7 @@ fn warn_of_notes(manifests: &Manifests) {
 /// This is for policies that the run does not reconcile: a reconcile fails with them.
 pub(super) fn warn_of_settings(policy: &ImagePolicy) {
     if let Err(errors) = PolicySettings::from_annotations(policy.annotations()) {
-        say(&format!("warning: ImagePolicy {}: {}", policy_name(policy), chain(&errors)));
+        say(&format!("warning: ImagePolicy {}: {}", ObjectName::of(policy), chain(&errors)));
     }
 }
 

@@ -5,10 +5,10 @@ use tagboat_api::ImageUpdateAutomation;
 
 use super::Failure;
 use crate::error::chain;
+use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::ImageOverrides;
 use crate::reference::ImageReference;
-use crate::update::PolicyName;
 
 /// Parses `--latest`.
 ///
@@ -19,7 +19,7 @@ pub(super) fn image_overrides(
     manifests: &Manifests,
     automations: &[&ImageUpdateAutomation],
 ) -> Result<ImageOverrides, Failure> {
-    let is_own = |policy: &PolicyName| {
+    let is_own = |policy: &ObjectName| {
         automations.iter().any(|automation| automation.namespace().as_ref() == Some(&policy.namespace))
     };
     let mut overrides = ImageOverrides::new();
@@ -30,10 +30,10 @@ pub(super) fn image_overrides(
         let image = ImageReference::parse(image)
             .map_err(|error| Failure::Usage(format!("--latest {text:?}: {}", chain(&error))))?;
         let (namespace, name) = split_name(name);
-        let fits = |policy: &PolicyName| {
+        let fits = |policy: &ObjectName| {
             policy.name == name && namespace.is_none_or(|namespace| policy.namespace == namespace)
         };
-        let mut found: Vec<PolicyName> = manifests.policies().map(policy_name).filter(fits).collect();
+        let mut found: Vec<ObjectName> = manifests.policies().map(ObjectName::of).filter(fits).collect();
         if found.iter().any(is_own) {
             found.retain(is_own);
         }
@@ -59,9 +59,4 @@ pub(super) fn image_overrides(
 /// Splits `[NAMESPACE/]NAME`.
 pub(super) fn split_name(text: &str) -> (Option<&str>, &str) {
     text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name))
-}
-
-/// Returns the name of a policy.
-pub(super) fn policy_name(policy: &tagboat_api::ImagePolicy) -> PolicyName {
-    PolicyName { namespace: policy.namespace().unwrap_or_default(), name: policy.name_any() }
 }

@@ -13,7 +13,8 @@ use crate::directory;
 use crate::error::chain;
 use crate::git::CommitError;
 use crate::message::recorded::{self, Recorded};
-use crate::message::{AutomationName, MessageData, Template};
+use crate::message::{MessageData, Template};
+use crate::objects::ObjectName;
 
 /// The namespace of an automation without one.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -103,15 +104,15 @@ impl<'a> Selection<'a> {
         Ok(Self { text, namespace, name })
     }
 
-    fn fits(&self, automation: &AutomationName) -> bool {
+    fn fits(&self, automation: &ObjectName) -> bool {
         automation.name == self.name
             && self.namespace.is_none_or(|namespace| automation.namespace == namespace)
     }
 
     /// Returns the full name, with `namespace` if none was given.
-    fn within(&self, namespace: &str) -> AutomationName {
+    fn within(&self, namespace: &str) -> ObjectName {
         let namespace = self.namespace.unwrap_or(namespace).to_owned();
-        AutomationName { namespace, name: self.name.to_owned() }
+        ObjectName { namespace, name: self.name.to_owned() }
     }
 }
 
@@ -160,7 +161,7 @@ fn choose<'r>(
     results: &'r [Recorded],
     selected: Option<&Selection<'_>>,
     place: &str,
-) -> Result<(&'r Recorded, AutomationName), Failure> {
+) -> Result<(&'r Recorded, ObjectName), Failure> {
     if let [result] = results
         && result.automation().is_none()
     {
@@ -172,7 +173,7 @@ fn choose<'r>(
         };
         return Ok((result, selected.within(DEFAULT_NAMESPACE)));
     }
-    let known: Vec<(&Recorded, AutomationName)> =
+    let known: Vec<(&Recorded, ObjectName)> =
         results.iter().filter_map(|result| Some((result, result.automation()?))).collect();
     let names = known.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>().join(", ");
     let mut found = known

@@ -12,7 +12,6 @@ use super::terminal::say;
 use crate::objects::manifests::{Manifests, SecretDirectory};
 use crate::reconcile::automation::request::{ImageOverrides, Request};
 use crate::reconcile::automation::source::ObjectName;
-use crate::update::PolicyName;
 
 /// Warns if an automation selects no policy although its namespace has some.
 pub(super) fn warn_of_empty_selection(
@@ -38,7 +37,7 @@ pub(super) fn warn_of_empty_selection(
 pub(super) fn warn_of_idle_images(
     given: &ImageOverrides,
     automations: usize,
-    is_selected: impl Fn(&PolicyName) -> bool,
+    is_selected: impl Fn(&ObjectName) -> bool,
 ) {
     let subject = if automations > 1 { "no automation selects" } else { "the automation does not select" };
     for policy in given.keys().filter(|policy| !is_selected(policy)) {

@@ -146,11 +146,12 @@ mod tests {
     use std::collections::BTreeMap;
 
     use git2::Repository;
+    use tagboat_api::ObjectName;
     use tempfile::TempDir;
 
     use super::*;
     use crate::reference::ImageReference;
-    use crate::update::{Interrupt, MarkerIndex, PolicyName, PolicyState, Setters, UpdateRequest, plan};
+    use crate::update::{Interrupt, MarkerIndex, PolicyState, Setters, UpdateRequest, plan};
 
     const OLD: &str = "tag: v1 # {\"$imagepolicy\": \"n:p:tag\"}\n";
     const NEW: &str = "tag: v2 # {\"$imagepolicy\": \"n:p:tag\"}\n";
@@ -176,7 +177,7 @@ mod tests {
         let root = repository.find_tree(root).unwrap();
         let commit = repository.commit(None, &author, &author, "", &root, &[]).unwrap();
         let tree = crate::git::GitTree::of(repository, commit.into()).unwrap();
-        let name = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
+        let name = ObjectName { namespace: "n".to_owned(), name: "p".to_owned() };
         let image = PolicyState::Image(ImageReference::parse("app:v2").unwrap());
         let setters = Setters::new(BTreeMap::from([(name, image)]));
         let request = UpdateRequest { setters, ..UpdateRequest::default() };

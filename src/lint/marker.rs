@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use tagboat_api::ObjectName;
+
 use super::finding::{Findings, Location, Rule, hint};
 use super::policy_names::PolicyNames;
 use super::source::{Document, NEAR_TOKENS};
 use crate::reference::ImageReference;
 use crate::update::file::{FileOutcome, update_file};
 use crate::update::marker::{self, Field, Marker, MarkerError};
-use crate::update::{MarkerOutcome, PolicyName, PolicyState, Setters};
+use crate::update::{MarkerOutcome, PolicyState, Setters};
 use crate::yaml::{Limits, YamlError};
 
 /// The parts that a marker can name.
@@ -150,7 +152,7 @@ fn column(line: &str, is_it: impl Fn(&str) -> bool) -> usize {
 
 fn sample_setters(outcome: &FileOutcome) -> Setters {
     let image = ImageReference::parse(SAMPLE).expect("the sample is an image with tag and digest");
-    let policy = |policy: &PolicyName| (policy.clone(), PolicyState::Image(image.clone()));
+    let policy = |policy: &ObjectName| (policy.clone(), PolicyState::Image(image.clone()));
     let policies: BTreeMap<_, _> = outcome.markers.iter().map(|found| policy(&found.marker.policy)).collect();
     Setters::new(policies)
 }

@@ -24,7 +24,7 @@ mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tagboat_api::Kind;
+use tagboat_api::{Kind, ObjectName};
 
 pub use finding::{Finding, Location, Rule};
 pub use source::{Role, Source};
@@ -38,7 +38,6 @@ use schema::{Missing, Schemas};
 use source::{Charts, Document};
 
 use crate::error::chain;
-use crate::update::PolicyName;
 use crate::yaml::{Limits, Node};
 
 /// The result of a lint.
@@ -68,7 +67,7 @@ pub fn lint(sources: &[Source]) -> Report {
     kustomizations.follow_resources();
     let policies = check_objects(&documents, &kustomizations, &mut findings);
     let names = policy_names(&documents, &kustomizations);
-    let mut named: BTreeSet<PolicyName> = BTreeSet::new();
+    let mut named: BTreeSet<ObjectName> = BTreeSet::new();
     for document in documents.iter().filter(|document| document.role == Role::Manifest) {
         let mut findings = Findings::new(document.name, &mut findings);
         let read = match &document.error {
@@ -102,7 +101,7 @@ pub fn lint(sources: &[Source]) -> Report {
 }
 
 /// Returns true if a marker may name this policy.
-fn is_named(policy: &DeclaredName, named: &BTreeSet<PolicyName>) -> bool {
+fn is_named(policy: &DeclaredName, named: &BTreeSet<ObjectName>) -> bool {
     let complete_name = policy.complete_name();
     complete_name.is_some_and(|name| named.contains(&name)) || named.iter().any(|named| policy.can_be(named))
 }

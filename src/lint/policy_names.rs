@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use tagboat_api::ObjectName;
 use tagboat_api::nearest::nearest;
 
 use super::kustomize::{Renaming, can_become};
-use crate::update::PolicyName;
 
 /// The policies among the files.
 ///
@@ -15,7 +15,7 @@ use crate::update::PolicyName;
 pub(super) struct PolicyNames {
     known: Vec<DeclaredName>,
     /// The completely given names, since most markers name one of them.
-    complete_names: HashSet<PolicyName>,
+    complete_names: HashSet<ObjectName>,
 }
 
 /// A policy's name in its manifest, with possible changes to it.
@@ -31,13 +31,13 @@ pub(super) struct DeclaredName {
 
 impl DeclaredName {
     /// The name as given, if complete.
-    pub(super) fn complete_name(&self) -> Option<PolicyName> {
+    pub(super) fn complete_name(&self) -> Option<ObjectName> {
         let namespace = self.namespace.clone()?;
-        Some(PolicyName { namespace, name: self.name.clone() })
+        Some(ObjectName { namespace, name: self.name.clone() })
     }
 
     /// Returns true if the policy may be the one named `wanted`.
-    pub(super) fn can_be(&self, wanted: &PolicyName) -> bool {
+    pub(super) fn can_be(&self, wanted: &ObjectName) -> bool {
         self.can_be_in(&wanted.namespace)
             && self.renaming.names(&self.name).iter().any(|name| can_become(name, &wanted.name))
     }
@@ -59,14 +59,14 @@ impl PolicyNames {
     }
 
     /// Returns true if a policy of this name may be among the files.
-    pub(super) fn contains(&self, wanted: &PolicyName) -> bool {
+    pub(super) fn contains(&self, wanted: &ObjectName) -> bool {
         self.complete_names.contains(wanted) || self.known.iter().any(|known| known.can_be(wanted))
     }
 
     /// Returns the policy that was probably meant, as a marker names it.
     ///
     /// It has the same name in another namespace, or a similar name in the same one.
-    pub(super) fn nearest(&self, wanted: &PolicyName) -> Option<String> {
+    pub(super) fn nearest(&self, wanted: &ObjectName) -> Option<String> {
         let setter = |known: &DeclaredName| {
             let namespace = known.namespace.as_deref().unwrap_or(&wanted.namespace);
             format!("{namespace}:{}", known.name)
@@ -111,7 +111,7 @@ mod tests {
             ("apps:nothing", false, None),
         ] {
             let (namespace, name) = wanted.split_once(':').unwrap();
-            let wanted = PolicyName { namespace: namespace.to_owned(), name: name.to_owned() };
+            let wanted = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
             assert_eq!(names.contains(&wanted), is_known, "{wanted}");
             assert_eq!(names.nearest(&wanted).as_deref(), near, "{wanted}");
         }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{PREFIX, TemplateLanguage};
+use tagboat_api::{Kind, ObjectName};
 use tagboat_go_template as go;
 
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use crate::git::CommitError;
-use crate::message::{AutomationName, MessageData, RemovedField, Template, TemplateErrorKind, presets};
+use crate::message::{MessageData, RemovedField, Template, TemplateErrorKind, presets};
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style};
 
@@ -37,7 +37,7 @@ pub(super) fn check_object(object: &Object<'_>, source: &str, findings: &mut Fin
         .into_iter()
         .filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned())))
         .collect();
-    let name = AutomationName {
+    let name = ObjectName {
         namespace: object.namespace().unwrap_or("default").to_owned(),
         name: object.name().to_owned(),
     };

@@ -1,35 +1,21 @@
 //! The data from which a message is rendered.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
+
+use tagboat_api::ObjectName;
 
 use super::escape::{escape, escaped_length};
 use super::image::PolicyImage;
 use super::recorded;
 use crate::reference::ImageReference;
-use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
-
-/// The automation that updates. Prints as `namespace/name`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AutomationName {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl fmt::Display for AutomationName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.namespace, self.name)
-    }
-}
+use crate::update::{Change, Marker, ObjectIdentifier, ResultV2};
 
 /// The data of one message: the automation, its values, and the changes with their images.
 ///
 /// All foreign text is [escaped](super::escape) here, once; the automation's values are unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageData {
-    automation: AutomationName,
+    automation: ObjectName,
     values: BTreeMap<String, String>,
     files: BTreeMap<String, BTreeMap<ObjectIdentifier, ObjectUpdate>>,
 }
@@ -55,12 +41,12 @@ pub struct JoinedUpdate<'d> {
 }
 
 /// The images of policies, for finding the image that a change is due to.
-pub type PolicyImages<'i> = BTreeMap<&'i PolicyName, &'i ImageReference>;
+pub type PolicyImages<'i> = BTreeMap<&'i ObjectName, &'i ImageReference>;
 
 impl MessageData {
     /// The data of an update: its changes, with the images of the policies.
     pub fn new(
-        automation: &AutomationName,
+        automation: &ObjectName,
         values: BTreeMap<String, String>,
         result: &ResultV2,
         images: &PolicyImages<'_>,
@@ -76,7 +62,7 @@ impl MessageData {
             }
         }
         let automation =
-            AutomationName { namespace: escape(&automation.namespace), name: escape(&automation.name) };
+            ObjectName { namespace: escape(&automation.namespace), name: escape(&automation.name) };
         Self { automation, values, files }
     }
 
@@ -85,7 +71,7 @@ impl MessageData {
     /// It has only the distinct `changes` and the images that they are due to: [`changes`](Self::changes) and
     /// [`images`](Self::images) return the same as for the full data.
     pub(super) fn summary(
-        automation: &AutomationName,
+        automation: &ObjectName,
         values: BTreeMap<String, String>,
         changes: &[&Change],
         images: &PolicyImages<'_>,
@@ -109,9 +95,9 @@ impl MessageData {
 
     /// Replaces the automation.
     #[must_use]
-    pub fn of_automation(self, automation: &AutomationName) -> Self {
+    pub fn of_automation(self, automation: &ObjectName) -> Self {
         let automation =
-            AutomationName { namespace: escape(&automation.namespace), name: escape(&automation.name) };
+            ObjectName { namespace: escape(&automation.namespace), name: escape(&automation.name) };
         Self { automation, ..self }
     }
 
@@ -122,7 +108,7 @@ impl MessageData {
     }
 
     /// The automation.
-    pub fn automation(&self) -> &AutomationName {
+    pub fn automation(&self) -> &ObjectName {
         &self.automation
     }
 
@@ -231,7 +217,7 @@ impl ObjectUpdate {
     fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {
-            let policy = PolicyName { namespace: escape(&policy.namespace), name: escape(&policy.name) };
+            let policy = ObjectName { namespace: escape(&policy.namespace), name: escape(&policy.name) };
             let image = PolicyImage { policy, image: (*image).clone() };
             // Most objects have one image, which needs no set.
             let is_new = match self.images.first() {

@@ -1,7 +1,8 @@
 //! The image of a policy, as templates see it.
 
+use tagboat_api::ObjectName;
+
 use crate::reference::ImageReference;
-use crate::update::PolicyName;
 
 /// The name of Docker Hub, also for names without a registry.
 const DOCKER_HUB: &str = "index.docker.io";
@@ -10,7 +11,7 @@ const DOCKER_HUB: &str = "index.docker.io";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PolicyImage {
     /// The policy.
-    pub policy: PolicyName,
+    pub policy: ObjectName,
     /// Its image.
     pub image: ImageReference,
 }
@@ -80,7 +81,7 @@ mod tests {
             ("localhost:5000/app:1", "localhost:5000", "app", "localhost:5000/app:1"),
             ("localhost/app:1", "index.docker.io", "localhost/app", "index.docker.io/localhost/app:1"),
         ] {
-            let policy = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
+            let policy = ObjectName { namespace: "n".to_owned(), name: "p".to_owned() };
             let mut of_policy = PolicyImage { policy, image: ImageReference::parse(image).unwrap() };
             assert_eq!(
                 (of_policy.registry(), &*of_policy.repository(), &*of_policy.name()),

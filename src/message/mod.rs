@@ -19,7 +19,7 @@ mod template;
 mod tests;
 mod truncate;
 
-pub use data::{AutomationName, JoinedUpdate, MessageData, ObjectUpdate, PolicyImages};
+pub use data::{JoinedUpdate, MessageData, ObjectUpdate, PolicyImages};
 pub use error::{MessageError, MessageErrorKind, RemovedField, TemplateError, TemplateErrorKind};
 pub use image::PolicyImage;
 pub use preset::{Preset, presets};

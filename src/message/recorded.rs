@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use tagboat_api::ObjectName;
 
-use super::data::{AutomationName, MessageData};
+use super::data::MessageData;
 use crate::reference::{ImageReference, ReferenceError};
-use crate::update::{Change, Marker, ObjectIdentifier, PolicyName, ResultV2};
+use crate::update::{Change, Marker, ObjectIdentifier, ResultV2};
 
 /// The schema version of results.
 pub const SCHEMA: &str = "tagboat.dev/outcome/v1";
@@ -176,9 +177,9 @@ fn parse_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
 
 impl Recorded {
     /// The automation; `None` if the update had only policies.
-    pub fn automation(&self) -> Option<AutomationName> {
+    pub fn automation(&self) -> Option<ObjectName> {
         let name = self.automation.as_ref()?;
-        Some(AutomationName { namespace: name.namespace.clone(), name: name.name.clone() })
+        Some(ObjectName { namespace: name.namespace.clone(), name: name.name.clone() })
     }
 
     /// Converts the result into the data of a message of an automation.
@@ -186,9 +187,9 @@ impl Recorded {
     /// # Errors
     ///
     /// Returns an error if the image of a policy with changes is not an image reference.
-    pub fn data(&self, automation: &AutomationName) -> Result<MessageData, RecordError> {
+    pub fn data(&self, automation: &ObjectName) -> Result<MessageData, RecordError> {
         let result = self.result();
-        let mut images: BTreeMap<PolicyName, ImageReference> = BTreeMap::new();
+        let mut images: BTreeMap<ObjectName, ImageReference> = BTreeMap::new();
         for change in result.changes() {
             let policy = Marker::of_setter(&change.setter).policy;
             if images.contains_key(&policy) {
@@ -207,7 +208,7 @@ impl Recorded {
     /// Returns the image of a policy.
     ///
     /// Its key is the policy's name, or its namespace and name if names repeat.
-    fn image(&self, policy: &PolicyName) -> Option<(&String, &Image)> {
+    fn image(&self, policy: &ObjectName) -> Option<(&String, &Image)> {
         let policies = self.policies.as_ref()?;
         policies.get_key_value(&policy.to_string()).or_else(|| policies.get_key_value(&policy.name))
     }
@@ -317,7 +318,7 @@ mod tests {
             "one": {"name": "reg.io/one", "tag": "1", "digest": ""}, "idle": {"name": "UPPER", "tag": ""},
             "n/two": {"name": "reg.io/nn", "tag": "2"}, "m/two": {"name": "reg.io/mm", "tag": "3"}
         }}"#;
-        let automation = AutomationName { namespace: "n".to_owned(), name: "a".to_owned() };
+        let automation = ObjectName { namespace: "n".to_owned(), name: "a".to_owned() };
         let data = read(json.as_bytes()).unwrap()[0].data(&automation).unwrap();
         let objects = data.files()["f"].values();
         let images: Vec<String> = objects

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
 
-use super::data::{self, AutomationName, MessageData, PolicyImages};
+use super::data::{self, MessageData, PolicyImages};
 use super::error::{MessageError, MessageErrorKind, RemovedField, TemplateError, TemplateErrorKind};
 use super::go::GoTemplate;
 use super::handlebars::HandlebarsTemplate;
@@ -24,7 +25,7 @@ pub struct Template {
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateData<'u> {
     /// The automation.
-    pub automation: &'u AutomationName,
+    pub automation: &'u ObjectName,
     /// `messageTemplateValues`.
     pub values: &'u BTreeMap<String, String>,
     /// The changes.

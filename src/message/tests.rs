@@ -5,17 +5,17 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::data::{min_size, size_of_changes};
 use super::limits::MAX_DATA;
 use super::recorded;
 use super::{
-    AutomationName, DEFAULT_MESSAGE, MessageData, MessageError, MessageErrorKind, RemovedField, Template,
-    UpdateData, presets,
+    DEFAULT_MESSAGE, MessageData, MessageError, MessageErrorKind, RemovedField, Template, UpdateData, presets,
 };
 use crate::reference::ImageReference;
-use crate::update::{Change, ObjectIdentifier, PolicyName, ResultV2};
+use crate::update::{Change, ObjectIdentifier, ResultV2};
 
 #[derive(Deserialize)]
 struct Table {
@@ -397,9 +397,9 @@ fn render_update(
     with_all: bool,
 ) -> Result<String, String> {
     let image = ImageReference::parse("ghcr.io/org/app:2").unwrap();
-    let policies = [0, 1].map(|p| PolicyName { namespace: "n".to_owned(), name: format!("p{p}") });
+    let policies = [0, 1].map(|p| ObjectName { namespace: "n".to_owned(), name: format!("p{p}") });
     let images = policies.iter().map(|policy| (policy, &image)).collect();
-    let automation = AutomationName { namespace: "n".to_owned(), name: "fleet".to_owned() };
+    let automation = ObjectName { namespace: "n".to_owned(), name: "fleet".to_owned() };
     let values = [("k".to_owned(), "v".to_owned())].into();
     let result = update_of_files(count);
     let update = UpdateData { automation: &automation, values: &values, result: &result, images: &images };
@@ -477,7 +477,7 @@ fn long_values_count_before_they_are_copied() {
             (format!("f{line}.yaml").into(), Arc::new(changes.into_iter().collect()))
         };
         let result = ResultV2 { file_changes: (0..2).map(file).collect() };
-        let automation = AutomationName { namespace: "n".to_owned(), name: "fleet".to_owned() };
+        let automation = ObjectName { namespace: "n".to_owned(), name: "fleet".to_owned() };
         let images = BTreeMap::new();
         let data = MessageData::new(&automation, BTreeMap::new(), &result, &images);
         let copied: usize = data.changes().iter().map(|change| change.old_value.len()).sum();

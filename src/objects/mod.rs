@@ -12,10 +12,9 @@ use crate::secrets::Secret;
 pub mod cluster;
 mod event;
 pub mod manifests;
-mod name;
 
 pub use event::{Event, EventType};
-pub use name::ObjectName;
+pub use tagboat_api::ObjectName;
 
 /// A store of objects for a reconcile.
 pub trait Objects: Sync {

@@ -95,8 +95,10 @@ impl PlanBudget {
 
 #[cfg(test)]
 mod tests {
+    use tagboat_api::ObjectName;
+
     use super::*;
-    use crate::update::{MarkerOutcome, MarkerReport, ObjectIdentifier, PolicyName, UpdatePlan};
+    use crate::update::{MarkerOutcome, MarkerReport, ObjectIdentifier, UpdatePlan};
 
     /// A comparison with another controller used to copy all markers beyond the limit.
     #[test]
@@ -106,7 +108,7 @@ mod tests {
             line: 1,
             object: ObjectIdentifier::default(),
             setter: "n:p".to_owned(),
-            policy: PolicyName { namespace: "n".to_owned(), name: "p".to_owned() },
+            policy: ObjectName { namespace: "n".to_owned(), name: "p".to_owned() },
             value: Some("x".repeat(1_000_000)),
             outcome: MarkerOutcome::Current,
         };

@@ -215,14 +215,16 @@ fn not_utf8(content: &[u8], at: usize) -> YamlError {
 mod tests {
     use std::collections::BTreeMap;
 
+    use tagboat_api::ObjectName;
+
     use super::*;
     use crate::reference::ImageReference;
-    use crate::update::{PolicyName, PolicyState};
+    use crate::update::PolicyState;
 
     const M: &str = r#"# {"$imagepolicy": "n:p:tag"}"#;
 
     fn setters(image: &str) -> Setters {
-        let name = PolicyName { namespace: "n".to_owned(), name: "p".to_owned() };
+        let name = ObjectName { namespace: "n".to_owned(), name: "p".to_owned() };
         let image = PolicyState::Image(ImageReference::parse(image).unwrap());
         Setters::new(BTreeMap::from([(name, image)]))
     }

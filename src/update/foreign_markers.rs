@@ -38,13 +38,15 @@ fn foreign_values(source: &str, setters: &Setters, limits: &Limits) -> Result<Ve
 mod tests {
     use std::collections::BTreeMap;
 
+    use tagboat_api::ObjectName;
+
     use super::*;
     use crate::reference::ImageReference;
-    use crate::update::{PolicyName, PolicyState};
+    use crate::update::PolicyState;
 
     #[test]
     fn values_of_others_do_not_count() {
-        let name = PolicyName { namespace: "n".to_owned(), name: "own".to_owned() };
+        let name = ObjectName { namespace: "n".to_owned(), name: "own".to_owned() };
         let image = PolicyState::Image(ImageReference::parse("app:2").unwrap());
         let setters = Setters::new(BTreeMap::from([(name, image)]));
         let part = |content: &str| {

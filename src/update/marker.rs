@@ -5,10 +5,9 @@
 //! `:tag@digest`, for fields that take both but not the name. The long form is kustomize's `{"$ref":
 //! "#/definitions/io.k8s.cli.setters.namespace:name"}`.
 
-use std::fmt;
-
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
+use tagboat_api::ObjectName;
 
 /// The member that makes a JSON object a marker.
 pub const TOKEN: &str = "$imagepolicy";
@@ -27,26 +26,9 @@ pub struct Marker {
     /// The whole setter, such as `default:podinfo:tag`.
     pub setter: String,
     /// The policy it names.
-    pub policy: PolicyName,
+    pub policy: ObjectName,
     /// The part of the image that the value takes.
     pub field: Field,
-}
-
-/// The namespace and name of an ImagePolicy.
-///
-/// Prints as `namespace/name`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PolicyName {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl fmt::Display for PolicyName {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.namespace, self.name)
-    }
 }
 
 /// A part of an image reference.
@@ -137,7 +119,7 @@ impl Marker {
             Some("tag@digest") => Field::TagAndDigest,
             Some(_) => Field::Unknown,
         };
-        Self { setter: setter.to_owned(), policy: PolicyName { namespace, name }, field }
+        Self { setter: setter.to_owned(), policy: ObjectName { namespace, name }, field }
     }
 }
 

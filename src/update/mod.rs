@@ -45,7 +45,7 @@ pub use error::{PlanError, ScopeError};
 pub use index::MarkerIndex;
 pub use interrupt::{Checkpoint, Interrupt, Progress};
 pub use links::{SkipReason, Skipped};
-pub use marker::{Field, Marker, PolicyName};
+pub use marker::{Field, Marker};
 pub use plan::{UpdatePlan, UpdateRequest, plan};
 pub use report::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use result::{Change, ObjectIdentifier, ResultV2};

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tagboat_api::ObjectName;
 
-use super::marker::{MarkerError, PolicyName};
+use super::marker::MarkerError;
 use super::result::ObjectIdentifier;
 use super::tree::TreeError;
 use crate::error::chain;
@@ -100,7 +101,7 @@ pub struct MarkerReport {
     /// The setter as written, such as `default:podinfo:tag`.
     pub setter: String,
     /// The policy that the setter names.
-    pub policy: PolicyName,
+    pub policy: ObjectName,
     /// The value of the marked scalar before the update.
     ///
     /// `None` if the marker marks no scalar, or a scalar of more than 1,024 bytes.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::marker::{Field, Marker, PolicyName};
+use tagboat_api::ObjectName;
+
+use super::marker::{Field, Marker};
 use super::report::MarkerOutcome;
 use crate::reference::ImageReference;
 
@@ -22,12 +24,12 @@ pub enum PolicyState {
 pub struct Setters {
     /// The only namespace whose markers count; `None` means all namespaces.
     namespace: Option<String>,
-    policies: BTreeMap<PolicyName, PolicyState>,
+    policies: BTreeMap<ObjectName, PolicyState>,
 }
 
 impl Setters {
     /// Creates the setters of `policies`, for markers of every namespace.
-    pub fn new(policies: BTreeMap<PolicyName, PolicyState>) -> Self {
+    pub fn new(policies: BTreeMap<ObjectName, PolicyState>) -> Self {
         Self { namespace: None, policies }
     }
 
@@ -38,7 +40,7 @@ impl Setters {
     }
 
     /// The policies with an image, in ascending order.
-    pub fn images(&self) -> impl Iterator<Item = (&PolicyName, &ImageReference)> {
+    pub fn images(&self) -> impl Iterator<Item = (&ObjectName, &ImageReference)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
             PolicyState::Image(image) => Some((name, image)),
             _ => None,
@@ -46,7 +48,7 @@ impl Setters {
     }
 
     /// The selected policies in ascending order, each with its image, if any.
-    pub fn selected(&self) -> impl Iterator<Item = (&PolicyName, Option<&ImageReference>)> {
+    pub fn selected(&self) -> impl Iterator<Item = (&ObjectName, Option<&ImageReference>)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
             PolicyState::Image(image) => Some((name, Some(image))),
             PolicyState::WithoutImage => Some((name, None)),

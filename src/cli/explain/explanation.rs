@@ -13,7 +13,6 @@ use super::subject::{RepositoryLookup, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
 use crate::cli::inputs::warn_of_repository_settings;
-use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::count;
 use crate::error::chain;
@@ -76,8 +75,8 @@ impl<O: Objects> Explainer<'_, O> {
         &self,
         tags: Option<TagFile<'_>>,
     ) -> Result<(Explanation, Result<(), Failure>), Failure> {
-        let mut explanation = Explanation::of(ObjectName::of(&self.subject.policy));
-        let policy = policy_name(&self.subject.policy);
+        let policy = ObjectName::of(&self.subject.policy);
+        let mut explanation = Explanation::of(policy.clone());
         let (words, failure) = match self.judge(tags, &mut explanation).await {
             Ok(()) => return Ok((explanation, Ok(()))),
             Err(ExplainError::Condition(words)) => {
@@ -136,7 +135,7 @@ impl<O: Objects> Explainer<'_, O> {
             }
         };
         warn_of_repository_settings(repository);
-        let name = policy_name(&self.subject.policy);
+        let name = ObjectName::of(&self.subject.policy);
         access::check(&name.namespace, repository, &self.subject.labels)
             .map_err(|error| at_repository(&error))?;
         let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
@@ -360,7 +359,7 @@ fn not_given(policy: &ImagePolicy) -> Failure {
         "the ImageRepository {}, from whose tags {} chooses, is not among the manifests: add it, or give the tags with --tags \
          FILE",
         repository_of(policy),
-        policy_name(policy)
+        ObjectName::of(policy)
     ))
 }
 

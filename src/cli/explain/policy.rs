@@ -13,12 +13,11 @@ use super::tags::TagFile;
 use crate::cli::Failure;
 use crate::cli::inputs::{SECRET_ADVICE, read_manifests_in_part, secret_directory, secrets_of};
 use crate::cli::output::{OutputFormat, to_json};
-use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::cli::terminal::{Palette, print, say};
 use crate::cli::warnings::warn_of_idle_secrets;
-use crate::objects::Objects;
 use crate::objects::manifests::ManifestStore;
+use crate::objects::{ObjectName, Objects};
 
 /// Say which tag an ImagePolicy chooses, and why each other tag lost
 ///
@@ -116,7 +115,7 @@ impl PolicyArguments {
     ) -> Result<(), Failure> {
         let policy = &subject.policy;
         if policy.spec.suspend {
-            say(&format!("warning: {} is suspended; it is explained all the same", policy_name(policy)));
+            say(&format!("warning: {} is suspended; it is explained all the same", ObjectName::of(policy)));
         }
         let explainer = Explainer { subject, objects, login: self.registry_login };
         let (explanation, done) = explainer.explain(tags).await?;

@@ -11,7 +11,7 @@ use crate::printable::printable;
 /// The explanation of a choice.
 #[derive(Debug, Serialize)]
 pub(super) struct Explanation {
-    pub(super) policy: SubjectName,
+    pub(super) policy: ObjectName,
     /// The tag that was chosen.
     pub(super) latest: Option<String>,
     /// The message of the policy's condition, if no tag was chosen.
@@ -26,25 +26,10 @@ pub(super) struct Explanation {
     pub(super) notes: Vec<String>,
 }
 
-/// The name of the policy.
-#[derive(Debug, Serialize)]
-pub(super) struct SubjectName {
-    pub(super) namespace: String,
-    pub(super) name: String,
-}
-
 impl Explanation {
     /// Creates the explanation of a policy, without tags.
     pub(super) fn of(policy: ObjectName) -> Self {
-        let ObjectName { namespace, name } = policy;
-        Self {
-            policy: SubjectName { namespace, name },
-            latest: None,
-            error: None,
-            tags: Vec::new(),
-            has_values: false,
-            notes: Vec::new(),
-        }
+        Self { policy, latest: None, error: None, tags: Vec::new(), has_values: false, notes: Vec::new() }
     }
 }
 
@@ -68,8 +53,7 @@ pub(super) fn render(explanation: &Explanation, palette: Palette) -> String {
 
 fn write(explanation: &Explanation, palette: Palette, text: &mut String) -> std::fmt::Result {
     let Palette { heading, added, reset, .. } = palette;
-    let SubjectName { namespace, name } = &explanation.policy;
-    writeln!(text, "{heading}Policy:{reset} {}", printable(&format!("{namespace}/{name}")))?;
+    writeln!(text, "{heading}Policy:{reset} {}", printable(&explanation.policy.to_string()))?;
     match (&explanation.latest, &explanation.error) {
         (Some(latest), _) => writeln!(text, "{heading}Latest:{reset} {added}{}{reset}", printable(latest))?,
         (None, error) => {

@@ -16,6 +16,7 @@ use crate::cli::terminal::{Palette, coloured, say};
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
 use crate::error::chain;
 use crate::git::outcome as git;
+use crate::objects::ObjectName;
 use crate::objects::manifests::{Destination, StateError};
 use crate::printable::printable;
 use crate::reconcile::automation::batch::Job;
@@ -26,7 +27,7 @@ use crate::reconcile::automation::report::{interval, report};
 use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::reconcile::run::ReconcileRun;
-use crate::update::{PolicyName, Setters, UpdatePlan};
+use crate::update::{Setters, UpdatePlan};
 
 /// The reconcile of one automation.
 pub(super) struct Work<'i> {
@@ -139,7 +140,7 @@ impl<'i> Work<'i> {
     /// Returns true if the automation selects a policy, or may select it.
     ///
     /// The selection is unknown if the reconcile failed before it.
-    pub(super) fn may_select(&self, policy: &PolicyName) -> bool {
+    pub(super) fn may_select(&self, policy: &ObjectName) -> bool {
         match &self.setters {
             Some(setters) => setters.selected().any(|(selected, _)| selected == policy),
             None => self.automation.namespace().as_ref() == Some(&policy.namespace),

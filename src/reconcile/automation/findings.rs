@@ -183,13 +183,14 @@ mod tests {
 
     use super::*;
     use crate::git::outcome::Outcome;
+    use crate::objects::ObjectName;
     use crate::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
     use crate::reconcile::automation::event::UP_TO_DATE;
     use crate::reconcile::automation::report::report;
     use crate::reconcile::automation::report::tests::status;
     use crate::reconcile::conditions::ConditionType::Ready;
     use crate::reconcile::run::tests::{run, short};
-    use crate::update::{MarkerOutcome, MarkerReport, PolicyName};
+    use crate::update::{MarkerOutcome, MarkerReport};
 
     fn now() -> Timestamp {
         "2026-01-01T00:00:05Z".parse().unwrap()
@@ -203,7 +204,7 @@ mod tests {
             line: line.parse().unwrap(),
             object: Default::default(),
             setter: "n:p:tag".to_owned(),
-            policy: PolicyName { namespace: "n".to_owned(), name: "p".to_owned() },
+            policy: ObjectName { namespace: "n".to_owned(), name: "p".to_owned() },
             value: None,
             outcome: match outcome {
                 "unknown" => MarkerOutcome::UnknownPolicy,

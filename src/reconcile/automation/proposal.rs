@@ -14,9 +14,8 @@ use super::reselection::Reselection;
 use super::transaction::{observed, stage_of};
 use crate::error::ReconcileError;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
-use crate::message::{
-    AutomationName, DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, truncated,
-};
+use crate::message::{DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, truncated};
+use crate::objects::ObjectName;
 use crate::update::diff::{self, DiffError};
 use crate::update::{
     Checkpoint, FileTree, MarkerIndex, PlanError, Progress, ReportedMarkers, ScopeError, UpdatePlan,
@@ -78,7 +77,7 @@ impl UpdateProposal {
 #[derive(Clone, Debug)]
 pub struct MessageSource {
     /// The automation.
-    pub automation: AutomationName,
+    pub automation: ObjectName,
     /// `messageTemplateValues`.
     pub values: BTreeMap<String, String>,
     /// The template, if there is one.

@@ -10,8 +10,9 @@ use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
 use super::selector::{self, SelectorError};
 use crate::error::ReconcileError;
+use crate::objects::ObjectName;
 use crate::reference::{ImageReference, ReferenceError};
-use crate::update::{PolicyName, PolicyState, Setters, UpdateRequest};
+use crate::update::{PolicyState, Setters, UpdateRequest};
 use crate::yaml::Limits;
 
 /// The size of all keys and values of `messageTemplateValues`, in bytes: each run that waits keeps them.
@@ -32,7 +33,7 @@ pub struct Request {
 #[derive(Debug)]
 pub struct UnusableImage {
     /// The policy.
-    pub policy: PolicyName,
+    pub policy: ObjectName,
     /// The image as its status states it.
     pub image: String,
     /// The defect.
@@ -91,7 +92,7 @@ impl ReconcileError for RequestError {
 
 /// The images that the caller sets, in place of those in the policies' status. `None` is a policy without an image,
 /// independent of its status.
-pub type ImageOverrides = BTreeMap<PolicyName, Option<ImageReference>>;
+pub type ImageOverrides = BTreeMap<ObjectName, Option<ImageReference>>;
 
 /// Makes the request of an automation.
 ///
@@ -143,7 +144,7 @@ fn of_policies<'a>(
     let mut request = Request::default();
     let mut known = BTreeMap::new();
     for policy in policies {
-        let name = PolicyName { namespace: policy.namespace().unwrap_or_default(), name: policy.name_any() };
+        let name = ObjectName::of(policy);
         let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
         let state = if !is_selected(policy) {
             PolicyState::NotSelected
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn a_given_image_counts_more_than_the_status() {
         let policies = policies();
-        let name = PolicyName { namespace: "n".to_owned(), name: "none".to_owned() };
+        let name = ObjectName { namespace: "n".to_owned(), name: "none".to_owned() };
         let given = ImageOverrides::from([(name, ImageReference::parse("reg.io/app:9").ok())]);
         let request = of_policies_alone(policies.iter(), &given);
         assert!(images(&request).contains(&"n/none=reg.io/app:9".to_owned()));

@@ -16,7 +16,6 @@ use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
 use crate::cancel::Cancellation;
 use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
-use crate::message::AutomationName;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
@@ -111,10 +110,7 @@ pub async fn prepare(
         pushed: status.and_then(|status| status.last_push_commit.clone()),
     };
     let message = MessageSource {
-        automation: AutomationName {
-            namespace: automation.namespace().unwrap_or_default(),
-            name: automation.name_any(),
-        },
+        automation: ObjectName::of(automation),
         values: request.values,
         template: source.message_template,
         language: settings.template_language,

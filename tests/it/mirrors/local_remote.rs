@@ -14,12 +14,12 @@ use tagboat::git::{
     MirrorKey, MirrorStore, Proposal, Proposer, RemotePlan, RemoteUrl, Request, RouteKey, SyncError,
     TransactionSlots, Writer, WriterContext, WriterOptions,
 };
-use tagboat::message::AutomationName;
 use tagboat::metrics::Metrics;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
 use tagboat::tenancy::Capacity;
-use tagboat::update::{PolicyName, PolicyState, Setters, UpdateRequest};
+use tagboat::update::{PolicyState, Setters, UpdateRequest};
+use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
 use tempfile::TempDir;
 
@@ -181,7 +181,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
         author: Author::new("Tagboat", "tagboat@example.com"),
         message: MessageSource {
-            automation: AutomationName { namespace: "default".to_owned(), name: "fleet".to_owned() },
+            automation: ObjectName { namespace: "default".to_owned(), name: "fleet".to_owned() },
             values: BTreeMap::new(),
             template: Some(format!("Podinfo {tag}")),
             language: TemplateLanguage::Go,
@@ -203,7 +203,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
 pub(super) fn setters<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>) -> Setters {
     let policies = tags.into_iter().map(|(name, tag)| {
         let image = ImageReference::from_parts(IMAGE, tag, None).unwrap();
-        (PolicyName { namespace: "default".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
+        (ObjectName { namespace: "default".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
     });
     Setters::new(policies.collect::<BTreeMap<_, _>>())
 }

@@ -10,9 +10,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tagboat::reference::ImageReference;
 use tagboat::update::{
-    ContentId, Descent, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, PolicyName,
-    PolicyState, Setters, TreeError, TreePath, TreeVisitor, UpdateRequest, plan,
+    ContentId, Descent, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, PolicyState, Setters,
+    TreeError, TreePath, TreeVisitor, UpdateRequest, plan,
 };
+use tagboat_api::ObjectName;
 
 use super::plan_summary::outline;
 use crate::support::manifests::marker;
@@ -191,7 +192,7 @@ fn setters() -> impl Strategy<Value = Setters> {
     ]);
     let name = select(vec![("default", "p"), ("default", "q"), ("other", "p")]);
     let name =
-        name.prop_map(|(namespace, name)| PolicyName { namespace: namespace.into(), name: name.into() });
+        name.prop_map(|(namespace, name)| ObjectName { namespace: namespace.into(), name: name.into() });
     let namespace = option::of(select(vec!["default", "other"]));
     (btree_map(name, policy, 0..4), namespace).prop_map(|(policies, namespace)| {
         let setters = Setters::new(policies);
@@ -315,7 +316,7 @@ fn a_second_plan_reads_only_files_that_need_a_change() {
     let setters = |tag: &str| {
         let policies = [("p", tag), ("q", "1.0")].map(|(name, tag)| {
             let image = ImageReference::from_parts("acme/p", tag, None).unwrap();
-            (PolicyName { namespace: "default".into(), name: name.into() }, PolicyState::Image(image))
+            (ObjectName { namespace: "default".into(), name: name.into() }, PolicyState::Image(image))
         });
         Setters::new(policies.into())
     };
@@ -333,7 +334,7 @@ fn a_second_plan_reads_only_files_that_need_a_change() {
 fn a_version_that_is_replaced_is_forgotten() {
     let policies = |tag: &str| {
         let image = ImageReference::from_parts("example.org/app", tag, None).unwrap();
-        let name = PolicyName { namespace: "n".to_owned(), name: "app".to_owned() };
+        let name = ObjectName { namespace: "n".to_owned(), name: "app".to_owned() };
         BTreeMap::from([(name, PolicyState::Image(image))])
     };
     let mut index = MarkerIndex::default();
@@ -364,7 +365,7 @@ fn a_content_under_many_names_is_read_once() {
     let files = (0..9).map(|number| (format!("{}/{number}.yaml", number % 2), contents[number % 3].clone()));
     let tree = Memory::of(&files.collect());
     let image = ImageReference::from_parts("acme/p", "2.0", None).unwrap();
-    let name = PolicyName { namespace: "default".into(), name: "p".into() };
+    let name = ObjectName { namespace: "default".into(), name: "p".into() };
     let request = request(&Setters::new([(name, PolicyState::Image(image))].into()));
     let mut index = MarkerIndex::default();
     let cold = plan(&tree, &request, &mut index, &mut |_| Ok(())).unwrap();

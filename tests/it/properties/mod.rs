@@ -10,16 +10,17 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tagboat::reference::ImageReference;
 use tagboat::update::file::{FileOutcome, update_file};
-use tagboat::update::{MarkerOutcome, PolicyName, PolicyState, Setters};
+use tagboat::update::{MarkerOutcome, PolicyState, Setters};
 use tagboat::yaml::{Limits, YamlError};
 
 use crate::support::manifests::marker;
 use documents::{Document, Piece};
+use tagboat_api::ObjectName;
 
 fn setters<'a>(images: impl Iterator<Item = (String, &'a str)>) -> Setters {
     let policy = |(name, tag): (String, &str)| {
         let image = ImageReference::from_parts("ghcr.io/acme/app", tag, None).unwrap();
-        (PolicyName { namespace: "default".to_owned(), name }, PolicyState::Image(image))
+        (ObjectName { namespace: "default".to_owned(), name }, PolicyState::Image(image))
     };
     Setters::new(images.map(policy).collect::<BTreeMap<_, _>>())
 }

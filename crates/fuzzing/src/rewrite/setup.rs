@@ -3,8 +3,9 @@
 //! The expected values are computed independently of Tagboat's own code.
 
 use tagboat::reference::ImageReference;
-use tagboat::update::{PolicyName, PolicyState, Setters};
+use tagboat::update::{PolicyState, Setters};
 use tagboat::yaml::Limits;
+use tagboat_api::ObjectName;
 
 /// The number of input bytes that choose the setup; the file begins behind them.
 pub(crate) const LENGTH: usize = 3;
@@ -156,7 +157,7 @@ impl Setup {
             ("a", "out", PolicyState::NotSelected),
         ];
         let named = policies.map(|(namespace, name, policy)| {
-            (PolicyName { namespace: namespace.to_owned(), name: name.to_owned() }, policy)
+            (ObjectName { namespace: namespace.to_owned(), name: name.to_owned() }, policy)
         });
         let setters = Setters::new(named.into());
         let is_restricted = mode & 1 != 0;

@@ -4,7 +4,6 @@ use tagboat_api::ImageRef;
 
 use crate::cli::outcome::PolicyChoice;
 use crate::objects::ObjectName;
-use crate::update::PolicyName;
 
 /// The result of a policy's choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +26,7 @@ pub(in crate::cli::run) struct Choice {
 
 impl Choice {
     /// Returns the choice as it stands in the JSON document.
-    pub(in crate::cli::run) fn to_outcome(&self, policy: &PolicyName) -> PolicyChoice {
+    pub(in crate::cli::run) fn to_outcome(&self, policy: &ObjectName) -> PolicyChoice {
         PolicyChoice {
             policy: policy.to_string(),
             repository: self.repository.to_string(),

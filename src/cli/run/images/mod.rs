@@ -40,7 +40,6 @@ use crate::reference::ImageReference;
 use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
 use crate::tenancy::Capacity;
-use crate::update::PolicyName;
 
 use choice::Choice;
 pub(super) use selection::Selection;
@@ -50,14 +49,14 @@ use state::RunState;
 /// The images of policies, by name.
 #[derive(Debug, Default)]
 pub(super) struct Images {
-    choices: BTreeMap<PolicyName, Choice>,
+    choices: BTreeMap<ObjectName, Choice>,
     /// The images of policies that did not choose; none if the policy forbids it now.
-    skipped: BTreeMap<PolicyName, Option<ImageRef>>,
+    skipped: BTreeMap<ObjectName, Option<ImageRef>>,
 }
 
 impl Images {
     /// Returns the choice of a policy, if it chose.
-    pub(super) fn choice(&self, policy: &PolicyName) -> Option<&Choice> {
+    pub(super) fn choice(&self, policy: &ObjectName) -> Option<&Choice> {
         self.choices.get(policy)
     }
 
@@ -150,7 +149,7 @@ impl Sources {
         }
         let skipped = self.skipped(&selection.skipped, &mut choices)?;
         for (policy, reason) in &selection.skipped {
-            let policy = PolicyName::from(&ObjectName::of(policy));
+            let policy = ObjectName::of(policy);
             if !skipped.contains_key(&policy) && !choices.contains_key(&policy) {
                 say(&format!("warning: {}", reason.without_image(&policy)));
             }

@@ -29,7 +29,6 @@ use crate::reconcile::policy::report::{Conclusion, Resolved};
 use crate::reconcile::policy::request::repository_of;
 use crate::reconcile::policy::run::{Ended, FollowedTag, PolicyInputs, Run};
 use crate::reference::RepositoryAddress;
-use crate::update::PolicyName;
 
 /// A policy that is reconciled.
 struct Chooser<'s> {
@@ -53,7 +52,7 @@ impl Sources {
         &self,
         policies: &Policies,
         repositories: &Repositories,
-    ) -> Result<BTreeMap<PolicyName, Choice>, Failure> {
+    ) -> Result<BTreeMap<ObjectName, Choice>, Failure> {
         let failed = |error: StateError| Failure::new(chain(&error));
         let mut choices = BTreeMap::new();
         let mut choosers = Vec::new();
@@ -64,7 +63,7 @@ impl Sources {
                 repositories.get(&repository).expect("the repositories of all policies were scanned");
             let known = self.state.policy(manifest).map_err(failed)?;
             if let Some(place) = &known.damage {
-                choices.insert(PolicyName::from(name), Choice::state_lost(name, repository, place));
+                choices.insert(name.clone(), Choice::state_lost(name, repository, place));
                 continue;
             }
             let image = known.image();
@@ -85,7 +84,7 @@ impl Sources {
             unavailable
                 .entry(repository)
                 .or_insert_with(|| UnavailableRepository::new(reason))
-                .insert(PolicyName::from(name), effect);
+                .insert(name.clone(), effect);
         }
         for (name, repository) in &unavailable {
             choices.extend(repository.choices(name));
@@ -95,7 +94,7 @@ impl Sources {
             if let Some(repository) = unavailable.get(&chooser.repository) {
                 choice.add_error_of(repository);
             }
-            choices.insert(PolicyName::from(&chooser.name), choice);
+            choices.insert(chooser.name.clone(), choice);
         }
         Ok(choices)
     }
@@ -108,17 +107,14 @@ impl Sources {
     pub(super) fn skipped(
         &self,
         policies: &[(ImagePolicy, SkipReason)],
-        choices: &mut BTreeMap<PolicyName, Choice>,
-    ) -> Result<BTreeMap<PolicyName, Option<ImageRef>>, Failure> {
+        choices: &mut BTreeMap<ObjectName, Choice>,
+    ) -> Result<BTreeMap<ObjectName, Option<ImageRef>>, Failure> {
         let mut images = BTreeMap::new();
         for (manifest, _) in policies {
             let name = ObjectName::of(manifest);
             let known = self.state.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
             if let Some(place) = &known.damage {
-                choices.insert(
-                    PolicyName::from(&name),
-                    Choice::state_lost(&name, repository_of(manifest), place),
-                );
+                choices.insert(name.clone(), Choice::state_lost(&name, repository_of(manifest), place));
                 continue;
             }
             let wanted = repository_of(manifest);
@@ -126,11 +122,11 @@ impl Sources {
             let repository = repositories.find(|repository| ObjectName::of(*repository) == wanted);
             if let Some(image) = known.image().filter(|image| !allows(manifest, repository, image)) {
                 say(&format!("warning: ImagePolicy {name}: {}", forbidden_image(&image)));
-                images.insert(PolicyName::from(&name), None);
+                images.insert(name.clone(), None);
                 continue;
             }
             let latest = known.policy.status.and_then(|status| status.latest_ref);
-            images.extend(latest.map(|latest| (PolicyName::from(&name), Some(latest))));
+            images.extend(latest.map(|latest| (name.clone(), Some(latest))));
         }
         Ok(images)
     }

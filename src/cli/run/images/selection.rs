@@ -7,14 +7,12 @@ use tagboat_api::{ImagePolicy, ImageRef, ImageRepository, ImageUpdateAutomation}
 
 use super::sources::Policies;
 use crate::cli::inputs::{secrets_of, warn_of_repository_settings, warn_of_settings};
-use crate::cli::overrides::policy_name;
 use crate::cli::registry_login::RegistryLogin;
 use crate::objects::ObjectName;
 use crate::objects::manifests::Manifests;
 use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::policy::request::repository_of;
 use crate::reference::{ImageReference, RepositoryAddress};
-use crate::update::PolicyName;
 
 /// The policies that automations select, and the repositories that they choose from.
 #[derive(Debug, Default)]
@@ -54,7 +52,7 @@ pub(super) enum SkipReason {
 
 impl SkipReason {
     /// Returns the message about a policy without an image, in the state or its manifest.
-    pub(super) fn without_image(&self, policy: &PolicyName) -> String {
+    pub(super) fn without_image(&self, policy: &ObjectName) -> String {
         match self {
             Self::Suspended => format!(
                 "ImagePolicy {policy} has no image: it is suspended, no run that is remembered chose one, and its \
@@ -154,7 +152,7 @@ fn overrides_of(
     let selected = all_selected(manifests, automations, given);
     let policies = manifests.policies().filter(|policy| selected.contains(&ObjectName::of(*policy)));
     let found = policies.filter_map(|policy| {
-        let image = given.get(&policy_name(policy))?.as_ref()?;
+        let image = given.get(&ObjectName::of(policy))?.as_ref()?;
         let name = repository_of(policy);
         let repository = manifests.repositories().find(|repository| ObjectName::of(*repository) == name)?;
         let image = image_of(repository, image);
@@ -189,7 +187,7 @@ fn selected(
     given: &ImageOverrides,
 ) -> BTreeSet<ObjectName> {
     let mut names = all_selected(manifests, automations, given);
-    names.retain(|name| !given.contains_key(&PolicyName::from(name)));
+    names.retain(|name| !given.contains_key(name));
     names
 }
 
@@ -205,11 +203,7 @@ fn all_selected(
         open.filter_map(|automation| request::of_automation(automation, manifests.policies(), given).ok());
     let mut names = BTreeSet::new();
     for request in requests {
-        let selected = request.update.setters.selected().map(|(policy, _)| policy);
-        names.extend(
-            selected
-                .map(|policy| ObjectName { namespace: policy.namespace.clone(), name: policy.name.clone() }),
-        );
+        names.extend(request.update.setters.selected().map(|(policy, _)| policy.clone()));
     }
     names
 }
@@ -274,7 +268,7 @@ mod tests {
     #[test]
     fn repositories_of_policies_that_choose_are_scanned() {
         let given = ImageOverrides::from([(
-            PolicyName { namespace: "n".to_owned(), name: "given".to_owned() },
+            ObjectName { namespace: "n".to_owned(), name: "given".to_owned() },
             ImageReference::parse("r.io/app:1").ok(),
         )]);
         let selector = |name: &str| json!({"policySelector": {"matchLabels": {"name": name}}});
@@ -318,7 +312,7 @@ mod tests {
             Selection::without_scans(&manifests(), &[automation("n", &json!({}))], &ImageOverrides::new());
         assert!(unscanned.policies.is_empty() && unscanned.repositories.is_empty());
         assert_eq!(skipped(&unscanned).len(), 6);
-        let name = PolicyName { namespace: "n".to_owned(), name: "stranded".to_owned() };
+        let name = ObjectName { namespace: "n".to_owned(), name: "stranded".to_owned() };
         assert_eq!(
             stranded.without_image(&name),
             "ImagePolicy n/stranded has no image: the ImageRepository n/none, from whose tags it chooses, is not among \

@@ -9,7 +9,6 @@ use tagboat_api::ImageRef;
 
 use super::choice::Choice;
 use crate::objects::ObjectName;
-use crate::update::PolicyName;
 
 /// The effect of an unavailable repository on a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl ScanFailureEffect {
 #[derive(Debug)]
 pub(super) struct UnavailableRepository {
     reason: String,
-    effects: BTreeMap<PolicyName, ScanFailureEffect>,
+    effects: BTreeMap<ObjectName, ScanFailureEffect>,
 }
 
 impl UnavailableRepository {
@@ -56,7 +55,7 @@ impl UnavailableRepository {
         Self { reason, effects: BTreeMap::new() }
     }
 
-    pub(super) fn insert(&mut self, policy: PolicyName, effect: ScanFailureEffect) {
+    pub(super) fn insert(&mut self, policy: ObjectName, effect: ScanFailureEffect) {
         self.effects.insert(policy, effect);
     }
 
@@ -66,7 +65,7 @@ impl UnavailableRepository {
     }
 
     /// Returns the choices of policies that do not choose anew.
-    pub(super) fn choices(&self, repository: &ObjectName) -> Vec<(PolicyName, Choice)> {
+    pub(super) fn choices(&self, repository: &ObjectName) -> Vec<(ObjectName, Choice)> {
         let words = self.sentence();
         let idle = self.effects.iter().filter(|(_, effect)| **effect != ScanFailureEffect::Chooses);
         let choice = |effect: &ScanFailureEffect| {
@@ -81,7 +80,7 @@ impl UnavailableRepository {
 }
 
 /// Returns the effects on policies as one sentence part, with names if the effects differ.
-fn without_choice(effects: &BTreeMap<PolicyName, ScanFailureEffect>) -> String {
+fn without_choice(effects: &BTreeMap<ObjectName, ScanFailureEffect>) -> String {
     let mut clauses = BTreeMap::<&str, Vec<String>>::new();
     for (policy, effect) in effects {
         clauses.entry(effect.clause()).or_default().push(policy.to_string());
@@ -107,7 +106,7 @@ mod tests {
 
     fn words(effects: &[ScanFailureEffect]) -> String {
         let named = effects.iter().enumerate().map(|(index, effect)| {
-            (PolicyName { namespace: "n".to_owned(), name: index.to_string() }, effect.clone())
+            (ObjectName { namespace: "n".to_owned(), name: index.to_string() }, effect.clone())
         });
         without_choice(&named.collect())
     }

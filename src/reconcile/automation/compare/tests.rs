@@ -5,8 +5,9 @@ use tempfile::TempDir;
 use super::*;
 use crate::directory::Directory;
 use crate::metrics::ComparisonOutcome::{agreed, differed, missed};
+use crate::objects::ObjectName;
 use crate::reference::ImageReference;
-use crate::update::{Interrupt, MarkerIndex, PolicyName, PolicyState, Setters, plan};
+use crate::update::{Interrupt, MarkerIndex, PolicyState, Setters, plan};
 
 /// A branch, and an automation that looks at it.
 struct Scene {
@@ -33,7 +34,7 @@ impl Scene {
     fn look(&mut self, [a, b]: [&str; 2]) -> CompareResult {
         let policies = [("a", a), ("b", b)].map(|(name, tag)| {
             let image = ImageReference::parse(&format!("img:{tag}")).unwrap();
-            (PolicyName { namespace: "n".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
+            (ObjectName { namespace: "n".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
         });
         let update = UpdateRequest { setters: Setters::new(policies.into()), ..UpdateRequest::default() };
         let tree = Directory::open(Path::new(self.branch.path())).unwrap();

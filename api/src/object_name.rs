@@ -3,11 +3,10 @@
 use std::fmt;
 
 use kube::ResourceExt;
-
-use crate::update::PolicyName;
+use serde::Serialize;
 
 /// The name of an object with its namespace, which is empty for a cluster-scoped object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ObjectName {
     /// The namespace; empty for a cluster-scoped object.
     pub namespace: String,
@@ -29,11 +28,5 @@ impl ObjectName {
     /// Returns the name of an object.
     pub fn of(object: &impl ResourceExt) -> Self {
         Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
-    }
-}
-
-impl From<&ObjectName> for PolicyName {
-    fn from(name: &ObjectName) -> Self {
-        Self { namespace: name.namespace.clone(), name: name.name.clone() }
     }
 }
