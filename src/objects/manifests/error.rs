@@ -1,6 +1,5 @@
-//! Errors and notes of reading manifests.
+//! Errors of reading manifests.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::Utf8Error;
 
@@ -184,78 +183,4 @@ fn hint(error: &serde_json::Error) -> &'static str {
     let text = error.to_string();
     let wants_text = text.starts_with("invalid type") && text.ends_with("expected a string");
     if wants_text { "; put it in quotes" } else { "" }
-}
-
-/// A note for the user about the manifests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
-    /// A document of a kind that we do not read.
-    ForeignDocument {
-        /// The file.
-        file: PathBuf,
-        /// Its kind and apiVersion, or a description if it is not an object.
-        what: String,
-    },
-    /// Files of a directory without any object of Flux's.
-    FilesSkipped {
-        /// The files.
-        files: Vec<PathBuf>,
-    },
-    /// A link or directory that could not be read.
-    Skipped {
-        /// Its path.
-        file: PathBuf,
-        /// The cause.
-        cause: String,
-    },
-    /// A field that a cluster would require.
-    MissingField {
-        /// The file.
-        file: PathBuf,
-        /// Kind, namespace and name.
-        object: String,
-        /// The field with its path.
-        field: &'static str,
-    },
-    /// A status that cannot be parsed; its invalid parts are ignored.
-    StatusNotUnderstood {
-        /// The file.
-        file: PathBuf,
-        /// Kind, namespace and name.
-        object: String,
-        /// The cause.
-        cause: String,
-    },
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ForeignDocument { file, what } => {
-                write!(formatter, "{}: skipped {what}, which tagboat does not read", file.display())
-            }
-            Self::FilesSkipped { files } => {
-                let names: Vec<String> =
-                    files.iter().take(3).map(|file| file.display().to_string()).collect();
-                let more = if files.len() > names.len() { ", …" } else { "" };
-                write!(
-                    formatter,
-                    "skipped {} without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: {}{more}",
-                    if files.len() == 1 { "a file".to_owned() } else { format!("{} files", files.len()) },
-                    names.join(", ")
-                )
-            }
-            Self::Skipped { file, cause } => {
-                write!(formatter, "{}: no manifests were read there: {cause}", file.display())
-            }
-            Self::MissingField { file, object, field } => write!(
-                formatter,
-                "{}: {object} has no {field}, which a cluster requires; it is not needed here",
-                file.display()
-            ),
-            Self::StatusNotUnderstood { file, object, cause } => {
-                write!(formatter, "{}: a part of the status of {object} was ignored: {cause}", file.display())
-            }
-        }
-    }
 }

@@ -18,12 +18,6 @@ pub(super) enum ManifestKind {
 /// It has a path and a default.
 pub(super) type Placeholder = (&'static str, fn() -> Value);
 
-impl From<Kind> for ManifestKind {
-    fn from(kind: Kind) -> Self {
-        Self::Flux(kind)
-    }
-}
-
 impl ManifestKind {
     /// Returns the kind of a name in an API group; the core group is empty.
     pub(super) fn of(group: &str, name: &str) -> Option<Self> {

@@ -1,10 +1,10 @@
 //! Objects from manifest files, which replace a cluster on the command line.
 //!
 //! [`read`] takes files and directories (`source`), splits them into documents and lists into items (`document`), and
-//! makes typed objects (`object`, `secret`, `service_account`) of the supported kinds (`kind`). A document of a
-//! supported kind that cannot be parsed is an error, because a misread selector would change the wrong files; a
-//! command that changes nothing may use the other objects ([`read_in_part`], `defect`). A document of another kind is a
-//! [`Note`]. A [`ManifestStore`] makes the objects available to a reconcile.
+//! makes typed objects (`object`, `secret`) of the supported kinds (`kind`). A document of a supported kind that cannot
+//! be parsed is an error, because a misread selector would change the wrong files; a command that changes nothing may
+//! use the other objects ([`read_in_part`], `defect`). For a document of another kind there is a note. A
+//! [`ManifestStore`] makes the objects available to a reconcile.
 
 mod defect;
 mod document;
@@ -12,7 +12,6 @@ mod error;
 mod kind;
 mod object;
 mod secret;
-mod service_account;
 mod source;
 mod state;
 mod store;
@@ -20,8 +19,7 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kube::ResourceExt;
-use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, Kind, KnownFields};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
 use crate::objects::ObjectName;
 use crate::secrets::Secret;
@@ -29,9 +27,8 @@ use kind::ManifestKind;
 use source::Origin;
 
 pub use defect::Defect;
-pub use error::{FieldError, ManifestError, Note, SyntaxError};
-pub use secret::{SecretError, SecretManifest};
-pub use service_account::ServiceAccountManifest;
+pub use error::{FieldError, ManifestError, SyntaxError};
+pub use secret::SecretError;
 pub use state::{Destination, LoadResult, StateAccess, StateDirectory, StateError, StateLock};
 pub use store::{ManifestStore, SecretDirectory};
 
@@ -42,46 +39,35 @@ pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 #[derive(Debug, Default)]
 pub struct Manifests {
     /// All objects, in the order of files and documents.
-    pub objects: Vec<Manifest>,
-    /// Notes about documents that were skipped or are incomplete.
-    pub notes: Vec<Note>,
+    objects: Vec<Manifest>,
+    /// Notes for the user about documents that were skipped or are incomplete, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// One object and the file it comes from.
 #[derive(Debug)]
-pub struct Manifest {
+struct Manifest {
     /// The file; `-` is standard input.
-    pub file: PathBuf,
-    /// The object; its namespace is always set.
-    pub object: Object,
+    file: PathBuf,
+    kind: ManifestKind,
+    /// The name; its namespace is always set.
+    name: ObjectName,
+    object: Object,
 }
 
-/// An object of a kind that is read.
+/// The content of an object of a kind that is read.
 #[derive(Debug)]
-pub enum Object {
-    /// An ImageUpdateAutomation.
+enum Object {
     Automation(Box<ImageUpdateAutomation>),
-    /// An ImagePolicy.
     Policy(Box<ImagePolicy>),
-    /// An ImageRepository.
     Repository(Box<ImageRepository>),
-    /// A GitRepository.
     GitRepository(Box<GitRepository>),
-    /// A Secret.
-    Secret(SecretManifest),
-    /// A ServiceAccount.
-    ServiceAccount(ServiceAccountManifest),
-    /// A Namespace.
-    Namespace(NamespaceManifest),
-}
-
-/// A Namespace of a manifest.
-#[derive(Debug)]
-pub struct NamespaceManifest {
-    /// Its name.
-    pub name: String,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
+    /// The values of a Secret by key, or the error of reading them.
+    Secret(Result<BTreeMap<String, Secret>, SecretError>),
+    /// The names of a ServiceAccount's pull secrets; `None` if they cannot be read.
+    ServiceAccount(Option<Vec<String>>),
+    /// The labels of a Namespace.
+    Namespace(BTreeMap<String, String>),
 }
 
 impl Manifests {
@@ -111,13 +97,8 @@ impl Manifests {
 
     /// Returns the GitRepository of a name.
     pub fn git_repository(&self, namespace: &str, name: &str) -> Option<&GitRepository> {
-        self.objects.iter().find_map(|manifest| match &manifest.object {
-            Object::GitRepository(repository)
-                if repository.metadata.namespace.as_deref() == Some(namespace)
-                    && repository.metadata.name.as_deref() == Some(name) =>
-            {
-                Some(repository.as_ref())
-            }
+        self.named(namespace, name).find_map(|manifest| match &manifest.object {
+            Object::GitRepository(repository) => Some(repository.as_ref()),
             _ => None,
         })
     }
@@ -127,7 +108,7 @@ impl Manifests {
     /// Returns `None` if it has no manifest.
     pub fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let found = self.objects.iter().filter_map(|manifest| match &manifest.object {
-            Object::Namespace(namespace) if namespace.name == name => Some(namespace.labels.clone()),
+            Object::Namespace(labels) if manifest.name.name == name => Some(labels.clone()),
             _ => None,
         });
         found.reduce(|mut labels, more| {
@@ -146,45 +127,60 @@ impl Manifests {
         namespace: &str,
         name: &str,
     ) -> Result<Option<&BTreeMap<String, Secret>>, ManifestError> {
-        let mut found = self.objects.iter().filter_map(|manifest| match &manifest.object {
-            Object::Secret(secret) if secret.namespace == namespace && secret.name == name => {
-                Some((manifest, &secret.values))
-            }
+        let found = self.only(namespace, name, |object| match object {
+            Object::Secret(values) => Some(values),
             _ => None,
         });
-        let Some((first, values)) = found.next() else { return Ok(None) };
-        if let Some((second, _)) = found.next() {
-            return Err(duplicate(&first.object, &first.file, &second.file));
-        }
+        let Some((manifest, values)) = found? else { return Ok(None) };
         values.as_ref().map(Some).map_err(|cause| ManifestError::Secret {
-            file: first.file.clone(),
-            object: first.object.to_string(),
+            file: manifest.file.clone(),
+            object: manifest.to_string(),
             cause: cause.clone(),
         })
     }
-}
 
-impl Manifests {
     /// Returns the names of the pull secrets of a ServiceAccount.
     ///
     /// # Errors
     ///
     /// If they cannot be read, or if it is defined twice. Neither is checked before it is requested.
     pub fn pull_secrets(&self, namespace: &str, name: &str) -> Result<Option<&[String]>, ManifestError> {
-        let mut found = self.objects.iter().filter_map(|manifest| match &manifest.object {
-            Object::ServiceAccount(account) if account.namespace == namespace && account.name == name => {
-                Some((manifest, &account.pull_secrets))
-            }
+        let found = self.only(namespace, name, |object| match object {
+            Object::ServiceAccount(names) => Some(names),
             _ => None,
         });
-        let Some((first, names)) = found.next() else { return Ok(None) };
-        if let Some((second, _)) = found.next() {
-            return Err(duplicate(&first.object, &first.file, &second.file));
-        }
+        let Some((manifest, names)) = found? else { return Ok(None) };
         names.as_deref().map(Some).ok_or_else(|| ManifestError::PullSecrets {
-            file: first.file.clone(),
-            object: first.object.to_string(),
+            file: manifest.file.clone(),
+            object: manifest.to_string(),
         })
+    }
+
+    /// Returns the object of a name and of the kind that `content` matches, with its content.
+    ///
+    /// # Errors
+    ///
+    /// If it is defined twice.
+    fn only<'m, T>(
+        &'m self,
+        namespace: &str,
+        name: &str,
+        content: impl Fn(&'m Object) -> Option<T>,
+    ) -> Result<Option<(&'m Manifest, T)>, ManifestError> {
+        let named = self.named(namespace, name);
+        let mut found = named.filter_map(|manifest| Some((manifest, content(&manifest.object)?)));
+        let Some((first, content)) = found.next() else { return Ok(None) };
+        match found.next() {
+            Some((second, _)) => Err(duplicate(first, &first.file, &second.file)),
+            None => Ok(Some((first, content))),
+        }
+    }
+
+    /// Iterates over the objects of a name, of any kind.
+    fn named(&self, namespace: &str, name: &str) -> impl Iterator<Item = &Manifest> {
+        self.objects
+            .iter()
+            .filter(move |manifest| manifest.name.namespace == namespace && manifest.name.name == name)
     }
 }
 
@@ -229,10 +225,21 @@ pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Defect>) {
     manifests.notes.extend(sources.notes);
     sources.skipped.sort();
     if !sources.skipped.is_empty() {
-        manifests.notes.push(Note::FilesSkipped { files: sources.skipped });
+        manifests.notes.push(skipped(&sources.skipped));
     }
     defects.extend(duplicates(&manifests.objects));
     (manifests, defects)
+}
+
+/// Returns the note about files of a directory without any object of Flux's.
+fn skipped(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files.iter().take(3).map(|file| file.display().to_string()).collect();
+    format!(
+        "skipped {} without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: {}{}",
+        if files.len() == 1 { "a file".to_owned() } else { format!("{} files", files.len()) },
+        names.join(", "),
+        if files.len() > names.len() { ", …" } else { "" }
+    )
 }
 
 fn take(
@@ -245,10 +252,9 @@ fn take(
     let before = manifests.objects.len() + defects.len();
     for document in documents {
         match object::parse(&source.file, document, known) {
-            Ok(object::Parsed { object, notes }) => {
+            Ok((manifest, notes)) => {
                 manifests.notes.extend(notes);
-                let file = source.file.clone();
-                manifests.objects.extend(object.map(|object| Manifest { file, object }));
+                manifests.objects.extend(manifest);
             }
             Err(defect) => defects.push(*defect),
         }
@@ -265,49 +271,24 @@ fn duplicates(objects: &[Manifest]) -> Vec<Defect> {
     let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     let mut defects = Vec::new();
     for manifest in objects {
-        let identity = manifest.object.identity();
-        if matches!(identity.0, ManifestKind::Flux(_))
-            && let Some(first) = seen.insert(manifest.object.to_string(), &manifest.file)
+        if matches!(manifest.kind, ManifestKind::Flux(_))
+            && let Some(first) = seen.insert(manifest.to_string(), &manifest.file)
         {
-            let error = duplicate(&manifest.object, first, &manifest.file);
-            defects.push(Defect::of(Some(identity), error));
+            let error = duplicate(manifest, first, &manifest.file);
+            defects.push(Defect::of(Some((manifest.kind, manifest.name.clone())), error));
         }
     }
     defects
 }
 
-fn duplicate(object: &Object, first: &Path, second: &Path) -> ManifestError {
+fn duplicate(object: &Manifest, first: &Path, second: &Path) -> ManifestError {
     let (first, second) = (first.to_owned(), second.to_owned());
     ManifestError::Duplicate { object: object.to_string(), first, second }
 }
 
-impl Object {
-    /// Returns its kind, namespace and name.
-    fn identity(&self) -> (ManifestKind, ObjectName) {
-        let (kind, namespace, name) = match self {
-            Self::Automation(object) => (Kind::Automation.into(), object.namespace(), object.name_any()),
-            Self::Policy(object) => (Kind::Policy.into(), object.namespace(), object.name_any()),
-            Self::Repository(object) => (Kind::Repository.into(), object.namespace(), object.name_any()),
-            Self::GitRepository(object) => {
-                (Kind::GitRepository.into(), object.namespace(), object.name_any())
-            }
-            Self::Secret(SecretManifest { namespace, name, .. }) => {
-                (ManifestKind::Secret, Some(namespace.clone()), name.clone())
-            }
-            Self::ServiceAccount(ServiceAccountManifest { namespace, name, .. }) => {
-                (ManifestKind::ServiceAccount, Some(namespace.clone()), name.clone())
-            }
-            Self::Namespace(NamespaceManifest { name, .. }) => (ManifestKind::Namespace, None, name.clone()),
-        };
-        (kind, ObjectName { namespace: namespace.unwrap_or_default(), name })
-    }
-}
-
 /// Formats an object as `Kind namespace/name`.
-impl std::fmt::Display for Object {
+impl std::fmt::Display for Manifest {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (kind, ObjectName { namespace, name }) = self.identity();
-        let separator = if namespace.is_empty() { "" } else { "/" };
-        write!(formatter, "{} {namespace}{separator}{name}", kind.name())
+        write!(formatter, "{} {}", self.kind.name(), self.name)
     }
 }

@@ -11,22 +11,33 @@ use super::defect::{DEFAULT_NAMESPACE, Defect, name_of};
 use super::document::Document;
 use super::error::UnknownChoice;
 use super::kind::ManifestKind;
-use super::secret::{self, SecretManifest};
-use super::service_account::ServiceAccountManifest;
-use super::{FieldError, ManifestError, NamespaceManifest, Note, Object};
+use super::{FieldError, Manifest, ManifestError, Object, secret};
 use crate::error::chain;
 
 /// A parsed document; its object is `None` if we do not read its kind.
-pub(super) struct Parsed {
-    pub(super) object: Option<Object>,
-    pub(super) notes: Vec<Note>,
+struct Parsed {
+    object: Option<Object>,
+    notes: Vec<String>,
 }
 
-/// Parses one document; an error has the name of the object, if that can be read.
-pub(super) fn parse(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, Box<Defect>> {
+/// Parses one document into an object, if we read its kind, and notes.
+///
+/// An error has the name of the object, if that can be read.
+pub(super) fn parse(
+    file: &Path,
+    document: Document,
+    known: &KnownFields,
+) -> Result<(Option<Manifest>, Vec<String>), Box<Defect>> {
     let group = document.text("apiVersion").split_once('/').map_or("", |(group, _)| group);
-    let object = ManifestKind::of(group, document.text("kind")).zip(name_of(&document.value));
-    parse_object(file, document, known).map_err(|error| Box::new(Defect::of(object, error)))
+    let identity = ManifestKind::of(group, document.text("kind")).zip(name_of(&document.value));
+    match parse_object(file, document, known) {
+        Ok(Parsed { object, notes }) => {
+            let file = file.to_owned();
+            let manifest = identity.zip(object);
+            Ok((manifest.map(|((kind, name), object)| Manifest { file, kind, name, object }), notes))
+        }
+        Err(error) => Err(Box::new(Defect::of(identity, error))),
+    }
 }
 
 fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<Parsed, ManifestError> {
@@ -54,7 +65,7 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
         // Without a name it cannot be requested, so it does no harm.
         return match kind {
             ManifestKind::Secret | ManifestKind::ServiceAccount => {
-                Ok(unsupported(file, format!("a {} without a name", kind.name())))
+                Ok(unsupported(file, &format!("a {} without a name", kind.name())))
             }
             _ => Err(error),
         };
@@ -67,14 +78,12 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
 
 /// Parses a Namespace, of which only the labels matter; all other fields are ignored.
 fn namespace(file: &Path, value: &Value) -> Parsed {
-    let metadata = &value["metadata"];
-    let Some(name) = metadata["name"].as_str().filter(|name| !name.is_empty()) else {
-        return unsupported(file, "a Namespace without a name".to_owned());
-    };
-    let labels = metadata["labels"].as_object().into_iter().flatten();
+    if name_of(value).is_none() {
+        return unsupported(file, "a Namespace without a name");
+    }
+    let labels = value["metadata"]["labels"].as_object().into_iter().flatten();
     let labels = labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.to_owned())));
-    let namespace = NamespaceManifest { name: name.to_owned(), labels: labels.collect() };
-    Parsed { object: Some(Object::Namespace(namespace)), notes: Vec::new() }
+    Parsed { object: Some(Object::Namespace(labels.collect())), notes: Vec::new() }
 }
 
 fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
@@ -83,11 +92,12 @@ fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
     } else {
         format!("a {kind} of {api_version}")
     };
-    unsupported(file, what)
+    unsupported(file, &what)
 }
 
-fn unsupported(file: &Path, what: String) -> Parsed {
-    Parsed { object: None, notes: vec![Note::ForeignDocument { file: file.to_owned(), what }] }
+fn unsupported(file: &Path, what: &str) -> Parsed {
+    let note = format!("{}: skipped {what}, which tagboat does not read", file.display());
+    Parsed { object: None, notes: vec![note] }
 }
 
 /// Fields whose unknown values the reconcile rejects, with Flux's messages.
@@ -106,7 +116,7 @@ struct Parser<'a> {
     kind: ManifestKind,
     /// Kind, namespace and name, for messages.
     name: String,
-    notes: Vec<Note>,
+    notes: Vec<String>,
 }
 
 impl Parser<'_> {
@@ -175,8 +185,11 @@ impl Parser<'_> {
             let Some(Value::Object(object)) = parent else { continue };
             if object.get(key).is_none_or(Value::is_null) {
                 object.insert(key.to_owned(), placeholder());
-                let (file, object) = (self.file.to_owned(), self.name.clone());
-                self.notes.push(Note::MissingField { file, object, field });
+                self.notes.push(format!(
+                    "{}: {} has no {field}, which a cluster requires; it is not needed here",
+                    self.file.display(),
+                    self.name
+                ));
             }
         }
     }
@@ -198,12 +211,8 @@ impl Parser<'_> {
             ManifestKind::Flux(Kind::GitRepository) => {
                 Object::GitRepository(Box::new(self.deserialize(value)?))
             }
-            ManifestKind::Secret => {
-                let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default().to_owned();
-                let (namespace, name) = (text("namespace"), text("name"));
-                Object::Secret(SecretManifest { namespace, name, values: secret::values(value) })
-            }
-            ManifestKind::ServiceAccount => Object::ServiceAccount(ServiceAccountManifest::read(&value)),
+            ManifestKind::Secret => Object::Secret(secret::values(value)),
+            ManifestKind::ServiceAccount => Object::ServiceAccount(names(&value["imagePullSecrets"])),
             ManifestKind::Namespace => unreachable!("a Namespace is read by its labels alone"),
         })
     }
@@ -231,8 +240,8 @@ impl Parser<'_> {
     }
 
     fn note_status(&mut self, cause: String) {
-        let (file, object) = (self.file.to_owned(), self.name.clone());
-        self.notes.push(Note::StatusNotUnderstood { file, object, cause });
+        let (file, object) = (self.file.display(), &self.name);
+        self.notes.push(format!("{file}: a part of the status of {object} was ignored: {cause}"));
     }
 
     fn invalid(&self, field: String, cause: FieldError) -> ManifestError {
@@ -243,4 +252,33 @@ impl Parser<'_> {
 
 fn is_in_status(path: &str) -> bool {
     path == "status" || path.starts_with("status.")
+}
+
+/// Reads the names of a ServiceAccount's pull secrets.
+fn names(list: &Value) -> Option<Vec<String>> {
+    match list {
+        Value::Null => Some(Vec::new()),
+        Value::Array(items) => items.iter().map(|item| item["name"].as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pull_secrets_are_a_list_of_names() {
+        for (list, expected) in [
+            (json!(null), Some(&[][..])),
+            (json!([{"name": "b"}, {"name": "a"}]), Some(&["b", "a"])),
+            (json!(["a"]), None),
+            (json!({"name": "a"}), None),
+        ] {
+            let expected = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+            assert_eq!(names(&list), expected, "{list}");
+        }
+    }
 }

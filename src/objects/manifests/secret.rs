@@ -23,17 +23,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// The maximum length of a key, in bytes.
 const MAX_KEY_LENGTH: usize = 253;
 
-/// A Secret of a manifest.
-#[derive(Debug)]
-pub struct SecretManifest {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-    /// The values by key, or the error of reading them.
-    pub values: Result<BTreeMap<String, Secret>, SecretError>,
-}
-
 /// The error of a Secret whose values cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {

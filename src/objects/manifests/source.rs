@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::ManifestError;
 use super::document::{self, Content};
-use super::{ManifestError, Note};
 use crate::directory::{self, Directory};
 use crate::update::manifest_files::list_manifests;
 use crate::update::{FileTree, TreeError};
@@ -41,7 +41,7 @@ pub(super) struct Sources {
     pub(super) files: Vec<Source>,
     /// The YAML files of directories without a name of our groups.
     pub(super) skipped: Vec<PathBuf>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<String>,
     seen: HashSet<PathBuf>,
 }
 
@@ -67,8 +67,8 @@ impl Sources {
         let directory = Directory::open(path).map_err(|error| unreadable(path, error.into()))?;
         let scope = list_manifests(&directory).map_err(|error| unreadable(path, error.into()))?;
         for skipped in scope.skipped {
-            self.notes
-                .push(Note::Skipped { file: path.join(skipped.file), cause: skipped.cause.to_string() });
+            let file = path.join(skipped.file);
+            self.notes.push(format!("{}: no manifests were read there: {}", file.display(), skipped.cause));
         }
         let mut content = Vec::new();
         for entry in scope.files {

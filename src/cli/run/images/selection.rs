@@ -210,31 +210,35 @@ fn all_selected(
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use kube::ResourceExt;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::objects::manifests::{Manifest, Object};
+    use crate::objects::manifests;
 
     fn whole(namespace: &str, name: &str, spec: &Value) -> Value {
         json!({"metadata": {"namespace": namespace, "name": name, "labels": {"name": name}}, "spec": spec})
     }
 
-    fn policy(namespace: &str, name: &str, repository: &Value, more: &Value) -> Object {
+    fn manifest(kind: &str, object: &Value) -> String {
+        let mut manifest = json!({"apiVersion": "image.toolkit.fluxcd.io/v1", "kind": kind});
+        manifest.as_object_mut().unwrap().extend(object.as_object().unwrap().clone());
+        manifest.to_string()
+    }
+
+    fn policy(namespace: &str, name: &str, repository: &Value, more: &Value) -> String {
         let mut policy = whole(namespace, name, &json!({"imageRepositoryRef": repository, "policy": {}}));
         for (place, members) in more.as_object().unwrap() {
             let own = policy.as_object_mut().unwrap().entry(place).or_insert(json!({}));
             own.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         }
-        Object::Policy(Box::new(serde_json::from_value(policy).unwrap()))
+        manifest("ImagePolicy", &policy)
     }
 
-    fn repository(namespace: &str, name: &str) -> Object {
+    fn repository(namespace: &str, name: &str) -> String {
         let spec = json!({"image": "r.io/app", "interval": "1m", "secretRef": {"name": "login"},
             "certSecretRef": {"name": "authority"}});
-        Object::Repository(Box::new(serde_json::from_value(whole(namespace, name, &spec)).unwrap()))
+        manifest("ImageRepository", &whole(namespace, name, &spec))
     }
 
     fn automation(namespace: &str, more: &Value) -> ImageUpdateAutomation {
@@ -257,8 +261,9 @@ mod tests {
             policy("n", "settled", &json!({"name": "none"}), &latest),
             policy("o", "own", &json!({"name": "r", "namespace": "n"}), &json!({})),
         ];
-        let objects = objects.into_iter().map(|object| Manifest { file: PathBuf::from("-"), object });
-        Manifests { objects: objects.collect(), notes: Vec::new() }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), objects.join("\n---\n")).unwrap();
+        manifests::read(&[file.path().to_owned()]).unwrap()
     }
 
     fn names<'a>(names: impl IntoIterator<Item = &'a ObjectName>) -> Vec<String> {
