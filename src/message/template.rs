@@ -6,7 +6,7 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::data::{self, MessageData, PolicyImages};
-use super::error::{MessageError, MessageErrorKind, RemovedField, TemplateError, TemplateErrorKind};
+use super::error::{MessageError, MessageErrorKind, TemplateError, TemplateErrorKind};
 use super::go::GoTemplate;
 use super::handlebars::HandlebarsTemplate;
 use super::{limits, preset};
@@ -136,15 +136,5 @@ impl Template {
             return Ok(DEFAULT_MESSAGE.into());
         }
         Ok(message)
-    }
-
-    /// The field that Flux 1.0 removed, and without which it cannot render these data.
-    ///
-    /// As in Flux, a branch that is not taken is not checked.
-    pub fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
-        match &self.engine {
-            Engine::Go(template) => template.removed_field(data),
-            Engine::Handlebars(_) => None,
-        }
     }
 }

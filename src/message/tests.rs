@@ -11,9 +11,7 @@ use tagboat_api::settings::TemplateLanguage;
 use super::data::{min_size, size_of_changes};
 use super::limits::MAX_DATA;
 use super::recorded;
-use super::{
-    DEFAULT_MESSAGE, MessageData, MessageError, MessageErrorKind, RemovedField, Template, UpdateData, presets,
-};
+use super::{DEFAULT_MESSAGE, MessageData, MessageError, MessageErrorKind, Template, UpdateData, presets};
 use crate::reference::ImageReference;
 use crate::update::{Change, ObjectIdentifier, ResultV2};
 
@@ -91,21 +89,6 @@ fn the_table_has_the_presets_as_they_are() {
 #[test]
 fn the_sample_of_the_table_is_the_embedded_one() {
     assert_eq!(data("sample"), MessageData::sample());
-}
-
-#[test]
-fn removed_fields_are_found_where_flux_finds_them() {
-    let sample = MessageData::sample();
-    for (text, found) in [
-        ("{{ .Changed.Changes }}{{ .Changed.Objects }}{{ .Values }}{{ .AutomationObject }}", None),
-        ("{{ range .Updated.Images }}{{ . }}{{ end }}", Some(RemovedField::Updated)),
-        ("{{ .Changed.ImageResult.Files }}", Some(RemovedField::ImageResult)),
-        ("{{ if false }}{{ .Updated }}{{ end }}", None),
-        ("{{ .Foo }}", None),
-    ] {
-        let template = Template::compile(text, TemplateLanguage::Go).unwrap();
-        assert_eq!(template.removed_field(&sample), found, "{text}");
-    }
 }
 
 #[test]

@@ -15,15 +15,10 @@ use std::sync::Arc;
 use tagboat_go_template as engine;
 
 use super::data::MessageData;
-use super::error::{MessageErrorKind, RemovedField, TemplateErrorKind};
-use super::limits::LIMITS;
+use super::error::{MessageErrorKind, TemplateErrorKind};
 
 /// Flux's name of the template, which errors show.
 const NAME: &str = "commit message";
-
-/// The errors that Flux checks to detect removed fields.
-const NO_UPDATED: &str = "can't evaluate field Updated in type source.TemplateData";
-const NO_IMAGE_RESULT: &str = "can't evaluate field ImageResult in type update.Result";
 
 /// The parts of the data that exist without files and objects.
 const WITHOUT_FILES: [&[&str]; 5] = [
@@ -68,18 +63,5 @@ impl GoTemplate {
             engine::TemplateError::Interrupted => MessageErrorKind::Interrupted,
             other => MessageErrorKind::Go(other),
         })
-    }
-
-    /// Renders with the data of current Flux, which has no removed fields.
-    pub(super) fn removed_field(&self, data: &MessageData) -> Option<RemovedField> {
-        let value = value::current_template_data(data);
-        let error = self.template.render_within(&value, LIMITS).err()?.to_string();
-        if error.contains(NO_UPDATED) {
-            Some(RemovedField::Updated)
-        } else if error.contains(NO_IMAGE_RESULT) {
-            Some(RemovedField::ImageResult)
-        } else {
-            None
-        }
     }
 }

@@ -93,24 +93,6 @@ pub(super) static OBJECT_IMAGES: MapType =
 pub(super) static FILES: MapType =
     MapType { name: None, key: Type::String, value: Type::Struct(&FILE_RESULT) };
 
-/// The data of a template in current Flux.
-pub(super) static CURRENT_TEMPLATE_DATA: StructType = StructType {
-    name: "source.TemplateData",
-    fields: &[
-        Field::new("AutomationObject", Type::Struct(&NAMESPACED_NAME)),
-        Field::new("Changed", Type::Struct(&CURRENT_RESULT)),
-        Field::new("Values", Type::Map(&TEXT_MAP)),
-    ],
-    methods: &[],
-};
-
-/// All changes, in current Flux.
-pub(super) static CURRENT_RESULT: StructType = StructType {
-    name: "update.Result",
-    fields: &[Field::new("FileChanges", Type::Map(&FILE_CHANGES))],
-    methods: &[Method::new("Changes", methods::changes), Method::new("Objects", methods::objects)],
-};
-
 /// A text that JSON omits if it is empty.
 const fn if_any(name: &'static str, json: &'static str) -> Field {
     Field { name, of: Type::String, embedded: false, json: Json::OmitEmpty(json) }

@@ -7,9 +7,8 @@ use tagboat_go_template::{Map, Slice, Struct, TEXT_MAP, Value};
 use super::image::{IMAGE_REF, image_ref};
 use super::name::namespaced_name;
 use super::types::{
-    A_CHANGE, CHANGE, CURRENT_RESULT, CURRENT_TEMPLATE_DATA, FILE_CHANGES, FILE_RESULT, FILES, NAME_META,
-    OBJECT_CHANGES, OBJECT_IDENTIFIER, OBJECT_IMAGES, RESOURCE_IDENTIFIER, RESULT, RESULT_V2, TEMPLATE_DATA,
-    TYPE_META,
+    A_CHANGE, CHANGE, FILE_CHANGES, FILE_RESULT, FILES, NAME_META, OBJECT_CHANGES, OBJECT_IDENTIFIER,
+    OBJECT_IMAGES, RESOURCE_IDENTIFIER, RESULT, RESULT_V2, TEMPLATE_DATA, TYPE_META,
 };
 use crate::message::data::MessageData;
 use crate::message::image::PolicyImage;
@@ -21,12 +20,6 @@ pub(super) fn template_data(data: &MessageData) -> Value {
     let images = images(data, &mut objects);
     let changed = structure(&RESULT_V2, vec![images.clone(), file_changes(data, &mut objects)]);
     structure(&TEMPLATE_DATA, vec![automation(data), images, changed, values(data)])
-}
-
-/// Converts the data into the data of current Flux.
-pub(super) fn current_template_data(data: &MessageData) -> Value {
-    let changed = structure(&CURRENT_RESULT, vec![file_changes(data, &mut Objects::default())]);
-    structure(&CURRENT_TEMPLATE_DATA, vec![automation(data), changed, values(data)])
 }
 
 fn structure(kind: &'static tagboat_go_template::StructType, fields: Vec<Value>) -> Value {
