@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 
 use super::url::RemoteUrl;
 use crate::metrics::{Metrics, SlotResource};
 use crate::net::Proxy;
-use crate::secrets::Secret;
+use crate::secrets::{Fingerprint, Secret};
 use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 
 /// The time that a transaction waits for its server before it releases its slot.
@@ -35,8 +34,8 @@ pub struct TransactionSlots(Arc<Limited>);
 pub struct RouteKey {
     /// Scheme, host and port.
     pub origin: String,
-    /// A digest of the object's own proxy and certificate authority; `None` if it has neither.
-    pub own: Option<[u8; 32]>,
+    /// The object's own proxy and certificate authority; `None` if it has neither.
+    pub own: Option<Fingerprint>,
 }
 
 impl RouteKey {
@@ -44,15 +43,8 @@ impl RouteKey {
     pub fn new(url: &RemoteUrl, proxy: Option<&Proxy>, authority: Option<&Secret>) -> Self {
         let proxy = proxy.map(Proxy::to_url);
         let own = [proxy.as_ref(), authority].map(|part| part.map(Secret::expose));
-        let digest = |own: [Option<&[u8]>; 2]| {
-            let mut hash = Sha256::new();
-            for part in own.map(Option::unwrap_or_default) {
-                hash.update((part.len() as u64).to_be_bytes());
-                hash.update(part);
-            }
-            hash.finalize().into()
-        };
-        let own = own.iter().any(Option::is_some).then(|| digest(own));
+        let has_own = own.iter().any(Option::is_some);
+        let own = has_own.then(|| Fingerprint::of(own.map(Option::unwrap_or_default)));
         Self { origin: url.to_origin().unwrap_or_default(), own }
     }
 }
@@ -229,7 +221,7 @@ mod tests {
     #[tokio::test]
     async fn one_with_a_proxy_of_its_own_takes_no_slot_of_the_others_on_the_way_to_a_server() {
         let slots = releasing_after(1, Duration::ZERO);
-        let own = RouteKey { own: Some([7; 32]), ..route("forge") };
+        let own = RouteKey { own: Some(Fingerprint::of(["proxy"])), ..route("forge") };
         let attacker = slots.acquire("attacker", &own).now_or_never().unwrap();
         let mut wait = attacker.wait();
         wait.go_on();

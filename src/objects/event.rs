@@ -1,6 +1,6 @@
 //! Events of objects.
 
-use sha2::{Digest, Sha256};
+use crate::secrets::Fingerprint;
 
 /// An event of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,19 +14,14 @@ pub struct Event {
 }
 
 impl Event {
-    /// Returns a digest of the event, because its message may be long.
-    pub fn digest(&self) -> [u8; 32] {
+    /// Returns the fingerprint of the event, because its message may be long.
+    pub fn fingerprint(&self) -> Fingerprint {
         let type_ = match self.type_ {
             EventType::Normal => "Normal",
             EventType::Warning => "Warning",
             EventType::Trace => "Trace",
         };
-        let mut hash = Sha256::new();
-        for text in [type_, &self.reason, &self.message] {
-            hash.update((text.len() as u64).to_be_bytes());
-            hash.update(text);
-        }
-        hash.finalize().into()
+        Fingerprint::of([type_, &self.reason, &self.message])
     }
 }
 

@@ -11,6 +11,7 @@ use super::predicates::source_of;
 use crate::controller::engine::predicates::request;
 use crate::objects::cluster::ClusterObjects;
 use crate::objects::{Event, ObjectName};
+use crate::secrets::Fingerprint;
 
 /// The inputs of a reconcile. If they differ from those of the last one that succeeded, the files are read even if neither
 /// a policy nor the remote has changed.
@@ -47,8 +48,8 @@ pub(super) struct Memory {
 #[derive(Debug, Default)]
 struct Entry {
     inputs: Option<ObservedInputs>,
-    /// A digest of the event that was announced.
-    announced: Option<[u8; 32]>,
+    /// The event that was announced.
+    announced: Option<Fingerprint>,
 }
 
 impl Memory {
@@ -64,12 +65,12 @@ impl Memory {
 
     /// Returns whether an event was announced by a reconcile whose status could not be written.
     pub(super) fn has_announced(&self, name: &ObjectName, event: &Event) -> bool {
-        self.entries.lock().get(name).is_some_and(|entry| entry.announced == Some(event.digest()))
+        self.entries.lock().get(name).is_some_and(|entry| entry.announced == Some(event.fingerprint()))
     }
 
     /// Keeps an event that was announced, until the status is written.
     pub(super) fn announced(&self, name: &ObjectName, event: &Event) {
-        self.entries.lock().entry(name.clone()).or_default().announced = Some(event.digest());
+        self.entries.lock().entry(name.clone()).or_default().announced = Some(event.fingerprint());
     }
 
     /// Forgets the event that was announced, once the status is written.

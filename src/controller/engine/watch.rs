@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::core::ObjectMeta;
-use sha2::{Digest, Sha256};
 use tokio::task::AbortHandle;
 
 use super::context::Context;
@@ -17,6 +16,7 @@ use crate::objects::cluster::{
 };
 use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable;
+use crate::secrets::Fingerprint;
 
 /// The maximum number of tries to remove our finalizer from an object that cannot be read.
 const TRIES: u32 = 8;
@@ -81,7 +81,7 @@ pub(super) async fn watch<K: Watched>(
 #[derive(Debug, Default)]
 struct Unreadable {
     /// The defects that were reported: each listing shows them again.
-    reported: BTreeMap<ObjectName, [u8; 32]>,
+    reported: BTreeMap<ObjectName, Fingerprint>,
     /// The objects that the listing in progress has named.
     listing: Option<BTreeSet<ObjectName>>,
     /// The tasks that remove our finalizer from deleted objects.
@@ -90,7 +90,7 @@ struct Unreadable {
 
 impl Unreadable {
     /// Adds an object with its defect, and returns whether that is news.
-    fn insert(&mut self, name: &ObjectName, defect: [u8; 32]) -> bool {
+    fn insert(&mut self, name: &ObjectName, defect: Fingerprint) -> bool {
         if let Some(listing) = &mut self.listing {
             listing.insert(name.clone());
         }
@@ -120,13 +120,9 @@ impl Unreadable {
     }
 }
 
-/// Returns a digest of an object's defect, since its description may be long.
-fn defect(uid: Option<&str>, words: &str) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(uid.unwrap_or_default());
-    hash.update([0]);
-    hash.update(words);
-    hash.finalize().into()
+/// Returns the fingerprint of an object's defect, since its description may be long.
+fn defect(uid: Option<&str>, words: &str) -> Fingerprint {
+    Fingerprint::of([uid.unwrap_or_default(), words])
 }
 
 /// Returns the message of an error, with advice if there is an evident remedy.

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use sha2::{Digest, Sha256};
 use tokio::sync::OwnedMutexGuard;
 
 use super::passphrase::Passphrase;
 use super::{SigningKey, SigningKeyError, openpgp, ssh};
 use crate::git::CommitTime;
-use crate::secrets::{Secret, SecretData, data_size};
+use crate::secrets::{Fingerprint, Secret, SecretData, data_size};
 use crate::tenancy::{Capacity, FairCache, FairSemaphore, Permit, SlotLimits};
 
 /// The maximum number of cached keys.
@@ -71,7 +70,7 @@ struct LockedSlot {
 /// The key of a secret, or its error.
 struct CachedKey {
     /// A hash of all the secret's data at that time.
-    digest: [u8; 32],
+    digest: Fingerprint,
     key: Result<ParsedKey, SigningKeyError>,
 }
 
@@ -86,7 +85,7 @@ struct UnlockJob {
     namespace: String,
     kind: SigningKeyKind,
     secret: Arc<OwnedSecret>,
-    digest: [u8; 32],
+    digest: Fingerprint,
     time: CommitTime,
 }
 
@@ -193,7 +192,7 @@ impl fmt::Debug for ParsedKey {
 
 impl CachedKey {
     /// Returns the result for a time, if the data is the same and nothing must be unlocked.
-    fn result(&self, digest: [u8; 32], time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
+    fn result(&self, digest: Fingerprint, time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
         if self.digest != digest {
             return None;
         }
@@ -296,7 +295,7 @@ impl UnlockJob {
 }
 
 impl LockedSlot {
-    fn remember(&mut self, digest: [u8; 32], key: Result<ParsedKey, SigningKeyError>) {
+    fn remember(&mut self, digest: Fingerprint, key: Result<ParsedKey, SigningKeyError>) {
         *self.entry = Some(CachedKey { digest, key });
     }
 }
@@ -342,16 +341,9 @@ pub fn unlock_signing_key(
     }
 }
 
-/// Returns a hash of all keys and values. It includes their lengths, so that different secrets have different hashes.
-fn digest(secret: SecretData<'_>) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for (key, value) in secret.data {
-        for bytes in [key.as_bytes(), value.expose()] {
-            hash.update((bytes.len() as u64).to_be_bytes());
-            hash.update(bytes);
-        }
-    }
-    hash.finalize().into()
+/// Returns the fingerprint of all keys and values.
+fn digest(secret: SecretData<'_>) -> Fingerprint {
+    Fingerprint::of(secret.data.iter().flat_map(|(key, value)| [key.as_bytes(), value.expose()]))
 }
 
 #[cfg(test)]

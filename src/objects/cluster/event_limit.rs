@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use sha2::{Digest, Sha256};
 
+use crate::secrets::Fingerprint;
 use crate::tenancy::{FairCache, Rate, TokenBucket};
 
 /// The rate of client-go's `EventSourceObjectSpamFilter`, which Flux's controllers record with.
@@ -18,7 +18,7 @@ const MAX_OBJECTS: usize = 4096;
 /// An object may have 25 events, then one in five minutes, of any content.
 #[derive(Debug)]
 pub(super) struct EventLimiter {
-    buckets: FairCache<[u8; 32], TokenBucket>,
+    buckets: FairCache<Fingerprint, TokenBucket>,
 }
 
 impl Default for EventLimiter {
@@ -41,16 +41,11 @@ impl EventLimiter {
     }
 }
 
-/// Returns a digest of the fields by which client-go identifies objects.
-fn key(object: &ObjectReference) -> [u8; 32] {
+/// Returns the fingerprint of the fields by which client-go identifies objects.
+fn key(object: &ObjectReference) -> Fingerprint {
     let ObjectReference { kind, namespace, name, uid, api_version, .. } = object;
-    let mut hash = Sha256::new();
-    for field in [kind, namespace, name, uid, api_version] {
-        let text = field.as_deref().unwrap_or_default();
-        hash.update((text.len() as u64).to_be_bytes());
-        hash.update(text);
-    }
-    hash.finalize().into()
+    let fields = [kind, namespace, name, uid, api_version];
+    Fingerprint::of(fields.map(|field| field.as_deref().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use super::announcer::{Announcement, Occurrence};
 use super::{ApiGuard, ClusterError};
 use crate::objects::{Event, EventType};
+use crate::secrets::Fingerprint;
 use crate::tenancy::FairCache;
 
 /// The time for which a repeated event is counted instead of created anew.
@@ -34,12 +35,8 @@ pub(super) struct Recorder {
     /// The name of Flux's controller that is the source of the events.
     controller: &'static str,
     instance: String,
-    recent: Mutex<FairCache<EventKey, Recorded>>,
+    recent: Mutex<FairCache<Fingerprint, Recorded>>,
 }
-
-/// A digest of an object and an event, because a message may be long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct EventKey([u8; 32]);
 
 /// An event in the cluster.
 #[derive(Clone, Debug)]
@@ -67,7 +64,7 @@ impl Recorder {
         let now = *now;
         let namespace = object.namespace.as_deref().unwrap_or("default");
         let api: Api<ClusterEvent> = Api::namespaced(self.client.clone(), namespace);
-        let key = EventKey::of(object, event);
+        let key = key(object, event);
         if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(key, now)) {
             let count = before.count.saturating_add(1);
             let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
@@ -117,7 +114,7 @@ impl Recorder {
         }
     }
 
-    fn recent_one(&self, key: EventKey, now: Timestamp) -> Option<Recorded> {
+    fn recent_one(&self, key: Fingerprint, now: Timestamp) -> Option<Recorded> {
         let mut recent = self.recent.lock();
         let found = recent.get(&key)?;
         let age = SignedDuration::try_from(REPEAT_WINDOW).expect("ten minutes are not too long");
@@ -125,22 +122,16 @@ impl Recorder {
     }
 
     /// Remembers an event; a forgotten one is created anew instead of counted.
-    fn remember(&self, namespace: &str, key: EventKey, recorded: Recorded) {
+    fn remember(&self, namespace: &str, key: Fingerprint, recorded: Recorded) {
         let mut recent = self.recent.lock();
         recent.insert(namespace, key, recorded);
     }
 }
 
-impl EventKey {
-    fn of(object: &ObjectReference, event: &Event) -> Self {
-        let mut hash = Sha256::new();
-        for text in [object.uid.as_deref().unwrap_or_default(), type_of(event), &event.reason, &event.message]
-        {
-            hash.update((text.len() as u64).to_be_bytes());
-            hash.update(text);
-        }
-        Self(hash.finalize().into())
-    }
+/// Returns the fingerprint of an object and an event, because a message may be long.
+fn key(object: &ObjectReference, event: &Event) -> Fingerprint {
+    let uid = object.uid.as_deref().unwrap_or_default();
+    Fingerprint::of([uid, type_of(event), &event.reason, &event.message])
 }
 
 /// Returns the Kubernetes type of an event.

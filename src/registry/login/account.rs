@@ -7,8 +7,7 @@ use futures::future::BoxFuture;
 
 use super::environment::form_text;
 use super::error::{AccountError, LoginError};
-use super::fingerprint::Fingerprint;
-use crate::secrets::Secret;
+use crate::secrets::{Fingerprint, Secret};
 
 /// Access to the service accounts of a cluster: their annotations and tokens.
 pub trait Accounts: std::fmt::Debug + Send + Sync {

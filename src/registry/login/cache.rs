@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 
 use super::error::LoginError;
-use super::fingerprint::Fingerprint;
+use crate::secrets::Fingerprint;
 use crate::tenancy::FairCache;
 
 /// The time before its end at which a credential is refreshed; less for short lifetimes.

@@ -2,7 +2,7 @@
 
 use super::account::CloudIdentity;
 use super::credential::Credential;
-use super::fingerprint::Fingerprint;
+use crate::secrets::Fingerprint;
 
 /// A cloud that has registries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

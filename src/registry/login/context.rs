@@ -4,7 +4,6 @@ use jiff::Timestamp;
 
 use super::account::CloudIdentity;
 use super::error::LoginError;
-use super::fingerprint::Fingerprint;
 use super::network::{Network, RequestLabel};
 use super::options::CloudOptions;
 use crate::net::ProxyChoice;
@@ -13,6 +12,7 @@ use crate::registry::pauses::Requester;
 use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::registry::route::Route;
+use crate::secrets::Fingerprint;
 
 /// The context of one login: options, network, identity and time.
 #[derive(Clone, Copy)]

@@ -7,9 +7,8 @@ use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
 
 use super::error::LoginError;
-use super::fingerprint::Fingerprint;
 use crate::reference::RepositoryAddress;
-use crate::secrets::Secret;
+use crate::secrets::{Fingerprint, Secret};
 
 /// A credential for a registry or its token server.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
-//! Fingerprints, which compare secrets without storing them.
+//! Fingerprints, which compare secrets and long texts without storing them.
 
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 hash: equal for equal secrets only, and revealing nothing about them.
+/// A SHA-256 hash: equal for equal parts only, and revealing nothing about them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
@@ -14,10 +14,11 @@ impl std::fmt::Debug for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Returns the fingerprint of several parts in this order.
-    pub fn of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
+    /// Returns the fingerprint of several parts in this order; `a`, `bc` has another one than `ab`, `c`.
+    pub fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
+            let part = part.as_ref();
             hash.update(part.len().to_be_bytes());
             hash.update(part);
         }
