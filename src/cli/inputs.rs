@@ -1,6 +1,7 @@
-//! Manifests and Secrets that the command line names, with warnings about them.
+//! Files, manifests and Secrets that the command line names, with warnings about them.
 
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use kube::ResourceExt;
 use tagboat_api::settings::{PolicySettings, RepositorySettings};
@@ -10,6 +11,7 @@ use super::Failure;
 use super::overrides::split_name;
 use super::registry_login::RegistryLogin;
 use super::terminal::say;
+use crate::directory;
 use crate::error::chain;
 use crate::objects::manifests::{self, Defect, Manifests, SecretDirectory};
 use crate::objects::{ObjectName, SecretAdvice};
@@ -24,6 +26,26 @@ pub(super) const SECRET_ADVICE: SecretAdvice = SecretAdvice {
     ssh_key: "; name a Secret with the key in spec.secretRef of the GitRepository, or log in as yourself with \
               --git-login user",
 };
+
+/// Returns true for `-`, which stands for standard input.
+pub(super) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Returns the name of a file or of standard input in messages.
+pub(super) fn input_name(path: &Path) -> String {
+    if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
+}
+
+/// Reads a file or standard input.
+pub(super) fn read_input(path: &Path) -> io::Result<Vec<u8>> {
+    if !is_standard_input(path) {
+        return directory::read(path);
+    }
+    let mut content = Vec::new();
+    io::stdin().lock().read_to_end(&mut content)?;
+    Ok(content)
+}
 
 /// Reads manifests and prints warnings about them.
 pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {

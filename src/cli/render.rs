@@ -1,15 +1,14 @@
 //! `tagboat render`: a commit message, before anything is committed.
 
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tagboat_api::settings::TemplateLanguage;
 
 use super::Failure;
+use super::inputs::{input_name, is_standard_input, read_input};
 use super::overrides::split_name;
 use super::terminal::{print_bytes, say};
-use crate::directory;
 use crate::error::chain;
 use crate::git::CommitError;
 use crate::message::recorded::{self, Recorded};
@@ -66,8 +65,7 @@ impl From<Language> for TemplateLanguage {
 }
 
 pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
-    let is_input = |path: &Path| path.as_os_str() == "-";
-    if is_input(&arguments.template) && arguments.from.as_deref().is_some_and(is_input) {
+    if is_standard_input(&arguments.template) && arguments.from.as_deref().is_some_and(is_standard_input) {
         return Err(Failure::Usage("--template and --from cannot both be standard input".to_owned()));
     }
     let name = arguments.name.as_deref().map(Selection::parse).transpose()?;
@@ -126,14 +124,8 @@ fn template(path: &Path) -> Result<String, Failure> {
 }
 
 fn read(what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-    if path.as_os_str() == "-" {
-        let mut content = Vec::new();
-        let read = io::stdin().lock().read_to_end(&mut content);
-        read.map_err(|error| Failure::new(format!("cannot read {what} from standard input: {error}")))?;
-        return Ok(content);
-    }
-    directory::read(path)
-        .map_err(|error| Failure::new(format!("cannot read {what} {}: {error}", path.display())))
+    let place = if is_standard_input(path) { "from standard input".into() } else { path.to_string_lossy() };
+    read_input(path).map_err(|error| Failure::new(format!("cannot read {what} {place}: {error}")))
 }
 
 fn sample(selected: Option<&Selection<'_>>) -> MessageData {
@@ -145,7 +137,7 @@ fn sample(selected: Option<&Selection<'_>>) -> MessageData {
 
 /// Returns the data of the selected result.
 fn recorded_data(path: &Path, selected: Option<&Selection<'_>>) -> Result<MessageData, Failure> {
-    let place = if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
+    let place = input_name(path);
     let results = recorded::read(&read("the result", path)?).map_err(|error| {
         Failure::new(format!(
             "{place} is not what tagboat run or tagboat update printed with --output json: {}",

@@ -1,56 +1,39 @@
 //! Tags from a file or standard input.
 
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::Failure;
+use crate::cli::inputs::{input_name, is_standard_input, read_input};
 use crate::cli::terminal::count;
-use crate::directory;
 use crate::reference::TagList;
 
-/// The source of tags.
+/// A file with a tag on each line, or standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TagFile<'a> {
-    /// A file with a tag on each line.
-    File(&'a Path),
-    /// Lines of standard input.
-    StandardInput,
-}
+pub(super) struct TagFile<'a>(&'a Path);
 
 impl<'a> TagFile<'a> {
     /// Parses `--tags`.
     pub(super) fn choose(path: &'a Path, policies: &[PathBuf]) -> Result<Self, Failure> {
-        let is_input = |path: &Path| path.as_os_str() == "-";
-        if !is_input(path) {
-            return Ok(Self::File(path));
-        }
-        if policies.iter().any(|path| is_input(path)) {
+        if is_standard_input(path) && policies.iter().any(|path| is_standard_input(path)) {
             return Err(Failure::Usage(
                 "standard input cannot hold both the manifests (--policies -) and the tags (--tags -)"
                     .to_owned(),
             ));
         }
-        Ok(Self::StandardInput)
+        Ok(Self(path))
     }
 
     /// Reads the tags.
     pub(super) fn read(self) -> Result<TagList, Failure> {
         let name = self.name();
-        let bytes = match self {
-            Self::File(path) => directory::read(path),
-            Self::StandardInput => read_input(),
-        };
-        let bytes =
-            bytes.map_err(|error| Failure::new(format!("cannot read the tags from {name}: {error}")))?;
+        let bytes = read_input(self.0)
+            .map_err(|error| Failure::new(format!("cannot read the tags from {name}: {error}")))?;
         lines(&bytes).map_err(|line| Failure::new(format!("{name}:{line}: the tag there is not UTF-8")))
     }
 
     /// Returns the name of the file in messages.
     pub(super) fn name(self) -> String {
-        match self {
-            Self::File(path) => path.display().to_string(),
-            Self::StandardInput => "standard input".to_owned(),
-        }
+        input_name(self.0)
     }
 
     /// Returns a note about lines that cannot be tags.
@@ -67,12 +50,6 @@ impl<'a> TagFile<'a> {
 
 /// Characters that no tag has, but addresses, JSON and tables.
 const FOREIGN: [char; 8] = [' ', '\t', '"', '\'', ',', '#', ':', '/'];
-
-fn read_input() -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
 
 /// Returns the tags, one per line, without surrounding blanks and empty lines.
 ///
@@ -94,7 +71,7 @@ mod tests {
     fn a_line_is_a_tag() {
         let tags = lines(b"\xef\xbb\xbf1.0\r\n\n  v2 \n1.0\nlatest").unwrap();
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v2", "latest", "1.0"]);
-        let note = |bytes: &[u8]| TagFile::StandardInput.note(&lines(bytes).unwrap());
+        let note = |bytes: &[u8]| TagFile(Path::new("-")).note(&lines(bytes).unwrap());
         assert_eq!(note(b"1.0\nv2\n1.0.0+b"), None);
         assert_eq!(note(b" \n\n"), None);
         assert_eq!(
