@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::terminal::count;
 use crate::error::chain;
 use crate::git::outcome as git;
-use crate::message::recorded::SCHEMA;
+use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
 use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
@@ -144,49 +144,6 @@ pub(super) struct PolicyChoice {
     pub(super) error: Option<String>,
 }
 
-/// The changes in one file.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct FileChanges {
-    /// The changes by object, sorted by apiVersion, kind, name, namespace.
-    objects: Vec<ObjectChanges>,
-}
-
-impl FileChanges {
-    fn len(&self) -> usize {
-        self.objects.iter().map(|object| object.changes.len()).sum()
-    }
-}
-
-/// The changes in one object; missing parts of its identity are empty.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ObjectChanges {
-    /// `apiVersion`.
-    api_version: String,
-    /// `kind`.
-    kind: String,
-    /// `metadata.namespace`.
-    namespace: String,
-    /// `metadata.name`.
-    name: String,
-    /// The changes in the order of the document.
-    changes: Vec<Change>,
-}
-
-/// One value replaced.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Change {
-    /// The value before.
-    old_value: String,
-    /// The value now.
-    new_value: String,
-    /// The marker's setter, such as `default:app:tag`.
-    setter: String,
-    /// The line of the value, counted from 1.
-    line: usize,
-}
-
 /// A marker and its outcome.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -306,7 +263,8 @@ impl Outcome {
                     (OutcomeKind::Unchanged, "repository up-to-date".to_owned())
                 }
                 git::Outcome::DryRun { .. } => {
-                    let values: usize = self.changes.values().map(FileChanges::len).sum();
+                    let objects = self.changes.values().flat_map(|file| &file.objects);
+                    let values: usize = objects.map(|object| object.changes.len()).sum();
                     (
                         OutcomeKind::DryRun,
                         format!(
@@ -362,20 +320,11 @@ fn changes(result: &ResultV2) -> BTreeMap<String, FileChanges> {
                 kind: object.kind.clone(),
                 namespace: object.namespace.clone(),
                 name: object.name.clone(),
-                changes: changes.iter().map(change).collect(),
+                changes: changes.clone(),
             })
             .collect(),
     };
     result.file_changes.iter().map(|(file, objects)| (file.to_string(), file_changes(objects))).collect()
-}
-
-fn change(change: &crate::update::Change) -> Change {
-    Change {
-        old_value: change.old_value.clone(),
-        new_value: change.new_value.clone(),
-        setter: change.setter.clone(),
-        line: change.line,
-    }
 }
 
 fn marker(report: &crate::update::MarkerReport) -> Marker {

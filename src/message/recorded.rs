@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use tagboat_api::ObjectName;
 
 use super::data::MessageData;
@@ -57,7 +58,7 @@ pub struct Recorded {
     /// Present in a list of results.
     automations: Option<IgnoredAny>,
     automation: Option<Name>,
-    changes: BTreeMap<String, File>,
+    changes: BTreeMap<String, FileChanges>,
     values: Option<BTreeMap<String, String>>,
     policies: Option<BTreeMap<String, Image>>,
 }
@@ -80,30 +81,29 @@ struct Image {
     digest: Option<String>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// The changes in one file.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(expecting = "an object")]
-struct File {
-    objects: Vec<Object>,
+pub struct FileChanges {
+    /// The changes by object, sorted by apiVersion, kind, name, namespace.
+    pub objects: Vec<ObjectChanges>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+/// The changes in one object; missing parts of its identity are empty.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
-#[derive(Default)]
-struct Object {
-    api_version: String,
-    kind: String,
-    namespace: String,
-    name: String,
-    changes: Vec<RecordedChange>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default, expecting = "an object")]
-struct RecordedChange {
-    old_value: String,
-    new_value: String,
-    setter: String,
-    line: usize,
+#[schemars(!default)]
+pub struct ObjectChanges {
+    /// `apiVersion`.
+    pub api_version: String,
+    /// `kind`.
+    pub kind: String,
+    /// `metadata.namespace`.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// The changes in the order of the document.
+    pub changes: Vec<Change>,
 }
 
 /// Distinguishes the two forms of a document.
@@ -215,7 +215,7 @@ impl Recorded {
 
     fn result(&self) -> ResultV2 {
         let mut result = ResultV2::default();
-        for (file, File { objects }) in &self.changes {
+        for (file, FileChanges { objects }) in &self.changes {
             let mut changed = Vec::new();
             for object in objects {
                 let identifier = ObjectIdentifier {
@@ -224,13 +224,8 @@ impl Recorded {
                     name: object.name.clone(),
                     namespace: object.namespace.clone(),
                 };
-                let changes = object.changes.iter().map(|change| Change {
-                    old_value: change.old_value.clone(),
-                    new_value: change.new_value.clone(),
-                    setter: change.setter.clone(),
-                    line: change.line,
-                });
-                changed.extend(changes.map(|change| (identifier.clone(), change)));
+                let changes = object.changes.iter();
+                changed.extend(changes.map(|change| (identifier.clone(), change.clone())));
             }
             result.file_changes.insert(file.as_str().into(), Arc::new(changed.into_iter().collect()));
         }

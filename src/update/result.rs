@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// A Kubernetes object's identity as its document states it.
 ///
 /// Missing fields are empty. The order is by apiVersion, kind, name and namespace, as in Flux's templates.
@@ -28,16 +31,18 @@ impl fmt::Display for ObjectIdentifier {
     }
 }
 
-/// The replacement of one value.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// One value replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+#[schemars(!default)]
 pub struct Change {
-    /// The scalar's value before.
+    /// The value before.
     pub old_value: String,
-    /// The scalar's value now.
+    /// The value now.
     pub new_value: String,
-    /// The marker's setter, such as `default:podinfo:tag`.
+    /// The marker's setter, such as `default:app:tag`.
     pub setter: String,
-    /// The line of the scalar, counted from 1.
+    /// The line of the value, counted from 1.
     pub line: usize,
 }
 
