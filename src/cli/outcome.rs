@@ -1,7 +1,7 @@
 //! The JSON document that describes the outcome of a run.
 //!
 //! Other programs rely on it: names are fixed, and members may be added. `docs/outcome.schema.json` is generated from
-//! these types.
+//! these types and those that they contain.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::git::outcome as git;
 use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::request::Request;
-use crate::update::{MarkerOutcome, ResultV2, Severity, UpdatePlan};
+use crate::update::{MarkerOutcome, NearMiss, ResultV2, Severity, Skipped, Unparsable, UpdatePlan};
 
 /// The outcome of one automation, or of a run with policies only.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -169,30 +169,6 @@ fn marker_outcomes(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": MarkerOutcome::ALL})
 }
 
-/// A file that holds the token and cannot be read.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Unparsable {
-    /// The file, relative to `update.path`.
-    file: String,
-    /// The line, counted from 1.
-    line: usize,
-    /// The column in characters, counted from 1.
-    column: usize,
-    /// The error there.
-    cause: String,
-}
-
-/// A comment that mentions the token and is not a marker.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct NearMiss {
-    /// The file, relative to `update.path`.
-    file: String,
-    /// The line of the comment, counted from 1.
-    line: usize,
-    /// The reason for which it is not a marker.
-    cause: String,
-}
-
 /// A selected policy whose latest image cannot be used.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -202,15 +178,6 @@ pub(super) struct UnusableImage {
     /// The image as its status states it.
     image: String,
     /// The error in the image.
-    cause: String,
-}
-
-/// A link or directory that was not followed.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(super) struct Skipped {
-    /// Its path, relative to `update.path`.
-    file: String,
-    /// The reason.
     cause: String,
 }
 
@@ -296,17 +263,9 @@ impl Outcome {
     pub(super) fn set_plan(&mut self, plan: &UpdatePlan) {
         self.changes = changes(&plan.result);
         self.markers = plan.markers.iter().map(marker).collect();
-        self.unparsable = plan.unparsable.iter().map(unparsable).collect();
-        self.near_misses = plan
-            .near_misses
-            .iter()
-            .map(|miss| NearMiss { file: miss.file.clone(), line: miss.line, cause: miss.cause.to_string() })
-            .collect();
-        self.skipped = plan
-            .skipped
-            .iter()
-            .map(|link| Skipped { file: link.file.clone(), cause: link.cause.to_string() })
-            .collect();
+        self.unparsable.clone_from(&plan.unparsable);
+        self.near_misses.clone_from(&plan.near_misses);
+        self.skipped.clone_from(&plan.skipped);
         self.files_read = plan.files;
     }
 }
@@ -336,9 +295,4 @@ fn marker(report: &crate::update::MarkerReport) -> Marker {
         severity: report.outcome.severity(),
         object: report.object.to_string(),
     }
-}
-
-fn unparsable(found: &crate::update::Unparsable) -> Unparsable {
-    let (line, column) = found.location();
-    Unparsable { file: found.file.clone(), line, column, cause: found.message() }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::terminal::{Palette, count};
 use crate::printable::{is_unprintable, printable};
-use crate::update::{MarkerOutcome, ResultV2, Setters, UpdatePlan};
+use crate::update::{MarkerOutcome, ResultV2, Setters, Unparsable, UpdatePlan};
 
 /// The contents of a report.
 pub(super) struct Report<'a> {
@@ -96,11 +96,9 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
     for miss in &plan.near_misses {
         lines.push((&miss.file, miss.line, format!("not a marker: {}", miss.cause)));
     }
-    for found in &plan.unparsable {
-        let (line, column) = found.location();
-        let sentence =
-            format!("not changed, because it cannot be read: {} (column {column})", found.message());
-        lines.push((&found.file, line, sentence));
+    for Unparsable { file, error } in &plan.unparsable {
+        let sentence = format!("not changed, because it cannot be read: {error} (column {})", error.column);
+        lines.push((file, error.line, sentence));
     }
     for skipped in &plan.skipped {
         lines.push((&skipped.file, 0, format!("not looked into: {}", skipped.cause)));

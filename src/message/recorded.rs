@@ -92,6 +92,7 @@ pub struct FileChanges {
 /// The changes in one object; missing parts of its identity are empty.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
+// A printed object has all members; one that is read may lack some.
 #[schemars(!default)]
 pub struct ObjectChanges {
     /// `apiVersion`.

@@ -1,5 +1,9 @@
 //! Resolves symbolic links of a tree one path component at a time, like the kernel.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::report::as_text;
 use super::tree::{Entry, EntryKind, FileTree, TreeError, TreePath};
 
 /// The maximum number of links to resolve in one path, as on Linux.
@@ -34,12 +38,14 @@ pub enum SkipReason {
     Directory,
 }
 
-/// A link or directory that was skipped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A link or directory that was not followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Skipped {
     /// Its path, relative to `update.path`.
     pub file: String,
     /// The reason.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub cause: SkipReason,
 }
 

@@ -1,7 +1,9 @@
 //! Reports of markers with their outcomes, and of files that could not be read.
 
+use std::fmt::Display;
+
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tagboat_api::ObjectName;
 
 use super::marker::MarkerError;
@@ -110,35 +112,41 @@ pub struct MarkerReport {
     pub outcome: MarkerOutcome,
 }
 
-/// A comment that mentions the token but is no marker.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A comment that mentions the token and is not a marker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NearMiss {
     /// The file, relative to `update.path`.
     pub file: String,
     /// The line of the comment, counted from 1.
     pub line: usize,
-    /// The reason for which it is no marker.
+    /// The reason for which it is not a marker.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub cause: MarkerError,
 }
 
-/// A file that holds the token and could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A file that holds the token and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unparsable {
     /// The file, relative to `update.path`.
     pub file: String,
     /// The error of reading it.
+    #[serde(flatten)]
     pub error: ReadError,
 }
 
 /// The error of reading a file, as text, so that the index can store it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ReadError {
-    /// The line of the error, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// The column, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
     /// The error as a phrase to follow the file name and location; at most 300 characters.
+    // Indexes of earlier versions have it as `message`.
+    #[serde(rename = "cause", alias = "message")]
+    #[schemars(description = "The error there.")]
     pub message: String,
 }
 
@@ -177,16 +185,9 @@ impl From<TreeError> for ReadError {
     }
 }
 
-impl Unparsable {
-    /// The location of the error: line and column, both counted from 1.
-    pub fn location(&self) -> (usize, usize) {
-        (self.error.line, self.error.column)
-    }
-
-    /// The error as a phrase to follow the file name and location.
-    pub fn message(&self) -> String {
-        self.error.message.clone()
-    }
+/// Serializes a value as it prints.
+pub(super) fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ impl fmt::Display for ObjectIdentifier {
 /// One value replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
+// A printed change has all members; one that is read may lack some.
 #[schemars(!default)]
 pub struct Change {
     /// The value before.

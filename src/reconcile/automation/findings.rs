@@ -73,7 +73,7 @@ impl Findings {
         });
         let files = plan.unparsable.iter().map(|unparsable| Problem {
             file: &unparsable.file,
-            line: unparsable.location().0,
+            line: unparsable.error.line,
             words: unparsable.error.message.as_str().into(),
         });
         let mut problems: Vec<Problem<'_>> = images.chain(markers).chain(files).collect();
