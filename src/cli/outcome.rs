@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
+use super::output::prefixed;
 use super::terminal::count;
 use crate::error::chain;
 use crate::git::outcome as git;
@@ -231,15 +232,9 @@ impl Outcome {
                 }
                 git::Outcome::DryRun { .. } => {
                     let objects = self.changes.values().flat_map(|file| &file.objects);
-                    let values: usize = objects.map(|object| object.changes.len()).sum();
-                    (
-                        OutcomeKind::DryRun,
-                        format!(
-                            "would change {} in {}",
-                            count(values, "value"),
-                            count(self.changes.len(), "file")
-                        ),
-                    )
+                    let values = count(objects.map(|object| object.changes.len()).sum(), "value");
+                    let files = count(self.changes.len(), "file");
+                    (OutcomeKind::DryRun, format!("would change {values} in {files}"))
                 }
                 git::Outcome::Pushed(push) => {
                     let (branch, message) = (push.branch.to_string(), push.message.clone());
@@ -248,10 +243,8 @@ impl Outcome {
                 }
             },
             Conclusion::Stall(stop) | Conclusion::Failure(stop) => {
-                let name = self.automation.as_ref();
-                let name = name.map(|AutomationName { namespace, name }| format!("{namespace}/{name}: "));
                 let message = stop.full_message();
-                self.errors.push(format!("{}{message}", name.unwrap_or_default()));
+                self.errors.push(prefixed(self, &message));
                 (OutcomeKind::Failed, message)
             }
         };

@@ -110,14 +110,8 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
     writeln!(text, "\n{}Warnings:{}", palette.heading, palette.reset)?;
     for (file, line, sentence) in lines {
         let place = if line == 0 { file.to_owned() } else { format!("{file}:{line}") };
-        writeln!(
-            text,
-            "- {}{}{}: {}",
-            palette.place,
-            printable(&place),
-            palette.reset,
-            printable(&sentence)
-        )?;
+        let (place, sentence) = (printable(&place), printable(&sentence));
+        writeln!(text, "- {}{place}{}: {sentence}", palette.place, palette.reset)?;
     }
     Ok(())
 }
