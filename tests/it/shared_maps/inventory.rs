@@ -20,6 +20,12 @@ const GOES_WITH_OBJECT: &str = "one entry for an object of the cluster; removed 
 
 pub(super) const INVENTORY: &[Row] = &[
     row(
+        "src/cli/demo/registry.rs",
+        "DemoRegistry.manifests",
+        "repository and tag; one demo of one person, no tenants",
+        "ends with the demo, which pushes seven images",
+    ),
+    row(
         "src/cli/run/warnings.rs",
         "Warnings.0",
         "the text of a warning; one run of one person, no tenants",
