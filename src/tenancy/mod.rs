@@ -2,8 +2,8 @@
 //!
 //! A namespace stands for a tenant. All shared resources go through one of these: [`semaphore`] counts slots or bytes
 //! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
-//! inputs, [`cache`], [`idle_cache`], [`in_use`] and [`sized_cache`] limit shared tables, [`queue`] limits items to be sent, and [`token_bucket`]
-//! limits rates. [`capacity`] combines the resources of a process.
+//! inputs, [`cache`], [`idle_cache`] and [`in_use`] limit shared tables, [`queue`] limits items to be sent, and
+//! [`token_bucket`] limits rates. [`capacity`] combines the resources of a process.
 
 mod cache;
 mod capacity;
@@ -14,7 +14,6 @@ mod memory;
 mod pool;
 mod queue;
 mod semaphore;
-mod sized_cache;
 mod token_bucket;
 mod waiters;
 
@@ -27,5 +26,4 @@ pub use memory::{MemoryBudget, MemoryReservation};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use queue::{FairQueue, QueueLimits};
 pub use semaphore::{FairSemaphore, Overflow, Permit, SlotLimits};
-pub use sized_cache::SizedCache;
 pub use token_bucket::{Rate, TokenBucket};

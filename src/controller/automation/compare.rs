@@ -12,7 +12,7 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 use crate::metrics::{ComparisonOutcome, Metrics};
 use crate::objects::ObjectName;
 use crate::reconcile::automation::compare::{CompareResult, CompareState, Comparison, WouldBe};
-use crate::tenancy::SizedCache;
+use crate::tenancy::FairCache;
 
 /// The maximum bytes that are kept from one reconcile of an automation to the next, some 50,000 markers.
 const MAX_STATE: u64 = 16 * 1024 * 1024;
@@ -30,13 +30,13 @@ pub(super) struct Comparisons {
 struct Known {
     statuses: HashMap<ObjectName, ImageUpdateAutomationStatus>,
     /// The markers of an automation as its last reconcile found them, and the commit that it would have made.
-    states: SizedCache<ObjectName, Arc<CompareState>>,
+    states: FairCache<ObjectName, Arc<CompareState>>,
     counts: Counts,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        let states = SizedCache::new(MAX_STATES);
+        let states = FairCache::sized(MAX_STATES);
         Self { statuses: HashMap::new(), states, counts: Counts::default() }
     }
 }
@@ -105,7 +105,7 @@ impl Known {
     /// Keeps the state for the next reconcile. Without it, that is like the first one.
     fn keep(&mut self, name: &ObjectName, bytes: u64, state: CompareState) {
         if bytes <= MAX_STATE {
-            self.states.insert(&name.namespace, name.clone(), bytes, Arc::new(state));
+            self.states.insert_sized(&name.namespace, name.clone(), bytes, Arc::new(state));
         } else {
             self.states.remove(name);
             tracing::warn!(

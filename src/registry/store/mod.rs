@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::manifest::ImageFacts;
 use crate::directory;
 use crate::reference::TagList;
-use crate::tenancy::{InUseMap, SizedCache};
+use crate::tenancy::{FairCache, InUseMap};
 
 /// The limits of a store, in bytes for all objects together.
 ///
@@ -56,9 +56,9 @@ pub struct TagStore {
     root: Option<PathBuf>,
     is_dry_run: bool,
     limits: StoreLimits,
-    memory: Mutex<SizedCache<StoreKey, Arc<StoredTags>>>,
+    memory: Mutex<FairCache<StoreKey, Arc<StoredTags>>>,
     /// The files on disk; `None` until the directory is listed.
-    disk: Mutex<Option<SizedCache<StoreKey, ()>>>,
+    disk: Mutex<Option<FairCache<StoreKey, ()>>>,
     /// The locks of objects.
     ///
     /// Each is held from reading the stored tags of an object to storing the new ones, so that no scan is lost. Other
@@ -261,7 +261,7 @@ impl TagStore {
             root,
             is_dry_run,
             limits,
-            memory: Mutex::new(SizedCache::new(limits.memory)),
+            memory: Mutex::new(FairCache::sized(limits.memory)),
             disk: Mutex::default(),
             objects: Mutex::default(),
             sweeping: RwLock::default(),
@@ -339,7 +339,7 @@ impl TagStore {
     /// Stores a list in memory and in its file. The object's lock is held.
     fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> StoredScan {
         let tags = Arc::new(tags);
-        self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
+        self.memory.lock().insert_sized(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         let write_error = path.and_then(|path| self.write(key, &path, &tags).err());
         StoredScan { tags, write_error }
     }
@@ -381,7 +381,7 @@ impl TagStore {
         let _guard = lock.lock();
         let Some(known) = self.read(key, canonical)? else { return Ok(()) };
         let tags = Arc::new(known.with_images(images));
-        self.memory.lock().insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
+        self.memory.lock().insert_sized(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         self.path(key)?.map_or(Ok(()), |path| self.write(key, &path, &tags))
     }
 
@@ -394,7 +394,7 @@ impl TagStore {
             return Ok(());
         }
         let bytes = file::write(path, tags).map_err(|cause| io_error("write", path, cause))?;
-        let evicted = self.with_file_index(|disk| disk.insert(&key.namespace, key.clone(), bytes, ()));
+        let evicted = self.with_file_index(|disk| disk.insert_sized(&key.namespace, key.clone(), bytes, ()));
         for evicted in evicted.unwrap_or_default() {
             self.evict(&evicted);
         }
@@ -417,7 +417,7 @@ impl TagStore {
     }
 
     /// Runs a function on the table of files, which is made at the first use.
-    fn with_file_index<T>(&self, work: impl FnOnce(&mut SizedCache<StoreKey, ()>) -> T) -> Option<T> {
+    fn with_file_index<T>(&self, work: impl FnOnce(&mut FairCache<StoreKey, ()>) -> T) -> Option<T> {
         let root = self.root.as_ref().filter(|_| !self.is_dry_run)?;
         let mut disk = self.disk.lock();
         Some(work(disk.get_or_insert_with(|| index_files(root, self.limits.disk))))
@@ -446,7 +446,7 @@ impl TagStore {
     /// Files that cannot be removed stay until the next sweep.
     pub fn sweep(&self, is_there: impl Fn(&StoreKey) -> bool) {
         let _sweep = self.sweeping.write();
-        self.memory.lock().retain(&is_there);
+        self.memory.lock().retain(|key, _| is_there(key));
         self.remove(|path| {
             let is_gone = key_of(path).is_some_and(|key| !is_there(&key));
             is_gone || file::is_leftover(path)
@@ -486,7 +486,7 @@ impl TagStore {
         let mut memory = self.memory.lock();
         // A scan that ended while the file was read is newer.
         let tags = memory.get(key).cloned().unwrap_or_else(|| Arc::new(tags));
-        memory.insert(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
+        memory.insert_sized(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         drop(memory);
         self.with_file_index(|disk| {
             disk.get(key);
@@ -526,7 +526,7 @@ impl TagStore {
 }
 
 /// Lists the files with their sizes; the one that was written last counts as used last.
-fn index_files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
+fn index_files(root: &Path, max: u64) -> FairCache<StoreKey, ()> {
     let paths = list(root).into_iter().flat_map(|directory| list(&directory));
     let mut found: Vec<_> = paths
         .filter_map(|path| {
@@ -535,7 +535,7 @@ fn index_files(root: &Path, max: u64) -> SizedCache<StoreKey, ()> {
         })
         .collect();
     found.sort_by_key(|(written, ..)| *written);
-    let mut table = SizedCache::new(max);
+    let mut table = FairCache::sized(max);
     for (_, key, bytes) in found {
         // Exceeds the limit only until the next file is written.
         table.insert_beyond_limit(&key.namespace.clone(), key, bytes, ());

@@ -115,7 +115,7 @@ fn a_damaged_file_is_treated_as_missing() {
 fn memory_is_bounded_and_the_disk_has_the_rest() {
     let directory = TempDir::new().unwrap();
     let store = TagStore::new(Some(directory.path().to_owned()));
-    *store.memory.lock() = SizedCache::new(2000);
+    *store.memory.lock() = FairCache::sized(2000);
     for number in 0..20 {
         store.save_scan(&key(&format!("web{number}")), scan(&["1.0"], FIRST)).unwrap();
     }
