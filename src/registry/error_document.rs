@@ -1,9 +1,6 @@
 //! The error document of the distribution specification: `{"errors": [{"code", "message", "detail"}]}`.
 
-use serde::Deserialize;
-use serde::de::{IgnoredAny, MapAccess, SeqAccess};
-
-use super::json::{self, Any, AnyValue, BoundedText};
+use serde_json::Value;
 
 /// The number of errors of one document that are kept.
 const MAX_ERRORS: usize = 8;
@@ -20,108 +17,21 @@ pub struct OciError {
     pub message: String,
 }
 
-/// The member `errors` of a document.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OciErrors {
-    /// The first errors that have a code or a message.
-    pub known: Vec<OciError>,
-    /// Set if the member has any value but `null` and an empty list.
-    pub is_present: bool,
-}
-
 /// Parses the errors of a document; returns none if it is not an error document.
+///
+/// The document must be small: parsing takes many times its memory.
 pub fn parse(bytes: &[u8]) -> Vec<OciError> {
-    json::object(bytes, Any(Document)).map(|errors| errors.known).unwrap_or_default()
+    let document: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let errors = document["errors"].as_array().into_iter().flatten();
+    let errors =
+        errors.map(|error| OciError { code: text(&error["code"]), message: text(&error["message"]) });
+    errors.filter(|error| *error != OciError::default()).take(MAX_ERRORS).collect()
 }
 
-/// Keeps the errors of a document.
-struct Document;
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum DocumentField {
-    Errors,
-    #[serde(other)]
-    Other,
-}
-
-impl AnyValue for Document {
-    type Kept = OciErrors;
-
-    fn other(self) -> OciErrors {
-        OciErrors::default()
-    }
-
-    fn object<'de, A: MapAccess<'de>>(self, mut object: A) -> Result<OciErrors, A::Error> {
-        let mut errors = OciErrors::default();
-        while let Some(field) = object.next_key()? {
-            match field {
-                DocumentField::Errors => errors = object.next_value_seed(Any(ErrorsMember))?,
-                DocumentField::Other => drop(object.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(errors)
-    }
-}
-
-/// Keeps the member `errors` of any type.
-pub(super) struct ErrorsMember;
-
-impl AnyValue for ErrorsMember {
-    type Kept = OciErrors;
-
-    /// Returns errors in another form than that of the specification.
-    fn other(self) -> OciErrors {
-        OciErrors { known: Vec::new(), is_present: true }
-    }
-
-    fn null(self) -> OciErrors {
-        OciErrors::default()
-    }
-
-    fn list<'de, A: SeqAccess<'de>>(self, mut list: A) -> Result<OciErrors, A::Error> {
-        let mut errors = OciErrors::default();
-        while errors.known.len() < MAX_ERRORS {
-            let Some(error) = list.next_element_seed(Any(OneError))? else { return Ok(errors) };
-            errors.is_present = true;
-            errors.known.extend(error);
-        }
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(errors)
-    }
-}
-
-/// Keeps one error; `None` for a value that has neither code nor message.
-struct OneError;
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum ErrorField {
-    Code,
-    Message,
-    #[serde(other)]
-    Other,
-}
-
-impl AnyValue for OneError {
-    type Kept = Option<OciError>;
-
-    fn other(self) -> Self::Kept {
-        None
-    }
-
-    fn object<'de, A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Kept, A::Error> {
-        let mut error = OciError::default();
-        let text = Any(BoundedText { max: MAX_TEXT });
-        while let Some(field) = object.next_key()? {
-            match field {
-                ErrorField::Code => error.code = object.next_value_seed(text)?.unwrap_or_default(),
-                ErrorField::Message => error.message = object.next_value_seed(text)?.unwrap_or_default(),
-                ErrorField::Other => drop(object.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(Some(error).filter(|error| *error != OciError::default()))
-    }
+/// Returns the begin of a string; an empty one for any other value.
+fn text(value: &Value) -> String {
+    let text = value.as_str().unwrap_or_default();
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
 #[cfg(test)]

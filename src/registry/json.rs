@@ -38,105 +38,135 @@ pub(super) fn object<'b, S: DeserializeSeed<'b>>(bytes: &'b [u8], seed: S) -> se
     Ok(value)
 }
 
-/// A string of at most `max` bytes, cut between characters; `None` for a value of another type.
+/// The value of a member that may have any type.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outline {
+    Null,
+    /// A string, or its begin.
+    Text(String),
+    EmptyList,
+    /// Any other value, which is skipped without being stored.
+    Other,
+}
+
+/// Deserializes an [`Outline`] with a string of at most so many bytes, cut between characters.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BoundedText {
-    /// The maximum in bytes.
-    pub(super) max: usize,
-}
+pub(super) struct OutlineSeed(pub(super) usize);
 
-impl AnyValue for BoundedText {
-    type Kept = Option<String>;
+impl<'de> DeserializeSeed<'de> for OutlineSeed {
+    type Value = Outline;
 
-    fn other(self) -> Self::Kept {
-        None
-    }
-
-    fn string(self, text: &str) -> Self::Kept {
-        Some(text[..text.floor_char_boundary(self.max)].to_owned())
-    }
-}
-
-/// Keeps a part of a value of any type; the rest is skipped without being stored.
-pub(super) trait AnyValue: Sized {
-    /// The part that is kept.
-    type Kept;
-
-    /// Returns the result for values of all other types.
-    fn other(self) -> Self::Kept;
-
-    /// Keeps `null`.
-    fn null(self) -> Self::Kept {
-        self.other()
-    }
-
-    /// Keeps a string.
-    fn string(self, _: &str) -> Self::Kept {
-        self.other()
-    }
-
-    /// Keeps a part of a list.
-    fn list<'de, A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Kept, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(self.other())
-    }
-
-    /// Keeps a part of an object.
-    fn object<'de, A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Kept, A::Error> {
-        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(self.other())
-    }
-}
-
-/// Deserializes a value of any type, of which a part is kept.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Any<K>(pub(super) K);
-
-impl<'de, K: AnyValue> DeserializeSeed<'de> for Any<K> {
-    type Value = K::Kept;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Kept, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Outline, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de, K: AnyValue> Visitor<'de> for Any<K> {
-    type Value = K::Kept;
+impl<'de> Visitor<'de> for OutlineSeed {
+    type Value = Outline;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("any value")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<K::Kept, E> {
-        Ok(self.0.null())
+    fn visit_unit<E: Error>(self) -> Result<Outline, E> {
+        Ok(Outline::Null)
     }
 
-    fn visit_bool<E: Error>(self, _: bool) -> Result<K::Kept, E> {
-        Ok(self.0.other())
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Outline, E> {
+        Ok(Outline::Other)
     }
 
-    fn visit_i64<E: Error>(self, _: i64) -> Result<K::Kept, E> {
-        Ok(self.0.other())
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Outline, E> {
+        Ok(Outline::Other)
     }
 
-    fn visit_u64<E: Error>(self, _: u64) -> Result<K::Kept, E> {
-        Ok(self.0.other())
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Outline, E> {
+        Ok(Outline::Other)
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<K::Kept, E> {
-        Ok(self.0.other())
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Outline, E> {
+        Ok(Outline::Other)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<K::Kept, E> {
-        Ok(self.0.string(text))
+    fn visit_str<E: Error>(self, text: &str) -> Result<Outline, E> {
+        Ok(Outline::Text(text[..text.floor_char_boundary(self.0)].to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<K::Kept, A::Error> {
-        self.0.list(list)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Outline, A::Error> {
+        let mut outline = Outline::EmptyList;
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            outline = Outline::Other;
+        }
+        Ok(outline)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<K::Kept, A::Error> {
-        self.0.object(object)
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Outline, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Outline::Other)
+    }
+}
+
+/// Calls a function for each string of a list, which may be `null`, without keeping the strings.
+///
+/// As with Go's `encoding/json`, `null` in the list is an empty string, and invalid Unicode is read as U+FFFD.
+pub(super) struct EachText<F>(pub(super) F);
+
+impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for EachText<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, F: FnMut(&str)> Visitor<'de> for EachText<F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list of strings")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(OneText(&mut self.0))?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Deserializes one entry of the list.
+struct OneText<'f, F>(&'f mut F);
+
+impl<'de, F: FnMut(&str)> DeserializeSeed<'de> for OneText<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, F: FnMut(&str)> Visitor<'de> for OneText<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string")
+    }
+
+    fn visit_none<E: Error>(self) -> Result<(), E> {
+        (self.0)("");
+        Ok(())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        // As bytes: a string may be invalid Unicode.
+        deserializer.deserialize_bytes(self)
+    }
+
+    fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<(), E> {
+        (self.0)(&String::from_utf8_lossy(text));
+        Ok(())
     }
 }
 
@@ -202,15 +232,16 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_and_other_values_are_none() {
+    fn a_text_is_cut_and_other_values_are_skipped() {
         let read = |text: &str| {
             let mut deserializer = serde_json::Deserializer::from_str(text);
-            Any(BoundedText { max: 5 }).deserialize(&mut deserializer).unwrap()
+            OutlineSeed(5).deserialize(&mut deserializer).unwrap()
         };
-        assert_eq!(read("\"abcdefg\"").as_deref(), Some("abcde"));
-        assert_eq!(read("\"abcdé\"").as_deref(), Some("abcd"));
-        for other in ["null", "true", "-1", "7", "1.5", "[1, [2]]", "{\"a\": {\"b\": 1}}"] {
-            assert_eq!(read(other), None, "{other}");
+        assert_eq!(read("\"abcdefg\""), Outline::Text("abcde".to_owned()));
+        assert_eq!(read("\"abcdé\""), Outline::Text("abcd".to_owned()));
+        assert_eq!((read("null"), read("[ ]")), (Outline::Null, Outline::EmptyList));
+        for other in ["true", "-1", "7", "1.5", "[1, [2]]", "{}", "{\"a\": {\"b\": 1}}"] {
+            assert_eq!(read(other), Outline::Other, "{other}");
         }
     }
 }

@@ -1,16 +1,11 @@
 //! Parses manifests and configurations of images, keeping only dates and digests.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny};
 
-use super::json::{self, Any, BoundedText, Fold};
+use super::json::{self, Fold, Outline, OutlineSeed};
 use crate::reference::Digest;
-
-/// The annotation with the creation time of an image.
-const CREATED: &str = "org.opencontainers.image.created";
 
 /// The parts of a manifest or an index that give an image's age.
 ///
@@ -36,9 +31,10 @@ pub fn parse(bytes: &[u8]) -> Result<ManifestDocument, String> {
     if document.version.is_none() {
         return Err("there is no schemaVersion in it".to_owned());
     }
+    let annotated = document.annotations.and_then(|annotations| annotations.created.0);
     let digest = |text: Option<String>| text.and_then(|text| Digest::parse(&text).ok());
     Ok(ManifestDocument {
-        created: document.annotations.0.or(document.history.0),
+        created: annotated.as_deref().and_then(time).or(document.history.0),
         platform: digest(document.manifests.usual.or(document.manifests.first)),
         configuration: digest(document.config.and_then(|config| config.digest.0)),
     })
@@ -56,7 +52,7 @@ pub fn configured_creation(bytes: &[u8]) -> Option<Timestamp> {
 struct Document {
     #[serde(rename = "schemaVersion")]
     version: Option<IgnoredAny>,
-    annotations: Annotated,
+    annotations: Option<Annotations>,
     manifests: Platforms,
     config: Option<Descriptor>,
     history: Newest,
@@ -88,54 +84,17 @@ struct Text<const MAX: usize>(Option<String>);
 
 impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Any(BoundedText { max: MAX }).deserialize(deserializer).map(Self)
+        let Outline::Text(text) = OutlineSeed(MAX).deserialize(deserializer)? else { return Ok(Self(None)) };
+        Ok(Self(Some(text)))
     }
 }
 
-/// The annotation with the creation time.
-#[derive(Default)]
-struct Annotated(Option<Timestamp>);
-
-#[derive(Deserialize)]
-#[serde(field_identifier)]
-enum Annotation {
+/// The annotations, without all others.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Annotations {
     #[serde(rename = "org.opencontainers.image.created")]
-    Created,
-    #[serde(other)]
-    Other,
-}
-
-impl<'de> Deserialize<'de> for Annotated {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnnotatedVisitor)
-    }
-}
-
-struct AnnotatedVisitor;
-
-impl<'de> Visitor<'de> for AnnotatedVisitor {
-    type Value = Annotated;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "annotations such as {CREATED}")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Annotated, E> {
-        Ok(Annotated::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Annotated, A::Error> {
-        let mut created = Annotated::default();
-        while let Some(name) = map.next_key()? {
-            match name {
-                Annotation::Created => {
-                    created.0 = map.next_value::<Text<64>>()?.0.as_deref().and_then(time);
-                }
-                Annotation::Other => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(created)
-    }
+    created: Text<64>,
 }
 
 /// The candidates among the manifests of an index.
@@ -206,6 +165,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    const CREATED: &str = "org.opencontainers.image.created";
 
     fn manifest(mut value: Value) -> ManifestDocument {
         value["schemaVersion"] = json!(2);

@@ -4,14 +4,17 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use super::error_document::{ErrorsMember, OciError, OciErrors};
-use super::json::{self, Any};
+use super::error_document::{self, OciError};
+use super::json::{self, EachText, Outline, OutlineSeed};
 use crate::reference::Tag;
 
 /// The longest entry, in bytes, after which the next page can be requested.
 const MAX_LAST: usize = 1024;
+
+/// The largest document, in bytes, whose errors are parsed.
+const MAX_ERROR_DOCUMENT: usize = 64 * 1024;
 
 /// The limits of a list of tags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,12 +100,15 @@ impl TagSet {
 ///
 /// When the document is no list of tags, has more tags than `limits` allows, or has errors and no tags.
 pub fn parse(bytes: &[u8], limits: TagLimits) -> Result<TagPage, PageError> {
-    let mut reader = PageReader { limits, page: TagPage::default(), is_full: false };
+    let mut reader = PageReader { limits, page: TagPage::default(), is_full: false, has_errors: false };
     match json::object(bytes, &mut reader) {
-        Ok(errors) if errors.is_present && reader.page.entries == 0 => Err(PageError::Errors(errors.known)),
-        Ok(_) => Ok(reader.page),
-        Err(_) if reader.is_full => Err(PageError::TooManyTags),
+        _ if reader.is_full => Err(PageError::TooManyTags),
         Err(error) => Err(PageError::NotATagList { defect: json::describe(&error) }),
+        Ok(()) if reader.has_errors && reader.page.entries == 0 => {
+            let document = Some(bytes).filter(|bytes| bytes.len() <= MAX_ERROR_DOCUMENT);
+            Err(PageError::Errors(document.map(error_document::parse).unwrap_or_default()))
+        }
+        Ok(()) => Ok(reader.page),
     }
 }
 
@@ -110,8 +116,10 @@ pub fn parse(bytes: &[u8], limits: TagLimits) -> Result<TagPage, PageError> {
 struct PageReader {
     limits: TagLimits,
     page: TagPage,
-    /// Set if parsing stopped because there are too many tags.
+    /// Set if there are too many tags.
     is_full: bool,
+    /// Set if the member `errors` has any value but `null` and an empty list.
+    has_errors: bool,
 }
 
 enum Field {
@@ -146,98 +154,45 @@ impl Visitor<'_> for FieldVisitor {
 }
 
 impl<'de> DeserializeSeed<'de> for &mut PageReader {
-    type Value = OciErrors;
+    type Value = ();
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<OciErrors, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for &mut PageReader {
-    type Value = OciErrors;
+    type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object with tags")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OciErrors, A::Error> {
-        let mut errors = OciErrors::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(field) = map.next_key()? {
             match field {
                 Field::Tags => {
                     self.page = TagPage::default();
-                    map.next_value_seed(Tags(self))?;
+                    map.next_value_seed(EachText(|tag: &str| self.add(tag)))?;
                 }
-                Field::Errors => errors = map.next_value_seed(Any(ErrorsMember))?,
+                Field::Errors => {
+                    let errors = map.next_value_seed(OutlineSeed(0))?;
+                    self.has_errors = !matches!(errors, Outline::Null | Outline::EmptyList);
+                }
                 Field::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(errors)
-    }
-}
-
-/// Deserializes the member `tags`.
-struct Tags<'r>(&'r mut PageReader);
-
-impl<'de> DeserializeSeed<'de> for Tags<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Tags<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list of tags")
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Entry(self.0))?.is_some() {}
         Ok(())
     }
 }
 
-/// Deserializes one entry of the list.
-struct Entry<'r>(&'r mut PageReader);
-
-impl<'de> DeserializeSeed<'de> for Entry<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_option(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Entry<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a tag")
-    }
-
-    fn visit_none<E: Error>(self) -> Result<(), E> {
-        self.add("")
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_bytes(self)
-    }
-
-    fn visit_bytes<E: Error>(self, text: &[u8]) -> Result<(), E> {
-        self.add(&String::from_utf8_lossy(text))
-    }
-}
-
-impl Entry<'_> {
-    fn add<E: Error>(self, text: &str) -> Result<(), E> {
-        let PageReader { limits, page, is_full } = self.0;
+impl PageReader {
+    /// Adds an entry of the list, unless there were too many before it.
+    fn add(&mut self, text: &str) {
+        let Self { limits, page, is_full, .. } = self;
+        if *is_full {
+            return;
+        }
         page.entries += 1;
         match &mut page.last {
             // The buffer is reused: a page has very many entries.
@@ -251,9 +206,7 @@ impl Entry<'_> {
             page.left_out += 1;
         } else if page.found.add(text, *limits).is_none() {
             *is_full = true;
-            return Err(Error::custom("there are too many tags"));
         }
-        Ok(())
     }
 }
 

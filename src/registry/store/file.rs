@@ -1,19 +1,19 @@
 //! The file format of a tag list: a checksum on the first line, JSON on the second.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::DirBuilder;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use super::{KnownImage, StoredHead, StoredTags};
 use crate::reference::{SortedTags, Tag, TagList};
+use crate::registry::json::EachText;
 
 /// The name of the format, at the begin of the first line.
 const FORMAT: &str = "tagboat tags 1";
@@ -73,51 +73,17 @@ struct ReadTags {
 
 impl<'de> Deserialize<'de> for ReadTags {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = ReadTags;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a list of tags")
+        let mut read = Self { tags: SortedTags::with_capacity(0), entries: 0, left_out: Vec::new() };
+        let add = |tag: &str| {
+            if Tag::is_well_formed(tag) {
+                read.tags.push(tag);
+            } else {
+                read.left_out.push(read.entries);
             }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ReadTags, A::Error> {
-                let (tags, left_out) = (SortedTags::with_capacity(0), Vec::new());
-                let mut read = ReadTags { tags, entries: 0, left_out };
-                while list.next_element_seed(Entry(&mut read))?.is_some() {}
-                Ok(read)
-            }
-        }
-        deserializer.deserialize_seq(List)
-    }
-}
-
-/// Deserializes one tag.
-struct Entry<'r>(&'r mut ReadTags);
-
-impl<'de> DeserializeSeed<'de> for Entry<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Entry<'_> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a tag")
-    }
-
-    fn visit_str<E: Error>(self, tag: &str) -> Result<(), E> {
-        if Tag::is_well_formed(tag) {
-            self.0.tags.push(tag);
-        } else {
-            self.0.left_out.push(self.0.entries);
-        }
-        self.0.entries += 1;
-        Ok(())
+            read.entries += 1;
+        };
+        EachText(add).deserialize(deserializer)?;
+        Ok(read)
     }
 }
 
