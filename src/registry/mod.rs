@@ -61,7 +61,7 @@ pub use error_response::ErrorResponse;
 pub use listing::{ListOptions, Listed, Listing, left_out_warning};
 pub use login::{
     AccountError, Accounts, CloudAccount, CloudEndpoints, CloudEnvironment, CloudIdentity, CloudLogin,
-    CloudOptions, CloudProvider, Clouds, Credential, CredentialCacheOptions, Fingerprint, Login, LoginChoice,
+    CloudOptions, CloudProvider, Clouds, Credential, CredentialCacheOptions, Fingerprint, LoginChoice,
     LoginError,
 };
 pub use manifest::ImageFacts;

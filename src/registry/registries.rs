@@ -43,7 +43,7 @@ struct Shared {
 /// A repository as one namespace sees it with one login.
 #[derive(Debug)]
 struct Entry {
-    login: Arc<dyn Login>,
+    login: Arc<Login>,
     session: Arc<Session>,
     listings: Arc<Coalescer<Listed>>,
     /// The lookups of digests in flight, by tag.
@@ -149,7 +149,7 @@ impl Registries {
             return entry;
         }
         let entry = Arc::new(Entry {
-            login: self.login(access),
+            login: Arc::new(self.login(access)),
             session: Arc::default(),
             listings: Arc::default(),
             lookups: Mutex::default(),
@@ -158,12 +158,12 @@ impl Registries {
         entry
     }
 
-    fn login(&self, access: &RepositoryAuth) -> Arc<dyn Login> {
+    fn login(&self, access: &RepositoryAuth) -> Login {
         match &access.login {
-            LoginChoice::Given(credential) => Arc::new(credential.clone()),
+            LoginChoice::Given(credential) => Login::Given(credential.clone()),
             LoginChoice::Cloud(provider, identity) => {
                 let (namespace, proxy) = (access.tenant().to_owned(), access.route.proxy.clone());
-                Arc::new(self.0.clouds.login(*provider, identity.clone(), proxy, namespace))
+                Login::Cloud(self.0.clouds.login(*provider, identity.clone(), proxy, namespace))
             }
         }
     }

@@ -83,7 +83,7 @@ impl RepositoryAuth {
 pub struct Repository {
     pub(super) auth: RepositoryAuth,
     pub(super) route: Fingerprint,
-    pub(super) login: Arc<dyn Login>,
+    pub(super) login: Arc<Login>,
     pub(super) client: Client,
     pub(super) servers: Arc<Servers>,
     pub(super) session: Arc<Session>,

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 
 use super::account::CloudIdentity;
@@ -11,7 +9,7 @@ use super::aws::Aws;
 use super::azure::Azure;
 use super::choice::CloudProvider;
 use super::context::LoginContext;
-use super::credential::{Credential, Login};
+use super::credential::Credential;
 use super::error::LoginError;
 use super::google::Google;
 use super::network::Network;
@@ -44,6 +42,14 @@ pub struct CloudLogin {
     clouds: Arc<Clouds>,
 }
 
+/// A source of credentials for a registry.
+#[derive(Debug)]
+pub(in crate::registry) enum Login {
+    /// The credential of a secret, or of a user's own configuration.
+    Given(Credential),
+    Cloud(CloudLogin),
+}
+
 impl Clouds {
     /// Makes the state for use without registries: limits are not shared with other requests.
     pub fn new(options: &RegistryOptions) -> Self {
@@ -74,32 +80,51 @@ impl Clouds {
     }
 }
 
-impl Login for CloudLogin {
-    fn credential<'l>(
-        &'l self,
-        address: &'l RepositoryAddress,
+impl CloudLogin {
+    /// Returns the credential for the registry of an address, valid at the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// When the cloud gives no credential.
+    pub async fn credential(
+        &self,
+        address: &RepositoryAddress,
         now: Timestamp,
-    ) -> BoxFuture<'l, Result<Credential, LoginError>> {
-        async move {
-            let Self { provider, identity, proxy, namespace, clouds } = self;
-            let is_shared =
-                matches!(identity, CloudIdentity::Process) && !matches!(proxy, ProxyChoice::Given(_));
-            let tenant = namespace.as_str();
-            let namespace = if is_shared { "" } else { tenant };
-            let (options, network) = (&clouds.options, &clouds.network);
-            let context =
-                LoginContext { options, network, identity, proxy, namespace, tenant, scope: "", now };
-            let host = address.registry();
-            match provider {
-                CloudProvider::Aws => clouds.aws.credential(host, context).await,
-                CloudProvider::Azure => clouds.azure.credential(host, context).await,
-                CloudProvider::Google => clouds.google.credential(host, context).await,
-            }
+    ) -> Result<Credential, LoginError> {
+        let Self { provider, identity, proxy, namespace, clouds } = self;
+        let is_shared = matches!(identity, CloudIdentity::Process) && !matches!(proxy, ProxyChoice::Given(_));
+        let tenant = namespace.as_str();
+        let namespace = if is_shared { "" } else { tenant };
+        let (options, network) = (&clouds.options, &clouds.network);
+        let context = LoginContext { options, network, identity, proxy, namespace, tenant, scope: "", now };
+        let host = address.registry();
+        match provider {
+            CloudProvider::Aws => clouds.aws.credential(host, context).await,
+            CloudProvider::Azure => clouds.azure.credential(host, context).await,
+            CloudProvider::Google => clouds.google.credential(host, context).await,
         }
-        .boxed()
+    }
+}
+
+impl Login {
+    /// Returns the credential for the registry of an address, or its token server, valid at the time `now`.
+    ///
+    /// # Errors
+    ///
+    /// When a cloud gives no credential.
+    pub(in crate::registry) async fn credential(
+        &self,
+        address: &RepositoryAddress,
+        now: Timestamp,
+    ) -> Result<Credential, LoginError> {
+        match self {
+            Self::Given(credential) => Ok(credential.clone()),
+            Self::Cloud(login) => login.credential(address, now).await,
+        }
     }
 
-    fn needs_encryption(&self) -> bool {
-        true
+    /// Returns `true` if the credential may only be sent over encrypted connections.
+    pub(in crate::registry) fn needs_encryption(&self) -> bool {
+        matches!(self, Self::Cloud(_))
     }
 }

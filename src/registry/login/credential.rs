@@ -1,13 +1,5 @@
-//! Credentials for registries, and their sources.
+//! Credentials for registries.
 
-use std::fmt;
-
-use futures::FutureExt;
-use futures::future::{BoxFuture, ready};
-use jiff::Timestamp;
-
-use super::error::LoginError;
-use crate::reference::RepositoryAddress;
 use crate::secrets::{Fingerprint, Secret};
 
 /// A credential for a registry or its token server.
@@ -40,40 +32,6 @@ impl Credential {
             Self::IdentityToken(token) => Fingerprint::of([&b"identity"[..], token.expose()]),
             Self::RegistryToken(token) => Fingerprint::of([&b"registry"[..], token.expose()]),
         }
-    }
-}
-
-/// A source of credentials for a registry.
-pub trait Login: fmt::Debug + Send + Sync {
-    /// Returns the credential for the registry of an address, or its token server.
-    ///
-    /// It is valid at the time `now`.
-    ///
-    /// # Errors
-    ///
-    /// When the source gives no credential.
-    fn credential<'l>(
-        &'l self,
-        address: &'l RepositoryAddress,
-        now: Timestamp,
-    ) -> BoxFuture<'l, Result<Credential, LoginError>>;
-
-    /// Returns `true` if the credential may only be sent over encrypted connections.
-    fn needs_encryption(&self) -> bool;
-}
-
-/// A credential of a secret, or of a user's own configuration, is its own source.
-impl Login for Credential {
-    fn credential<'l>(
-        &'l self,
-        _address: &'l RepositoryAddress,
-        _now: Timestamp,
-    ) -> BoxFuture<'l, Result<Credential, LoginError>> {
-        ready(Ok(self.clone())).boxed()
-    }
-
-    fn needs_encryption(&self) -> bool {
-        false
     }
 }
 

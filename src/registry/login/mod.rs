@@ -1,8 +1,8 @@
 //! Logins at registries.
 //!
-//! [`Login`] is implemented by a [`Credential`] that is known, and by a [`CloudLogin`], which requests one from a
-//! cloud: for this process, or for a service account of a cluster ([`account`]). The clouds are [`aws`], [`azure`]
-//! and [`google`]; each logs in within a [`context`].
+//! A [`Login`] is a [`Credential`] that is known, or a [`CloudLogin`], which requests one from a cloud: for this
+//! process, or for a service account of a cluster ([`account`]). The clouds are [`aws`], [`azure`] and [`google`];
+//! each logs in within a [`context`].
 
 mod account;
 mod aws;
@@ -23,8 +23,9 @@ pub use crate::secrets::Fingerprint;
 pub use account::{Accounts, CloudAccount, CloudIdentity};
 pub use cache::CredentialCacheOptions;
 pub use choice::{CloudProvider, LoginChoice};
+pub(super) use cloud::Login;
 pub use cloud::{CloudLogin, Clouds};
-pub use credential::{Credential, Login};
+pub use credential::Credential;
 pub use environment::CloudEnvironment;
 pub use error::{AccountError, LoginError};
 pub use options::{CloudEndpoints, CloudOptions};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
     CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds,
-    CredentialCacheOptions, Login, ProxyChoice, RegistryOptions,
+    CredentialCacheOptions, ProxyChoice, RegistryOptions,
 };
 
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in};
@@ -159,7 +159,7 @@ async fn another_proxy_gets_another_token() {
         given,
         "apps".to_owned(),
     );
-    tagboat::registry::Login::credential(&login, &address, after(0)).await.unwrap();
+    login.credential(&address, after(0)).await.unwrap();
     assert_eq!(proxy.requests().len(), 1);
     recording.finish();
 }

@@ -1,7 +1,7 @@
 //! Errors of cloud logins: one message each, without a secret in it.
 
 use tagboat::error::chain;
-use tagboat::registry::{CloudIdentity, CloudProvider, Clouds, Login, ProxyChoice, RegistryError};
+use tagboat::registry::{CloudIdentity, CloudProvider, Clouds, ProxyChoice, RegistryError};
 
 use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in, options};
 use crate::support::recording::Recording;

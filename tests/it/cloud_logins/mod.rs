@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use tagboat::reference::RepositoryAddress;
 use tagboat::registry::{
     CloudEndpoints, CloudEnvironment, CloudIdentity, CloudOptions, CloudProvider, Clouds, Credential,
-    CredentialCacheOptions, Login, LoginError, ProxyChoice, RegistryOptions,
+    CredentialCacheOptions, LoginError, ProxyChoice, RegistryOptions,
 };
 
 use crate::support::recording::Recording;
