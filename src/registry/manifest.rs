@@ -80,13 +80,13 @@ impl Repository {
         }
         let response = self.manifest(&server, tag.as_str(), deadline).await?;
         // Parsed, because an error page has a digest too.
-        Ok(self.parse(response).await?.0)
+        Ok(self.parse(response, None, manifest_document::parse).await?.0)
     }
 
     async fn facts_until(&self, tag: &Tag, deadline: &Deadline) -> Result<ImageFacts, RegistryError> {
         let server = self.server(deadline).await?;
         let response = self.manifest(&server, tag.as_str(), deadline).await?;
-        let (digest, manifest) = self.parse(response).await?;
+        let (digest, manifest) = self.parse(response, None, manifest_document::parse).await?;
         let created = match manifest.created {
             Some(created) => Some(created),
             None => self.created(&server, manifest, deadline).await?,
@@ -103,7 +103,7 @@ impl Repository {
     ) -> Result<Option<Timestamp>, RegistryError> {
         if let Some(platform) = manifest.platform {
             let response = self.manifest(server, platform.as_str(), deadline).await?;
-            manifest = self.parse_verified(response, &platform, manifest_document::parse).await?;
+            (_, manifest) = self.parse(response, Some(&platform), manifest_document::parse).await?;
             if let Some(created) = manifest.created {
                 return Ok(Some(created));
             }
@@ -112,39 +112,30 @@ impl Repository {
         let url = self.url(server, &format!("blobs/{digest}"))?;
         let response =
             success(self.send_authenticated(server, Request::get(url, MAX_CONFIGURATION), deadline).await?)?;
-        self.parse_verified(response, &digest, |bytes| Ok(configured_creation(bytes))).await
+        Ok(self.parse(response, Some(&digest), |bytes| Ok(configured_creation(bytes))).await?.1)
     }
 
-    /// Parses a manifest, and returns its digest too.
-    async fn parse(&self, response: Response) -> Result<(Digest, ManifestDocument), RegistryError> {
-        let header_digest = header_digest(&response).filter(|_| is_legacy(&response));
-        let Response { request, body, reserved, .. } = response;
-        let bytes = body.len();
-        let job = move || {
-            let read = manifest_document::parse(&body);
-            read.map(|manifest| (header_digest.unwrap_or_else(|| computed_digest(&body)), manifest))
-        };
-        let read = self.client.process(bytes, job).await;
-        drop(reserved);
-        read.map_err(|defect| malformed_manifest(request, &defect))
-    }
-
-    /// Parses a response that must have this digest.
-    async fn parse_verified<T: Send + 'static>(
+    /// Parses a response, which must have the digest `expected` if there is one, and returns its digest too.
+    async fn parse<T: Send + 'static>(
         &self,
         response: Response,
-        digest: &Digest,
-        read: impl FnOnce(&[u8]) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, RegistryError> {
+        expected: Option<&Digest>,
+        read: fn(&[u8]) -> Result<T, String>,
+    ) -> Result<(Digest, T), RegistryError> {
+        let header_digest = header_digest(&response).filter(|_| is_legacy(&response));
         let Response { request, body, reserved, .. } = response;
         let bytes = body.len();
         let job = move || (computed_digest(&body), read(&body));
         let (found, read) = self.client.process(bytes, job).await;
         drop(reserved);
-        if found != *digest {
+        if expected.is_some_and(|expected| *expected != found) {
             return Err(RegistryError::DigestMismatch { request, found: found.to_string() });
         }
-        read.map_err(|defect| malformed_manifest(request, &defect))
+        let read = read.map_err(|defect| RegistryError::Malformed {
+            request,
+            defect: format!("it is no manifest ({defect})"),
+        })?;
+        Ok((header_digest.unwrap_or(found), read))
     }
 
     async fn manifest(
@@ -174,8 +165,4 @@ fn is_legacy(response: &Response) -> bool {
 fn computed_digest(bytes: &[u8]) -> Digest {
     let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     Digest::parse(&format!("sha256:{hex}")).expect("a digest has 64 digits")
-}
-
-fn malformed_manifest(request: String, defect: &str) -> RegistryError {
-    RegistryError::Malformed { request, defect: format!("it is no manifest ({defect})") }
 }
