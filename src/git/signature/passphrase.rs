@@ -2,15 +2,6 @@
 
 use crate::secrets::{Secret, SecretData};
 
-/// The error of an attempt with a passphrase.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum PassphraseError<E = std::convert::Infallible> {
-    /// The passphrase is wrong.
-    WrongPassphrase,
-    /// No passphrase helps.
-    Other(E),
-}
-
 /// The passphrase in a secret, if it has one.
 #[derive(Debug)]
 pub(super) struct Passphrase<'s> {
@@ -29,21 +20,21 @@ impl<'s> Passphrase<'s> {
     }
 
     /// Tries the passphrase as it stands. Only if it is wrong, it is tried without the line break at the end of a text
-    /// file.
+    /// file. An attempt with a wrong passphrase gives `None`, and so does this function.
     ///
     /// # Errors
     ///
-    /// The error of the last attempt; without a passphrase, the one of a wrong passphrase.
+    /// The error of the last attempt, against which no passphrase helps.
     pub(super) fn try_each<T, E>(
         &self,
-        mut attempt: impl FnMut(&[u8]) -> Result<T, PassphraseError<E>>,
-    ) -> Result<T, PassphraseError<E>> {
+        mut attempt: impl FnMut(&[u8]) -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
         let whole = self.value.map_or(&[][..], |value| value.expose());
         let line = whole.strip_suffix(b"\n").unwrap_or(whole);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match attempt(whole) {
-            Err(PassphraseError::WrongPassphrase) if line.len() < whole.len() => attempt(line),
-            result => result,
+        match attempt(whole)? {
+            None if line.len() < whole.len() => attempt(line),
+            unlocked => Ok(unlocked),
         }
     }
 }
@@ -62,19 +53,19 @@ mod tests {
             let data = BTreeMap::from([("p".to_owned(), Secret::new(text))]);
             let passphrase = Passphrase::of(SecretData { name: "n", data: &data }, "p");
             let mut tried = Vec::new();
-            let found: Result<(), PassphraseError> = passphrase.try_each(|bytes| {
+            let found: Result<Option<()>, &str> = passphrase.try_each(|bytes| {
                 tried.push(String::from_utf8(bytes.to_vec()).unwrap());
-                Err(PassphraseError::WrongPassphrase)
+                Ok(None)
             });
-            assert_eq!((found, passphrase.is_present()), (Err(PassphraseError::WrongPassphrase), true));
+            assert_eq!((found, passphrase.is_present()), (Ok(None), true));
             assert_eq!(tried, expected);
             // Unlocking is expensive, so only a different passphrase is tried.
             let mut attempts = 0;
-            let found: Result<(), PassphraseError<&str>> = passphrase.try_each(|_| {
+            let found: Result<Option<()>, &str> = passphrase.try_each(|_| {
                 attempts += 1;
-                Err(PassphraseError::Other("damaged"))
+                Err("damaged")
             });
-            assert_eq!((found, attempts), (Err(PassphraseError::Other("damaged")), 1));
+            assert_eq!((found, attempts), (Err("damaged"), 1));
         }
     }
 }

@@ -4,7 +4,7 @@ use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
 use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
 use pgp::types::{KeyDetails, Password, S2kParams, SecretParams, SigningKey, StringToKey, Timestamp};
 
-use super::super::passphrase::{Passphrase, PassphraseError};
+use super::super::passphrase::Passphrase;
 use super::super::{OpenPgpKeyDefect, SigningError, SigningKeyError};
 use super::choice::Choice;
 
@@ -63,10 +63,8 @@ impl UnlockedPart {
             true if !passphrase.is_present() => return Err(UnlockError::NoPassphrase),
             true => {
                 part.check_key_derivation()?;
-                let unlocked = passphrase.try_each(|bytes| {
-                    part.unlocked(&Password::from(bytes)).ok_or(PassphraseError::WrongPassphrase)
-                });
-                unlocked.map_err(|_: PassphraseError| UnlockError::WrongPassphrase(part.id()))?
+                let attempt = |bytes: &[u8]| Ok::<_, UnlockError>(part.unlocked(&Password::from(bytes)));
+                passphrase.try_each(attempt)?.ok_or_else(|| UnlockError::WrongPassphrase(part.id()))?
             }
         };
         part.check_key_pair()?;

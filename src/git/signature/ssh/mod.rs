@@ -12,7 +12,7 @@ use ssh_key::private::KeypairData;
 use ssh_key::{Cipher, HashAlg, Kdf, LineEnding, PrivateKey};
 
 use super::armor::{self, Block};
-use super::passphrase::{Passphrase, PassphraseError};
+use super::passphrase::Passphrase;
 use super::{SigningError, SigningKeyError, SshKeyDefect};
 use crate::secrets::{Secret, SecretData};
 
@@ -42,15 +42,6 @@ enum UnlockError {
     /// It is encrypted, and there is no passphrase.
     NoPassphrase,
     Flaw(SshKeyDefect),
-}
-
-impl From<PassphraseError<SshKeyDefect>> for SshKeyDefect {
-    fn from(attempt: PassphraseError<SshKeyDefect>) -> Self {
-        match attempt {
-            PassphraseError::WrongPassphrase => Self::WrongPassphrase,
-            PassphraseError::Other(defect) => defect,
-        }
-    }
 }
 
 impl From<SshKeyDefect> for UnlockError {
@@ -164,14 +155,12 @@ fn openssh(data: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, Unloc
     if !passphrase.is_present() {
         return Err(UnlockError::NoPassphrase);
     }
-    let unlocked = passphrase.try_each(|bytes| {
-        key.decrypt(bytes).map_err(|error| match error {
-            ssh_key::Error::AlgorithmUnsupported { .. } => PassphraseError::Other(SshKeyDefect::Damaged),
-            // After a decryption with the wrong passphrase all is noise.
-            _ => PassphraseError::WrongPassphrase,
-        })
+    let unlocked = passphrase.try_each(|bytes| match key.decrypt(bytes) {
+        Err(ssh_key::Error::AlgorithmUnsupported { .. }) => Err(SshKeyDefect::Damaged),
+        // After a decryption with the wrong passphrase all is noise.
+        unlocked => Ok(unlocked.ok()),
     });
-    unlocked.map_err(|attempt| UnlockError::Flaw(attempt.into()))
+    Ok(unlocked?.ok_or(SshKeyDefect::WrongPassphrase)?)
 }
 
 /// Accepts only keys whose signatures are accepted, and whose two halves belong together.

@@ -4,7 +4,7 @@ use ssh_key::PrivateKey;
 
 use super::super::SshKeyDefect;
 use super::super::armor::Block;
-use super::super::passphrase::{Passphrase, PassphraseError};
+use super::super::passphrase::Passphrase;
 use super::UnlockError;
 use super::cipher::EncryptedKey;
 use super::der::{Der, tag};
@@ -51,13 +51,13 @@ fn decrypt(
     }
     let key = passphrase.try_each(|bytes| {
         // After a decryption with the wrong passphrase all is noise, which hardly ever looks like a key.
-        let plain = encrypted.decrypt(bytes).ok_or(PassphraseError::WrongPassphrase)?;
-        form.read(&plain).map_err(|defect| match defect {
-            SshKeyDefect::Damaged => PassphraseError::WrongPassphrase,
-            other => PassphraseError::Other(other),
-        })
+        let Some(plain) = encrypted.decrypt(bytes) else { return Ok(None) };
+        match form.read(&plain) {
+            Err(SshKeyDefect::Damaged) => Ok(None),
+            key => key.map(Some),
+        }
     });
-    key.map_err(|attempt| UnlockError::Flaw(attempt.into()))
+    Ok(key?.ok_or(SshKeyDefect::WrongPassphrase)?)
 }
 
 impl Form {
