@@ -87,7 +87,7 @@ impl RefName {
     ///
     /// If the name is not valid for a reference.
     pub fn of_tag(tag: &str) -> Result<Self, NameError> {
-        check(tag).map_err(|cause| NameError::Tag { text: tag.to_owned(), cause })?;
+        check(tag).map_err(|cause| malformed("name for a tag", tag, cause))?;
         Ok(Self(format!("refs/tags/{tag}")))
     }
 }
@@ -96,7 +96,7 @@ impl FromStr for RefName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let invalid = |cause| NameError::Reference { text: text.to_owned(), cause };
+        let invalid = |cause| malformed("full name of a reference", text, cause);
         let rest = text.strip_prefix("refs/").ok_or_else(|| invalid("it does not begin with refs/"))?;
         if !rest.contains('/') {
             return Err(invalid("it has no part after refs/heads/, refs/tags/ or the like"));
@@ -146,7 +146,7 @@ impl FromStr for BranchName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        check(text).map_err(|cause| NameError::Branch { text: text.to_owned(), cause })?;
+        check(text).map_err(|cause| malformed("name for a branch", text, cause))?;
         Ok(Self(text.to_owned()))
     }
 }
@@ -160,25 +160,11 @@ impl fmt::Display for BranchName {
 /// The error of a text that is not a valid name in git.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// It is no name of a branch.
-    #[error("{text:?} is no name for a branch: {cause}")]
-    Branch {
-        /// The text.
-        text: String,
-        /// The rule that it breaks.
-        cause: &'static str,
-    },
-    /// It is no name of a tag.
-    #[error("{text:?} is no name for a tag: {cause}")]
-    Tag {
-        /// The text.
-        text: String,
-        /// The rule that it breaks.
-        cause: &'static str,
-    },
-    /// It is no full name of a reference.
-    #[error("{text:?} is no full name of a reference: {cause}")]
-    Reference {
+    /// It is no name of this kind.
+    #[error("{text:?} is no {kind}: {cause}")]
+    Malformed {
+        /// The kind, such as `name for a branch`.
+        kind: &'static str,
         /// The text.
         text: String,
         /// The rule that it breaks.
@@ -190,6 +176,10 @@ pub enum NameError {
         /// The text.
         text: String,
     },
+}
+
+fn malformed(kind: &'static str, text: &str, cause: &'static str) -> NameError {
+    NameError::Malformed { kind, text: text.to_owned(), cause }
 }
 
 /// Checks a name by git's rules for references (`git check-ref-format`). A leading dash is refused too, as git does for
