@@ -102,7 +102,7 @@ pub use mirror_store::MirrorStore;
 pub use name::{BranchName, CommitId, RefName};
 pub use object::{ObjectError, ObjectTooLarge};
 pub use options::WriterOptions;
-pub use private::{PrivateDirectory, PrivateError, SweepReport};
+pub use private::{PrivateDirectory, PrivateError};
 pub use private_file::{PrivateFile, PrivateFiles};
 pub use process_env::ProcessEnv;
 pub use proposal::{Answer, Failure, Freshness, Known, Proposal, Proposer};
