@@ -70,6 +70,8 @@ pub struct Access {
     owner: LoginOwner,
     environment: Vec<(OsString, OsString)>,
     redactor: Redactor,
+    /// The settings until they are written to a file.
+    configuration: Configuration,
     home: PrivateDirectory,
     files: Vec<Arc<PrivateFile>>,
     _programs: Option<PrivateDirectory>,
@@ -137,31 +139,35 @@ impl AccessPlan {
     /// If they cannot be written, or ssh cannot be given a path of one.
     pub fn open(&self) -> Result<Access, AccessError> {
         let Self { url, login, options } = self;
-        let mut builder = AccessBuilder {
+        let owner = match login {
+            Login::Given(_) => LoginOwner::Objects,
+            Login::OfUser => LoginOwner::User,
+        };
+        let mut access = Access {
+            owner,
             environment: Vec::new(),
             redactor: Redactor::default(),
             configuration: Configuration::new(),
             home: PrivateDirectory::create()?,
             files: Vec::new(),
-            programs: None,
+            _programs: None,
         };
-        builder.set("GIT_TERMINAL_PROMPT", "0");
+        access.set("GIT_TERMINAL_PROMPT", "0");
         // Empty, and not absent: otherwise git would look for another program that asks for passwords.
-        builder.set("GIT_ASKPASS", "");
-        builder.add_user_info(url);
+        access.set("GIT_ASKPASS", "");
+        access.add_user_info(url);
         match login {
-            Login::OfUser => builder.use_user_setup(url, &options.process_env),
-            Login::Given(credentials) => builder.use_credentials(url, credentials, options)?,
+            Login::OfUser => access.use_user_setup(url, &options.process_env),
+            Login::Given(credentials) => access.use_credentials(url, credentials, options)?,
         }
-        builder.set_proxy(url, options);
+        access.set_proxy(url, options);
         for setting in options.pins.iter().flat_map(Pin::to_curl_resolve) {
-            builder.configuration.set("http", None, "curloptResolve", setting);
+            access.configuration.set("http", None, "curloptResolve", setting);
         }
-        let owner = match login {
-            Login::Given(_) => LoginOwner::Objects,
-            Login::OfUser => LoginOwner::User,
-        };
-        builder.finish(owner, &options.files)
+        let configuration = std::mem::take(&mut access.configuration);
+        let file = access.write("config", configuration.as_bytes(), &options.files)?;
+        access.set("GIT_CONFIG_GLOBAL", file);
+        Ok(access)
     }
 }
 
@@ -185,19 +191,7 @@ impl Access {
             .fold(text.to_owned(), |text, directory| text.replace(&format!("{}/", directory.display()), ""));
         self.redactor.redact(&names)
     }
-}
 
-/// An access that is being prepared.
-struct AccessBuilder {
-    environment: Vec<(OsString, OsString)>,
-    redactor: Redactor,
-    configuration: Configuration,
-    home: PrivateDirectory,
-    files: Vec<Arc<PrivateFile>>,
-    programs: Option<PrivateDirectory>,
-}
-
-impl AccessBuilder {
     fn set(&mut self, name: &str, value: impl Into<OsString>) {
         self.environment.push((name.into(), value.into()));
     }
@@ -258,7 +252,7 @@ impl AccessBuilder {
                     ssh::prepare(&credentials, &options.ssh_algorithms, &options.files, self.home.path())?;
                 self.environment.extend(setup.variables);
                 self.files.extend(setup.files);
-                self.programs = setup.programs;
+                self._programs = setup.programs;
                 Ok(())
             }
         }
@@ -354,20 +348,6 @@ impl AccessBuilder {
                 }
             }
         }
-    }
-
-    fn finish(mut self, owner: LoginOwner, files: &PrivateFiles) -> Result<Access, AccessError> {
-        let configuration = std::mem::take(&mut self.configuration);
-        let file = self.write("config", configuration.as_bytes(), files)?;
-        self.set("GIT_CONFIG_GLOBAL", file);
-        Ok(Access {
-            owner,
-            environment: self.environment,
-            redactor: self.redactor,
-            home: self.home,
-            files: self.files,
-            _programs: self.programs,
-        })
     }
 }
 
