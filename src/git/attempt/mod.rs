@@ -10,7 +10,6 @@ mod context;
 mod deadline;
 mod proposal_state;
 mod push_plan;
-mod rejected_refs;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -319,7 +318,7 @@ impl<P: Proposer> Attempt<P> {
         {
             self.forget_push(context, journal)?;
         }
-        let missing = rejected_refs::missing(request, reply.as_ref().ok(), after.as_ref());
+        let missing = push_plan::missing(request, reply.as_ref().ok(), after.as_ref());
         let of_branch = branch.filter(|branch| missing.contains(branch));
         if let (Some(branch), Some(after)) = (&of_branch, &after)
             && after.commit(branch) != context.old

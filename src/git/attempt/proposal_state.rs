@@ -272,7 +272,7 @@ impl<P: Proposer> ProposalState<P> {
         let PushPlan { request, rejected } = plan;
         let Proposal { name, target, .. } = &self.proposal;
         let refspec = target.refspec.as_ref();
-        let refusal = refspec.and_then(|refspec| Some((refspec, rejected.refusal(&refspec.destination)?)));
+        let refusal = refspec.and_then(|refspec| Some((refspec, rejected.get(&refspec.destination)?)));
         if let Some((refspec, message)) = refusal {
             // The branch is done, and the refspec is still to be pushed.
             if let Some(pending) = journal.pending.get_mut(name).filter(|_| self.commit.is_some()) {

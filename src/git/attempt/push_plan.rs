@@ -1,12 +1,14 @@
 //! The plan of a push.
 
+use std::collections::BTreeMap;
+
 use super::context::AttemptContext;
 use super::proposal_state::ProposalState;
-use super::rejected_refs::RejectedRefs;
 use crate::git::error::SyncError;
-use crate::git::name::{BranchName, CommitId};
+use crate::git::listing::Listing;
+use crate::git::name::{BranchName, CommitId, RefName};
 use crate::git::proposal::{Proposal, Proposer};
-use crate::git::push::{PushRequest, PushUpdate};
+use crate::git::push::{PushReply, PushRequest, PushUpdate};
 use crate::git::push_journal::{PendingPush, PushJournal};
 use crate::git::refspec::RefspecSource;
 use crate::git::remote_error::RemoteError;
@@ -15,8 +17,9 @@ use crate::git::remote_error::RemoteError;
 #[derive(Default)]
 pub(super) struct PushPlan {
     pub(super) request: PushRequest,
-    /// The refspecs that would lose commits of others.
-    pub(super) rejected: RejectedRefs,
+    /// The references that are not updated, each with the message: they would lose commits of others, or the server
+    /// refused them.
+    pub(super) rejected: BTreeMap<RefName, String>,
 }
 
 /// Plans the push of the branch, if it has new commits, and of refspecs. A refspec is pushed if its proposal has a new
@@ -91,4 +94,18 @@ fn rejection_reason(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Returns the references that were not updated, by the reply and the listing `after` it.
+pub(super) fn missing(
+    request: &PushRequest,
+    reply: Option<&PushReply>,
+    after: Option<&Listing>,
+) -> Vec<RefName> {
+    let updates = request.updates.iter().filter(|update| {
+        let is_good = reply.is_some_and(|reply| reply.is_done(&update.reference));
+        let listed = after.and_then(|after| after.get(&update.reference));
+        !is_good && listed.map(|listed| listed.object) != Some(update.new)
+    });
+    updates.map(|update| update.reference.clone()).collect()
 }
