@@ -101,7 +101,7 @@ pub enum GitError {
         /// The subcommand.
         verb: &'static str,
     },
-    /// The check of [`Call::watched`] ended it.
+    /// The check of [`Call::watch`] ended it.
     #[error("git {verb} was ended before it was done")]
     Stopped {
         /// The subcommand.
@@ -148,6 +148,7 @@ impl Git {
             settings: Vec::new(),
             url_settings: Vec::new(),
             arguments: Vec::new(),
+            environment: Vec::new(),
             access: None,
             deadline: None,
             watch: None,
@@ -155,7 +156,6 @@ impl Git {
             limit: process_memory::PROCESS_MIB,
             slot: None,
             cancellations: &[],
-            environment: Vec::new(),
         }
     }
 }
@@ -167,14 +167,21 @@ pub struct Call<'a> {
     settings: Vec<String>,
     url_settings: Vec<(String, String)>,
     arguments: Vec<OsString>,
-    access: Option<&'a Access>,
-    deadline: Option<&'a ServerDeadline>,
-    watch: Option<&'a mut dyn FnMut() -> bool>,
-    memory: Option<u64>,
-    limit: u64,
-    slot: Option<&'a Slot>,
-    cancellations: &'a [Cancellation],
     environment: Vec<(&'static str, &'static str)>,
+    /// The access to a remote.
+    pub(super) access: Option<&'a Access>,
+    /// The end of the call, and of all processes that it started. A wait for memory postpones it.
+    pub(super) deadline: Option<&'a ServerDeadline>,
+    /// Called several times a second; if it returns false, the call is ended.
+    pub(super) watch: Option<&'a mut dyn FnMut() -> bool>,
+    /// The memory in bytes to reserve before the process starts, for the namespace that holds the slot.
+    pub(super) memory: Option<u64>,
+    /// The maximum memory of the process, and of each that it starts, in MiB.
+    pub(super) limit: u64,
+    /// The slot to release while the call waits long for the server.
+    pub(super) slot: Option<&'a Slot>,
+    /// End the call as soon as one of its proposals is cancelled.
+    pub(super) cancellations: &'a [Cancellation],
 }
 
 /// The output of a process, and its success.
@@ -188,7 +195,7 @@ pub struct Output {
     pub stderr: GitOutput,
 }
 
-impl<'a> Call<'a> {
+impl Call<'_> {
     /// Adds an argument.
     #[must_use]
     pub fn argument(mut self, argument: impl AsRef<OsStr>) -> Self {
@@ -221,56 +228,6 @@ impl<'a> Call<'a> {
     #[must_use]
     pub fn environment(mut self, name: &'static str, value: &'static str) -> Self {
         self.environment.push((name, value));
-        self
-    }
-
-    /// Gives the call access to a remote.
-    #[must_use]
-    pub fn access(mut self, access: &'a Access) -> Self {
-        self.access = Some(access);
-        self
-    }
-
-    /// Ends the call, and all processes that it started, at `deadline`. A wait for memory postpones it.
-    #[must_use]
-    pub(super) fn deadline(mut self, deadline: &'a ServerDeadline) -> Self {
-        self.deadline = Some(deadline);
-        self
-    }
-
-    /// Calls `watch` several times a second; if it returns false, the call is ended.
-    #[must_use]
-    pub fn watch(mut self, watch: &'a mut dyn FnMut() -> bool) -> Self {
-        self.watch = Some(watch);
-        self
-    }
-
-    /// Reserves memory in bytes before the process starts. It is charged to the namespace that holds the slot.
-    #[must_use]
-    pub(super) fn memory(mut self, bytes: u64) -> Self {
-        self.memory = Some(bytes);
-        self
-    }
-
-    /// Limits the memory of the process, and of each that it starts, in MiB. The default is
-    /// [`process_memory::PROCESS_MIB`].
-    #[must_use]
-    pub(super) fn limit(mut self, mib: u64) -> Self {
-        self.limit = mib;
-        self
-    }
-
-    /// Releases a slot while the call waits long for the server.
-    #[must_use]
-    pub(super) fn slot(mut self, slot: &'a Slot) -> Self {
-        self.slot = Some(slot);
-        self
-    }
-
-    /// Ends the call as soon as one of its proposals is cancelled.
-    #[must_use]
-    pub(super) fn cancelled_by(mut self, cancellations: &'a [Cancellation]) -> Self {
-        self.cancellations = cancellations;
         self
     }
 

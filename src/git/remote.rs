@@ -124,8 +124,8 @@ impl Remote {
         deadline: &ServerDeadline,
         memory: ListingMemory,
     ) -> Result<Vec<u8>, GitError> {
-        let call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
-        let mut call = call.memory(memory.reserved).limit(memory.limit);
+        let mut call = self.call(mirror, "ls-remote", deadline).argument("--quiet");
+        (call.memory, call.limit) = (Some(memory.reserved), memory.limit);
         // A server of protocol 2 can be asked for names with a prefix. Git does so for these two options only, so all
         // branches come, or all tags, and everything if both are wanted; git itself selects the named ones.
         let is_all = |test: fn(&ListingQuery) -> bool| !wanted.is_empty() && wanted.iter().all(test);
@@ -208,15 +208,15 @@ impl Remote {
         let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
         // Small packs are kept as packs too: a mirror has no loose objects.
         let call = call.setting("fetch.unpackLimit", "1");
-        let call = call
+        let mut call = call
             .arguments(["--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--"])
             .argument(self.address().to_argument())
-            .arguments(refspecs)
-            .memory(TRANSFER_MEMORY)
-            .watch(&mut watch);
+            .arguments(refspecs);
+        call.memory = Some(TRANSFER_MEMORY);
+        call.watch = Some(&mut watch);
         let before = mirror.size();
         let ended = call.run();
-        mirror.metrics().fetched(mirror.size().saturating_sub(before));
+        mirror.context.metrics.fetched(mirror.size().saturating_sub(before));
         match ended {
             Err(GitError::Stopped { .. }) => Err(self.too_large(mirror)),
             Err(cause) => Err(self.explain(RemoteOperation::Fetch, cause)),
@@ -241,7 +241,8 @@ impl Remote {
             // The server lists the targets of its references, and if one of them is the base of our commits, it has all
             // ancestors. Only otherwise is it worth asking what else it has.
             let is_known = request.updates.iter().any(|update| update.old.is_some());
-            let mut call = self.call(mirror, "push", deadline).memory(TRANSFER_MEMORY);
+            let mut call = self.call(mirror, "push", deadline);
+            call.memory = Some(TRANSFER_MEMORY);
             call = call.setting("push.negotiate", if is_known { "false" } else { "true" });
             call = call.arguments(["--porcelain", "--no-verify", "--no-follow-tags"]);
             let options = request.options.iter().filter(|_| with_options);
@@ -294,12 +295,9 @@ impl Remote {
             // A user's own setting for a part of this URL would override the one for all.
             call = call.setting_for(url, "http", "followRedirects", "false");
         }
-        call.access(&self.access)
-            .slot(mirror.slot())
-            .cancelled_by(mirror.cancellations())
-            .setting("http.lowSpeedLimit", "1")
-            .setting("http.lowSpeedTime", &patience.to_string())
-            .deadline(deadline)
+        (call.access, call.slot, call.deadline) = (Some(&self.access), Some(&mirror.slot), Some(deadline));
+        call.cancellations = &mirror.cancellations;
+        call.setting("http.lowSpeedLimit", "1").setting("http.lowSpeedTime", &patience.to_string())
     }
 
     fn explain(&self, operation: RemoteOperation, cause: GitError) -> RemoteError {

@@ -108,7 +108,9 @@ mod tests {
             let slots = TransactionSlots::limited(1, &Metrics::default());
             let slot = Handle::current().block_on(slots.acquire("n", &RouteKey::default()));
             let deadline = ServerDeadline::after(TIMEOUT);
-            git.call("version").memory(10).slot(&slot).deadline(&deadline).run()
+            let mut call = git.call("version");
+            (call.memory, call.slot, call.deadline) = (Some(10), Some(&slot), Some(&deadline));
+            call.run()
         });
         tokio::time::sleep(TIMEOUT + Duration::from_millis(200)).await;
         assert!(!call.is_finished());
