@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -27,7 +27,6 @@ use super::options::WriterOptions;
 use super::slots::Slot;
 use super::waits::{NotGranted, wait_for};
 use crate::cancel::Cancellation;
-use crate::metrics::Metrics;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 
 /// The interval at which a lock that another process holds is tried again.
@@ -35,13 +34,18 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A mirror whose lock this process holds.
 pub(super) struct Mirror {
-    folder: PathBuf,
-    repository: Repository,
-    is_new: bool,
+    /// The folder, for files beside the repository.
+    pub(super) folder: PathBuf,
+    /// The repository, opened by libgit2.
+    pub(super) repository: Repository,
+    /// True if this process has created the repository. Nothing in it is old then.
+    pub(super) is_new: bool,
     lock: Arc<File>,
-    context: WriterContext,
-    slot: Slot,
-    cancellations: Vec<Cancellation>,
+    pub(super) context: WriterContext,
+    /// The slot of the transaction.
+    pub(super) slot: Slot,
+    /// The cancellations of the proposals that may still be cancelled. Each ends calls to the remote.
+    pub(super) cancellations: Vec<Cancellation>,
     // The last field: when it is dropped, the files no longer change.
     usage: MirrorUse,
 }
@@ -130,44 +134,14 @@ impl Mirror {
         Ok(())
     }
 
-    /// Returns true if this process has created the repository. Nothing in it is old then.
-    pub(super) fn is_new(&self) -> bool {
-        self.is_new
-    }
-
-    /// Returns the folder, for files beside the repository.
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Returns the path of the file with the marker index of the repository.
     pub(super) fn index(&self) -> PathBuf {
         self.folder.join("index")
     }
 
-    /// Returns the repository, opened by libgit2.
-    pub(super) fn repository(&self) -> &Repository {
-        &self.repository
-    }
-
     /// Returns a git that runs on the repository.
     pub(super) fn git(&self) -> Git {
         Git::on_repository(&self.folder.join(REPOSITORY), self.lock.clone(), self.context.clone())
-    }
-
-    /// Returns the slot of the transaction.
-    pub(super) fn slot(&self) -> &Slot {
-        &self.slot
-    }
-
-    /// Ends calls to the remote as soon as one of these is cancelled.
-    pub(super) fn work_for(&mut self, cancellations: Vec<Cancellation>) {
-        self.cancellations = cancellations;
-    }
-
-    /// Returns the cancellations of the proposals that may still be cancelled.
-    pub(super) fn cancellations(&self) -> &[Cancellation] {
-        &self.cancellations
     }
 
     /// Returns true if one of the proposals was cancelled.
@@ -208,11 +182,6 @@ impl Mirror {
     /// Reserves that many bytes of memory if that needs no wait.
     pub(super) fn try_reserve(&self, bytes: u64) -> Option<MemoryReservation> {
         self.context.capacity.memory.try_reserve(self.slot.namespace(), bytes)
-    }
-
-    /// Returns the metrics.
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.context.metrics
     }
 
     /// Returns true if the mirror has a commit.

@@ -45,7 +45,7 @@ impl Mirror {
     pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
         let wanted: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
         let mut kept = Vec::new();
-        for reference in self.repository().references_glob(&format!("{KEPT}*"))? {
+        for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
             let mut reference = reference?;
             match wanted.iter().position(|wanted| wanted.as_bytes() == reference.name_bytes()) {
                 Some(place) => kept.push(place),
@@ -54,7 +54,7 @@ impl Mirror {
         }
         for (place, commit) in commits.iter().enumerate().filter(|(place, _)| !kept.contains(place)) {
             if self.has(*commit) {
-                self.repository().reference(&wanted[place], commit.oid(), true, "")?;
+                self.repository.reference(&wanted[place], commit.oid(), true, "")?;
             }
         }
         Ok(())
@@ -67,7 +67,7 @@ impl Mirror {
     ///
     /// If the file system refuses.
     pub(super) fn tidy(&mut self, deadline: &ServerDeadline) -> Result<(), MirrorError> {
-        let place = self.folder().join(REPOSITORY);
+        let place = self.folder.join(REPOSITORY);
         let shallow = directory::read(&place.join(SHALLOW)).unwrap_or_default();
         let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
         let has_few_packs = packs(&place) <= PACKS;
@@ -92,7 +92,7 @@ impl Mirror {
     /// Returns the commits that are kept.
     fn kept(&self) -> Result<Vec<CommitId>, ObjectError> {
         let mut kept = Vec::new();
-        for reference in self.repository().references_glob(&format!("{KEPT}*"))? {
+        for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
             if let Some(target) = reference?.target() {
                 kept.push(self.peel(target.into())?);
             }
@@ -102,16 +102,18 @@ impl Mirror {
 
     fn pack(&self, kept: &[CommitId], deadline: &ServerDeadline) -> Result<(), PackError> {
         // The parents of commits that were made here are here too, and would stay: cut them off as a fetch does.
-        let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(self.folder())?;
-        let objects = self.repository().odb()?;
+        let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
+        let objects = self.repository.odb()?;
         for commit in kept {
             if !stated_parents(object::read_commit(&objects, *commit)?.data()).is_empty() {
                 writeln!(shallow, "{commit}")?;
             }
         }
-        shallow.persist(self.folder().join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
+        shallow.persist(self.folder.join(REPOSITORY).join(SHALLOW)).map_err(|error| error.error)?;
         // Objects that nothing kept leads to are left out.
-        self.git().call("repack").arguments(["-a", "-d", "-q"]).slot(self.slot()).deadline(deadline).run()?;
+        let mut call = self.git().call("repack").arguments(["-a", "-d", "-q"]);
+        (call.slot, call.deadline) = (Some(&self.slot), Some(deadline));
+        call.run()?;
         Ok(())
     }
 }
@@ -141,7 +143,7 @@ mod tests {
         };
         let key = MirrorKey { namespace: "n".into(), name: "fleet".into(), url: "u".into() };
         let mut mirror = Mirror::open(&options, &key, slot, Instant::now(), &|| false).unwrap();
-        let place = mirror.folder().join(REPOSITORY).join("objects/pack");
+        let place = mirror.folder.join(REPOSITORY).join("objects/pack");
         for number in 0..=PACKS {
             fs::write(place.join(format!("pack-{number}.pack")), "").unwrap();
         }

@@ -125,7 +125,7 @@ fn newest<'l>(
     }
     let mut newest = None;
     for (name, listed) in tags {
-        let time = object::find_commit(mirror.repository(), listed.commit())?.time().seconds();
+        let time = object::find_commit(&mirror.repository, listed.commit())?.time().seconds();
         if newest.is_none_or(|(before, _)| time > before) {
             newest = Some((time, (*name, *listed)));
         }

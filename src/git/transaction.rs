@@ -40,7 +40,7 @@ pub(super) fn transact<P: Proposer>(
     proposals: Vec<Proposal<P>>,
     options: &WriterOptions,
 ) -> Vec<Answer<P>> {
-    let mut journal = PushJournal::load(mirror.folder());
+    let mut journal = PushJournal::load(&mirror.folder);
     let mut repairs = Repairs::default();
     let redirected = journal.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
     let redirected = redirected.filter(|url| url.is_same_origin(&remote.url));
@@ -112,7 +112,7 @@ impl Repairs {
         let is_damaged = error.is_damage() || error.failure_kind() == Some(FailureKind::MirrorDamaged);
         if is_too_large || (is_damaged && !self.has_begun_anew) {
             // A mirror may have grown too large over time; a new one that is too large gives its disk space back.
-            let is_hopeless = is_too_large && mirror.is_new();
+            let is_hopeless = is_too_large && mirror.is_new;
             self.has_begun_anew = true;
             return match mirror.recreate() {
                 Ok(()) if is_hopeless => Ended::Failed(error),
@@ -132,7 +132,7 @@ impl Repairs {
         if remote.redirect.take_if(|redirect| redirect.is_remembered && is_elsewhere).is_some() {
             // The remembered redirect is out of date.
             journal.redirect = None;
-            let _ = journal.store(mirror.folder());
+            let _ = journal.store(&mirror.folder);
             return Ended::Repaired;
         }
         let error = match error {
@@ -164,7 +164,7 @@ impl Repairs {
                 self.has_followed = true;
                 // Not as received: a server may have put user info in.
                 journal.redirect = Some(url.to_location());
-                let _ = journal.store(mirror.folder());
+                let _ = journal.store(&mirror.folder);
                 remote.redirect = Some(Redirect { url, is_remembered: false });
                 Ended::Repaired
             }

@@ -211,7 +211,7 @@ impl<P: Proposer> Shared<P> {
     fn forget_deleted(&self, mirror: &Mirror) {
         let names = self.deleted.lock().iter().map(|(name, ())| name.clone()).collect();
         // Notes that cannot be dropped now are dropped by the next transaction.
-        let found = PushJournal::forget(mirror.folder(), &names).unwrap_or_default();
+        let found = PushJournal::forget(&mirror.folder, &names).unwrap_or_default();
         let mut deleted = self.deleted.lock();
         for name in &found {
             deleted.remove(name);

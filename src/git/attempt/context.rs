@@ -66,7 +66,7 @@ impl AttemptContext<'_> {
         listed: CommitId,
         floor: Option<CommitId>,
     ) -> Result<bool, SyncError> {
-        let walk = || walk(&self.mirror.repository().odb()?, listed, wanted, floor);
+        let walk = || walk(&self.mirror.repository.odb()?, listed, wanted, floor);
         let mut found = walk()?;
         for depth in DEPTHS {
             match found {
@@ -81,7 +81,7 @@ impl AttemptContext<'_> {
 
     /// Returns the error of a commit that is too large for this mirror, but not for a new one.
     pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
-        let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new();
+        let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new;
         is_mendable.then(|| self.remote.too_large(self.mirror).into())
     }
 

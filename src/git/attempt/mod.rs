@@ -126,7 +126,7 @@ impl<P: Proposer> Attempt<P> {
         };
         // Proposals with an answer count too: it is given only when the last one has one.
         let awaited = self.states.iter().filter(|state| state.may_be_cancelled());
-        mirror.work_for(awaited.map(|state| state.proposal.cancellation.clone()).collect());
+        mirror.cancellations = awaited.map(|state| state.proposal.cancellation.clone()).collect();
         let deadline = &ServerDeadline::after(remote.timeout);
         let listing = self.list_remote(mirror, remote, deadline).map_err(SyncError::from)?;
         self.is_another = true;
@@ -248,7 +248,7 @@ impl<P: Proposer> Attempt<P> {
     ) -> Result<CommitId, SyncError> {
         let memory = self.open().map(|state| state.proposal.proposer.memory()).max().unwrap_or_default();
         let _permit = context.mirror.enter_pool(memory)?;
-        let repository = context.mirror.repository();
+        let repository = &context.mirror.repository;
         let database = repository.odb()?;
         let has_room = || context.remote.has_room(context.mirror);
         let objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
@@ -355,5 +355,5 @@ fn store_index(index: &MarkerIndex, place: &Path) -> io::Result<()> {
 }
 
 fn store(journal: &PushJournal, mirror: &Mirror) -> Result<(), SyncError> {
-    journal.store(mirror.folder()).map_err(SyncError::PushJournal)
+    journal.store(&mirror.folder).map_err(SyncError::PushJournal)
 }
