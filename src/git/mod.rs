@@ -89,7 +89,7 @@ pub use configuration::Configuration;
 pub use context::WriterContext;
 pub use credentials::{
     ClientCertificate, Credentials, CredentialsError, HttpCredentials, HttpLogin, SshCredentials,
-    has_known_host, require_app_data,
+    has_known_host,
 };
 pub use diff::unified_diff;
 pub use error::SyncError;

@@ -42,12 +42,6 @@ pub enum CredentialsError {
         /// The secret.
         secret: String,
     },
-    /// No GitHub App's secret for the provider that needs one, in Flux's words.
-    #[error(
-        "secretRef with github app data must be specified when provider is set to github: \
-         invalid source configuration"
-    )]
-    AppDataMissing,
     /// Half a client certificate, in Flux's words.
     #[error("secret '{secret}' contains '{present}' but missing '{missing}'")]
     HalfACertificate {

@@ -137,18 +137,6 @@ impl Credentials {
     }
 }
 
-/// Checks that the provider `github` has a secret of a GitHub App.
-///
-/// # Errors
-///
-/// If there is no secret, or one without an App's id.
-pub fn require_app_data(secret: Option<SecretData<'_>>) -> Result<(), CredentialsError> {
-    match secret.filter(has_app_data) {
-        Some(_) => Ok(()),
-        None => Err(CredentialsError::AppDataMissing),
-    }
-}
-
 fn has_app_data(secret: &SecretData<'_>) -> bool {
     secret.value("githubAppID").is_some()
 }

@@ -192,13 +192,6 @@ fn a_wrong_provider_is_no_authentication_option() {
     assert!(!unexpected.is_authentication_option());
     let missing = read("ssh://h/x", &[]).unwrap_err();
     assert!(missing.is_authentication_option());
-
-    let data = BTreeMap::from([("githubAppID".to_owned(), Secret::new("1"))]);
-    assert_eq!(require_app_data(Some(SecretData { name: "a/b", data: &data })), Ok(()));
-    let empty = BTreeMap::new();
-    for secret in [None, Some(SecretData { name: "a/b", data: &empty })] {
-        assert_eq!(require_app_data(secret), Err(CredentialsError::AppDataMissing));
-    }
 }
 
 #[test]
