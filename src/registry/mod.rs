@@ -9,7 +9,7 @@
 //! | `coalesce` | request coalescing, with a timeout per caller |
 //! | `repository`, `session`, `server`, `token` | authenticated requests to a repository; state of one requester; probes with `GET /v2/`, shared by all; bearer tokens |
 //! | `listing`, `gathered_tags`, `manifest` | all tags, page by page; the manifest of one |
-//! | `page`, `manifest_document`, `error_document`, `json` | documents of servers, read by visitors that keep a bounded part |
+//! | `page`, `manifest_document`, `error_document`, `json` | documents of servers, of which a bounded part is kept |
 //! | `client`, `transport` | retries, redirects and the state that all routes share; connections of one route |
 //! | `rate_limit`, `pauses` | the rate limiter of one server over one route, fair by namespace; `Retry-After` of one namespace and login |
 //! | `request`, `response`, `redirect`, `deadline`, `route` | a request; its response; the targets of redirects; its deadline; its route and timeouts |
