@@ -2,7 +2,7 @@
 
 use pgp::composed::{ArmorOptions, DetachedSignature, SignedSecretKey};
 use pgp::packet::{SecretKey, SecretSubkey, SignatureConfig, SignatureType, Subpacket, SubpacketData};
-use pgp::types::{KeyDetails, Password, S2kParams, SecretParams, SigningKey, StringToKey, Timestamp};
+use pgp::types::{Password, S2kParams, SecretParams, SigningKey, StringToKey, Timestamp};
 
 use super::super::passphrase::Passphrase;
 use super::super::{OpenPgpKeyDefect, SigningError, SigningKeyError};
@@ -79,6 +79,13 @@ impl UnlockedPart {
         }
     }
 
+    fn key(&self) -> &dyn SigningKey {
+        match self {
+            Self::Primary(key) => key.as_ref(),
+            Self::Subkey(key) => key.as_ref(),
+        }
+    }
+
     fn secret(&self) -> &SecretParams {
         match self {
             Self::Primary(key) => key.secret_params(),
@@ -138,7 +145,7 @@ impl UnlockedPart {
     fn check_key_pair(&self) -> Result<(), UnlockError> {
         let probe = b"probe".as_slice();
         let signature = self
-            .signature(probe, self.created_at())
+            .signature(probe, self.key().created_at())
             .map_err(|_| UnlockError::Flaw(OpenPgpKeyDefect::Damaged))?;
         let verified = match self {
             Self::Primary(key) => signature.verify(key.public_key(), probe),
@@ -149,14 +156,7 @@ impl UnlockedPart {
 
     /// Returns the time of the part's creation, in seconds after 1970.
     pub(in super::super) fn created(&self) -> i64 {
-        self.created_at().as_secs().into()
-    }
-
-    fn created_at(&self) -> Timestamp {
-        match self {
-            Self::Primary(key) => key.created_at(),
-            Self::Subkey(key) => key.created_at(),
-        }
+        self.key().created_at().as_secs().into()
     }
 
     /// Makes a detached, armored signature with a time.
@@ -167,31 +167,22 @@ impl UnlockedPart {
         armored.map_err(|error| SigningError::OpenPgp(Box::new(error)))
     }
 
+    /// Makes a signature that states its time and its issuer, as gpg does.
     fn signature(&self, text: &[u8], time: Timestamp) -> pgp::errors::Result<DetachedSignature> {
-        match self {
-            Self::Primary(key) => signature(key.as_ref(), text, time),
-            Self::Subkey(key) => signature(key.as_ref(), text, time),
-        }
+        let key = self.key();
+        let mut config = SignatureConfig::v4(SignatureType::Binary, key.algorithm(), key.hash_alg());
+        config.hashed_subpackets = vec![
+            Subpacket::regular(SubpacketData::IssuerFingerprint(key.fingerprint()))?,
+            Subpacket::regular(SubpacketData::SignatureCreationTime(time))?,
+        ];
+        config.unhashed_subpackets =
+            vec![Subpacket::regular(SubpacketData::IssuerKeyId(key.legacy_key_id()))?];
+        // An unlocked part has no passphrase any more.
+        config.sign(&Box::new(key), &Password::empty(), text).map(DetachedSignature::new)
     }
 
     /// Returns the short id of the part.
     pub(in super::super) fn id(&self) -> String {
-        let id = match self {
-            Self::Primary(key) => key.legacy_key_id(),
-            Self::Subkey(key) => key.legacy_key_id(),
-        };
-        id.to_string().to_uppercase()
+        self.key().legacy_key_id().to_string().to_uppercase()
     }
-}
-
-/// Makes a signature that states its time and its issuer, as gpg does.
-fn signature(key: &impl SigningKey, text: &[u8], time: Timestamp) -> pgp::errors::Result<DetachedSignature> {
-    let mut config = SignatureConfig::v4(SignatureType::Binary, key.algorithm(), key.hash_alg());
-    config.hashed_subpackets = vec![
-        Subpacket::regular(SubpacketData::IssuerFingerprint(key.fingerprint()))?,
-        Subpacket::regular(SubpacketData::SignatureCreationTime(time))?,
-    ];
-    config.unhashed_subpackets = vec![Subpacket::regular(SubpacketData::IssuerKeyId(key.legacy_key_id()))?];
-    // An unlocked part has no passphrase any more.
-    config.sign(key, &Password::empty(), text).map(DetachedSignature::new)
 }
