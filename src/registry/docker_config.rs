@@ -65,18 +65,14 @@ pub enum DockerConfigError {
 
 #[derive(Deserialize)]
 struct File {
-    #[serde(default)]
     auths: Option<BTreeMap<String, Option<Entry>>>,
 }
 
 /// One login.
 #[derive(Deserialize, Default)]
 struct Entry {
-    #[serde(default)]
     username: Option<Secret>,
-    #[serde(default)]
     password: Option<Secret>,
-    #[serde(default)]
     auth: Option<Secret>,
     #[serde(default, alias = "identityToken")]
     identitytoken: Option<Secret>,

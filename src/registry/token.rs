@@ -51,11 +51,8 @@ pub(super) struct Token {
 
 #[derive(Deserialize)]
 struct Body {
-    #[serde(default)]
     token: Option<Secret>,
-    #[serde(default)]
     access_token: Option<Secret>,
-    #[serde(default)]
     expires_in: Option<u64>,
 }
 

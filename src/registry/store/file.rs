@@ -49,7 +49,6 @@ struct Document {
     tags: ReadTags,
     first_seen: Vec<u32>,
     /// The time of the first scan; that of the last one in files that do not have it.
-    #[serde(default)]
     begun: Option<Timestamp>,
     #[serde(default)]
     images: BTreeMap<String, KnownImage>,

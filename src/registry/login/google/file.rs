@@ -32,9 +32,7 @@ const USER: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the l
 struct ServiceAccountKey {
     client_email: String,
     private_key: Secret,
-    #[serde(default)]
     private_key_id: Option<String>,
-    #[serde(default)]
     token_uri: Option<String>,
 }
 
@@ -44,7 +42,6 @@ struct AuthorizedUser {
     client_id: String,
     client_secret: Secret,
     refresh_token: Secret,
-    #[serde(default)]
     token_uri: Option<String>,
 }
 
@@ -52,10 +49,8 @@ struct AuthorizedUser {
 #[derive(Deserialize)]
 struct ExternalAccount {
     audience: String,
-    #[serde(default)]
     subject_token_type: Option<String>,
     token_url: String,
-    #[serde(default)]
     service_account_impersonation_url: Option<String>,
     credential_source: TokenSource,
 }
@@ -63,7 +58,6 @@ struct ExternalAccount {
 /// The location of an external token.
 #[derive(Deserialize)]
 struct TokenSource {
-    #[serde(default)]
     file: Option<PathBuf>,
     #[serde(default)]
     format: Format,
