@@ -10,7 +10,7 @@ use tagboat_go_template as go;
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use crate::git::CommitError;
-use crate::message::{MessageData, RemovedField, Template, TemplateErrorKind, presets};
+use crate::message::{MessageData, RemovedField, Template, TemplateError, TemplateErrorKind, presets};
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style};
 
@@ -118,8 +118,10 @@ fn check(
         }
         Err(error) => {
             let detail = error.detail();
-            let (rule, sentence) = match &error.cause {
-                TemplateErrorKind::UnknownPreset { .. } => (Rule::UnknownPreset, detail.clone()),
+            let (rule, sentence) = match error {
+                TemplateError::Invalid(TemplateErrorKind::UnknownPreset { .. }) => {
+                    (Rule::UnknownPreset, detail.clone())
+                }
                 _ => (Rule::TemplateError, format!("the text is not a template: {detail}")),
             };
             return report(rule, position(&detail), sentence);

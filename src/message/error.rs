@@ -4,16 +4,18 @@ use tagboat_go_template::without_middle;
 
 use crate::error::chain;
 
-/// The error of a text that is not a template.
+/// The error of a template.
 #[derive(Debug, thiserror::Error)]
-#[error("unable to create commit message template from spec")]
-pub struct TemplateError {
-    /// The cause, in the words of the template language.
-    #[source]
-    pub cause: TemplateErrorKind,
+pub enum TemplateError {
+    /// The text is not a template.
+    #[error("unable to create commit message template from spec")]
+    Invalid(#[source] TemplateErrorKind),
+    /// The template cannot be rendered.
+    #[error("failed to run template from spec")]
+    Render(#[source] TemplateErrorKind),
 }
 
-/// The cause of an invalid template.
+/// The cause of an error, in the words of the template language.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateErrorKind {
     /// The error of Go's template language.
@@ -42,31 +44,6 @@ pub enum TemplateErrorKind {
         size: usize,
         /// The maximum size in bytes.
         most: usize,
-    },
-}
-
-/// The error of a template that cannot be rendered.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to run template from spec")]
-pub struct MessageError {
-    /// The cause, in the words of the template language.
-    #[source]
-    pub cause: MessageErrorKind,
-}
-
-/// The cause of a failed rendering.
-#[derive(Debug, thiserror::Error)]
-pub enum MessageErrorKind {
-    /// The error of Go's template language.
-    #[error(transparent)]
-    Go(tagboat_go_template::TemplateError),
-    /// The error of handlebars.
-    #[error("template: commit message:{}{cause}", .location.map(|(line, column)| format!("{line}:{column}: ")).unwrap_or_default())]
-    Handlebars {
-        /// The line and column, if known.
-        location: Option<(usize, usize)>,
-        /// The cause.
-        cause: String,
     },
     /// There are too many changes.
     #[error(
@@ -114,15 +91,9 @@ impl RemovedField {
 }
 
 impl TemplateError {
-    /// The cause without the prefix, in the words of the template language.
+    /// Returns the cause without the prefix, in the words of the template language.
     pub fn detail(&self) -> String {
-        chain(&self.cause)
-    }
-}
-
-impl MessageError {
-    /// The cause without the prefix, in the words of the template language.
-    pub fn detail(&self) -> String {
-        chain(&self.cause)
+        let (Self::Invalid(cause) | Self::Render(cause)) = self;
+        chain(cause)
     }
 }

@@ -5,7 +5,7 @@
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_go_template::Limits;
 
-use super::error::MessageErrorKind;
+use super::error::TemplateErrorKind;
 
 /// The limits of a rendering.
 pub(super) const LIMITS: Limits =
@@ -43,14 +43,14 @@ pub(super) fn within(
     room: usize,
     (changes, size): (usize, usize),
     language: TemplateLanguage,
-) -> Result<Limits, MessageErrorKind> {
+) -> Result<Limits, TemplateErrorKind> {
     let bytes = match language {
         TemplateLanguage::Go => size,
         TemplateLanguage::Handlebars => COPIES_IN_HANDLEBARS * size,
     };
     let most = room.min(MAX_DATA);
     if bytes > most.max(MIN_MEMORY) {
-        return Err(MessageErrorKind::TooMuchData { changes, bytes, most });
+        return Err(TemplateErrorKind::TooMuchData { changes, bytes, most });
     }
     let memory = LIMITS.memory.min(room.saturating_sub(bytes)).max(MIN_MEMORY);
     Ok(Limits { memory, ..LIMITS })

@@ -20,7 +20,7 @@ mod tests;
 mod truncate;
 
 pub use data::{JoinedUpdate, MessageData, ObjectUpdate, PolicyImages};
-pub use error::{MessageError, MessageErrorKind, RemovedField, TemplateError, TemplateErrorKind};
+pub use error::{RemovedField, TemplateError, TemplateErrorKind};
 pub use image::PolicyImage;
 pub use preset::{Preset, presets};
 pub use template::{DEFAULT_MESSAGE, Template, UpdateData};

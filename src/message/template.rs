@@ -6,7 +6,7 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
 
 use super::data::{self, MessageData, PolicyImages};
-use super::error::{MessageError, MessageErrorKind, TemplateError, TemplateErrorKind};
+use super::error::{TemplateError, TemplateErrorKind};
 use super::go::GoTemplate;
 use super::handlebars::HandlebarsTemplate;
 use super::{limits, preset};
@@ -49,7 +49,7 @@ impl Template {
     ///
     /// Returns an error if it is not a template, or names a preset that does not exist.
     pub fn compile(text: &str, language: TemplateLanguage) -> Result<Self, TemplateError> {
-        let engine = Self::engine(text, language).map_err(|cause| TemplateError { cause })?;
+        let engine = Self::engine(text, language).map_err(TemplateError::Invalid)?;
         Ok(Self { engine })
     }
 
@@ -72,8 +72,8 @@ impl Template {
     /// # Errors
     ///
     /// Returns an error if the template uses data that do not exist, or exceeds a limit.
-    pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, MessageError> {
-        self.render_within(limits::MAX_DATA, data, &|| false).map_err(|cause| MessageError { cause })
+    pub fn render(&self, data: &MessageData) -> Result<Vec<u8>, TemplateError> {
+        self.render_within(limits::MAX_DATA, data, &|| false).map_err(TemplateError::Render)
     }
 
     /// Renders the message of an update with `room` bytes of memory.
@@ -83,13 +83,13 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Template::render`], and [`MessageErrorKind::Interrupted`] after an interrupt.
+    /// Returns the errors of [`Template::render`], and [`TemplateErrorKind::Interrupted`] after an interrupt.
     pub fn render_update(
         &self,
         update: &UpdateData<'_>,
         room: usize,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageError> {
+    ) -> Result<Vec<u8>, TemplateError> {
         let UpdateData { automation, values, result, images } = *update;
         // Texts may be long, so the memory for them is checked before they are copied.
         let data = if self.mentions_files() {
@@ -102,8 +102,7 @@ impl Template {
             limits::within(room, size, self.language())
                 .map(|_| MessageData::summary(automation, values.clone(), &changes, images))
         };
-        data.and_then(|data| self.render_within(room, &data, is_interrupted))
-            .map_err(|cause| MessageError { cause })
+        data.and_then(|data| self.render_within(room, &data, is_interrupted)).map_err(TemplateError::Render)
     }
 
     /// Returns true if the template uses more than the distinct changes and images.
@@ -126,7 +125,7 @@ impl Template {
         room: usize,
         data: &MessageData,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageErrorKind> {
+    ) -> Result<Vec<u8>, TemplateErrorKind> {
         let limits = limits::within(room, (data.count(), data.size()), self.language())?;
         let message = match &self.engine {
             Engine::Go(template) => template.render(data, limits, is_interrupted),

@@ -11,7 +11,7 @@ use tagboat_api::settings::TemplateLanguage;
 use super::data::{min_size, size_of_changes};
 use super::limits::MAX_DATA;
 use super::recorded;
-use super::{DEFAULT_MESSAGE, MessageData, MessageError, MessageErrorKind, Template, UpdateData, presets};
+use super::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, TemplateErrorKind, UpdateData, presets};
 use crate::reference::ImageReference;
 use crate::update::{Change, ObjectIdentifier, ResultV2};
 
@@ -323,7 +323,7 @@ fn a_rendering_is_interrupted_whatever_the_language() {
         let polls = std::cell::Cell::new(0);
         let is_interrupted = || polls.replace(polls.get() + 1) == 3;
         let error = template.render_within(MAX_DATA, &data, &is_interrupted).unwrap_err();
-        assert!(matches!(error, MessageErrorKind::Interrupted), "{error:?}");
+        assert!(matches!(error, TemplateErrorKind::Interrupted), "{error:?}");
         assert_eq!(polls.get(), 4, "{text}");
         let error = template.render_within(MAX_DATA, &data, &|| true).unwrap_err();
         assert_eq!(error.to_string(), "the rendering of the template was interrupted");
@@ -387,7 +387,7 @@ fn render_update(
     let result = update_of_files(count);
     let update = UpdateData { automation: &automation, values: &values, result: &result, images: &images };
     let template = Template::compile(text, language).unwrap();
-    let text = |rendered: Result<Vec<u8>, MessageError>| match rendered {
+    let text = |rendered: Result<Vec<u8>, TemplateError>| match rendered {
         Ok(message) => Ok(String::from_utf8(message).unwrap()),
         Err(error) => Err(error.detail()),
     };

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tagboat_go_template as engine;
 
 use super::data::MessageData;
-use super::error::{MessageErrorKind, TemplateErrorKind};
+use super::error::TemplateErrorKind;
 
 /// Flux's name of the template, which errors show.
 const NAME: &str = "commit message";
@@ -57,11 +57,11 @@ impl GoTemplate {
         data: &MessageData,
         limits: engine::Limits,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageErrorKind> {
+    ) -> Result<Vec<u8>, TemplateErrorKind> {
         let value = value::template_data(data);
         self.template.render_until(&value, limits, is_interrupted).map_err(|error| match error {
-            engine::TemplateError::Interrupted => MessageErrorKind::Interrupted,
-            other => MessageErrorKind::Go(other),
+            engine::TemplateError::Interrupted => TemplateErrorKind::Interrupted,
+            other => TemplateErrorKind::Go(other),
         })
     }
 }

@@ -31,7 +31,7 @@ use self::len::Len;
 use self::lookup::Lookup;
 use self::text::{SHOW, Show, show_names};
 use super::data::MessageData;
-use super::error::{MessageErrorKind, TemplateErrorKind};
+use super::error::TemplateErrorKind;
 use super::limits::{HANDLEBARS_STEPS, LIMITS};
 
 /// A template in handlebars.
@@ -77,15 +77,15 @@ impl HandlebarsTemplate {
         &self,
         data: &MessageData,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, MessageErrorKind> {
+    ) -> Result<Vec<u8>, TemplateErrorKind> {
         let registry = registry(&Budget::new(HANDLEBARS_STEPS));
         let context = Context::from(value::template_data(data));
         let mut message = Message { bytes: Vec::new(), writes: 0, is_interrupted, was_interrupted: false };
         let rendered = self.template.render(&registry, &context, &mut RenderContext::new(None), &mut message);
         match rendered {
-            _ if message.was_interrupted => Err(MessageErrorKind::Interrupted),
+            _ if message.was_interrupted => Err(TemplateErrorKind::Interrupted),
             Ok(()) => Ok(message.bytes),
-            Err(error) => Err(MessageErrorKind::Handlebars {
+            Err(error) => Err(TemplateErrorKind::Handlebars {
                 location: error.line_no.zip(error.column_no),
                 cause: without_middle(describe(&error, LIMITS.output)),
             }),

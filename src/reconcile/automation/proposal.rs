@@ -14,7 +14,7 @@ use super::reselection::Reselection;
 use super::transaction::{observed, stage_of};
 use crate::error::ReconcileError;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
-use crate::message::{DEFAULT_MESSAGE, MessageError, Template, TemplateError, UpdateData, truncated};
+use crate::message::{DEFAULT_MESSAGE, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
 use crate::update::diff::{self, DiffError};
 use crate::update::{
@@ -133,12 +133,9 @@ pub enum ProposalError {
     /// A file cannot be read again to show what changes in it.
     #[error("cannot show the changes")]
     Diff(#[source] DiffError),
-    /// The template of the message cannot be parsed.
+    /// The template of the message cannot be parsed or rendered.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The template gives no message.
-    #[error(transparent)]
-    Message(#[from] MessageError),
 }
 
 impl ProposalError {
@@ -147,7 +144,7 @@ impl ProposalError {
         match self {
             Self::Selection(error) => stage_of(error),
             Self::NoPath { .. } | Self::Plan(_) | Self::Diff(_) => Stage::Update,
-            Self::Template(_) | Self::Message(_) => Stage::Push,
+            Self::Template(_) => Stage::Push,
         }
     }
 }
