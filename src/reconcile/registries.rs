@@ -5,7 +5,7 @@ use kube::ResourceExt;
 use super::repository::access::{self, Threads};
 use super::repository::access_error::AccessError;
 use super::repository::logins::Logins;
-use super::tags::{Found, ListFailure, Registry, RepositoryTarget};
+use super::tags::{ListFailure, Registry, RepositoryTarget};
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
@@ -53,20 +53,21 @@ impl<O: Objects + Send + Sync + 'static> AuthenticatedRegistries<O> {
 }
 
 impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O> {
-    async fn tags(&self, place: &RepositoryTarget, known: Option<&str>) -> Result<Found, ListFailure> {
+    async fn tags(&self, place: &RepositoryTarget, known: Option<&str>) -> Result<Listed, ListFailure> {
         let access = self.access(place).await;
         let access = access.map_err(|error| match error.is_late() {
             true => ListFailure::Scan(LookupFailureKind::Denied, chain(&error)),
             false => ListFailure::Login(chain(&error)),
         })?;
         match self.registries.list(access, known).await {
-            Ok(Listed::Unchanged) => Ok(Found::Unchanged),
-            Ok(Listed::Tags(listing)) => {
-                if let Some(warning) = listing.warning() {
+            Ok(listed) => {
+                if let Listed::Tags(listing) = &listed
+                    && let Some(warning) = listing.warning()
+                {
                     let name = ObjectName::of(place.repository.as_ref());
                     tracing::warn!("the tags of ImageRepository {name}: {warning}");
                 }
-                Ok(Found::Tags(listing))
+                Ok(listed)
             }
             Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
                 Err(ListFailure::Login(chain(&error)))

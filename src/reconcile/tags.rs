@@ -16,7 +16,7 @@ use crate::reference::RepositoryAddress;
 use crate::registry::store::{
     Scan, StoreError, StoreKey, StoredHead, StoredScan, StoredSize, StoredTags, TagStore,
 };
-use crate::registry::{ImageFacts, Listing};
+use crate::registry::{ImageFacts, Listed};
 use crate::tenancy::{Capacity, MemoryReservation};
 
 /// The size of a stored list from which on memory is reserved before it is read, and the number of copies that are
@@ -36,7 +36,7 @@ pub trait Registry: Send + Sync + 'static {
         &self,
         place: &RepositoryTarget,
         known: Option<&str>,
-    ) -> impl Future<Output = Result<Found, ListFailure>> + Send;
+    ) -> impl Future<Output = Result<Listed, ListFailure>> + Send;
 
     /// Looks up the current digest of a tag.
     ///
@@ -72,15 +72,6 @@ pub struct RepositoryTarget {
     pub timeout: Duration,
     /// The namespace of the object that refers to `repository`, if it is another one: the work counts for it.
     pub referred_from: Option<String>,
-}
-
-/// The result of a listing.
-#[derive(Clone, Debug)]
-pub enum Found {
-    /// Nothing has changed since the known state.
-    Unchanged,
-    /// The tags.
-    Tags(Listing),
 }
 
 /// Stored tags that were read, and the memory that is reserved for them and for work on them.

@@ -13,9 +13,9 @@ use crate::reconcile::registries::Lookup;
 use crate::reconcile::repository::access::{Threads, access};
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reconcile::repository::logins::Logins;
-use crate::reconcile::tags::{Found, ListFailure, Registry, RepositoryTarget};
+use crate::reconcile::tags::{ListFailure, Registry, RepositoryTarget};
 use crate::reference::TagList;
-use crate::registry::{ImageFacts, Registries, RegistryOptions, RepositoryAuth};
+use crate::registry::{ImageFacts, Listed, Registries, RegistryOptions, RepositoryAuth};
 
 /// The registry of one ImageRepository.
 pub(super) struct LiveRegistry {
@@ -93,12 +93,12 @@ impl LiveRegistry {
 
 /// There is one registry, so the place in a request does not matter.
 impl Registry for LiveRegistry {
-    async fn tags(&self, _: &RepositoryTarget, _: Option<&str>) -> Result<Found, ListFailure> {
+    async fn tags(&self, _: &RepositoryTarget, _: Option<&str>) -> Result<Listed, ListFailure> {
         let listing = self
             .list()
             .await
             .map_err(|unreadable| ListFailure::Scan(LookupFailureKind::Unavailable, unreadable.condition))?;
-        Ok(Found::Tags(listing.tags.into()))
+        Ok(Listed::Tags(listing.tags.into()))
     }
 
     async fn digest(&self, _: &RepositoryTarget, tag: &str) -> Result<String, LookupFailure> {

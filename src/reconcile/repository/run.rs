@@ -14,10 +14,10 @@ use super::scan;
 use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::reconcile::run::{ReconcileRun, Started};
-use crate::reconcile::tags::{Found, ListFailure, Registry, RepositoryTarget, SharedTagStore};
+use crate::reconcile::tags::{ListFailure, Registry, RepositoryTarget, SharedTagStore};
 use crate::reconcile::times::TimeBounds;
-use crate::registry::Listing;
 use crate::registry::store::{Scan, StoredHead, StoredTags};
+use crate::registry::{Listed, Listing};
 use crate::tenancy::{Capacity, Checkpoint, Interrupted};
 
 /// The options of all scans.
@@ -102,7 +102,7 @@ impl Run {
         let known = self.stored.as_ref().and_then(|stored| stored.etag.as_deref());
         let known = known.filter(|_| self.has_same_exclusions(request));
         let mut listed = Box::pin(registry.tags(&place, known)).await;
-        if let Ok(Found::Unchanged) = listed {
+        if let Ok(Listed::Unchanged) = listed {
             match self.renew(request, &object, shelf).await {
                 Ok(Some(result)) => return Conclusion::Scanned(result, None),
                 // It was evicted meanwhile.
@@ -111,14 +111,14 @@ impl Run {
             }
         }
         match listed {
-            Ok(Found::Tags(listing)) => {
+            Ok(Listed::Tags(listing)) => {
                 let left_out = listing.left_out;
                 match Box::pin(self.keep(request, exclusion, listing, shelf)).await {
                     Ok(result) => Conclusion::Scanned(result, Some(left_out)),
                     Err(stop) => Conclusion::Stopped(stop),
                 }
             }
-            Ok(Found::Unchanged) => {
+            Ok(Listed::Unchanged) => {
                 let words = "the registry calls the list of tags unchanged, and nothing is known of it";
                 Conclusion::Stopped(Stop::Scan(words.to_owned()))
             }
