@@ -113,11 +113,11 @@ impl Reconcile {
         let reader = Arc::new(move || known.in_namespace(&namespace));
         let reselection = Reselection::new(automation.clone(), reader, selected.policies.clone());
         let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
-        prepared.request.proposal.proposer.reselection = Some(reselection);
-        prepared.request.proposal.cancellation = self.in_flight.cancellation.clone();
+        prepared.proposal.proposer.reselection = Some(reselection);
+        prepared.proposal.cancellation = self.in_flight.cancellation.clone();
         if let Some(comparisons) = &automations.comparisons {
             let before = comparisons.before(name);
-            prepared.request.proposal.proposer.compare = Some(CompareRun { before, result: None });
+            prepared.proposal.proposer.compare = Some(CompareRun { before, result: None });
         }
         Ok(prepared)
     }

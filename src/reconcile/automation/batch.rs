@@ -55,7 +55,7 @@ async fn run<J: Job>(
     let mut round = 1;
     loop {
         let request = match job.prepare(round == 1).await {
-            Ok(Prepared { request }) => request,
+            Ok(request) => request,
             Err(conclusion) => return (conclusion, None),
         };
         let cancellation = request.proposal.cancellation.clone();

@@ -44,12 +44,8 @@ pub struct TransactionOptions {
     pub times: TimeBounds,
 }
 
-/// A run that is ready for the writer.
-#[derive(Debug)]
-pub struct Prepared {
-    /// The request for the writer.
-    pub request: git::Request<UpdateProposal>,
-}
+/// The request of a run that is ready for the writer.
+pub type Prepared = git::Request<UpdateProposal>;
 
 /// A run whose images are selected.
 #[derive(Debug)]
@@ -139,7 +135,7 @@ pub async fn prepare(
     let mirror = MirrorKey { namespace: namespace.clone(), name: repository, url: remote.url.to_string() };
     let cancellation = Cancellation::default();
     let proposal = Proposal { name, namespace, target: source.target, known, cancellation, proposer };
-    Ok(Prepared { request: git::Request { mirror, remote, proposal } })
+    Ok(git::Request { mirror, remote, proposal })
 }
 
 /// Returns the name of an automation's proposals. It contains the uid, so that a new object does not own the pushes of

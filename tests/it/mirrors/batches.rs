@@ -40,7 +40,7 @@ impl<'t> TestJob<'t> {
 
 impl Job for TestJob<'_> {
     async fn prepare(&mut self, _is_first: bool) -> Result<Prepared, Conclusion> {
-        Ok(Prepared { request: (self.prepare)().await })
+        Ok((self.prepare)().await)
     }
 
     async fn conclude(&mut self, conclusion: Conclusion, _proposal: Option<UpdateProposal>) {
