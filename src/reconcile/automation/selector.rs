@@ -6,7 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kube::core::{Expression, Selector};
 
-use super::label::{LabelDefect, faults_of_key, faults_of_value};
+use super::label::{faults_of_key, faults_of_value};
 
 /// The largest selector, in bytes of keys and values with [`OVERHEAD`] for each. One is parsed with every run, and with every
 /// change of a policy of its namespace.
@@ -39,12 +39,12 @@ pub enum SelectorError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequirementFault {
     /// A key that no label has.
-    #[error("key: Invalid value: {key:?}: {}", joined(.faults))]
+    #[error("key: Invalid value: {key:?}: {}", .faults.join("; "))]
     Key {
         /// The key.
         key: String,
         /// The defect.
-        faults: Vec<LabelDefect>,
+        faults: Vec<&'static str>,
     },
     /// An operator that needs values and has none.
     #[error("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")]
@@ -59,7 +59,7 @@ pub enum RequirementFault {
         values: Vec<String>,
     },
     /// A value that no label has.
-    #[error("values[{index}][{key}]: Invalid value: {value:?}: {}", joined(.faults))]
+    #[error("values[{index}][{key}]: Invalid value: {value:?}: {}", .faults.join("; "))]
     Value {
         /// The index of the value.
         index: usize,
@@ -68,12 +68,8 @@ pub enum RequirementFault {
         /// The value.
         value: String,
         /// The defect.
-        faults: Vec<LabelDefect>,
+        faults: Vec<&'static str>,
     },
-}
-
-fn joined(faults: &[LabelDefect]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// One fault as it is, several in brackets.
