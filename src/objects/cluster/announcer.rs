@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::deliveries::{Deliveries, Delivery};
 use super::event_limit::EventLimiter;
-use super::notifier::{Notification, Notifier, named};
+use super::notifier::{Notifier, named};
 use super::recorder::Recorder;
 use super::{ClusterError, ClusterObjects};
 use crate::backoff::Backoff;
@@ -107,14 +107,7 @@ impl Announcer {
             if self.admits(&announcement) { self.recorder.record(&announcement).await } else { Ok(true) };
         let is_news = !matches!(recorded, Ok(false) | Err(ClusterError::Fenced));
         if let Some(notifier) = self.notifier.as_ref().filter(|_| is_news) {
-            notifier.notify(Notification {
-                object: announcement.object.clone(),
-                event: announcement.event.clone(),
-                metadata: announcement.event_annotations(),
-                controller: self.controller,
-                instance: self.instance.clone(),
-                time: announcement.time,
-            });
+            notifier.notify(&announcement, self.controller, &self.instance);
         }
         match recorded {
             Err(error) if error.is_transient() => {

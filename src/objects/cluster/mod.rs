@@ -46,7 +46,7 @@ pub use api_guard::ApiGuard;
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
 pub use list::list;
-pub use notifier::{Notification, Notifier, NotifierError};
+pub use notifier::{Notifier, NotifierError};
 pub use resource_scope::ResourceScope;
 pub use watch::{Observation, Scope, Watched, watch_objects};
 pub use writer::ObjectWriter;

@@ -9,11 +9,12 @@ use reqwest::{Client, StatusCode, Url};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use super::announcer::Announcement;
 use super::deliveries::{Deliveries, Delivery};
 use crate::backoff::Backoff;
 use crate::error::chain;
 use crate::net::{HttpClientError, HttpClientOptions};
-use crate::objects::{Event, EventType};
+use crate::objects::EventType;
 use crate::secrets::redact_url;
 use crate::tenancy::QueueLimits;
 
@@ -40,23 +41,6 @@ pub struct Notifier {
     client: Client,
     address: Url,
     deliveries: Deliveries,
-}
-
-/// A notification of an event.
-#[derive(Clone, Debug)]
-pub struct Notification {
-    /// The object of the event.
-    pub object: ObjectReference,
-    /// The event.
-    pub event: Event,
-    /// The object's annotations for its notifications.
-    pub metadata: BTreeMap<String, String>,
-    /// The controller that sends it.
-    pub controller: &'static str,
-    /// The process of the controller.
-    pub instance: String,
-    /// The time of the event.
-    pub time: Timestamp,
 }
 
 /// The error of an address that cannot receive notifications.
@@ -91,20 +75,26 @@ impl Notifier {
         Ok(Self { client, address: url, deliveries: Deliveries::new(MAX_IN_FLIGHT) })
     }
 
-    /// Sends a notification, unless it is a mere trace.
-    pub fn notify(&self, notification: Notification) {
-        if notification.event.type_ == EventType::Trace {
+    /// Sends a notification of an event, unless it is a mere trace.
+    ///
+    /// It is sent by the process `instance` of a controller.
+    pub(super) fn notify(&self, announcement: &Announcement, controller: &str, instance: &str) {
+        if announcement.event.type_ == EventType::Trace {
             return;
         }
-        let (client, address, label) =
-            (self.client.clone(), self.address.clone(), named(&notification.object));
-        let object = label.clone();
+        let (client, address, object) =
+            (self.client.clone(), self.address.clone(), named(&announcement.object));
+        let metadata = announcement.event_annotations();
+        let annotations = metadata.iter().map(|(name, value)| name.len() + value.len());
+        // Twice its text: once as it is and once as JSON.
+        let bytes = 2 * (announcement.event.message.len() + annotations.sum::<usize>()) + 1024;
+        let body = body(announcement, &metadata, controller, instance);
         let delivery = Delivery {
-            namespace: notification.object.namespace.clone().unwrap_or_default(),
-            label,
-            bytes: notification.size(),
+            namespace: announcement.object.namespace.clone().unwrap_or_default(),
+            label: object.clone(),
+            bytes,
             work: async move {
-                if let Err(message) = send(&client, address, &notification.body()).await {
+                if let Err(message) = send(&client, address, &body).await {
                     tracing::error!(object, error = message, "unable to send the event");
                 }
             },
@@ -142,33 +132,29 @@ async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String>
     Ok(())
 }
 
-impl Notification {
-    /// Returns the memory that it takes, in bytes.
-    ///
-    /// This is twice its text: once as it is and once as JSON.
-    fn size(&self) -> usize {
-        let annotations = self.metadata.iter().map(|(name, value)| name.len() + value.len());
-        2 * (self.event.message.len() + annotations.sum::<usize>()) + 1024
+/// Returns the body of a notification in the format of Flux's receivers.
+fn body(
+    announcement: &Announcement,
+    metadata: &BTreeMap<String, String>,
+    controller: &str,
+    instance: &str,
+) -> Value {
+    let Announcement { object, event, time, .. } = announcement;
+    let severity = if event.type_ == EventType::Warning { "error" } else { "info" };
+    let time = Timestamp::from_second(time.as_second()).unwrap_or(*time);
+    let mut body = json!({
+        "involvedObject": object,
+        "severity": severity,
+        "timestamp": time.to_string(),
+        "message": event.message,
+        "reason": event.reason,
+    });
+    if !metadata.is_empty() {
+        body["metadata"] = json!(metadata);
     }
-
-    /// Returns the body in the format of Flux's receivers.
-    fn body(&self) -> Value {
-        let severity = if self.event.type_ == EventType::Warning { "error" } else { "info" };
-        let time = Timestamp::from_second(self.time.as_second()).unwrap_or(self.time);
-        let mut body = json!({
-            "involvedObject": self.object,
-            "severity": severity,
-            "timestamp": time.to_string(),
-            "message": self.event.message,
-            "reason": self.event.reason,
-        });
-        if !self.metadata.is_empty() {
-            body["metadata"] = json!(self.metadata);
-        }
-        body["reportingController"] = json!(self.controller);
-        body["reportingInstance"] = json!(self.instance);
-        body
-    }
+    body["reportingController"] = json!(controller);
+    body["reportingInstance"] = json!(instance);
+    body
 }
 
 /// Formats an object for the log.
@@ -180,10 +166,12 @@ pub(super) fn named(object: &ObjectReference) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objects::Event;
+    use crate::objects::cluster::Occurrence;
 
     #[test]
     fn the_body_is_what_receivers_read() {
-        let mut notification = Notification {
+        let mut announcement = Announcement {
             object: ObjectReference {
                 kind: Some("ImageUpdateAutomation".to_owned()),
                 namespace: Some("n".to_owned()),
@@ -195,13 +183,15 @@ mod tests {
                 reason: "Succeeded".to_owned(),
                 message: "pushed".to_owned(),
             },
-            metadata: BTreeMap::new(),
-            controller: "image-automation-controller",
-            instance: "host".to_owned(),
+            annotations: BTreeMap::new(),
+            occurrence: Occurrence::Repeated,
             time: "2026-01-01T00:00:00.5Z".parse().unwrap(),
         };
+        let read = |announcement: &Announcement| {
+            body(announcement, &announcement.event_annotations(), "image-automation-controller", "host")
+        };
         assert_eq!(
-            notification.body(),
+            read(&announcement),
             json!({
                 "involvedObject": {"kind": "ImageUpdateAutomation", "namespace": "n", "name": "a"},
                 "severity": "info",
@@ -212,9 +202,9 @@ mod tests {
                 "reportingInstance": "host",
             })
         );
-        notification.event.type_ = EventType::Warning;
-        notification.metadata.insert("event.toolkit.fluxcd.io/team".to_owned(), "x".to_owned());
-        let body = notification.body();
+        announcement.event.type_ = EventType::Warning;
+        announcement.annotations.insert("event.toolkit.fluxcd.io/team".to_owned(), "x".to_owned());
+        let body = read(&announcement);
         assert_eq!(body["severity"], "error");
         assert_eq!(body["metadata"], json!({"event.toolkit.fluxcd.io/team": "x"}));
     }
