@@ -4,9 +4,6 @@ use tagboat_api::ObjectName;
 
 use crate::reference::ImageReference;
 
-/// The name of Docker Hub, also for names without a registry.
-const DOCKER_HUB: &str = "index.docker.io";
-
 /// The latest image of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PolicyImage {
@@ -25,38 +22,10 @@ impl PolicyImage {
         }
     }
 
-    /// The registry; Docker Hub is `index.docker.io`.
-    pub fn registry(&self) -> &str {
-        match self.split().0 {
-            "docker.io" => DOCKER_HUB,
-            registry => registry,
-        }
-    }
-
-    /// The name as written, without the registry.
-    pub(super) fn written_repository(&self) -> &str {
-        self.split().1
-    }
-
-    /// The name without the registry; a single component on Docker Hub is in `library/`.
-    pub fn repository(&self) -> String {
-        let repository = self.written_repository();
-        let is_official = self.registry() == DOCKER_HUB && !repository.contains('/');
-        if is_official { format!("library/{repository}") } else { repository.to_owned() }
-    }
-
     /// Registry and repository, followed by `@` and the digest, or by `:` and the tag.
     pub fn name(&self) -> String {
         let mark = if self.image.digest.is_some() { '@' } else { ':' };
-        format!("{}/{}{mark}{}", self.registry(), self.repository(), self.identifier())
-    }
-
-    fn split(&self) -> (&str, &str) {
-        let name = self.image.name.as_str();
-        match name.split_once('/') {
-            Some((registry, repository)) if registry.contains(['.', ':']) => (registry, repository),
-            _ => (DOCKER_HUB, name),
-        }
+        format!("{}{mark}{}", self.image.name.canonical(), self.identifier())
     }
 }
 
@@ -84,7 +53,7 @@ mod tests {
             let policy = ObjectName { namespace: "n".to_owned(), name: "p".to_owned() };
             let mut of_policy = PolicyImage { policy, image: ImageReference::parse(image).unwrap() };
             assert_eq!(
-                (of_policy.registry(), &*of_policy.repository(), &*of_policy.name()),
+                (of_policy.image.name.registry(), &*of_policy.image.name.repository(), &*of_policy.name()),
                 (registry, repository, name),
                 "{image}"
             );

@@ -7,15 +7,6 @@ use tagboat_api::Reason;
 use super::{Digest, ImageName, Tag};
 use crate::error::ReconcileError;
 
-/// The registry of names without a registry.
-const DOCKER_HUB: &str = "index.docker.io";
-
-/// The alias of Docker Hub, used in images but not in requests.
-const DOCKER_HUB_ALIAS: &str = "docker.io";
-
-/// The path prefix of Docker Hub's official images, whose names have only one component.
-const OFFICIAL: &str = "library/";
-
 /// The address of an image repository: no scheme, no tag, no digest.
 ///
 /// Prints as written, as in the names of a policy's latest image; [`RepositoryAddress::canonical`] is the same for all
@@ -71,22 +62,17 @@ impl RepositoryAddress {
 
     /// The registry's host, with its port if any.
     pub fn registry(&self) -> &str {
-        match self.name.parts() {
-            (None | Some(DOCKER_HUB_ALIAS), _) => DOCKER_HUB,
-            (Some(registry), _) => registry,
-        }
+        self.name.registry()
     }
 
     /// The repository's path in the registry.
     pub fn repository(&self) -> String {
-        let (_, path) = self.name.parts();
-        let is_official = self.registry() == DOCKER_HUB && !path.contains('/');
-        format!("{}{path}", if is_official { OFFICIAL } else { "" })
+        self.name.repository()
     }
 
     /// Registry and repository in full, such as `index.docker.io/library/alpine`.
     pub fn canonical(&self) -> String {
-        format!("{}/{}", self.registry(), self.repository())
+        self.name.canonical()
     }
 
     /// The scheme for requests to the registry.

@@ -7,6 +7,15 @@ use tagboat_api::reference::NoTag;
 
 use super::{Digest, DigestError, Tag, TagError};
 
+/// The registry of names without a registry.
+const DOCKER_HUB: &str = "index.docker.io";
+
+/// The alias of Docker Hub, used in images but not in requests.
+const DOCKER_HUB_ALIAS: &str = "docker.io";
+
+/// The path prefix of Docker Hub's official images, whose names have only one component.
+const OFFICIAL: &str = "library/";
+
 /// The name of an image repository as written, such as `podinfo` or `localhost:5000/app`.
 ///
 /// The rules for registry and length are those of go-containerregistry, which Flux uses (`docs/flux-behaviour.md`,
@@ -41,8 +50,28 @@ impl ImageName {
         &self.0
     }
 
+    /// The registry's host, with its port if any; Docker Hub is `index.docker.io`.
+    pub fn registry(&self) -> &str {
+        match self.parts() {
+            (None | Some(DOCKER_HUB_ALIAS), _) => DOCKER_HUB,
+            (Some(registry), _) => registry,
+        }
+    }
+
+    /// The repository's path in the registry; a single component on Docker Hub is in `library/`.
+    pub fn repository(&self) -> String {
+        let (_, path) = self.parts();
+        let is_official = self.registry() == DOCKER_HUB && !path.contains('/');
+        format!("{}{path}", if is_official { OFFICIAL } else { "" })
+    }
+
+    /// Registry and repository in full, such as `index.docker.io/library/alpine`.
+    pub fn canonical(&self) -> String {
+        format!("{}/{}", self.registry(), self.repository())
+    }
+
     /// The registry as written, if any, and the repository.
-    pub(super) fn parts(&self) -> (Option<&str>, &str) {
+    pub fn parts(&self) -> (Option<&str>, &str) {
         split(&self.0)
     }
 }

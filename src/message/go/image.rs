@@ -90,9 +90,10 @@ static REGISTRY: StructType = StructType {
 
 /// The template value of a policy's image.
 pub(super) fn image_ref(image: &PolicyImage) -> Value {
-    let registry = Struct::new(&REGISTRY, vec![false.into(), image.registry().into()]);
-    let repository = Struct::new(&REPOSITORY, vec![registry.into(), image.written_repository().into()]);
     let PolicyImage { policy, image } = image;
+    let (_, path) = image.name.parts();
+    let registry = Struct::new(&REGISTRY, vec![false.into(), image.name.registry().into()]);
+    let repository = Struct::new(&REPOSITORY, vec![registry.into(), path.into()]);
     let original = image.to_string();
     let reference = match &image.digest {
         Some(digest) => {

@@ -76,8 +76,8 @@ fn image(image: &PolicyImage) -> Json {
     members([
         ("String", image.image.to_string().into()),
         ("Identifier", image.identifier().into()),
-        ("Registry", image.registry().into()),
-        ("Repository", image.repository().into()),
+        ("Registry", image.image.name.registry().into()),
+        ("Repository", image.image.name.repository().into()),
         ("Name", image.name().into()),
         ("Policy", full_name(&image.policy.namespace, &image.policy.name)),
     ])
