@@ -13,9 +13,7 @@ use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reference::RepositoryAddress;
-use crate::registry::store::{
-    Scan, StoreError, StoreKey, StoredHead, StoredScan, StoredSize, StoredTags, TagStore,
-};
+use crate::registry::store::{Scan, StoreError, StoredHead, StoredScan, StoredSize, StoredTags, TagStore};
 use crate::registry::{ImageFacts, Listed};
 use crate::tenancy::{Capacity, MemoryReservation};
 
@@ -112,12 +110,12 @@ impl SharedTagStore {
     /// Returns the identity of the list that is stored for an object and the repository of this full name, on behalf of
     /// a namespace. Tags that cannot be read are listed again.
     pub async fn head(&self, namespace: &str, object: &ObjectName, canonical: &str) -> Option<StoredHead> {
-        if let Some(known) = self.store.in_memory(&key(object)) {
+        if let Some(known) = self.store.in_memory(object) {
             return Some(known.head()).filter(|known| known.canonical == canonical);
         }
         let (shelf, object, canonical) = (self.clone(), object.clone(), canonical.to_owned());
         let read = move || {
-            let read = shelf.store.head(&key(&object), &canonical);
+            let read = shelf.store.head(&object, &canonical);
             read.unwrap_or_else(|error| shelf.tell_of_unreadable(&object, &error))
         };
         self.capacity.pool.run(namespace, read).await
@@ -143,10 +141,10 @@ impl SharedTagStore {
     }
 
     async fn size(&self, namespace: &str, object: &ObjectName) -> Option<StoredSize> {
-        if let Some(known) = self.store.size_in_memory(&key(object)) {
+        if let Some(known) = self.store.size_in_memory(object) {
             return Some(known);
         }
-        let (store, key) = (self.store.clone(), key(object));
+        let (store, key) = (self.store.clone(), object.clone());
         self.capacity.pool.run(namespace, move || store.size(&key)).await
     }
 
@@ -164,7 +162,7 @@ impl SharedTagStore {
     }
 
     fn load(&self, object: &ObjectName, canonical: &str) -> Option<Arc<StoredTags>> {
-        let read = self.store.read(&key(object), canonical);
+        let read = self.store.read(object, canonical);
         read.unwrap_or_else(|error| self.tell_of_unreadable(object, &error))
     }
 
@@ -192,7 +190,7 @@ impl SharedTagStore {
     ///
     /// A sentence, if they cannot be kept at all.
     pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
-        let kept = self.store.save_scan(&key(object), scan).map_err(|error| chain(&error))?;
+        let kept = self.store.save_scan(object, scan).map_err(|error| chain(&error))?;
         Ok(self.told_of_trouble(object, kept))
     }
 
@@ -213,10 +211,8 @@ impl SharedTagStore {
         let (shelf, name, canonical) = (self.clone(), object.clone(), canonical.to_owned());
         let renew = move || {
             let _memory = memory;
-            let kept = shelf
-                .store
-                .save_unchanged(&key(&name), &canonical, scanned)
-                .map_err(|error| chain(&error))?;
+            let kept =
+                shelf.store.save_unchanged(&name, &canonical, scanned).map_err(|error| chain(&error))?;
             Ok(kept.map(|kept| then(&shelf.told_of_trouble(&name, kept))))
         };
         self.capacity.pool.run(&object.namespace, renew).await
@@ -258,7 +254,7 @@ impl SharedTagStore {
             return;
         }
         let memory = self.reserve_for_change(namespace, object).await;
-        let (store, key, canonical) = (self.store.clone(), key(object), canonical.to_owned());
+        let (store, key, canonical) = (self.store.clone(), object.clone(), canonical.to_owned());
         let learn = move || {
             let _memory = memory;
             store.save_images(&key, &canonical, learned)
@@ -275,7 +271,7 @@ impl SharedTagStore {
     ///
     /// A sentence, if they cannot be deleted.
     pub async fn delete(&self, object: &ObjectName) -> Result<(), String> {
-        let (store, key) = (self.store.clone(), key(object));
+        let (store, key) = (self.store.clone(), object.clone());
         let deleted = self.capacity.pool.run(&object.namespace, move || store.delete(&key)).await;
         self.told.lock().remove(object);
         deleted.map_err(|error| chain(&error))
@@ -283,19 +279,11 @@ impl SharedTagStore {
 
     /// Deletes the stored tags of all objects except those that exist.
     pub fn sweep(&self, is_there: impl Fn(&ObjectName) -> bool) {
-        self.store.sweep(|key| is_there(&name(key)));
+        self.store.sweep(is_there);
     }
 
     /// Deletes the stored tags that have been old for long, except those of objects that exist.
     pub fn sweep_old(&self, is_there: impl Fn(&ObjectName) -> bool, now: SystemTime) {
-        self.store.sweep_old(|key| is_there(&name(key)), now);
+        self.store.sweep_old(is_there, now);
     }
-}
-
-fn name(key: &StoreKey) -> ObjectName {
-    ObjectName { namespace: key.namespace.clone(), name: key.name.clone() }
-}
-
-fn key(object: &ObjectName) -> StoreKey {
-    StoreKey { namespace: object.namespace.clone(), name: object.name.clone() }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
+use tagboat_api::ObjectName;
 
 use super::manifest::ImageFacts;
 use crate::directory;
@@ -56,25 +57,16 @@ pub struct TagStore {
     root: Option<PathBuf>,
     is_dry_run: bool,
     limits: StoreLimits,
-    memory: Mutex<FairCache<StoreKey, Arc<StoredTags>>>,
+    memory: Mutex<FairCache<ObjectName, Arc<StoredTags>>>,
     /// The files on disk; `None` until the directory is listed.
-    disk: Mutex<Option<FairCache<StoreKey, ()>>>,
+    disk: Mutex<Option<FairCache<ObjectName, ()>>>,
     /// The locks of objects.
     ///
     /// Each is held from reading the stored tags of an object to storing the new ones, so that no scan is lost. Other
     /// objects are not blocked meanwhile.
-    objects: Mutex<InUseMap<StoreKey, Mutex<()>>>,
+    objects: Mutex<InUseMap<ObjectName, Mutex<()>>>,
     /// Locked for writing by a sweep, which cannot tell left-over files from unfinished ones.
     sweeping: RwLock<()>,
-}
-
-/// The object that scans a repository.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct StoreKey {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
 }
 
 /// The result of the last scan.
@@ -275,7 +267,7 @@ impl TagStore {
     /// # Errors
     ///
     /// When an existing file cannot be read.
-    pub fn read(&self, key: &StoreKey, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
+    pub fn read(&self, key: &ObjectName, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
         // Not in the match: the lock would be held until its end, and loading takes it too.
         let known = self.memory.lock().get(key).cloned();
         let found = match known {
@@ -290,7 +282,7 @@ impl TagStore {
     /// # Errors
     ///
     /// When an existing file cannot be read.
-    pub fn head(&self, key: &StoreKey, canonical: &str) -> Result<Option<StoredHead>, StoreError> {
+    pub fn head(&self, key: &ObjectName, canonical: &str) -> Result<Option<StoredHead>, StoreError> {
         let known = self.in_memory(key).map(|known| known.head());
         let found = match known {
             Some(known) => Some(known),
@@ -300,7 +292,7 @@ impl TagStore {
     }
 
     /// Returns the size of the stored list of an object, if there is one.
-    pub fn size(&self, key: &StoreKey) -> Option<StoredSize> {
+    pub fn size(&self, key: &ObjectName) -> Option<StoredSize> {
         if let Some(size) = self.size_in_memory(key) {
             return Some(size);
         }
@@ -309,14 +301,14 @@ impl TagStore {
     }
 
     /// Returns the size of the list of an object, if it is in memory.
-    pub fn size_in_memory(&self, key: &StoreKey) -> Option<StoredSize> {
+    pub fn size_in_memory(&self, key: &ObjectName) -> Option<StoredSize> {
         let known = self.in_memory(key)?;
         let tags = u64::try_from(known.tags.len()).unwrap_or(u64::MAX);
         Some(StoredSize { bytes: known.size(), tags })
     }
 
     /// Returns the tags of an object's last scan, if they are in memory.
-    pub fn in_memory(&self, key: &StoreKey) -> Option<Arc<StoredTags>> {
+    pub fn in_memory(&self, key: &ObjectName) -> Option<Arc<StoredTags>> {
         self.memory.lock().get(key).cloned()
     }
 
@@ -327,7 +319,7 @@ impl TagStore {
     /// # Errors
     ///
     /// When the object's name cannot be a file name.
-    pub fn save_scan(&self, key: &StoreKey, scan: Scan) -> Result<StoredScan, StoreError> {
+    pub fn save_scan(&self, key: &ObjectName, scan: Scan) -> Result<StoredScan, StoreError> {
         let path = self.path(key)?;
         let _no_sweep = self.sweeping.read();
         let lock = self.object_lock(key);
@@ -337,7 +329,7 @@ impl TagStore {
     }
 
     /// Stores a list in memory and in its file. The object's lock is held.
-    fn put(&self, key: &StoreKey, path: Option<PathBuf>, tags: StoredTags) -> StoredScan {
+    fn put(&self, key: &ObjectName, path: Option<PathBuf>, tags: StoredTags) -> StoredScan {
         let tags = Arc::new(tags);
         self.memory.lock().insert_sized(&key.namespace, key.clone(), tags.size(), Arc::clone(&tags));
         let write_error = path.and_then(|path| self.write(key, &path, &tags).err());
@@ -353,7 +345,7 @@ impl TagStore {
     /// When an existing file cannot be read, or the object's name cannot be a file name.
     pub fn save_unchanged(
         &self,
-        key: &StoreKey,
+        key: &ObjectName,
         canonical: &str,
         scanned: Timestamp,
     ) -> Result<Option<StoredScan>, StoreError> {
@@ -372,7 +364,7 @@ impl TagStore {
     /// When the file cannot be written; the images are in memory only then.
     pub fn save_images(
         &self,
-        key: &StoreKey,
+        key: &ObjectName,
         canonical: &str,
         images: Vec<(String, ImageFacts)>,
     ) -> Result<(), StoreError> {
@@ -389,7 +381,7 @@ impl TagStore {
     ///
     /// The least recently used files of the namespace with most bytes are evicted. Their repositories are scanned
     /// again before a policy selects from them.
-    fn write(&self, key: &StoreKey, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
+    fn write(&self, key: &ObjectName, path: &Path, tags: &StoredTags) -> Result<(), StoreError> {
         if self.is_dry_run {
             return Ok(());
         }
@@ -402,7 +394,7 @@ impl TagStore {
     }
 
     /// Removes the file of an evicted object, unless a scan has just stored it again.
-    fn evict(&self, key: &StoreKey) {
+    fn evict(&self, key: &ObjectName) {
         // Only `try_lock`, because the lock of the written object is held: an object whose lock is taken is being
         // written, or read to be written, and is counted again after that.
         let lock = self.object_lock(key);
@@ -417,7 +409,7 @@ impl TagStore {
     }
 
     /// Runs a function on the table of files, which is made at the first use.
-    fn with_file_index<T>(&self, work: impl FnOnce(&mut FairCache<StoreKey, ()>) -> T) -> Option<T> {
+    fn with_file_index<T>(&self, work: impl FnOnce(&mut FairCache<ObjectName, ()>) -> T) -> Option<T> {
         let root = self.root.as_ref().filter(|_| !self.is_dry_run)?;
         let mut disk = self.disk.lock();
         Some(work(disk.get_or_insert_with(|| index_files(root, self.limits.disk))))
@@ -428,7 +420,7 @@ impl TagStore {
     /// # Errors
     ///
     /// When the file cannot be removed.
-    pub fn delete(&self, key: &StoreKey) -> Result<(), StoreError> {
+    pub fn delete(&self, key: &ObjectName) -> Result<(), StoreError> {
         let _no_sweep = self.sweeping.read();
         let lock = self.object_lock(key);
         let _guard = lock.lock();
@@ -444,7 +436,7 @@ impl TagStore {
     /// Deletes the tags of all other objects, and files that killed processes left over.
     ///
     /// Files that cannot be removed stay until the next sweep.
-    pub fn sweep(&self, is_there: impl Fn(&StoreKey) -> bool) {
+    pub fn sweep(&self, is_there: impl Fn(&ObjectName) -> bool) {
         let _sweep = self.sweeping.write();
         self.memory.lock().retain(|key, _| is_there(key));
         self.remove(|path| {
@@ -456,7 +448,7 @@ impl TagStore {
     /// Deletes files of other objects, and left-over files, that are a week old at `now`.
     ///
     /// Other processes may use the directory at the same time, with other objects.
-    pub fn sweep_old(&self, is_there: impl Fn(&StoreKey) -> bool, now: SystemTime) {
+    pub fn sweep_old(&self, is_there: impl Fn(&ObjectName) -> bool, now: SystemTime) {
         let is_old = |path: &Path| {
             let written = fs::symlink_metadata(path).and_then(|metadata| metadata.modified());
             written.is_ok_and(|written| now.duration_since(written).is_ok_and(|age| age >= MAX_UNUSED_AGE))
@@ -481,7 +473,7 @@ impl TagStore {
         *self.disk.lock() = None;
     }
 
-    fn load(&self, key: &StoreKey) -> Result<Option<Arc<StoredTags>>, StoreError> {
+    fn load(&self, key: &ObjectName) -> Result<Option<Arc<StoredTags>>, StoreError> {
         let Some(tags) = self.file(key, file::read)? else { return Ok(None) };
         let mut memory = self.memory.lock();
         // A scan that ended while the file was read is newer.
@@ -497,7 +489,7 @@ impl TagStore {
     /// Reads the file of an object, if there is one.
     fn file<T>(
         &self,
-        key: &StoreKey,
+        key: &ObjectName,
         read: impl FnOnce(File) -> io::Result<Option<T>>,
     ) -> Result<Option<T>, StoreError> {
         let Some(path) = self.path(key)? else { return Ok(None) };
@@ -508,7 +500,7 @@ impl TagStore {
     }
 
     /// Returns the path of an object's file.
-    fn path(&self, key: &StoreKey) -> Result<Option<PathBuf>, StoreError> {
+    fn path(&self, key: &ObjectName) -> Result<Option<PathBuf>, StoreError> {
         for name in [&key.namespace, &key.name] {
             let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
             if name.is_empty() || name.starts_with('.') || !name.bytes().all(is_allowed) {
@@ -520,13 +512,13 @@ impl TagStore {
     }
 
     /// Returns the lock of an object.
-    fn object_lock(&self, key: &StoreKey) -> Arc<Mutex<()>> {
+    fn object_lock(&self, key: &ObjectName) -> Arc<Mutex<()>> {
         self.objects.lock().get(key.clone())
     }
 }
 
 /// Lists the files with their sizes; the one that was written last counts as used last.
-fn index_files(root: &Path, max: u64) -> FairCache<StoreKey, ()> {
+fn index_files(root: &Path, max: u64) -> FairCache<ObjectName, ()> {
     let paths = list(root).into_iter().flat_map(|directory| list(&directory));
     let mut found: Vec<_> = paths
         .filter_map(|path| {
@@ -553,10 +545,10 @@ fn list(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the object that a file belongs to.
-fn key_of(path: &Path) -> Option<StoreKey> {
+fn key_of(path: &Path) -> Option<ObjectName> {
     let name = path.file_name()?.to_str()?.strip_suffix(&format!(".{EXTENSION}"))?;
     let namespace = path.parent()?.file_name()?.to_str()?;
-    Some(StoreKey { namespace: namespace.to_owned(), name: name.to_owned() })
+    Some(ObjectName { namespace: namespace.to_owned(), name: name.to_owned() })
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn key(name: &str) -> StoreKey {
-    StoreKey { namespace: "apps".to_owned(), name: name.to_owned() }
+fn key(name: &str) -> ObjectName {
+    ObjectName { namespace: "apps".to_owned(), name: name.to_owned() }
 }
 
 fn at(text: &str) -> Timestamp {
@@ -129,7 +129,7 @@ fn memory_is_bounded_and_the_disk_has_the_rest() {
 fn a_tenant_with_many_tags_on_disk_displaces_its_own() {
     let directory = TempDir::new().unwrap();
     let store = || TagStore::new(Some(directory.path().to_owned()));
-    let victim = StoreKey { namespace: "victim".to_owned(), name: "web".to_owned() };
+    let victim = ObjectName { namespace: "victim".to_owned(), name: "web".to_owned() };
     store().save_scan(&victim, scan(&["1.0"], FIRST)).unwrap();
     // After a restart the files that are there count too.
     let limits = StoreLimits { disk: 1500, ..StoreLimits::default() };
