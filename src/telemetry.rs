@@ -1,6 +1,7 @@
-//! The log: one line per event, as JSON with the keys that `flux logs` reads, or as text.
+//! The log: one line per event, as JSON or as text.
 //!
-//! Events of a reconcile are in a span of that name, and each of their lines gets the names of the object.
+//! The JSON has the keys that `flux logs` reads. Events of a reconcile are in a span of that name, and each
+//! of their lines gets the names of the object.
 
 use std::fmt::{self, Write as _};
 use std::io::Write;

@@ -7,7 +7,8 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::watch;
 
-/// Cancels the work on a proposal. Its git processes are killed, and nothing is pushed for it from then on.
+/// Cancels the work on a proposal.
+/// Its git processes are killed, and nothing is pushed for it from then on.
 ///
 /// Clones share their state. A push that is in flight at the cancellation may succeed all the same. Work without a
 /// process, such as planning, may go on for a while; its result is discarded.
@@ -50,12 +51,14 @@ impl Cancellation {
         }
     }
 
-    /// Waits until the proposal is cancelled and no git process runs for it. Nothing is pushed any more then.
+    /// Waits until the proposal is cancelled and no git process runs for it.
+    /// From then on, nothing is pushed for it.
     pub async fn finished(&self) {
         let _ = self.0.subscribe().wait_for(|state| state.is_cancelled && state.processes == 0).await;
     }
 
-    /// Counts a git process that is about to start. Returns `None` if the proposal was cancelled.
+    /// Counts a git process that is about to start.
+    /// Returns `None` if the proposal was cancelled.
     pub fn start_process(&self) -> Option<ProcessGuard> {
         let has_started = self.0.send_if_modified(|state| {
             if !state.is_cancelled {

@@ -9,19 +9,22 @@ use tokio_util::sync::CancellationToken;
 
 use super::boot_time::BootTime;
 
-/// Ends work in all threads. Git processes are ended with their groups, and no new work starts.
+/// Ends work in all threads.
+/// Git processes are ended with their groups, and no new work starts.
 ///
 /// Clones share their state, and a child token is cancelled with its parent. A push that is in flight at the
 /// cancellation may succeed all the same; the next run finds out.
 #[derive(Clone, Debug, Default)]
 pub struct StopToken {
     token: CancellationToken,
-    /// The end of the permit to work, if there is one. Parents and children share it.
+    /// The end of the permit to work, if there is one.
+    /// Parents and children share it.
     permit: Arc<watch::Sender<Option<BootTime>>>,
 }
 
 impl StopToken {
-    /// Creates a token that is cancelled with this one, and can be cancelled without it. It shares the permit.
+    /// Creates a child token, which is cancelled with this one.
+    /// It can also be cancelled without this one, and shares the permit.
     #[must_use]
     pub fn child_token(&self) -> Self {
         Self { token: self.token.child_token(), permit: Arc::clone(&self.permit) }

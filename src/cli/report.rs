@@ -82,7 +82,8 @@ fn write_changes(result: &ResultV2, palette: Palette, text: &mut String) -> std:
     Ok(())
 }
 
-/// Returns a value on one line, in quotes if it is empty or has unprintable characters.
+/// Returns a value on one line.
+/// It is in quotes if it is empty or has unprintable characters.
 fn value(text: &str) -> String {
     if text.is_empty() || text.contains(is_unprintable) { format!("{text:?}") } else { text.to_owned() }
 }

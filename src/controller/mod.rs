@@ -1,4 +1,4 @@
-//! The controllers: each reconciles kinds of objects of a cluster under a Lease of its own.
+//! The controllers: each reconciles kinds of a cluster's objects under its own Lease.
 //!
 //! | module | contents |
 //! |---|---|

@@ -24,11 +24,14 @@ use crate::tenancy::{FairSemaphore, SlotLimits};
 /// The time that reconciles in flight may take at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The reconciles in flight, in all and of one namespace, beside those that wait for a registry.
+/// The maximum number of reconciles in flight, in total and per namespace.
+///
+/// Reconciles that wait for a registry come on top.
 const SLOTS: SlotLimits = SlotLimits { total: 64, per_namespace: 32, overflow: None }.with_overflow(64);
 
-/// The time between two records of an object that nothing has changed. In the long run Flux's controllers record as much,
-/// since their client lets no more through.
+/// The minimum time between two recorded events of an unchanged object.
+///
+/// In the long run Flux's controllers record as much, since their client lets no more through.
 const TRACE_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The options of the reflector controller.

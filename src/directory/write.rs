@@ -90,7 +90,9 @@ pub struct WriteFailure<'p> {
     pub message: String,
 }
 
-/// Writes the edits independently of one another; a full disk ends it, since nothing else would fit.
+/// Writes the edits independently of one another.
+///
+/// A full disk ends it, since nothing else would fit.
 pub fn write_all<'p>(directory: &Directory, edits: &'p [FileEdit]) -> Vec<WriteFailure<'p>> {
     sweep(directory, edits);
     let mut failures = Vec::new();

@@ -33,12 +33,13 @@ pub enum LoginOwner {
 pub enum Login {
     /// The given login; nothing else that this machine knows is used.
     Given(Credentials),
-    /// The login of the user who started the process. It consists of their git configuration, credential helpers and
-    /// SSH agent.
+    /// The login of the user who started the process.
+    /// It consists of their git configuration, credential helpers and SSH agent.
     OfUser,
 }
 
-/// The user name for logins that consist of a password alone. It is no secret: hardly a message of git is without it.
+/// The user name for logins that consist of a password alone.
+/// It is not redacted as a secret, because almost every message of git contains this word.
 const TOKEN_USER: &str = "git";
 
 /// Options of the access to a remote besides the login.
@@ -64,7 +65,8 @@ pub struct AccessPlan {
     options: AccessOptions,
 }
 
-/// Access to a remote repository. Its files are deleted on drop, so it must outlive the git process.
+/// Access to a remote repository.
+/// Its files are deleted on drop, so it must outlive the git process.
 #[derive(Debug)]
 pub struct Access {
     owner: LoginOwner,
@@ -177,14 +179,14 @@ impl Access {
         self.owner
     }
 
-    /// Returns the variables for a git process. They are added to an environment without git variables and without
-    /// `HOME`.
+    /// Returns the variables for a git process.
+    /// They are added to an environment without git variables and without `HOME`.
     pub fn environment(&self) -> &[(OsString, OsString)] {
         &self.environment
     }
 
-    /// Redacts secrets from a text of git, and shortens our files to their names. Their directory matters to no reader
-    /// and is soon deleted.
+    /// Redacts secrets from a text of git, and shortens our file paths to names.
+    /// The directory of these files is of no use to a reader, and is deleted soon.
     pub fn redact(&self, text: &str) -> String {
         let directories = self.files.iter().map(|file| file.directory()).chain([self.home.path()]);
         let names = directories
@@ -196,7 +198,8 @@ impl Access {
         self.environment.push((name.into(), value.into()));
     }
 
-    /// Adds the user info of a URL to the secrets, whether it is used or not. The user name of SSH is no secret.
+    /// Adds the user info of a URL to the secrets, even if it is unused.
+    /// The user name of an SSH URL is not a secret.
     fn add_user_info(&mut self, url: &RemoteUrl) {
         let user = url.user().filter(|user| url.transport() != Transport::Ssh && *user != TOKEN_USER);
         for secret in [user.map(str::as_bytes), url.password().map(Secret::expose)].into_iter().flatten() {
@@ -295,7 +298,8 @@ impl Access {
         Ok(())
     }
 
-    /// Sends user and password with the first request. No refusal comes first, and git never has to ask for them.
+    /// Sends the user name and the password with the first request.
+    /// So the server does not refuse a first request, and git never has to ask for them.
     fn add_basic_auth(&mut self, url: &RemoteUrl, user: &[u8], password: &[u8]) {
         let both = Secret::new([user, b":".as_slice(), password].concat());
         for secret in [password, both.expose()] {

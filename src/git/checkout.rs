@@ -4,8 +4,10 @@ use std::fmt;
 
 use super::name::{BranchName, CommitId, NameError, RefName};
 
-/// The reference that an automation checks out. The precedence of the fields is Flux's: commit, name, tag, semver,
-/// branch (`docs/flux-behaviour.md`, Checkout and push).
+/// The reference that an automation checks out.
+///
+/// The precedence of the fields is Flux's: commit, name, tag, semver, branch (`docs/flux-behaviour.md`,
+/// Checkout and push).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckoutReference {
     /// The tip of a branch.

@@ -217,7 +217,8 @@ impl Call<'_> {
         self
     }
 
-    /// Sets a setting of git for this call and a URL. It overrides settings for a shorter prefix of the URL.
+    /// Sets a setting of git for this call and a URL.
+    /// It overrides settings for a shorter prefix of the URL.
     #[must_use]
     pub fn setting_for(mut self, url: &RemoteUrl, section: &str, name: &str, value: &str) -> Self {
         self.url_settings.push((format!("{section}.{url}.{name}"), value.to_owned()));

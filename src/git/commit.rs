@@ -60,7 +60,8 @@ pub(super) fn write_commit(
     Ok(Some(objects.write(ObjectType::Commit, content, checkpoint)?.into()))
 }
 
-/// Returns the parents that a stored commit states. Libgit2 leaves out those that the mirror does not have.
+/// Returns the parents that a stored commit states.
+/// Libgit2 leaves out parents that the mirror does not have.
 pub(super) fn stated_parents(commit: &[u8]) -> Vec<CommitId> {
     let lines = commit.split(|&byte| byte == b'\n').take_while(|line| !line.is_empty());
     let ids = lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b"parent ")?).ok()?.parse().ok());
@@ -82,7 +83,8 @@ fn headers(tree: Oid, parent: CommitId, draft: &CommitDraft) -> String {
     format!("tree {tree}\nparent {parent}\nauthor {person}\ncommitter {person}")
 }
 
-/// Adds a signature as the last header. Each of its lines but the first begins with a space.
+/// Adds a signature to a commit's headers, as the last one.
+/// Each line of the signature but the first begins with a space.
 fn with_signature(headers: &str, signature: &str) -> String {
     let lines = signature.trim_end_matches('\n').replace('\n', "\n ");
     format!("{headers}\ngpgsig {lines}")

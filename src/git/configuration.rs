@@ -19,7 +19,8 @@ impl Configuration {
         self.0.is_empty()
     }
 
-    /// Adds the setting `section.subsection.name`. A value ends at a zero byte, because git's values cannot hold one.
+    /// Adds the setting `section.subsection.name`.
+    /// The value is truncated at its first zero byte, because git's values cannot contain one.
     pub fn set(&mut self, section: &str, subsection: Option<&str>, name: &str, value: impl AsRef<[u8]>) {
         let text = &mut self.0;
         text.push(b'[');

@@ -2,7 +2,8 @@
 
 use git2::Patch;
 
-/// Returns the unified diff from one content of the file at `path` to another. It is empty if git cannot show any.
+/// Returns the unified diff between two contents of the file at `path`.
+/// It is empty if git cannot show a diff.
 ///
 /// Of binary content it only says that it differs.
 pub fn unified_diff(path: &str, old: &[u8], new: &[u8]) -> String {

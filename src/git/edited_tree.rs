@@ -53,7 +53,10 @@ impl<'w, 'o, 'c> TreeWriter<'w, 'o, 'c> {
         if edits.is_empty() { Ok(root) } else { self.apply_to_directory(root, 0, &edits) }
     }
 
-    /// Applies edits to a directory whose path, a slash included, has `depth` bytes. Paths are not deep.
+    /// Applies edits to a directory and, recursively, to those below it.
+    ///
+    /// `depth` is the length in bytes of the directory's path, a slash included. Paths are not deep, so
+    /// neither is the recursion.
     fn apply_to_directory(
         &mut self,
         directory: Oid,

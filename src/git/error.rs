@@ -155,7 +155,8 @@ impl SyncError {
         }
     }
 
-    /// Returns true if the reference to check out is the cause, not the mirror or the remote.
+    /// Returns true if the reference to check out is the cause.
+    /// The result is false if the mirror or the remote is the cause.
     pub(super) fn is_of_checkout(&self) -> bool {
         !matches!(
             self,
@@ -182,7 +183,8 @@ impl SyncError {
         )
     }
 
-    /// Returns true if it happened before the push. A commit that cannot be made belongs to the push.
+    /// Returns true if the error occurred before the push.
+    /// A commit that cannot be made belongs to the push.
     pub fn is_checkout(&self) -> bool {
         match self {
             Self::Commit(_) | Self::PushJournal(_) | Self::Refused { .. } | Self::LostRace { .. } => false,

@@ -53,7 +53,8 @@ pub enum FailureKind {
     NoPushOptions,
 }
 
-/// Messages and their kinds. The first that is found counts, so the specific ones stand in front.
+/// Messages of failures, with their kinds.
+/// The first match counts, so specific messages are in front of general ones.
 const MESSAGES: [(&str, FailureKind); 71] = [
     ("No space left on device", FailureKind::DiskFull),
     ("Disk quota exceeded", FailureKind::DiskFull),
@@ -128,7 +129,8 @@ const MESSAGES: [(&str, FailureKind); 71] = [
     ("Could not read from remote repository", FailureKind::BrokenOff),
 ];
 
-/// Messages about git's own memory, which count before all others. Git prints further messages about the consequences.
+/// Messages about git's own memory, which take precedence over all others.
+/// Git prints further messages about the consequences.
 const MEMORY: [(&str, FailureKind); 3] = [
     ("attempting to allocate", FailureKind::ObjectTooLarge),
     ("Out of memory", FailureKind::OutOfMemory),

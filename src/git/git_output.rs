@@ -33,8 +33,8 @@ impl GitOutput {
         self.full.lines().zip(self.shown.iter().map(String::as_str))
     }
 
-    /// Returns the lines for which `is_wanted` is true, redacted and on one line. It gets them in full and without
-    /// git's prefixes.
+    /// Returns the lines for which `is_wanted` is true, redacted and on one line.
+    /// `is_wanted` gets each line in full and without git's prefixes.
     pub(super) fn choose(&self, is_wanted: impl Fn(&str) -> bool) -> String {
         let wanted = self.lines().filter(|(full, _)| is_wanted(bare(full))).map(|(_, shown)| bare(shown));
         wanted.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")

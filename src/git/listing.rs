@@ -40,8 +40,8 @@ pub enum ListingError {
 }
 
 impl Listing {
-    /// Reads the output of `git ls-remote`: lines of an id, a tab and a name. Names that no manifest can state, because
-    /// they are not UTF-8 or break git's rules, are left out.
+    /// Reads the output of `git ls-remote`: lines of an id, a tab and a name.
+    /// Names that no manifest can state, because they are not UTF-8 or break git's rules, are left out.
     ///
     /// # Errors
     ///

@@ -162,7 +162,7 @@ impl Mirror {
         }
     }
 
-    /// Waits for memory, in bytes, and for a thread of the pool, to plan and commit.
+    /// Waits for the memory, in bytes, and the pool thread to plan and commit.
     ///
     /// # Errors
     ///
@@ -208,7 +208,8 @@ impl Mirror {
         size_of(&self.folder.join(REPOSITORY))
     }
 
-    /// Returns true if the mirror may have that size. Others are evicted for it if need be.
+    /// Returns true if the mirror may have a size of `bytes`.
+    /// Other mirrors are evicted for it if necessary.
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         self.usage.has_room_for(bytes)
     }

@@ -24,7 +24,8 @@ impl StoredMirror {
     }
 }
 
-/// Returns the mirrors to evict, in this order. The others then take at most `limit` bytes, or as few as possible.
+/// Returns the mirrors to evict, in this order.
+/// The others then take at most `limit` bytes, or as few as possible.
 ///
 /// Each is the least recently used one of the namespace that has the most bytes at that point, so that a namespace with
 /// many repositories displaces its own mirrors first.
@@ -82,7 +83,8 @@ mod tests {
 
     use super::*;
 
-    /// Parses mirrors from `NAME NAMESPACE BYTES AGE [use|push]`. A greater age is a longer time without use.
+    /// Parses mirrors from lines `NAME NAMESPACE BYTES AGE [use|push]`.
+    /// `AGE` is the time in seconds since the last use.
     fn mirrors(lines: &[&str]) -> BTreeMap<String, StoredMirror> {
         let read = |line: &&str| {
             let words: Vec<&str> = line.split(' ').collect();

@@ -34,7 +34,8 @@ pub(super) const REPOSITORY: &str = "repository.git";
 /// Git's list of commits whose parents are not here, within the repository.
 pub(super) const SHALLOW: &str = "shallow";
 
-/// Makes a folder the one of a key. Files of another key are removed, even if the folder's name is the same by chance.
+/// Assigns a folder to a key.
+/// Files of another key are removed, even if the folder's name is the same by chance.
 pub(super) fn claim(folder: &Path, key: &MirrorKey) -> io::Result<()> {
     match MirrorKey::load(folder) {
         Some(found) if found == *key => return Ok(()),
@@ -110,7 +111,8 @@ pub(super) fn remove_leftovers(folder: &Path, repository: &Path) -> io::Result<(
     Ok(())
 }
 
-/// Returns true for a temporary file that git, libgit2 or we rename when it is complete.
+/// Returns true for a temporary file of git, of libgit2 or of this program.
+/// Such a file is renamed when it is complete.
 fn is_unfinished(name: &[u8]) -> bool {
     name.ends_with(b".lock") || name.starts_with(b"tmp_") || name.starts_with(b"shallow_")
 }
@@ -143,7 +145,8 @@ pub(super) fn size_of(directory: &Path) -> u64 {
     sum_of(directory, &|metadata| metadata.len())
 }
 
-/// Returns the size of a directory on the disk, in bytes of whole blocks. An empty mirror takes some, too.
+/// Returns the size of a directory on the disk, in bytes of whole blocks.
+/// An empty mirror takes some space, too.
 pub(super) fn size_on_disk(directory: &Path) -> u64 {
     sum_of(directory, &|metadata| metadata.len().next_multiple_of(BLOCK)) + BLOCK
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory;
 
-/// The name of a mirror: the remote of one GitRepository, for one namespace. Two namespaces never share a mirror,
-/// because they may have different rights.
+/// The name of a mirror: the remote of one GitRepository, for one namespace.
+/// Two namespaces never share a mirror, because they may have different rights.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MirrorKey {
     /// The namespace of the automations that work on it.
@@ -24,7 +24,8 @@ impl MirrorKey {
     /// The file within a mirror's folder that holds its key.
     pub(super) const FILE: &str = "key.json";
 
-    /// Reads the key of the mirror in a folder. A missing or malformed one gives `None`.
+    /// Reads the key of the mirror in a folder.
+    /// The result is `None` if the key is missing or malformed.
     pub(super) fn load(folder: &Path) -> Option<Self> {
         serde_json::from_slice(&directory::read(&folder.join(Self::FILE)).ok()?).ok()
     }
@@ -38,7 +39,8 @@ impl MirrorKey {
         Ok(())
     }
 
-    /// Returns the name of the mirror's folder. It is readable, and hardly ever the same for different keys.
+    /// Returns the name of the mirror's folder.
+    /// It is readable, and hardly ever the same for different keys.
     pub(super) fn folder(&self) -> String {
         let Self { namespace, name, url } = self;
         let whole = format!("{namespace}\0{name}\0{url}");

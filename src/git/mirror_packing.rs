@@ -60,8 +60,10 @@ impl Mirror {
         Ok(())
     }
 
-    /// Packs the mirror and prunes all other objects if it has become slow. A mirror that cannot be packed is created
-    /// anew. Without free memory, or when all work is being stopped, it is left to a later transaction.
+    /// Packs the mirror and prunes all other objects if it has become slow.
+    ///
+    /// A mirror that cannot be packed is created anew. Without free memory, or when all work is being
+    /// stopped, it is left to a later transaction.
     ///
     /// # Errors
     ///

@@ -18,17 +18,19 @@ use super::mirror_files::{LOCK, size_on_disk};
 use super::mirror_key::MirrorKey;
 use super::push_journal::PushJournal;
 
-/// The time after which an unused mirror is removed. If it is needed again, it is fetched again.
+/// The time after which an unused mirror is removed.
+/// A mirror that is needed again is fetched again.
 const MAX_UNUSED: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The prefix of folders that are being removed.
 const EVICTED: &str = ".evicted-";
 
-/// The fraction of the limit by which small namespaces may exceed it. They may do so while a larger one has no mirror
-/// to evict.
+/// The excess over the limit for small namespaces, as a divisor of the limit.
+/// Small namespaces may exceed the limit while a larger one has no mirror to evict.
 const MARGIN: u64 = 8;
 
-/// All mirrors below a directory, with a limit on their total size. Clones share their state.
+/// All mirrors below a directory, with a limit on their total size.
+/// Clones share their state.
 #[derive(Clone, Debug)]
 pub struct MirrorStore(Arc<Shared>);
 
@@ -36,8 +38,8 @@ pub struct MirrorStore(Arc<Shared>);
 struct Shared {
     directory: PathBuf,
     limit: u64,
-    /// The known mirrors, by the name of their folder; `None` before the first scan. It has an entry for each folder,
-    /// whose number is limited by the size.
+    /// The known mirrors, by the name of their folder; `None` before the first scan.
+    /// There is an entry for each folder; the limit on the size also limits the number of folders.
     mirrors: Mutex<Option<BTreeMap<OsString, StoredMirror>>>,
 }
 
@@ -80,7 +82,8 @@ impl MirrorStore {
         MirrorUse { store: self.clone(), folder: name }
     }
 
-    /// Removes the mirrors that were unused for a week, as of `now`. Then it evicts others until the limit is met.
+    /// Removes the mirrors that were unused for a week, as of `now`.
+    /// Then it evicts others until the limit is met.
     ///
     /// # Errors
     ///
@@ -263,7 +266,7 @@ mod tests {
         MirrorKey { namespace: namespace.to_owned(), name: name.to_owned(), url: "https://h/x".to_owned() }
     }
 
-    /// Makes a mirror of a size in KiB, last used a number of days before `now`.
+    /// Creates a mirror of `kib` KiB, last used `days` days before `now`.
     fn mirror(directory: &Path, key: &MirrorKey, kib: usize, days: u32, now: SystemTime) -> PathBuf {
         let folder = directory.join(key.folder());
         fs::create_dir_all(folder.join("repository.git")).unwrap();

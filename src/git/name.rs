@@ -182,8 +182,8 @@ fn malformed(kind: &'static str, text: &str, cause: &'static str) -> NameError {
     NameError::Malformed { kind, text: text.to_owned(), cause }
 }
 
-/// Checks a name by git's rules for references (`git check-ref-format`). A leading dash is refused too, as git does for
-/// branches, because a name must never be taken for an option.
+/// Checks a name by git's rules for references (`git check-ref-format`).
+/// A leading dash is refused too, as git does for branches, because a name must never be taken for an option.
 fn check(name: &str) -> Result<(), &'static str> {
     if name.is_empty() {
         return Err("it is empty");

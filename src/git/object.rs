@@ -1,4 +1,5 @@
-//! Reads git objects after a check of their sizes. A large object never gets into memory.
+//! Reads git objects after a check of their sizes.
+//! A large object never gets into memory.
 
 use git2::{Commit, ErrorClass, ErrorCode, ObjectType, Odb, OdbObject, Oid, Repository};
 
@@ -24,7 +25,8 @@ pub enum ObjectError {
     TooLarge(#[from] ObjectTooLarge),
 }
 
-/// The error of an object that is too large to be read. A fetch cannot bring a smaller one.
+/// The error of an object that is too large to be read.
+/// A fetch cannot bring a smaller one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {id} has {size} bytes, more than the limit of {limit}; {}", advice(*kind))]
 pub struct ObjectTooLarge {
@@ -72,7 +74,8 @@ fn require(objects: &Odb<'_>, id: Oid, wanted: ObjectType) -> Result<(), ObjectE
     }
 }
 
-/// Returns the error of an object of another kind. Its name was written like this, and no fetch changes that.
+/// Returns the error of an object of another kind than the wanted one.
+/// The reference to the object was written like this, and no fetch changes that.
 fn wrong_kind(id: Oid, kind: ObjectType, wanted: ObjectType) -> git2::Error {
     let message = format!("object {id} is a {kind} where a {wanted} must be");
     git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message)

@@ -11,7 +11,8 @@ use super::refspec::Refspec;
 pub struct Target {
     /// The reference to start from.
     pub checkout: CheckoutReference,
-    /// The branch that gets the commit. If it exists, the commit is made on top of it, otherwise on the checkout.
+    /// The branch that gets the commit.
+    /// If it exists, the commit is made on top of it, otherwise on the checkout.
     pub push: BranchName,
     /// A further push of the same run.
     pub refspec: Option<Refspec>,
@@ -58,13 +59,15 @@ pub struct Push {
     pub refspec: Option<String>,
     /// The commit's message; a very long one is cut, and says so at its end.
     pub message: String,
-    /// The revision that is checked out now, if the push was found there. An earlier run pushed it without learning the
-    /// result, or a concurrent one did, which may have reported it.
+    /// The revision that is checked out now, if the push was found there.
+    /// An earlier run pushed it without learning the result, or a concurrent run did, which may have reported it.
     pub found: Option<Revision>,
 }
 
-/// Returns the maximum length in bytes of the message in an outcome. It is as much as an event may show, and less if
-/// the messages of all `proposals` in a transaction could otherwise take more than 16 MiB.
+/// Returns the maximum length, in bytes, of the message in an outcome.
+///
+/// It is as much as an event may show, and less if the messages of all `proposals` in a transaction could
+/// otherwise take more than 16 MiB.
 pub(super) fn message_limit(proposals: usize) -> usize {
     const MAX_MESSAGE: usize = 255 * 1024;
     const MAX_MESSAGES: usize = 16 * 1024 * 1024;

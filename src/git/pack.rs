@@ -17,11 +17,12 @@ use crate::update::{Checkpoint, Progress};
 /// The priority in front of all other backends.
 const PRIORITY: i32 = 1_000;
 
-/// The maximum size in bytes of new objects in memory before they are packed. A larger object is held alone. Writing a
-/// pack takes about half as much in addition.
+/// The maximum size, in bytes, of new objects in memory before they are packed.
+/// A larger object is held alone. Writing a pack takes about half as much in addition.
 const MAX_UNPACKED_BYTES: usize = 8 * 1024 * 1024;
 
-/// New objects of a repository, held in memory up to a size. A large update takes no more memory than a small one.
+/// New objects of a repository, held in memory up to a size.
+/// A large update takes no more memory than a small one.
 ///
 /// Packs that are not [kept](NewPacks::keep) are removed, and so are those of a commit that was discarded.
 pub(super) struct NewObjects<'o> {
@@ -33,7 +34,8 @@ pub(super) struct NewObjects<'o> {
     unpacked: Vec<Oid>,
     unpacked_bytes: usize,
     packs: NewPacks,
-    /// The packs of discarded commits. Objects of other commits may be read from them until the end.
+    /// The packs of discarded commits.
+    /// Objects of other commits may be read from them until the end.
     discarded: NewPacks,
     /// The number of packs that may have objects of other commits than the current one.
     shared: usize,
@@ -70,8 +72,10 @@ impl Drop for NewPacks {
 }
 
 impl<'o> NewObjects<'o> {
-    /// Creates a set of objects that are added to `objects`, the database of `repository`. Objects that are not packed
-    /// are lost when that is opened again.
+    /// Creates a set of objects that are added to `objects`.
+    ///
+    /// `objects` is the database of `repository`. Objects that are not packed are lost when the repository is
+    /// opened again.
     pub(super) fn new(repository: &'o Repository, objects: &'o Odb<'o>) -> Result<Self, Error> {
         let memory = objects.add_new_mempack_backend(PRIORITY)?;
         Ok(Self {
@@ -115,7 +119,8 @@ impl<'o> NewObjects<'o> {
         self.discarded.0.extend(self.packs.0.drain(own..));
     }
 
-    /// Adds an object. `checkpoint` is called between the objects of a pack that is written to free memory.
+    /// Adds an object.
+    /// `checkpoint` is called between the objects of a pack that is written to free memory.
     ///
     /// # Errors
     ///
@@ -143,8 +148,8 @@ impl<'o> NewObjects<'o> {
         Ok(id)
     }
 
-    /// Writes all objects to the disk, and returns their packs. Those of discarded commits are removed. `checkpoint` is
-    /// called between objects.
+    /// Writes all objects to the disk, and returns their packs.
+    /// Packs of discarded commits are removed. `checkpoint` is called between objects.
     ///
     /// # Errors
     ///
@@ -154,8 +159,8 @@ impl<'o> NewObjects<'o> {
         Ok(std::mem::take(&mut self.packs))
     }
 
-    /// Writes the objects in memory to the disk. If that is interrupted they stay in memory, because other commits need
-    /// them.
+    /// Writes the objects in memory to the disk.
+    /// If the write is interrupted, they stay in memory, because other commits need them.
     fn pack(&mut self, checkpoint: &mut Checkpoint<'_>) -> Result<(), CommitError> {
         if self.unpacked.is_empty() {
             return Ok(());
@@ -321,7 +326,8 @@ mod tests {
         assert!(matches!(error, CommitError::NoRoom), "{error}");
     }
 
-    /// The deadline of a plan and its cancellation were not checked while thousands of files were packed.
+    /// Packing many files checks the deadline and the cancellation of a plan.
+    /// Formerly, neither was checked while thousands of files were packed.
     #[test]
     fn packing_ends_between_two_objects_and_keeps_them_for_other_commits() {
         const OBJECTS: u8 = 50;

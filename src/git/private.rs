@@ -11,7 +11,8 @@ use tempfile::TempDir;
 /// The prefix of the directories' names.
 const PREFIX: &str = "tagboat-private-";
 
-/// A file system in memory, if the machine has it. Its files never reach a disk.
+/// The path of a file system in memory, if the machine has it.
+/// Its files never reach a disk.
 const MEMORY_FILE_SYSTEM: &str = "/dev/shm";
 
 /// The number of attempts at a directory that a concurrent sweep removed.
@@ -81,7 +82,8 @@ impl PrivateDirectory {
         Self::create_below(&[std::env::temp_dir()], Use::Files)
     }
 
-    /// Creates a directory for programs. The memory file system is often mounted without the right to execute.
+    /// Creates a directory for programs.
+    /// The memory file system is often mounted without the right to execute.
     ///
     /// # Errors
     ///
@@ -96,7 +98,8 @@ impl PrivateDirectory {
         Self::create_with(&bases, |_| Ok(())).map(|(directory, ())| directory)
     }
 
-    /// Creates a directory and lets `write` put files into it. It is in the first of `bases` that has room for both.
+    /// Creates a directory and lets `write` put files into it.
+    /// The directory is in the first of `bases` that has room for both.
     ///
     /// # Errors
     ///
@@ -257,7 +260,8 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// A file system in memory has 64 MiB in a pod, and other processes write there too.
+    /// A file system in memory has 64 MiB in a pod.
+    /// Other processes write there too.
     #[test]
     fn a_directory_without_room_for_its_file_is_left_for_the_next_base() {
         let (full, empty) = (TempDir::new().unwrap(), TempDir::new().unwrap());

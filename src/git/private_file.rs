@@ -63,8 +63,10 @@ impl PrivateFiles {
         content.clone()
     }
 
-    /// Writes a file in memory, or in the temporary directory if there is no room. Returns the existing one if another
-    /// user has written the same.
+    /// Writes a file in memory, or in the temporary directory.
+    ///
+    /// The temporary directory is used if there is no room in memory. Returns the existing file if another
+    /// user of the files has written the same one.
     ///
     /// # Errors
     ///

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// The maximum size of standard output, in bytes. More is no listing that we asked for.
+/// The maximum size of standard output, in bytes.
+/// Larger output is not a listing that we asked for.
 pub(super) const MAX_OUTPUT: usize = 16 * 1024 * 1024;
 
 /// The maximum of standard error that is kept, in bytes.
@@ -27,10 +28,12 @@ const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The time that a process has to tidy up after SIGTERM.
 const TERM_GRACE: Duration = Duration::from_secs(2);
 
-/// The time that other holders of the output may be silent after the end of the process.
+/// The maximum silence of the output after the end of the process.
+/// Other processes may still hold the output open during that time.
 const MAX_SILENCE: Duration = Duration::from_secs(1);
 
-/// Makes the process the head of its own group. One signal then reaches it and all that it starts.
+/// Makes the process the head of its own process group.
+/// One signal then reaches the process and all processes that it starts.
 pub(super) fn set_process_group(command: &mut Command) {
     command.process_group(0);
 }
@@ -90,7 +93,8 @@ impl Running {
         Ok(Self { child, chunks })
     }
 
-    /// Waits for the end of the process. It is ended at `deadline` or when `watch` returns false.
+    /// Waits for the end of the process.
+    /// The process is ended at `deadline` or when `watch` returns false.
     pub(super) fn wait(
         mut self,
         deadline: Instant,
@@ -142,7 +146,8 @@ impl Running {
     }
 }
 
-/// Returns true if a process has ended. It is not reaped, so that its number and its group's denote no other.
+/// Returns true if a process has ended.
+/// The process is not reaped, so that its number and that of its group denote no other.
 fn has_ended(child: &Child) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(waitid(WaitId::Pid(Pid::from_child(child)), options), Ok(None))
@@ -244,7 +249,10 @@ mod tests {
         assert_gone(&std::fs::read_to_string(notes).unwrap());
     }
 
-    /// At the limit of processes a thread cannot be started either. That was a panic, and the process ran on.
+    /// A process without a thread to read its output is ended.
+    ///
+    /// At the limit of processes a thread cannot be started either. Formerly, that was a panic, and the
+    /// process ran on.
     #[test]
     fn a_process_whose_output_cannot_be_read_is_ended() {
         let directory = tempfile::tempdir().unwrap();

@@ -48,7 +48,8 @@ const USER_VARIABLES: [&str; 27] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// The variables of a process. Some hold tokens, so only their names are printed. Clones share them.
+/// The environment variables of a process.
+/// Some contain tokens, so only the names are printed. Clones share the variables.
 #[derive(Clone, Default)]
 pub struct ProcessEnv(Arc<BTreeMap<OsString, OsString>>);
 
@@ -67,7 +68,8 @@ impl ProcessEnv {
         self.0.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
-    /// Returns the proxy variables for git. Go reads upper-case names too, so they are in use.
+    /// Returns the proxy variables for git.
+    /// Upper-case names are read as well: Go accepts them, so they are in use.
     pub(super) fn proxies(&self) -> Vec<(OsString, OsString)> {
         let value = |name: &str| self.get(&name.to_ascii_uppercase()).or_else(|| self.get(name));
         let found = PROXY_VARIABLES.iter().filter_map(|name| Some(((*name).into(), value(name)?.to_owned())));
@@ -86,7 +88,8 @@ impl ProcessEnv {
         found.collect()
     }
 
-    /// Returns the configuration files that git would read for its user, in its order. They need not exist.
+    /// Returns the configuration files that git would read for its user.
+    /// They are in git's order, and need not exist.
     pub(super) fn user_config_files(&self) -> Vec<PathBuf> {
         if let Some(chosen) = self.get("GIT_CONFIG_GLOBAL") {
             return vec![chosen.into()];
@@ -103,8 +106,8 @@ impl ProcessEnv {
         self.get("SSL_CERT_FILE").map(PathBuf::from)
     }
 
-    /// Returns the root certificates of this process. These are those of `SSL_CERT_FILE`, else the system's, if there
-    /// are any.
+    /// Returns the file with the root certificates of this process.
+    /// It is that of `SSL_CERT_FILE`, else the system's, if there is any.
     pub(super) fn bundle(&self) -> Option<PathBuf> {
         let of_the_system = || CA_BUNDLES.iter().map(PathBuf::from).find(|path| path.is_file());
         self.ssl_cert_file().or_else(of_the_system)

@@ -8,7 +8,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// The maximum size in MiB of one allocation of git. A pack of 1,000,000 objects takes 60.
+/// The maximum size in MiB of one allocation of git.
+/// A pack of 1,000,000 objects takes 60 MiB.
 pub(super) const OBJECT_MIB: u64 = 96;
 
 /// The private memory that one process may have, in MiB.
@@ -22,8 +23,10 @@ pub(super) fn largest_allocation() -> String {
     format!("{OBJECT_MIB}m")
 }
 
-/// Settings that keep git's own caches below the limits. Larger blobs are not held at all, and the work on deltas is
-/// not multiplied by the number of CPUs.
+/// Settings that keep git's own caches below the limits.
+///
+/// Blobs above `core.bigFileThreshold` are not held at all, and the work on deltas is not multiplied by the
+/// number of CPUs.
 pub(super) const SETTINGS: [(&str, &str); 5] = [
     ("core.bigFileThreshold", "16m"),
     ("core.deltaBaseCacheLimit", "32m"),
@@ -35,7 +38,8 @@ pub(super) const SETTINGS: [(&str, &str); 5] = [
 /// The shell that git itself starts, which need not be in `PATH`.
 const SHELL: &str = "/bin/sh";
 
-/// Sets the limit, in KiB, and becomes the program. If a lower limit holds already, it stays, which is no failure.
+/// The shell script that sets the limit, in KiB, and becomes the program.
+/// A lower limit that holds already stays, which is no failure.
 const SCRIPT: &str = r#"ulimit -d "$0" 2>/dev/null; exec "$@""#;
 
 /// Returns a command of a program that may have that many MiB of memory.

@@ -14,7 +14,8 @@ pub trait Proposer: Send + 'static {
     /// The error of a proposer that cannot propose.
     type Error: std::error::Error + Send + Sync + 'static;
 
-    /// Reads again what the proposal depends on. Time has passed, and a commit follows the latest state.
+    /// Reads the inputs of the proposal again.
+    /// Time has passed since they were read, and a commit follows the latest state.
     ///
     /// # Errors
     ///
@@ -55,7 +56,8 @@ pub enum Freshness {
 /// A proposer with the source and the target of its commit.
 #[derive(Debug)]
 pub struct Proposal<P> {
-    /// The name of the object that it is made for. It is the key of the records of earlier runs.
+    /// The name of the object that the proposal is made for.
+    /// It is the key of the records of earlier runs.
     pub name: String,
     /// The namespace of that object, which is charged for the work.
     pub namespace: String,
@@ -72,7 +74,8 @@ pub struct Proposal<P> {
 /// The results of earlier runs of the same object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// True if nothing has changed on our side since. If the remote is unchanged too, there is nothing to do.
+    /// True if nothing has changed on our side since the last run.
+    /// If the remote is unchanged too, there is nothing to do.
     pub is_unchanged: bool,
     /// The revision in the object's status, from the last run.
     pub revision: Option<String>,
@@ -81,7 +84,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// Returns true if the status has this commit as the last one pushed. It is reported already then.
+    /// Returns true if the status has this commit as the last one pushed.
+    /// In that case, the push is reported already.
     pub(super) fn has_pushed(&self, commit: CommitId) -> bool {
         self.pushed.as_ref() == Some(&commit.to_string())
     }

@@ -50,7 +50,8 @@ pub(super) struct PendingPush {
 }
 
 impl PendingPush {
-    /// The maximum length of the message, in bytes. It is needed only if the answer to a push was lost.
+    /// The maximum length of the message, in bytes.
+    /// The message is needed only if the answer to a push was lost.
     pub(super) const MAX_MESSAGE: usize = 4 * 1024;
 
     /// Returns true if the branch is done and the refspec is not.
@@ -74,8 +75,8 @@ pub(super) struct LastSeen {
 }
 
 impl LastSeen {
-    /// Returns true if nothing has moved since `before`. A destination that is not listed does not count: servers such
-    /// as Gerrit accept a push there and never list it.
+    /// Returns true if nothing on the remote has moved since `before`.
+    /// A destination that is not listed does not count: servers such as Gerrit accept a push there and never list it.
     pub(super) fn is_like(&self, before: &Self) -> bool {
         let destination = self.destination.or(before.destination);
         Self { destination, ..self.clone() } == *before
@@ -85,7 +86,8 @@ impl LastSeen {
 impl PushJournal {
     const FILE: &'static str = "push-journal.json";
 
-    /// The maximum size of the file, in bytes. It has room for thousands of pushes that are not reported yet.
+    /// The maximum size of the file, in bytes.
+    /// It has room for thousands of pushes that are not reported yet.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
     /// Returns the commits that runs started from and left.

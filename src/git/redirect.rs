@@ -65,8 +65,10 @@ impl Remote {
         Some(call.run_unchecked().ok()?.stderr)
     }
 
-    /// Requests a remembered redirect again. Another repository may have got the address meanwhile, and commits would
-    /// go to the repository that had it before.
+    /// Requests a remembered redirect again.
+    ///
+    /// Another repository may have got the address meanwhile, and commits would go to the repository that had
+    /// it before.
     ///
     /// # Errors
     ///

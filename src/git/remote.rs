@@ -33,9 +33,10 @@ impl ListingMemory {
     }
 }
 
-/// The memory of the attempts at a listing. The first two have no more than is reserved, because they may wait long for
-/// slow servers. Some 9 MiB go into TLS and its certificates, and 50,000 references take 20 MiB in the most expensive
-/// protocol.
+/// The memory of the attempts at a listing.
+///
+/// The first two take no more than is reserved, because they may wait long for slow servers. Some 9 MiB go
+/// into TLS and its certificates, and 50,000 references take 20 MiB in the most expensive protocol.
 pub(super) const LISTINGS: [ListingMemory; 3] = [
     ListingMemory::of(16, 16),
     ListingMemory::of(32, 32),
@@ -58,7 +59,8 @@ pub struct RemotePlan {
     pub route: RouteKey,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
-    /// The permit of a login that takes much memory. It is held until the last plan with it is dropped.
+    /// The permit of a login that takes much memory.
+    /// It is held until the last plan with it is dropped.
     pub large: Option<Arc<Permit>>,
 }
 
@@ -85,7 +87,8 @@ pub struct Remote {
     pub timeout: Duration,
     /// The size that the mirror may have, in bytes.
     pub size_limit: u64,
-    /// The address to which the server redirects. Only the server knows it, so it is `None` at first.
+    /// The address to which the server redirects.
+    /// It is `None` at first, because only the server knows it.
     pub redirect: Option<Redirect>,
 }
 
@@ -153,7 +156,8 @@ impl Remote {
         self.fetch_to(mirror, refspecs.collect(), 1, deadline)
     }
 
-    /// Fetches the commit of a branch without its history, and lists the branch again. Any failure gives `None`.
+    /// Fetches the commit of a branch without its history, and lists the branch again.
+    /// Any failure gives `None`.
     pub(super) fn fetch_branch(
         &self,
         mirror: &Mirror,

@@ -28,8 +28,10 @@ const MANY_ROUTES: usize = 64;
 #[derive(Clone, Debug)]
 pub struct TransactionSlots(Arc<Limited>);
 
-/// The server of a remote and the connection to it. Two objects share a route only if they reach the same server
-/// through the same proxy and trust the same certificate authority.
+/// The server of a remote and the connection to it.
+///
+/// Two objects share a route only if they reach the same server through the same proxy and trust the same
+/// certificate authority.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RouteKey {
     /// Scheme, host and port.
@@ -89,7 +91,8 @@ impl TransactionSlots {
         Self(Arc::new(Limited { limits, release_after, running, waiting, routes: Mutex::default() }))
     }
 
-    /// Waits for a slot of a namespace for a transaction by `route`. Dropping the future cancels the wait.
+    /// Waits for a slot of a namespace for a transaction by `route`.
+    /// Dropping the future cancels the wait.
     pub(super) async fn acquire(&self, namespace: &str, route: &RouteKey) -> Slot {
         // In this order, so that a transaction that waits for a busy route holds no slot of others.
         let by_route = self.0.route(route).acquire(namespace, 1).await;

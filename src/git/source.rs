@@ -100,7 +100,8 @@ fn find(
     })
 }
 
-/// Returns the tags of the highest version within a range. Several may differ only in build metadata or a leading `v`.
+/// Returns the tags of the highest version within a range.
+/// Several tags may differ only in build metadata or a leading `v`.
 fn highest<'l>(range: &str, listing: &'l Listing) -> Result<Vec<(&'l RefName, RefTarget)>, SyncError> {
     let constraint: Constraint =
         Constraint::parse(range).map_err(|cause| SyncError::Range { range: range.to_owned(), cause })?;
@@ -147,7 +148,8 @@ fn missing(name: RefName, mirror: &Mirror, remote: &Remote, deadline: &ServerDea
     }
 }
 
-/// Returns the references of the same kind as a missing one. These are tags for a tag, else branches.
+/// Returns, in words, the existing references of the same kind as a missing one.
+/// These are tags for a tag, else branches.
 fn existing(missing: &RefName, listing: &Listing) -> String {
     if missing.as_str().starts_with("refs/tags/") {
         return existing_tags(listing);

@@ -11,7 +11,8 @@ use super::{AccessError, PrivateDirectory, PrivateFile, PrivateFiles, SshCredent
 /// The time in seconds in which a server must answer a connection.
 const CONNECT_TIMEOUT: u32 = 30;
 
-/// The time in seconds after which ssh probes a silent server. After the fourth unanswered probe it ends.
+/// The time in seconds after which ssh probes a silent server.
+/// After the fourth unanswered probe, ssh ends.
 const ALIVE_INTERVAL: u32 = 15;
 
 /// Algorithms that ssh may use; an empty list leaves its own defaults.
@@ -33,8 +34,10 @@ pub(super) struct SshSetup {
     pub(super) programs: Option<PrivateDirectory>,
 }
 
-/// Returns the credentials with a key that OpenSSH before 9.6 reads. An Ed25519 key in PKCS#8 without a passphrase, as
-/// Flux's command line writes it, is converted. Other keys stay as they are.
+/// Returns the credentials with a key that OpenSSH before 9.6 reads.
+///
+/// An Ed25519 key in PKCS#8 without a passphrase, as Flux's command line writes it, is converted. Other keys
+/// stay as they are.
 pub(super) fn with_readable_key(credentials: &SshCredentials) -> Cow<'_, SshCredentials> {
     match ed25519_to_openssh(&credentials.identity) {
         // A passphrase beside it would not be asked for.
@@ -101,7 +104,8 @@ pub(super) fn prepare(
     Ok(SshSetup { variables, files: written, programs })
 }
 
-/// Returns a program that prints a passphrase once to each ssh, its parent. It fails when it is asked again.
+/// Returns a program that prints a passphrase once to each ssh, its parent process.
+/// The program fails when it is asked again.
 fn askpass_script(file: &Path, notes: &Path) -> Vec<u8> {
     let file = shell_word(file.as_os_str());
     let asked = [shell_word(notes.join("asked").as_os_str()).as_slice(), b".$PPID"].concat();
@@ -117,7 +121,8 @@ fn askpass_script(file: &Path, notes: &Path) -> Vec<u8> {
     .concat()
 }
 
-/// Writes a path as the value of an option. Ssh splits it at spaces, and reads `%` and `${` as the start of a variable.
+/// Writes a path as the value of an option of ssh.
+/// Ssh splits the value at spaces, and reads `%` and `${` as the start of a variable.
 fn quote_option(path: &Path) -> Result<String, AccessError> {
     let odd = || AccessError::OddPath { path: path.to_owned() };
     let text = path.to_str().ok_or_else(odd)?;

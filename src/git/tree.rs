@@ -13,14 +13,16 @@ use super::tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind};
 use crate::update::tree_limits::{TreeLimits, check_depth};
 use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
 
-/// The maximum size of a file that is searched. All of it must be held in memory.
+/// The maximum size, in bytes, of a file that is searched.
+/// The whole file must be held in memory.
 const MAX_SEARCHED_SIZE: usize = 32 * 1024 * 1024;
 
-/// The maximum number of bytes of the tree objects that one walk may have open. These are the directories from the root
-/// to a file.
+/// The maximum size, in bytes, of tree objects that one walk has open.
+/// These are the directories from the root to a file.
 const MAX_OPEN_BYTES: usize = 64 * 1024 * 1024;
 
-/// The maximum number of bytes of tree objects that are cached for looking up paths. A larger one is cached alone.
+/// The maximum size, in bytes, of tree objects cached for looking up paths.
+/// A larger tree object is cached alone.
 const MAX_CACHED_BYTES: usize = 16 * 1024 * 1024;
 
 /// The tree of a commit as a [`FileTree`].
@@ -250,27 +252,30 @@ impl FileTree for GitTree<'_> {
     }
 }
 
-/// Returns the error of a directory whose object is no tree. Its bytes match its id, so a fetch would bring the same.
+/// Returns the error of a directory whose object is not a tree.
+/// The bytes of the object match its id, so a fetch would bring the same.
 fn malformed(path: &TreePath, cause: MalformedTree) -> TreeError {
     TreeError::Read { path: path.clone(), cause: cause.into() }
 }
 
-/// Returns true if an error of libgit2 means that an object is missing or broken. A lack of space or of a permission is
-/// no damage.
+/// Returns true if an error of libgit2 means a missing or broken object.
+/// A lack of space or of a permission is no damage.
 pub(super) fn is_damage(error: &git2::Error) -> bool {
     use git2::ErrorClass::{Filesystem, NoMemory, Os};
     let is_of_system = matches!(error.class(), Filesystem | NoMemory | Os);
     error.code() == ErrorCode::NotFound || !(is_of_system || is_malformed(error))
 }
 
-/// Returns true if an error means that a tree is malformed, or that a name is not possible. An object's bytes are
-/// compared with its id before they are parsed, so it was made like this, and a fetch would bring the same.
+/// Returns true if an error means a malformed tree or an impossible name.
+///
+/// The bytes of an object are compared with its id before they are parsed, so it was made like this, and a
+/// fetch would bring the same.
 fn is_malformed(error: &git2::Error) -> bool {
     error.class() == ErrorClass::Tree && error.code() != ErrorCode::NotFound
 }
 
-/// Returns true if a commit or checkout can have a file or directory of this name. Libgit2 refuses other names, and git
-/// itself makes no commit with one, but objects can be written by hand.
+/// Returns true if a commit or checkout can have a directory entry of this name.
+/// Libgit2 refuses other names, and git itself makes no commit with one, but objects can be written by hand.
 fn is_valid_name(name: &[u8]) -> bool {
     let begins_with =
         |prefix: &[u8]| name.get(..prefix.len()).is_some_and(|it| it.eq_ignore_ascii_case(prefix));

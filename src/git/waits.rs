@@ -10,7 +10,8 @@ use super::context::WriterContext;
 use crate::cancel::Cancellation;
 use crate::tenancy::Capacity;
 
-/// The deadline for the answers of a server. It is postponed by waits that the server does not cause.
+/// The deadline for the answers of a server.
+/// Waits that the server does not cause postpone it.
 #[derive(Debug)]
 pub(super) struct ServerDeadline(Cell<Instant>);
 
@@ -94,7 +95,8 @@ mod tests {
     use crate::tenancy::MemoryBudget;
     use crate::update::ReportedMarkers;
 
-    /// A plan of the same namespace that took a minute made git time out before it started.
+    /// A wait for memory does not count towards the timeout of git.
+    /// Formerly, a plan of the same namespace that took a minute made git time out before it started.
     #[tokio::test]
     async fn git_has_its_whole_time_after_a_wait_for_memory() {
         const TIMEOUT: Duration = Duration::from_secs(3);
@@ -118,7 +120,10 @@ mod tests {
         call.await.unwrap().unwrap();
     }
 
-    /// Together they were more than a namespace may hold, so that a plan waited for servers that never answer.
+    /// A plan needs no memory that its namespace holds for servers.
+    ///
+    /// Formerly, the plan and the transfers together took more than a namespace may hold, so that a plan
+    /// waited for servers that never answer.
     #[tokio::test]
     async fn a_plan_fits_beside_all_that_its_namespace_may_hold_for_servers() {
         let memory = MemoryBudget::default();
@@ -131,7 +136,8 @@ mod tests {
         assert!(memory.reserve("n", plan).now_or_never().is_some());
     }
 
-    /// Eight servers that sent their lists slowly took 32 MiB each, where 8 MiB were reserved.
+    /// A listing that comes slowly takes no more memory than is reserved.
+    /// Formerly, eight servers that sent their lists slowly took 32 MiB each, where 8 MiB were reserved.
     #[test]
     fn a_list_that_comes_slowly_takes_no_more_memory_than_is_reserved() {
         let [first, second, _all_that_a_namespace_may_hold_for_servers] = LISTINGS;

@@ -26,11 +26,12 @@ use super::waits::ServerDeadline;
 use crate::cancel::Cancellation;
 use crate::tenancy::FairCache;
 
-/// The maximum number of deleted objects whose names are kept. They are kept until mirrors drop their notes of them;
-/// notes of further ones are removed with their mirror.
+/// The maximum number of deleted objects whose names are kept.
+/// They are kept until mirrors drop their notes of them; notes of further ones are removed with their mirror.
 const MAX_DELETED: usize = 1_000;
 
-/// The maximum number of proposals in a transaction. Each keeps its answer until the transaction ends.
+/// The maximum number of proposals in a transaction.
+/// Each proposal keeps its answer until the transaction ends.
 const MAX_BATCH: usize = 256;
 
 /// A proposal to be submitted to the writer.
@@ -64,7 +65,8 @@ struct Shared<P: Proposer> {
     deleted: Mutex<FairCache<String, ()>>,
 }
 
-/// Drops the queue of a mirror whose task panics. Its requests fail then, and later ones get a new task.
+/// Drops the queue of a mirror whose task panics.
+/// Its requests then fail, and later ones get a new task.
 struct QueueGuard<'s, P: Proposer> {
     shared: &'s Shared<P>,
     key: &'s MirrorKey,
@@ -78,7 +80,8 @@ impl<P: Proposer> Writer<P> {
         Self { shared: Arc::new(shared), tasks: Mutex::default() }
     }
 
-    /// Submits requests and returns the channel of each answer. It must be called within a runtime.
+    /// Submits requests and returns the channel of each answer.
+    /// It must be called within a runtime.
     ///
     /// Requests of one namespace for one branch that are submitted together share a transaction, if they start from the
     /// same reference.
@@ -106,13 +109,14 @@ impl<P: Proposer> Writer<P> {
         receivers
     }
 
-    /// Deletes the notes of mirrors about a deleted object, by the name of its proposals. Each mirror drops them at its
-    /// next transaction.
+    /// Deletes the notes of mirrors about a deleted object.
+    /// `name` is the name of the object's proposals. Each mirror drops its notes at its next transaction.
     pub fn forget(&self, namespace: &str, name: String) {
         self.shared.deleted.lock().insert(namespace, name, ());
     }
 
-    /// Waits until nothing is left to do, including the packing of mirrors. Requests have their answers before.
+    /// Waits until nothing is left to do, including the packing of mirrors.
+    /// Requests are answered before that.
     pub async fn finish(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
@@ -134,7 +138,8 @@ impl<P: Proposer> Shared<P> {
         }
     }
 
-    /// Takes the requests of a mirror, at least one. Without any, the mirror has no task any more.
+    /// Takes the queued requests of a mirror, at least one.
+    /// Without any, it returns `None`, and the mirror no longer has a task.
     fn take_requests(&self, key: &MirrorKey) -> Option<Vec<QueuedRequest<P>>> {
         let mut queues = self.queues.lock();
         let requests = queues.get_mut(key).map(std::mem::take).unwrap_or_default();
@@ -228,8 +233,10 @@ impl<P: Proposer> Drop for QueueGuard<'_, P> {
     }
 }
 
-/// Divides requests into those that can share a transaction. They are of one namespace, start from the same reference,
-/// and go to the same branch with the same options. A full batch ends, and the rest is the next one.
+/// Divides requests into batches that can each share a transaction.
+///
+/// The requests of a batch are of one namespace, start from the same reference, and go to the same branch
+/// with the same options. A full batch ends, and the rest is the next one.
 fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequest<P>>> {
     let mut batches: Vec<Vec<QueuedRequest<P>>> = Vec::new();
     for queued in requests {

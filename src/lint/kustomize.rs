@@ -28,7 +28,9 @@ struct Layer {
     renaming: Renaming,
 }
 
-/// The possible changes to the names of objects in the cluster; each may apply or not.
+/// The possible changes to the names of objects in the cluster.
+///
+/// Each may apply or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Renaming {
     namespaces: BTreeSet<String>,
@@ -93,7 +95,9 @@ impl Kustomizations {
         self.patched.contains(&kind)
     }
 
-    /// Resolves the resources of each renaming kustomization through other kustomizations; call it after all are read.
+    /// Resolves the resources of each renaming kustomization through other kustomizations.
+    ///
+    /// Call it after all are read.
     pub(super) fn follow_resources(&mut self) {
         let mut in_directory: BTreeMap<&str, Vec<&BTreeSet<String>>> = BTreeMap::new();
         for layer in &self.layers {

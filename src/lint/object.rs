@@ -80,7 +80,9 @@ pub(super) fn flatten(roots: &[Rc<Node>]) -> Vec<&Node> {
     found
 }
 
-/// Returns the objects of a file; a kind or version that does not exist is a finding.
+/// Returns the objects of a file.
+///
+/// A kind or version that does not exist is a finding.
 pub(super) fn objects<'n>(roots: &'n [Rc<Node>], findings: &mut Findings<'_>) -> Vec<Object<'n>> {
     let mut objects = Vec::new();
     for node in flatten(roots) {

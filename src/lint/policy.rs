@@ -79,7 +79,9 @@ fn check_range(path: &str, range: Option<&Node>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks for a policy without a rule: the API server accepts it, the controller rejects it.
+/// Checks for a policy without a rule.
+///
+/// The API server accepts it, the controller rejects it.
 fn check_choice(spec: &Node, findings: &mut Findings<'_>) {
     let Some(choice) = spec.field("policy") else { return };
     let has = |name: &&str| choice.value.at(&[*name]).is_some_and(|node| !node.is_null());

@@ -149,7 +149,9 @@ pub(super) fn is_kustomization(name: &str) -> bool {
     matches!(base, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
 }
 
-/// Returns true if a text is filled in later: by Flux's substitution, a chart, or a resource set.
+/// Returns whether a text is filled in later.
+///
+/// Flux's substitution, a chart or a resource set fills it in.
 pub(super) fn is_filled_in_later(text: &str) -> bool {
     ["${", "{{", "<<"].iter().any(|opening| text.contains(opening))
 }

@@ -36,7 +36,9 @@ pub struct ObjectUpdate {
 pub struct JoinedUpdate<'d> {
     /// The changes, in the order of the files.
     pub changes: Vec<&'d Change>,
-    /// The images, in the order of the files; an image that was set in two files is there twice.
+    /// The images, in the order of the files.
+    ///
+    /// An image that was set in two files is there twice.
     pub images: Vec<&'d PolicyImage>,
 }
 
@@ -88,7 +90,9 @@ impl MessageData {
         recorded::sample()
     }
 
-    /// Sample data of the simplest kind: only the tags of whole images change, and all are versions.
+    /// Returns sample data of the simplest kind.
+    ///
+    /// Only the tags of whole images change, and all are versions.
     pub fn plain_sample() -> Self {
         recorded::plain_sample()
     }
@@ -183,13 +187,17 @@ pub(super) fn size_of_changes<'c>(changes: impl IntoIterator<Item = &'c Change>)
     changes.into_iter().map(size).sum()
 }
 
-/// The number of copies of a change's text: in the data and in the template values.
+/// The number of copies of a change's text.
+///
+/// One copy is in the data and one in the template values.
 const COPIES_OF_TEXT: usize = 2;
 
 /// The size in bytes of an entry of `messageTemplateValues`, without its text.
 const SIZE_OF_VALUE: usize = 256;
 
-/// The size in bytes of a file without its objects: entries of two maps, and two maps.
+/// The size in bytes of a file without its objects.
+///
+/// It is that of entries of two maps, and of two maps.
 const SIZE_OF_FILE: usize = 3_500;
 
 /// The size in bytes of an object without its texts and changes.
@@ -211,9 +219,10 @@ fn size_of(object: &ObjectIdentifier, update: &ObjectUpdate) -> usize {
 }
 
 impl ObjectUpdate {
-    /// Adds a change, and the image that it is due to unless the object has it.
+    /// Adds a change.
     ///
-    /// `seen` holds the images from the second on.
+    /// The image that the change is due to is added unless the object has it. `seen` holds the images from
+    /// the second on.
     fn add(&mut self, change: &Change, images: &PolicyImages<'_>, seen: &mut HashSet<PolicyImage>) {
         let policy = Marker::of_setter(&change.setter).policy;
         if let Some(image) = images.get(&policy) {

@@ -20,7 +20,9 @@ pub(super) const MAX_DATA: usize = 128 << 20;
 /// The memory in bytes that a template's own values may take with any data.
 const MIN_MEMORY: usize = 4 << 20;
 
-/// The maximum size of a template in bytes; its compiled form takes about a hundred times as much.
+/// Returns the maximum size of a template in bytes.
+///
+/// The compiled form of a template takes about a hundred times as much.
 pub(super) fn template_size(language: TemplateLanguage) -> usize {
     match language {
         TemplateLanguage::Go => 1 << 17,

@@ -293,7 +293,9 @@ fn every_preset_renders_updates_of_ten_thousand_images() {
     }
 }
 
-/// The work of a function counts, not only its result: these used to take a minute and more.
+/// The work of a function counts, not only its result.
+///
+/// These templates used to take a minute and more.
 #[test]
 fn functions_that_look_at_all_data_in_a_loop_come_to_an_end() {
     let data = large_update(100, false);
@@ -330,7 +332,9 @@ fn a_rendering_is_interrupted_whatever_the_language() {
     }
 }
 
-/// The memory of a template used to grow with its data: 9,000 changes allowed a gigabyte.
+/// The memory of a template used to grow with its data.
+///
+/// With 9,000 changes, a gigabyte was allowed.
 #[test]
 fn what_a_template_holds_does_not_grow_with_the_data() {
     let hostile = "{{ $d := dict }}{{ range until 600 }}{{ $_ := set $d (toString .) (splitList \"\" (repeat 20000 \"a\")) }}{{ end }}";
@@ -445,7 +449,9 @@ fn a_template_that_does_not_mention_files_renders_for_any_number_of_them() {
     }
 }
 
-/// The old value of a marker may be as long as a file; all used to be copied before the limit was checked.
+/// All old values used to be copied before the limit was checked.
+///
+/// The old value of a marker may be as long as a file.
 #[test]
 fn long_values_count_before_they_are_copied() {
     for text in ["x".repeat(3 << 20), "\u{1}".repeat(1 << 20)] {

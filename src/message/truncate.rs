@@ -1,9 +1,13 @@
 //! Limits the length of a committed message.
 
-/// The maximum length in bytes: commits are read up to 1 MiB, with header and signature.
+/// The maximum length in bytes.
+///
+/// Commits are read up to 1 MiB, with header and signature.
 const MAX_LENGTH: usize = 900 << 10;
 
-/// Shortens a message so that it fits into a commit; its last line states the omission.
+/// Shortens a message so that it fits into a commit.
+///
+/// Its last line states the omission.
 pub fn truncated(message: Vec<u8>) -> Vec<u8> {
     if message.len() <= MAX_LENGTH {
         return message;

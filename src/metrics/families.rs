@@ -15,7 +15,9 @@ use super::labels::{
 use super::namespaces::NamespaceFamilies;
 use super::process::ProcessCost;
 
-/// The histogram buckets of reconciles in seconds: lowest and highest limit, and the number of limits.
+/// The histogram buckets of reconciles in seconds.
+///
+/// The values are the lowest and the highest limit, and the number of limits.
 const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
 
 /// The histogram buckets of git operations.

@@ -65,7 +65,9 @@ impl Metrics {
         self.families.in_flight.start(controller_of(kind), Instant::now())
     }
 
-    /// Records a response of the API server by its status; `None` if there was no response.
+    /// Records a response of the API server by its status.
+    ///
+    /// `None` means that there was no response.
     pub fn api_request(&self, status: Option<u16>) {
         // Go's client uses this value.
         let code = status.map_or_else(|| "<error>".to_owned(), |status| status.to_string());

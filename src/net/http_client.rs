@@ -19,8 +19,8 @@ const USER_AGENT: &str = concat!("tagboat/", env!("CARGO_PKG_VERSION"));
 /// The maximum number of redirects that a client follows.
 const REDIRECTS: usize = 10;
 
-/// The bytes that a server may send ahead of the reader of one response. The second is for all responses on one HTTP/2
-/// connection.
+/// The maximum number of bytes that a server may send ahead of one response's reader.
+/// [`CONNECTION_WINDOW`] is the maximum for all responses on one HTTP/2 connection.
 ///
 /// Tenants share connections to a server. The connection's window has room for twice the server's slots, so that unread
 /// responses, whose namespace waits for memory, do not block those of others.

@@ -1,4 +1,5 @@
-//! Name lookup before git or a client connects. No name may lead to a forbidden address.
+//! Name lookup before git or a client connects.
+//! No name may lead to a forbidden address.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -71,8 +72,8 @@ impl LookupError {
 }
 
 impl Server {
-    /// Resolves a server for a namespace on a thread of `lookups`. `patience` includes the wait for the thread. An
-    /// address needs no pin.
+    /// Resolves a server for a namespace on a thread of `lookups`.
+    /// `patience` includes the wait for the thread. A server whose host is an address needs no pin.
     ///
     /// # Errors
     ///
@@ -113,8 +114,8 @@ impl Server {
     }
 }
 
-/// Resolves a name for a namespace on a thread of `lookups`. The thread is free again when the system's resolver has
-/// ended.
+/// Resolves a name for a namespace on a thread of `lookups`.
+/// The thread is free again when the system's resolver has ended.
 ///
 /// # Errors
 ///

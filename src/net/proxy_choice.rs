@@ -25,7 +25,8 @@ pub enum ProxyChoice {
 }
 
 impl ProxyChoice {
-    /// Returns the address of the proxy for a request to `url`, without a login. A direct request has none.
+    /// Returns the address of the proxy for a request to `url`, without a login.
+    /// The result is `None` for a direct request.
     pub fn address_for(&self, url: &Url) -> Option<String> {
         match self {
             Self::Direct => None,

@@ -5,7 +5,8 @@ use std::io;
 
 use rustls::CertificateError;
 
-/// Returns the root cause of an error, in the form of a message. It alone describes the failure.
+/// Returns the root cause of an error, in the form of a message.
+/// The root cause alone describes the failure.
 pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut root = error;
     while let Some(cause) = root.source() {

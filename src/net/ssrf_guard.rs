@@ -25,7 +25,8 @@ use crate::tenancy::{BlockingPool, FairCache};
 /// The timeout of a name lookup.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The timeout of a name lookup if a proxy resolves the name anyway. The proxy may know names that we do not.
+/// The timeout of a name lookup if a proxy resolves the name anyway.
+/// The proxy may know names that we do not.
 const PROXIED_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The time for which an admitted name behind a proxy is not looked up again.
@@ -39,7 +40,8 @@ pub(super) const PROXY_VARIABLES: [&str; 6] =
     ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 tokio::task_local! {
-    /// The namespace for which connections are made. Clients are shared, so they have none of their own.
+    /// The namespace for which connections are made.
+    /// Clients are shared, so they have no namespace of their own.
     static NAMESPACE: String;
 }
 
@@ -62,7 +64,8 @@ pub struct SsrfGuard {
 }
 
 impl SsrfGuard {
-    /// Creates the guard of connections through a proxy. Names are looked up on threads of `lookups`.
+    /// Creates the guard of connections through a proxy.
+    /// Names are looked up on threads of `lookups`.
     pub fn new(local_addresses: LocalAddresses, proxy: &ProxyChoice, lookups: BlockingPool) -> Self {
         let proxies = match proxy {
             ProxyChoice::Environment => PROXY_VARIABLES.into_iter().filter_map(proxy_host).collect(),
@@ -150,7 +153,8 @@ impl Resolve for Resolver {
     }
 }
 
-/// Returns the host of the proxy in a variable. As in clients, the scheme may be left out.
+/// Returns the host of the proxy in an environment variable.
+/// The scheme may be left out, as in clients.
 fn proxy_host(variable: &str) -> Option<String> {
     let value = env::var(variable).ok().filter(|value| !value.trim().is_empty())?;
     host_of(value.trim())

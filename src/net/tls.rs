@@ -19,8 +19,8 @@ pub struct ClientCertificate {
     pub key: Arc<PrivateKeyDer<'static>>,
 }
 
-/// Returns the TLS configuration of a client. It trusts servers that the system or one of `authorities` vouches for,
-/// and presents `identity`.
+/// Returns the TLS configuration of a client.
+/// It trusts servers that the system or one of `authorities` vouches for, and presents `identity`.
 pub(super) fn configuration(
     authorities: Vec<CertificateDer<'static>>,
     identity: Option<ClientCertificate>,

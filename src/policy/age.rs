@@ -11,11 +11,15 @@ pub struct TagAge {
     ///
     /// `None` if the repository's first scan already saw it, since it may have any age then.
     pub first_seen: Option<Timestamp>,
-    /// The time of the repository's first scan, if that saw the tag: the tag is older.
+    /// The time of the repository's first scan, if that saw the tag.
+    ///
+    /// The tag is older than that.
     pub listed_since: Option<Timestamp>,
     /// The creation time according to the image.
     pub created: Option<Timestamp>,
-    /// True if a better tag is old enough: this tag's age was not looked up and does not matter.
+    /// True if a better tag is old enough.
+    ///
+    /// This tag's age was not looked up then, and does not matter.
     pub is_irrelevant: bool,
 }
 

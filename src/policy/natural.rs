@@ -16,7 +16,9 @@ const STAGES: [&[&str]; 6] = [
     &["rc", "cr"],
 ];
 
-/// Letters for pre-release stages between two digits, as in `1.0a1`; after a dash they may mean anything.
+/// Letters for pre-release stages between two digits, as in `1.0a1`.
+///
+/// After a dash they may mean anything.
 const LETTERS: [(&str, usize); 3] = [("a", 1), ("b", 2), ("c", 5)];
 
 /// The stage of `M1`, at any position.
@@ -31,7 +33,7 @@ enum Token<'t> {
     End,
     /// Any other word.
     Word(Word<'t>),
-    /// A number separated by a dash or the like from the token before it: a build.
+    /// A build number, separated by a dash or the like from the token before.
     Build(Number<'t>),
     /// A number after a dot, or directly after the token before it.
     Part(Number<'t>),

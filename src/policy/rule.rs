@@ -20,7 +20,9 @@ pub(super) enum Rule {
     Number(Direction),
 }
 
-/// The direction of an order: the last value wins if it is ascending, the first if descending.
+/// The direction of an order.
+///
+/// The last value wins if it is ascending, the first if descending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Ascending,

@@ -23,7 +23,9 @@ struct Breaker {
     failures: u32,
     /// The time of the last failure.
     failed_at: Timestamp,
-    /// The time until which the registry is not polled; at that time it is half open.
+    /// The time until which the registry is not polled.
+    ///
+    /// At that time its breaker is half open.
     open_until: Timestamp,
     /// The end of the registry's own `Retry-After`.
     retry_after_until: Timestamp,

@@ -28,8 +28,9 @@ pub enum ConditionType {
     MarkersResolved,
     /// A policy holds a downgrade. Flux does not know this condition.
     RegressionHeld,
-    /// The image of a policy may be out of date, because the registry does not answer. Flux does not know this
-    /// condition.
+    /// The image of a policy may be outdated, because its registry does not respond.
+    ///
+    /// Flux does not know this condition.
     Stale,
 }
 
@@ -43,7 +44,9 @@ impl ConditionType {
         Self::Stale,
     ];
 
-    /// The first conditions of a status, in this order; Flux puts conditions that it does not know behind them.
+    /// The first conditions of a status, in this order.
+    ///
+    /// Flux puts conditions that it does not know behind them.
     const FIRST: [Self; 3] = [Self::Stalled, Self::Reconciling, Self::Ready];
 
     /// Returns the position of a condition in the list.
@@ -70,7 +73,7 @@ pub enum ConditionStatus {
     Unknown,
 }
 
-/// Prints the name of the variant, which is the status as it stands in a condition.
+/// Prints the name of the variant, as it stands in a condition.
 impl fmt::Display for ConditionStatus {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, formatter)
@@ -88,8 +91,9 @@ pub fn is(conditions: &[Condition], type_: ConditionType, status: ConditionStatu
     find(conditions, type_).is_some_and(|condition| condition.status == status.to_string())
 }
 
-/// Returns whether an object is in its desired state and no run is in progress: Ready, and neither Reconciling nor
-/// Stalled.
+/// Returns whether an object is in its desired state and no run is in progress.
+///
+/// Ready is true, and neither Reconciling nor Stalled is.
 pub fn is_ready(conditions: &[Condition]) -> bool {
     use ConditionStatus::True;
     is(conditions, ConditionType::Ready, True)
@@ -102,7 +106,7 @@ pub fn is_stalled(conditions: &[Condition]) -> bool {
     is(conditions, ConditionType::Stalled, ConditionStatus::True)
 }
 
-/// Returns whether the last run came to an end that lasts: the object is Ready or Stalled.
+/// Returns whether the last run reached a lasting end: the object is Ready or Stalled.
 pub fn is_settled(conditions: &[Condition]) -> bool {
     is_ready(conditions) || is_stalled(conditions)
 }
@@ -180,7 +184,9 @@ fn says_the_same(one: &Condition, other: &Condition) -> bool {
     (&one.status, &one.reason, &one.message) == (&other.status, &other.reason, &other.message)
 }
 
-/// Returns the sort key of a condition; those that Flux does not know by generation, the newest first, and name.
+/// Returns the sort key of a condition.
+///
+/// Conditions that Flux does not know are sorted by generation, the newest first, and then by name.
 fn key(condition: &Condition) -> (usize, Reverse<Option<i64>>, &str) {
     let rank = ConditionType::rank(&condition.type_);
     (rank, Reverse(condition.observed_generation), &condition.type_)

@@ -31,7 +31,9 @@ pub enum LookupFailureKind {
     Missing,
     /// The registry, or its token server, denies access.
     Denied,
-    /// The registry did not answer, or could not: a lookup of any other manifest there would fail too.
+    /// The registry did not respond, or could not respond.
+    ///
+    /// A lookup of any other manifest in it would fail too.
     Unavailable,
     /// The registry gave no usable answer about this manifest.
     Unreadable,

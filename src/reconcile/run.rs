@@ -1,4 +1,4 @@
-//! One reconcile of one object: the frame of its status and its event, shared by all kinds.
+//! The common frame of one object's reconcile, for all kinds: its status and event.
 //!
 //! Source: `docs/flux-behaviour.md`, A reconcile, Conditions, Events. In Flux, a Ready that is False keeps the reason of an
 //! earlier failure when the object stalls or fails otherwise; here Ready has the reason for which the last run ended. Only
@@ -37,7 +37,9 @@ pub struct ReconcileRun {
 pub struct Started<S> {
     /// The status.
     pub status: S,
-    /// True if it must be written at once; otherwise only the status at the end is.
+    /// True if the status must be written at once.
+    ///
+    /// Otherwise only the status at the end of the run is written.
     pub must_be_written: bool,
 }
 
@@ -53,7 +55,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Makes the outcome of a run that an error stopped, with the error as its message.
+    /// Creates the outcome of a run that an error stopped, with the error as message.
     pub fn of(error: &(impl ReconcileError + 'static)) -> Self {
         let (reason, words) = (error.reason(), chain(error));
         if error.is_retryable() { Self::Failure(reason, words) } else { Self::Stall(reason, words) }
@@ -158,7 +160,9 @@ pub enum Drift {
     No,
 }
 
-/// Makes the event of a run: the change of Ready, or `trace` if there is none (`docs/flux-behaviour.md`, Events).
+/// Creates the event of a run.
+///
+/// It reports the change of Ready, or `trace` if there is none (`docs/flux-behaviour.md`, Events).
 pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
     let message = |conditions| {
         conditions::find(conditions, Ready).map(|ready| ready.message.as_str()).unwrap_or_default()
@@ -176,10 +180,11 @@ pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
     Event { type_, reason, message: message(after).to_owned() }
 }
 
-/// Returns the status on which a run is reported, given the status that is `stored` at its end.
+/// Returns the status on which a run is reported.
 ///
-/// If no other process has written to it since the run has `begun`, that is the `previous` status, with the conditions of
-/// others as they are stored. Otherwise another process has reconciled the object meanwhile, and its result counts.
+/// `stored` is the status as it is stored at the end of the run. If no other process has written to it since
+/// the run has `begun`, that is the `previous` status, with the conditions of others as they are stored.
+/// Otherwise another process has reconciled the object meanwhile, and its result counts.
 pub fn reported_on<S: Status>(previous: &S, begun: &S, stored: &S) -> S {
     let own = |status: &S| {
         let mut status = status.clone();

@@ -19,7 +19,7 @@ pub trait Status: Clone + Default + PartialEq + Send + Sync {
     /// The same members, to be written.
     fn common_mut(&mut self) -> CommonMut<'_>;
 
-    /// Sets the time of the last run, in a kind that has a member for it.
+    /// Sets the time of the last run, if the kind has a member for it.
     fn set_run_time(&mut self, _: Timestamp) {}
 }
 

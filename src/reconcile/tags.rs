@@ -17,15 +17,18 @@ use crate::registry::store::{Scan, StoreError, StoredHead, StoredScan, StoredSiz
 use crate::registry::{ImageFacts, Listed};
 use crate::tenancy::{Capacity, MemoryReservation};
 
-/// The size of a stored list from which on memory is reserved before it is read, and the number of copies that are
-/// reserved: the list is read beside the data that is made from it.
+/// The minimum size in bytes of a stored list for which memory is reserved.
+///
+/// The memory is reserved before the list is read. `COPIES` is the number of copies that are reserved: the
+/// list is read beside the data that is made from it.
 const UNRESERVED: u64 = 1 << 20;
 const COPIES: u64 = 2;
 
 /// The registries, with the logins that an ImageRepository names.
 pub trait Registry: Send + Sync + 'static {
-    /// Lists the tags of a repository, or returns that nothing has changed since the state that the registry calls
-    /// `known`.
+    /// Lists the tags of a repository.
+    ///
+    /// If nothing has changed since the state that the registry calls `known`, it returns that instead.
     ///
     /// # Errors
     ///
@@ -68,11 +71,13 @@ pub struct RepositoryTarget {
     pub address: RepositoryAddress,
     /// The time that one call may take.
     pub timeout: Duration,
-    /// The namespace of the object that refers to `repository`, if it is another one: the work counts for it.
+    /// The namespace of the object that refers to `repository`, if it is another one.
+    ///
+    /// The work counts for that namespace.
     pub referred_from: Option<String>,
 }
 
-/// Stored tags that were read, and the memory that is reserved for them and for work on them.
+/// Stored tags that were read, with the memory reserved for them and their processing.
 #[derive(Debug)]
 pub struct OpenTags {
     /// The tags.
@@ -91,7 +96,7 @@ pub enum ListFailure {
     Scan(LookupFailureKind, String),
 }
 
-/// The store of tags, as reconciles use it: with threads and memory, and a log of its errors.
+/// The tag store for reconciles, with threads and memory, and a log of its errors.
 #[derive(Clone, Debug)]
 pub struct SharedTagStore {
     store: Arc<TagStore>,
@@ -102,13 +107,17 @@ pub struct SharedTagStore {
 }
 
 impl SharedTagStore {
-    /// Makes a store whose files are read and written on the blocking pool, with memory reserved for large ones.
+    /// Creates a store that reads and writes its files on the blocking pool.
+    ///
+    /// Memory is reserved for large files.
     pub fn new(store: TagStore, capacity: Capacity) -> Self {
         Self { store: Arc::new(store), capacity, told: Arc::default() }
     }
 
-    /// Returns the identity of the list that is stored for an object and the repository of this full name, on behalf of
-    /// a namespace. Tags that cannot be read are listed again.
+    /// Returns the identity of the list that is stored for an object and repository.
+    ///
+    /// `canonical` is the full name of the repository. The work is done on behalf of `namespace`. Tags that
+    /// cannot be read are listed again.
     pub async fn head(&self, namespace: &str, object: &ObjectName, canonical: &str) -> Option<StoredHead> {
         if let Some(known) = self.store.in_memory(object) {
             return Some(known.head()).filter(|known| known.canonical == canonical);
@@ -121,10 +130,11 @@ impl SharedTagStore {
         self.capacity.pool.run(namespace, read).await
     }
 
-    /// Opens the tags that an object last found in the repository of this full name, if any are stored, on behalf of a
-    /// namespace. `work` returns the memory to reserve for work on a number of tags, beside the tags themselves.
+    /// Opens the tags that an object last found in a repository, if any are stored.
     ///
-    /// Reserves memory if the tags are many, so the caller must hold none meanwhile.
+    /// `canonical` is the full name of the repository. The work is done on behalf of `namespace`. `work`
+    /// returns the memory to reserve for work on a number of tags, beside the tags themselves. Reserves
+    /// memory if the tags are many, so the caller must hold none meanwhile.
     pub async fn open(
         &self,
         namespace: &str,
@@ -177,13 +187,16 @@ impl SharedTagStore {
         None
     }
 
-    /// Reserves the memory for an object's stored tags, with which those of a scan are compared; the scan itself must
-    /// hold none.
+    /// Reserves the memory for an object's stored tags during a scan.
+    ///
+    /// The tags of the scan are compared with them; the scan itself must hold no memory.
     pub async fn reserve_for_scan(&self, object: &ObjectName) -> Option<MemoryReservation> {
         self.reserve_for_change(&object.namespace, object).await
     }
 
-    /// Stores the tags of a complete scan, on this thread, which may block. If they cannot be written, they are kept in
+    /// Stores the tags of a complete scan.
+    ///
+    /// This runs on the caller's thread, and may block it. If the tags cannot be written, they are kept in
     /// memory until this process ends.
     ///
     /// # Errors
@@ -194,8 +207,10 @@ impl SharedTagStore {
         Ok(self.told_of_trouble(object, kept))
     }
 
-    /// Sets the scan time of a stored list that a later scan found unchanged, and calls `then` with it on the blocking
-    /// pool. Returns nothing if the list is not stored any more.
+    /// Sets the scan time of a stored list that a later scan found unchanged.
+    ///
+    /// Then it calls `then` with the list on the blocking pool. Returns `None` if the list is not stored any
+    /// more.
     ///
     /// # Errors
     ///
@@ -241,8 +256,9 @@ impl SharedTagStore {
         }
     }
 
-    /// Stores facts about images of an object's repository, for an object of a namespace. If that fails, they are
-    /// looked up again. Reserves memory if the repository's tags are many.
+    /// Stores facts about images of an object's repository, on behalf of a namespace.
+    ///
+    /// If that fails, the facts are looked up again. Memory is reserved if the repository has many tags.
     pub async fn learn(
         &self,
         namespace: &str,
@@ -282,7 +298,9 @@ impl SharedTagStore {
         self.store.sweep(is_there);
     }
 
-    /// Deletes the stored tags that have been old for long, except those of objects that exist.
+    /// Deletes the stored tags that have been old for long.
+    ///
+    /// The tags of objects that exist are kept.
     pub fn sweep_old(&self, is_there: impl Fn(&ObjectName) -> bool, now: SystemTime) {
         self.store.sweep_old(is_there, now);
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 /// The shortest interval. Zero stays zero and means that only events start a run.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bounds on the times that objects name. Without a longest timeout, as `tagboat run` has it, timeouts count as given.
+/// Bounds on the times that objects name.
+///
+/// Without a longest timeout, as in `tagboat run`, timeouts count as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeBounds {
     /// The longest timeout, also of one derived from an interval.

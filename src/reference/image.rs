@@ -84,7 +84,9 @@ fn split(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Checks a registry: a host as in a URL, with or without brackets, and an optional port.
+/// Checks a registry: a host and an optional port.
+///
+/// The host is as in a URL, with or without brackets.
 fn check_registry(registry: &str) -> Result<(), NameError> {
     let (host, port) = match registry.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port),

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use tagboat_versions::Version;
 
-/// Distinct tags in descending byte order: the order in which Flux stores them, on which ties depend.
+/// Distinct tags in descending byte order.
 ///
-/// A registry may list any text as a tag, and it is kept as it is. All tags are in one text, since there may be very
-/// many. Clones share them.
+/// It is the order in which Flux stores them, on which ties depend. A registry may list any text as a tag,
+/// and it is kept as it is. All tags are in one text, since there may be very many. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct TagList(Arc<Tags>);
 
@@ -44,9 +44,9 @@ impl TagList {
         (0..self.len()).map(|index| self.tag(index))
     }
 
-    /// The tags that are versions, from the greatest to the least; equal ones in list order.
+    /// Returns the tags that are versions, from the greatest to the least.
     ///
-    /// They are sorted once, on first use.
+    /// Equal ones are in list order. They are sorted once, on first use.
     pub fn by_version(&self) -> impl Iterator<Item = &str> {
         let order = self.0.by_version.get_or_init(|| {
             let versions = (0_u32..).zip(self.iter());

@@ -49,7 +49,8 @@ pub(super) struct ClientState {
     ///
     /// An evicted transport lives as long as the requests that use it, whose number is bounded.
     transports: Mutex<IdleCache<Fingerprint, Arc<Transport>>>,
-    /// Slots of lists that are read beyond their first page; each holds tags in memory meanwhile.
+    /// Slots of lists that are read beyond their first page.
+    /// Each of these lists holds tags in memory meanwhile.
     paging: FairSemaphore,
     /// Threads and memory of the process.
     capacity: Capacity,
@@ -228,7 +229,8 @@ impl Client {
         }
     }
 
-    /// Waits for a slot of a server. A pause is waited out without holding a slot.
+    /// Waits for a slot of a server.
+    /// A pause is waited out without holding a slot.
     async fn acquire_slot(&self, target: &ServerRoute, deadline: &Deadline) -> Result<Slot, RegistryError> {
         let Self { state, requester, .. } = self;
         loop {
@@ -295,7 +297,8 @@ impl Client {
         deadline.holding_memory(self.options.timeouts.with_memory)
     }
 
-    /// Waits for a slot to read further pages of a list; the deadline is postponed meanwhile.
+    /// Waits for a slot to read further pages of a list.
+    /// The deadline is postponed meanwhile.
     ///
     /// # Errors
     ///

@@ -23,7 +23,8 @@ use super::session::FULL_PAGE;
 use crate::reference::TagList;
 use crate::tenancy::{MemoryReservation, Permit};
 
-/// The maximum size in bytes of one page. A registry may ignore the requested page size.
+/// The maximum size in bytes of one page.
+/// A registry may ignore the requested page size.
 const MAX_PAGE: usize = 32 * 1024 * 1024;
 
 /// The maximum size in bytes of all tags.
@@ -71,7 +72,8 @@ const TAG_OVERHEAD: usize = 48;
 pub struct Listing {
     /// The tags.
     pub tags: TagList,
-    /// The `ETag` of the list, if it has one page: an `ETag` belongs to a page.
+    /// The `ETag` of the list, if it has one page.
+    /// An `ETag` belongs to a page, so a list of several pages has none.
     pub etag: Option<String>,
     /// The number of names in the list that are no tags.
     pub left_out: usize,
@@ -195,7 +197,8 @@ impl Repository {
         format!("the tags of {}", self.address().canonical())
     }
 
-    /// Lists all tags. Returns `None` if `memory` is needed and missing; it is enough for any list.
+    /// Lists all tags.
+    /// Returns `None` if `memory` is needed and missing; if present, it is enough for any list.
     async fn list_until(
         &self,
         options: ListOptions<'_>,
@@ -384,7 +387,8 @@ impl<'o> PartialListing<'o> {
         }
     }
 
-    /// Prepares for a further page; returns `false` if memory for any list must be reserved first.
+    /// Prepares for a further page.
+    /// Returns `false` if memory for any list must be reserved first.
     ///
     /// If memory is reserved here, the deadline becomes that of work that holds memory.
     async fn prepare_next_page(

@@ -75,7 +75,8 @@ impl TagSet {
         (self.tags.len() <= limits.tags && self.bytes <= limits.bytes).then_some(true)
     }
 
-    /// Adds the tags of a page and returns whether one is new; `None` if they exceed the limits.
+    /// Adds the tags of a page.
+    /// The result is `true` if one of them is new, and `None` if they exceed the limits.
     pub fn merge(&mut self, page: Self, limits: TagLimits) -> Option<bool> {
         if self.tags.is_empty() {
             *self = page;
@@ -269,7 +270,8 @@ mod tests {
         assert_eq!(parse(br#"{"tags": ["a"], "errors": [0]}"#, LIMITS).unwrap().entries, 1);
     }
 
-    /// One tag of invalid Unicode, or a repeated member, failed the whole list; Go reads both.
+    /// A tag of invalid Unicode, or a repeated member, does not fail the list.
+    /// Formerly, either failed the whole list; Go reads both.
     #[test]
     fn a_list_is_read_as_go_reads_it() {
         for (body, expected, entries, left_out, last) in [

@@ -12,10 +12,12 @@ use crate::tenancy::{FairCache, FairSemaphore, Permit, Rate, SlotLimits, TokenBu
 /// The maximum number of servers whose limiters are kept, counted once per route.
 const MAX_SERVERS: usize = 2048;
 
-/// The maximum number of requests in flight to all servers; each needs memory for its connection.
+/// The maximum number of requests in flight to all servers.
+/// Each request needs memory for its connection.
 const MAX_IN_FLIGHT: usize = 256;
 
-/// The steady rate per server and route: the 3,000 reads a minute of Azure's Standard registries.
+/// The steady rate of requests per server and route.
+/// It is the 3,000 reads a minute of Azure's Standard registries.
 const REQUESTS_PER_SECOND: u32 = 50;
 
 /// The burst per server and route after a quiet time.

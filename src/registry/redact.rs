@@ -16,7 +16,8 @@ use crate::secrets::{Redactor, Secret};
 /// Parts of the names of form fields that hold secrets.
 const SECRET_FIELDS: [&str; 4] = ["token", "assertion", "secret", "password"];
 
-/// The number of headers that are kept: the current one, and the last one before it.
+/// The number of headers that are kept.
+/// These are the current header and the last one before it.
 const MAX_HEADERS: usize = 2;
 
 /// The credentials that were sent lately. They are wiped from memory on drop.
@@ -70,7 +71,8 @@ impl Request {
     }
 }
 
-/// Adds the value of `Authorization`: `Basic` and a pair, a scheme and a token, or a token alone.
+/// Adds the secrets in the value of an `Authorization` header.
+/// The value is `Basic` and a pair, a scheme and a token, or a token alone.
 fn add_header(redactor: &mut Redactor, value: &[u8]) {
     let space = value.iter().position(|&byte| byte == b' ');
     let sent = space.map_or(value, |space| &value[space + 1..]);

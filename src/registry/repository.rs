@@ -27,7 +27,8 @@ use crate::reference::RepositoryAddress;
 pub struct RepositoryAuth {
     /// The namespace of the object. Responses are never shared with another namespace.
     pub namespace: String,
-    /// The namespace of the object that refers to it, if another; slots, threads and memory are charged to it.
+    /// The namespace of the object that refers to this one, if it differs.
+    /// Slots, threads and memory are charged to it.
     pub referred_from: Option<String>,
     /// The repository.
     pub address: RepositoryAddress,
@@ -39,7 +40,8 @@ pub struct RepositoryAuth {
     ///
     /// Requesters share responses only if they name the same objects.
     pub secrets: Vec<String>,
-    /// The timeout of one listing or manifest lookup. It is not part of the requester's identity.
+    /// The timeout of one listing or manifest lookup.
+    /// It is not part of the requester's identity.
     pub timeout: Duration,
 }
 
@@ -216,7 +218,8 @@ impl Repository {
         Ok(credential)
     }
 
-    /// Returns the scopes of a token: to pull, and the scope that a registry has asked for beyond that.
+    /// Returns the scopes of a token.
+    /// These are the scope to pull and, if `is_refused` is set, the scope that a registry has asked for beyond that.
     fn scopes(&self, wanted: &Bearer, is_refused: bool) -> Vec<String> {
         let mut scopes = vec![format!("repository:{}:pull", self.auth.address.repository())];
         if is_refused {

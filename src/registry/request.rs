@@ -21,7 +21,8 @@ pub(super) struct Request {
     pub(super) body: Option<Body>,
     /// The maximum size in bytes of a successful response.
     pub(super) largest: usize,
-    /// The memory that must be reserved for a large response; `None` if that is done already.
+    /// The memory that must be reserved for a large response.
+    /// It is `None` if the memory is reserved already.
     pub(super) memory: Option<WorkingMemory>,
     /// Set if the request is retried when that may help.
     pub(super) is_retried: bool,

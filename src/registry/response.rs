@@ -96,7 +96,8 @@ impl Response {
         }
     }
 
-    /// Parses the body as a JSON object: serde would accept a list with all members in order as well.
+    /// Parses the body as a JSON object.
+    /// A list is refused; serde would accept a list with all members in order as well.
     pub(super) fn object<'b, T: Deserialize<'b>>(&'b self) -> serde_json::Result<T> {
         if self.body.trim_ascii_start().first() == Some(&b'{') {
             return serde_json::from_slice(&self.body);

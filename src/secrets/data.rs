@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::secret::Secret;
 
-/// The maximum length of a login, passphrase or private key, in bytes. It is searched for, in several forms and line by
-/// line, in all output of git.
+/// The maximum length, in bytes, of a login, passphrase or private key.
+/// It is searched for, in several forms and line by line, in all output of git.
 const MAX_VALUE: usize = 64 * 1024;
 
 /// The maximum number of keys that a message names.
@@ -64,7 +64,8 @@ impl<'a> SecretData<'a> {
         Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
     }
 
-    /// Returns the names of the keys, for messages. A directory given by mistake may have very many.
+    /// Returns the names of the first few keys, for messages.
+    /// A directory given by mistake may have very many.
     pub fn keys(&self) -> String {
         let empty = |value: &Secret| if value.expose().is_empty() { " (empty)" } else { "" };
         let named = |(key, value): (&String, &Secret)| format!("{}{}", key.escape_debug(), empty(value));

@@ -1,6 +1,7 @@
 //! Redaction of the secrets in a URL.
 
-/// Hides the user info of a URL, and a token behind a question mark. The result is on one line.
+/// Hides the user info of a URL, and a token behind `?` or `#`.
+/// The result is on one line.
 pub fn redact_url(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + "://".len());
     let mut shown = match text[start..].rfind('@') {

@@ -9,8 +9,8 @@ use super::secret::Secret;
 /// The replacement of a secret.
 const DOTS: &str = "••••";
 
-/// The length in bytes below which a secret is only replaced as a whole word. A password `a` would otherwise make every
-/// message unreadable, and so show itself.
+/// The length in bytes below which a secret is replaced only as a whole word.
+/// A password `a` would otherwise make every message unreadable, and so show itself.
 const MIN_LENGTH: usize = 4;
 
 /// The bytes that a URL escapes in a user or a password.
@@ -24,7 +24,7 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// Adds a secret in all forms in which a URL, a header or a file would write it.
+    /// Adds a secret in every form that a URL, header or file may contain.
     pub fn add_secret(&mut self, secret: &[u8]) {
         let encoded = percent_encode(secret, RESERVED).to_string();
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {

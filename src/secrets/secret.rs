@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer};
 use zeroize::Zeroizing;
 
-/// Bytes that print as dots. Clones share them, and they are wiped from memory with the last one.
+/// Secret bytes, which print as dots.
+/// Clones share them, and they are wiped from memory with the last one.
 #[derive(Clone)]
 pub struct Secret(Arc<Zeroizing<Vec<u8>>>);
 

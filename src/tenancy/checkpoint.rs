@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::pool::BlockingPool;
 
-/// Ends a job early: the job checks it between two pieces of its work, such as two tags.
+/// Ends a job early.
+/// The job checks it between two pieces of its work, such as two tags.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     deadline: Option<Instant>,

@@ -7,7 +7,8 @@ use tokio::time::Instant;
 
 use super::cache::FairCache;
 
-/// The number of sweeps for unused entries in the time after which an entry is evicted.
+/// The number of sweeps for unused entries within the maximum idle time.
+/// An entry is evicted after that time without use.
 const SWEEPS: u32 = 60;
 
 /// A [`FairCache`] whose entries are also evicted after a time without use.
@@ -19,7 +20,8 @@ pub struct IdleCache<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> IdleCache<K, V> {
-    /// Creates an empty cache of at most so many entries, each unused for at most so long.
+    /// Creates an empty cache of at most `max_entries` entries.
+    /// Each entry is evicted after `max_idle` without use.
     pub fn new(max_entries: usize, max_idle: Duration) -> Self {
         Self { entries: FairCache::new(max_entries), max_idle, swept_at: Instant::now() }
     }

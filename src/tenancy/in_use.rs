@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Shared values by key, such as locks, each kept as long as a caller holds it.
+/// Shared values by key, such as locks.
+/// Each value is kept as long as a caller holds it.
 #[derive(Debug)]
 pub struct InUseMap<K, V>(HashMap<K, Arc<V>>);
 

@@ -210,7 +210,8 @@ impl State {
         self.total + weight <= limits.total && self.held_by(namespace) + weight <= limits.per_namespace
     }
 
-    /// Returns true if a grant for a namespace would overtake a waiter: one of its own, or one below its maximum.
+    /// Returns true if a grant for a namespace would overtake a waiter.
+    /// The waiter is of the same namespace, or of one that is below its maximum.
     fn is_overtaking(&self, limits: &SlotLimits, namespace: &str) -> bool {
         self.waiters.heads().any(|(other, waiter)| other == namespace || self.has_room(limits, other, waiter))
     }

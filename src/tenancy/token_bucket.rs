@@ -11,7 +11,8 @@ pub struct Rate {
     pub refill: Duration,
 }
 
-/// A token bucket as in the generic cell rate algorithm (GCRA): its state is one point in time.
+/// A token bucket as in the generic cell rate algorithm (GCRA).
+/// Its state is one point in time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenBucket {
     /// The time at which the bucket is full again; `None` if it always was.

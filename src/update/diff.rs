@@ -160,8 +160,9 @@ fn write_lines<T: AsRef<str>>(sign: char, lines: &[T], diff: &mut String) {
     }
 }
 
-/// Formats the range of a hunk: lines count from 1, the length 1 is omitted, and an empty range names the line before
-/// it.
+/// Formats the range of a hunk.
+///
+/// Lines count from 1, the length 1 is omitted, and an empty range names the line before it.
 fn span(start: usize, length: usize) -> String {
     match length {
         0 => format!("{start},0"),

@@ -234,7 +234,9 @@ mod tests {
         update_file(source.as_bytes(), &setters(&image), &Limits::default()).unwrap()
     }
 
-    /// Each row: the text before, the desired tag, the text after; `@` stands for a tag marker.
+    /// Each row is the text before, the desired tag, and the text after.
+    ///
+    /// `@` stands for a tag marker.
     #[test]
     fn values_are_replaced_and_nothing_else() {
         let table = [

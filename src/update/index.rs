@@ -29,13 +29,17 @@ const MAX_IDS: usize = 1_000_000;
 /// The maximum size of all records in bytes; a larger index is emptied.
 const MAX_RECORD_BYTES: usize = 32 * 1024 * 1024;
 
-/// The maximum size of one record in bytes; a content with a longer record is read each time.
+/// The maximum size of one record in bytes.
+///
+/// A content with a longer record is read each time.
 const MAX_RECORD_LENGTH: usize = 1024 * 1024;
 
 /// The length of an id in bytes.
 const ID_LENGTH: usize = 20;
 
-/// The maximum length of a stored value in bytes; contents with longer values are read each time.
+/// The maximum length of a stored value in bytes.
+///
+/// Contents with longer values are read each time.
 pub(super) const MAX_VALUE_LENGTH: usize = 1024;
 
 /// Caches the markers, near misses and errors of contents by their ids.
@@ -44,7 +48,9 @@ pub(super) const MAX_VALUE_LENGTH: usize = 1024;
 #[derive(Debug, Default)]
 pub struct MarkerIndex {
     without_markers: HashSet<ContentId>,
-    /// A [`Record`] as JSON: a third of its size in memory, and few are read in one run.
+    /// The records of contents, each a [`Record`] as JSON.
+    ///
+    /// JSON takes a third of a record's size in memory, and few records are read in one run.
     records: HashMap<ContentId, Box<[u8]>>,
     /// The size of all records in bytes.
     record_bytes: usize,

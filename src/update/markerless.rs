@@ -80,7 +80,9 @@ mod tests {
     use crate::update::tree::TreeVisitor;
     use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath, UpdatePlan, UpdateRequest, plan};
 
-    /// An in-memory tree whose directories have ids; a content that begins with `->` is a link.
+    /// An in-memory tree whose directories have ids.
+    ///
+    /// A content that begins with `->` is a link.
     #[derive(Default)]
     struct Tree {
         files: BTreeMap<TreePath, String>,

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use super::result::ObjectIdentifier;
 use crate::yaml::Step;
 
-/// The maximum length of a name in bytes; longer values are ignored, since each marker of a file has a copy of its
-/// object's name.
+/// The maximum length of a name in bytes.
+///
+/// Longer values are ignored, since each marker of a file has a copy of its object's name.
 const MAX_NAME_LENGTH: usize = 1024;
 
 /// A part of a document that may turn out to be an object.
@@ -70,7 +71,9 @@ impl ObjectTracker {
         field.get_or_insert_with(|| value.to_owned());
     }
 
-    /// Returns the identity of the object that `part` belongs to; call it at the end of the document.
+    /// Returns the identity of the object that `part` belongs to.
+    ///
+    /// Call it at the end of the document.
     pub(crate) fn identify(&self, part: Part) -> ObjectIdentifier {
         let document = self.identities.get(&Part::Document);
         let kind = document.and_then(|document| document.kind.as_deref());

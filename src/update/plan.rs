@@ -57,7 +57,9 @@ pub struct UpdatePlan {
     pub edits: Vec<FileEdit>,
     /// The changes that the edits make.
     pub result: ResultV2,
-    /// The reported markers, by file and line; markers in files that only a link leads to come last.
+    /// The reported markers, by file and line.
+    ///
+    /// Markers in files that only a link leads to come last.
     pub markers: Vec<MarkerReport>,
     /// Every file that holds the token and could not be read.
     pub unparsable: Vec<Unparsable>,

@@ -143,14 +143,18 @@ pub struct ReadError {
     pub line: usize,
     /// The column in characters, counted from 1.
     pub column: usize,
-    /// The error as a phrase to follow the file name and location; at most 300 characters.
+    /// The error as a phrase to follow the file name and location.
+    ///
+    /// It has at most 300 characters.
     // Indexes of earlier versions have it as `message`.
     #[serde(rename = "cause", alias = "message")]
     #[schemars(description = "The error there.")]
     pub message: String,
 }
 
-/// The maximum length of a message in characters; parsers quote their input, so longer messages are cut.
+/// The maximum length of a message in characters.
+///
+/// Parsers quote their input, so longer messages are cut.
 const MAX_MESSAGE_LENGTH: usize = 300;
 
 impl ReadError {

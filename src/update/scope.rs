@@ -166,7 +166,9 @@ impl Filter<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Returns the target of a link; `None` if it is in scope by its own name.
+    /// Returns the target of a link.
+    ///
+    /// Returns `None` if the target is in scope by its own name.
     fn target(&self, tree: &dyn FileTree, link: &TreePath) -> Result<Option<TreePath>, SkipReason> {
         let target = resolve(tree, &link.parent(), link.file_name())?;
         if tree.kind(&target).map_err(|error| skip_reason(&error))? != EntryKind::File {

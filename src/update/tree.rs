@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// A path relative to the root of a tree: bytes, separated by `/`, without a leading `/`.
+/// A path relative to the root of a tree, as bytes separated by `/`.
 ///
-/// The root itself is empty.
+/// It has no leading `/`. The root itself is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreePath(Vec<u8>);
 
@@ -67,8 +67,9 @@ impl TreePath {
     }
 }
 
-/// Prints the path with escapes, so that no two paths print alike: bytes that are not UTF-8 as `\xNN`, and a backslash
-/// as two.
+/// Prints the path with escapes, so that no two paths print alike.
+///
+/// Bytes that are not UTF-8 are printed as `\xNN`, and a backslash as two.
 impl fmt::Display for TreePath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {

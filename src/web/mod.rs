@@ -13,7 +13,9 @@ use crate::metrics::Metrics;
 /// The content type of OpenMetrics, the version of Prometheus' text format with units.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Listens on an address in Go's form: `:8080` is that port on all addresses of the machine.
+/// Listens on an address in Go's form.
+///
+/// `:8080` is that port on all addresses of the machine.
 ///
 /// # Errors
 ///

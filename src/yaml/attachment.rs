@@ -48,11 +48,15 @@ pub(crate) struct ScalarContext<'a> {
     pub(crate) source: &'a str,
     /// True if the scalar is not written at all.
     pub(crate) is_absent: bool,
-    /// The comment after the scalar, on its last line; for a block scalar, on the line of its indicator.
+    /// The comment after the scalar, on its last line.
+    ///
+    /// For a block scalar, it is on the line of the indicator.
     pub(crate) following: Option<Comment>,
     /// The pending comments between the last node and the scalar.
     pub(crate) pending: Vec<PendingComment>,
-    /// The column of the block collection that contains the last node; it may have ended since.
+    /// The column of the block collection that contains the last node.
+    ///
+    /// The collection may have ended since.
     pub(crate) last_column: usize,
     /// The column of the block collection that contains the scalar.
     pub(crate) column: usize,

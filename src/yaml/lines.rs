@@ -17,7 +17,9 @@ pub fn text_before(source: &str, offset: usize) -> &str {
     if text.len() == offset { text.trim_start_matches('\u{feff}') } else { text }
 }
 
-/// The start of the line above the line that starts at `start`; `None` on the first line.
+/// Returns the start of the line above the line that starts at `start`.
+///
+/// Returns `None` on the first line.
 pub fn start_of_line_above(source: &str, start: usize) -> Option<usize> {
     let break_length = match source.as_bytes()[..start] {
         [] => return None,

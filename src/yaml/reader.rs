@@ -14,9 +14,13 @@ pub(crate) struct Reader<'s> {
     parser: Parser<'s, StrInput<'s>>,
     limits: Limits,
     ahead: VecDeque<Spanned<'s>>,
-    /// Open collections: the anchor's number (or 0) and the number of nodes so far, with aliases expanded.
+    /// The open collections, each with its anchor's number and its number of nodes.
+    ///
+    /// Without an anchor, its number is 0. The nodes are those so far, with aliases expanded.
     open: Vec<(usize, u64)>,
-    /// The number of nodes of each anchor, by the anchor's number; 0 while the node is still open.
+    /// The number of nodes of each anchor, by the anchor's number.
+    ///
+    /// It is 0 while the node is still open.
     anchors: Vec<u64>,
     alias_nodes: u64,
 }

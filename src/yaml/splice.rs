@@ -44,7 +44,9 @@ pub fn apply(source: &str, splices: &[Splice]) -> String {
     result
 }
 
-/// Computes the splices that make `scalar` read as `value`; `None` if it cannot have a value.
+/// Computes the splices that make `scalar` read as `value`.
+///
+/// Returns `None` if it cannot have a value.
 ///
 /// Quotes are kept. A plain scalar stays plain if `value` reads as the same string without quotes (see [`plain`]),
 /// otherwise it becomes double-quoted. A block keeps its `|` or `>`, with the indicator `-`, so that it reads as
@@ -178,13 +180,17 @@ fn strip_line_break(source: &str, header: Range<usize>) -> Option<Splice> {
     }
 }
 
-/// The end of a block's lines: the parser counts the indentation of the next line as part of the block.
+/// Returns the end of a block's lines.
+///
+/// The parser counts the indentation of the next line as part of the block.
 fn end_of_block_lines(source: &str, end: usize) -> usize {
     let before = lines::text_before(source, end);
     if lines::is_blank(before) { end - before.len() } else { end }
 }
 
-/// The position of an absent value: after the last token before the comment, ignoring a comma.
+/// Returns the position of an absent value.
+///
+/// It is after the last token before the comment; a comma is ignored.
 fn absent_position(source: &str, comment: &Comment) -> Option<usize> {
     let before = lines::text_before(source, comment.span.start);
     let line_start = comment.span.start - before.len();

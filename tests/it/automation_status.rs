@@ -34,7 +34,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Adds the next run, an hour after the one before; a run takes a second and a half.
+    /// Adds the next run, an hour after the one before.
+    /// A run takes 1.5 s.
     fn run(&mut self, title: &str, conclusion: &Conclusion) {
         self.clock += SignedDuration::from_hours(1);
         let run = ReconcileRun {

@@ -57,7 +57,8 @@ fn registry(output: &str) -> &str {
     rest.split_once(',').unwrap().0
 }
 
-/// The reader may type them; the registry has ended by then, so nothing changes, and the run reports it.
+/// The commands that the demo prints change nothing after its registry has ended.
+/// The reader may type them then. The run reports the missing registry.
 #[test]
 fn its_commands_change_nothing_without_its_registry() {
     let root = tempfile::tempdir().unwrap();

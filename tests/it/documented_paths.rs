@@ -21,7 +21,8 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// Returns the paths that a page quotes: `docs/run.md`, or `git/writer.rs` and `git/writer` for a file of a room.
+/// Returns the paths that a page quotes, such as `docs/run.md`.
+/// A file of a room is quoted as `git/writer.rs` or `git/writer`.
 fn quoted_paths<'p>(page: &'p str, folders: &'p BTreeSet<String>) -> impl Iterator<Item = &'p str> {
     let outside_blocks = page.split("```").step_by(2);
     let quoted = outside_blocks.flat_map(|text| text.split('`').skip(1).step_by(2));

@@ -1,4 +1,5 @@
-//! The configuration files and variables for git and ssh, read by the real git and ssh.
+//! Tests of the configuration files and variables for git and ssh.
+//! They are read by the real git and ssh.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -204,7 +205,8 @@ fn a_login_is_for_its_own_server_alone() {
     }
 }
 
-/// Starts a server that answers with `answer`, and returns its port and the request that it got.
+/// Starts a server that answers with `answer`.
+/// Returns its port and the request that it got.
 fn serve(answer: &'static str) -> (u16, thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -288,6 +290,8 @@ fn generate_key(passphrase: &str) -> String {
     fs::read_to_string(path).unwrap()
 }
 
+/// Git connects to the address to which a name was pinned.
+///
 /// A name that does not resolve is connected at its pinned address, so no other lookup can change the address
 /// meanwhile.
 #[test]

@@ -1,4 +1,4 @@
-//! The help of the command line and the schema of its output, compared with committed files.
+//! Compares the command line's help, and the schema of its output, with committed files.
 //!
 //! `TAGBOAT_REGENERATE=1` writes the files.
 
@@ -29,7 +29,8 @@ fn check(path: &str, found: &str) {
     assert!(wanted == found, "{} is stale; TAGBOAT_REGENERATE=1 writes it anew\n{found}", path.display());
 }
 
-/// Adds all subcommands of a command: the name of the page, and the arguments that print it.
+/// Adds all subcommands of a command.
+/// Each has the name of the page and the arguments that print it.
 fn add_pages(command: &clap::Command, above: &[String], pages: &mut Vec<(String, Vec<String>)>) {
     for subcommand in command.get_subcommands() {
         let path = [above, &[subcommand.get_name().to_owned()]].concat();

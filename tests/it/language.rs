@@ -21,7 +21,8 @@ const OPENINGS: [&str; 13] = [
 const PRONOUNS: [&str; 8] =
     ["nobody", "somebody", "anybody", "whoever", "whom", "whomever", "wherever", "whatever"];
 
-/// The share of doc comments that begin with one of [`OPENINGS`], in thousandths. Lower it when it has fallen.
+/// The maximum share of doc comments that begin with one of [`OPENINGS`].
+/// It is in thousandths. Lower it when the share has fallen.
 const MOST_OPENINGS: usize = 0;
 
 /// The number of [`PRONOUNS`] in 100,000 words of comments. Lower it when it has fallen.

@@ -1,5 +1,7 @@
-//! `tagboat lint` on the cases in `testdata/lint`: `in` is linted as a directory, `arguments` (one per line)
-//! replaces that path, `out` is the expected output.
+//! Tests `tagboat lint` on the cases in `testdata/lint`.
+//!
+//! The directory `in` of a case is linted; `arguments` (one per line) replaces that path, and `out` is the
+//! expected output.
 //!
 //! `TAGBOAT_REGENERATE=1` writes `out`.
 
@@ -73,7 +75,8 @@ fn every_rule_has_a_case_and_stands_in_the_manual() {
     }
 }
 
-/// The text is for people and problem matchers, the JSON for programs; both have the same findings.
+/// The text and the JSON have the same findings.
+/// The text is for people and problem matchers, the JSON for programs.
 #[test]
 fn both_outputs_say_the_same() {
     for case in cases() {

@@ -1,4 +1,5 @@
-//! The integration tests: the real program on real files and servers, and the library on generated input.
+//! The integration tests of the program and the library.
+//! The real program runs on real files and servers, and the library on generated input.
 
 #![cfg(test)]
 

@@ -45,7 +45,8 @@ fn commands(language: &str, number: usize) -> Vec<String> {
     block(language, number).replace("\\\n ", "").lines().map(str::to_owned).collect()
 }
 
-/// A directory with the two files of the quick starts, and programs that stand in `PATH`.
+/// A directory with the two files of the quick starts.
+/// It also has a folder for `PATH` with programs.
 struct Place(TempDir);
 
 impl Place {

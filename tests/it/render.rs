@@ -156,8 +156,8 @@ fn a_failure_is_one_error_and_no_output() {
     }
 }
 
-/// Without a budget each of these templates took minutes, and more on larger updates, though within every other
-/// limit.
+/// Templates that look at all data again and again exceed the budget soon.
+/// Without a budget, each of them took minutes, and more on larger updates, though within every other limit.
 #[test]
 fn templates_that_look_at_all_data_again_and_again_end_soon() {
     let place = tempfile::tempdir().unwrap();

@@ -18,7 +18,8 @@ fn promises(page: &str) -> Vec<(String, Vec<String>)> {
     .collect()
 }
 
-/// Returns whether a test is in the sources: `MODULE::…::NAME` of the integration tests or of the library.
+/// Returns whether a test is in the sources.
+/// It is named `MODULE::…::NAME`, in the integration tests or in the library.
 fn exists(root: &Path, test: &str) -> bool {
     let Some((modules, name)) = test.rsplit_once("::") else { return false };
     let path = modules.strip_suffix("::tests").unwrap_or(modules).replace("::", "/");

@@ -1,6 +1,7 @@
 //! Decisions derived from the bytes of an input.
 
-/// A source of decisions; once its bytes are used up it always returns the first alternative.
+/// A source of decisions.
+/// Once its bytes are used up, it always returns the first alternative.
 #[derive(Debug)]
 pub(crate) struct Choices<'a> {
     bytes: std::slice::Iter<'a, u8>,

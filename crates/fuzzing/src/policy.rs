@@ -40,7 +40,8 @@ fn check_address(text: &str) {
     assert_eq!(again.canonical(), address.canonical());
 }
 
-/// Checks that each tag has one verdict with a reason, and that no tag beats the winner.
+/// Checks that each tag has one verdict with a reason.
+/// No tag may beat the winner.
 fn check_selection(rule: &Value, filter: &Value, tags: &TagList) {
     let spec = json!({"imageRepositoryRef": {"name": "app"}, "policy": rule, "filterTags": filter});
     let spec = serde_json::from_value(spec).expect("the spec has the form of one");

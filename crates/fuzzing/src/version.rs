@@ -4,7 +4,8 @@ use tagboat::policy::{Constraint, Version};
 
 use crate::text::text_of;
 
-/// The maximum number of lines that are read as versions; each pair of them is compared.
+/// The maximum number of lines that are read as versions.
+/// Each pair of them is compared.
 const MAX_VERSIONS: usize = 12;
 
 /// Parses any text as a constraint in the first line and versions in the others.

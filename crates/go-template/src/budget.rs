@@ -35,7 +35,8 @@ pub struct Limits {
     pub steps: usize,
     /// The length of the output in bytes.
     pub output: usize,
-    /// The size of a value: the bytes of a string, the elements of a list or dict.
+    /// The size of a value.
+    /// It is the bytes of a string, or the elements of a list or dict.
     pub value: usize,
     /// The number of bytes that the template's own values may hold at a time.
     ///

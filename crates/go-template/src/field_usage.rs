@@ -10,7 +10,8 @@ use std::sync::Arc;
 use crate::syntax::{Branch, BranchKind, Command, Name, Node, Pipe, Term, Variable};
 use crate::template::Template;
 
-/// The longest path that is followed: a template that calls itself could extend its path for ever.
+/// The maximum length of a path that is followed.
+/// A template that calls itself could extend its path for ever.
 const MAX_PATH_LENGTH: usize = 16;
 
 /// A field of the data that a template uses.

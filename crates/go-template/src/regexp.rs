@@ -13,7 +13,7 @@ const MAX_SIZE: usize = 256 << 10;
 /// The maximum length of an expression, in bytes.
 const MAX_LENGTH: usize = 16 << 10;
 
-/// The number of pieces that one byte of the budget pays for, per byte of text.
+/// The number of pieces, per byte of text, for which one byte of budget pays.
 const PIECES_PER_BYTE: usize = 32;
 
 /// The cost of compiling one piece, in bytes.

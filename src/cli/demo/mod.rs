@@ -1,4 +1,5 @@
-//! `tagboat demo`: the main job on an embedded sample, from a pushed image to a pushed commit.
+//! `tagboat demo`: the main job on an embedded sample.
+//! It goes from a pushed image to a pushed commit.
 
 mod registry;
 mod sample;

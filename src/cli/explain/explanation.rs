@@ -267,7 +267,8 @@ impl Explanation {
         }
     }
 
-    /// Notes that the winner cannot be pulled yet, so that the previous tag, if any, stays.
+    /// Notes that the winner cannot be pulled yet.
+    /// The previous tag, if any, stays.
     fn hold_back(&mut self, winner: &str, kept: Option<&str>, failure: &LookupFailure) {
         let stays = match kept {
             Some(kept) => format!("{kept} stays"),

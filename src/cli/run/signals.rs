@@ -5,7 +5,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::cancel::StopToken;
 use crate::cli::Failure;
 
-/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP, as long as the runtime in which it is called runs tasks.
+/// Cancels `stop` at SIGINT, SIGTERM or SIGHUP.
+/// It does so as long as the runtime in which it is called runs tasks.
 ///
 /// # Errors
 ///

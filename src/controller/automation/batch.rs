@@ -1,4 +1,6 @@
-//! Reconciles the automations of one namespace and one repository together: one listing of the remote serves all.
+//! Reconciles the automations of one namespace and one repository together.
+//!
+//! One listing of the remote serves them all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +61,9 @@ async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>) {
     batch::reconcile(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
 }
 
-/// An automation of a batch. Its reconcile begins as the first step of its job, so that none waits for another to begin.
+/// An automation of a batch.
+///
+/// Its reconcile begins as the first step of its job, so that none waits for another to begin.
 struct Member {
     automations: Arc<Automations>,
     objects: ClusterObjects,

@@ -1,7 +1,8 @@
-//! Compare mode (`--dry-run`): the results of a controller that writes nothing and runs beside the one that does.
+//! Compare mode (`--dry-run`): the results of a controller that writes nothing.
 //!
-//! Each automation has a status here as if it had been written, so that a reconcile depends on the earlier ones of this
-//! controller alone, and not on the statuses that the other controller writes.
+//! It runs beside the controller that writes. Each automation has a status here as if it had been written, so
+//! that a reconcile depends on the earlier ones of this controller alone, and not on the statuses that the
+//! other controller writes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,9 @@ use crate::objects::ObjectName;
 use crate::reconcile::automation::compare::{CompareResult, CompareState, Comparison, WouldBe};
 use crate::tenancy::FairCache;
 
-/// The maximum bytes that are kept from one reconcile of an automation to the next, some 50,000 markers.
+/// The maximum bytes that are kept of one automation between reconciles.
+///
+/// That is enough for some 50,000 markers.
 const MAX_STATE: u64 = 16 * 1024 * 1024;
 
 /// The maximum bytes that are kept of all automations together.
@@ -29,7 +32,7 @@ pub(super) struct Comparisons {
 #[derive(Debug)]
 struct Known {
     statuses: HashMap<ObjectName, ImageUpdateAutomationStatus>,
-    /// The markers of an automation as its last reconcile found them, and the commit that it would have made.
+    /// The markers of an automation and its would-be commit, as of its last reconcile.
     states: FairCache<ObjectName, Arc<CompareState>>,
     counts: Counts,
 }

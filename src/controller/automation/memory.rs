@@ -1,4 +1,4 @@
-//! The state of automations that is kept from one reconcile to the next, beyond their status.
+//! The state of automations between reconciles, beyond their status.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,8 +13,10 @@ use crate::objects::cluster::ClusterObjects;
 use crate::objects::{Event, ObjectName};
 use crate::secrets::Fingerprint;
 
-/// The inputs of a reconcile. If they differ from those of the last one that succeeded, the files are read even if neither
-/// a policy nor the remote has changed.
+/// The inputs of a reconcile.
+///
+/// If they differ from those of the last one that succeeded, the files are read even if neither a policy nor
+/// the remote has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedInputs {
     uid: Option<String>,
@@ -39,7 +41,9 @@ impl ObservedInputs {
     }
 }
 
-/// The state of automations between reconciles. If it is lost with the process, each automation reads its files once more.
+/// The state of automations between reconciles.
+///
+/// If it is lost with the process, each automation reads its files once more.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     entries: Mutex<HashMap<ObjectName, Entry>>,

@@ -37,11 +37,14 @@ use state::Automations;
 
 pub use options::{AutomationOptions, RunOptions};
 
-/// The time that reconciles in flight may take at shutdown. This and the times below must fit into the ten seconds that the
-/// Deployments of Flux give a pod.
+/// The maximum time for reconciles in flight at shutdown.
+///
+/// This and the times below must fit into the ten seconds that the Deployments of Flux give a pod.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The time that reconciles may take after the stop signal; git processes get two seconds for it.
+/// The maximum time for reconciles after the stop signal.
+///
+/// Git processes get two seconds of it.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The time that mirrors may still be tidied for.
@@ -132,7 +135,7 @@ fn start_watches(engine: &mut Engine, automations: &Arc<Automations>) {
     engine.watch_related(&automations.objects().git_repositories, move |change| own.source_changed(change));
 }
 
-/// Removes mirrors that nothing uses any more or that are too many, now and every day.
+/// Removes mirrors that are unused or too many, now and every day.
 async fn sweep(mirrors: MirrorStore) {
     loop {
         let mirrors = mirrors.clone();

@@ -9,7 +9,9 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 use crate::objects::ObjectName;
 use crate::reconcile::automation::selector;
 
-/// Returns whether a change of a policy makes an automation due: it gets another image from the policy, or none.
+/// Returns whether a change of a policy makes an automation due.
+///
+/// It does if the automation gets another image from the policy, or none.
 pub(super) fn is_due_for_policy(
     automation: &ImageUpdateAutomation,
     old: Option<&ImagePolicy>,
@@ -50,9 +52,10 @@ pub(super) fn source_of(automation: &ImageUpdateAutomation) -> ObjectName {
     ObjectName { namespace, name: reference.name.clone() }
 }
 
-/// Returns whether a change of a git repository makes the automations that name it due: it is new, or its spec has changed.
+/// Returns whether a change of a git repository makes its automations due.
 ///
-/// A deleted one is noticed by the next reconcile, since it is often created again at once.
+/// These are the automations that name it. They are due if it is new or its spec has changed. A deleted one
+/// is noticed by the next reconcile, since it is often created again at once.
 pub(super) fn is_due_for_source(old: Option<&GitRepository>, new: Option<&GitRepository>) -> bool {
     match (old, new) {
         (_, None) => false,

@@ -57,7 +57,9 @@ struct Started {
 }
 
 impl Reconcile {
-    /// Fetches an automation and writes that its run is in progress. Returns `None` if there is no run.
+    /// Fetches an automation and writes that its run is in progress.
+    ///
+    /// Returns `None` if there is no run.
     pub(super) async fn begin(
         automations: &Arc<Automations>,
         objects: &ClusterObjects,
@@ -205,7 +207,9 @@ impl Reconcile {
         Ok(report.action)
     }
 
-    /// Keeps the status of the run for the next one, in compare mode, and logs its report.
+    /// Keeps the status of a run in compare mode, and logs its report.
+    ///
+    /// The status is kept for the next run.
     fn keep_report(
         &self,
         conclusion: &Conclusion,
@@ -227,7 +231,9 @@ impl Reconcile {
         report.action
     }
 
-    /// Restores the status from before the run, which may have been written as in progress, unless the automation is gone.
+    /// Restores the status from before the run, unless the automation is gone.
+    ///
+    /// The run may have written that it is in progress.
     async fn restore_status(&self) {
         let Started { automation, previous, .. } = self.started.as_ref();
         let known = self.automations.kind.cache.get(&self.in_flight.name);
@@ -241,7 +247,9 @@ impl Reconcile {
         }
     }
 
-    /// Announces the end of the run, unless a run whose status could not be written has announced the same.
+    /// Announces the end of the run.
+    ///
+    /// It is not announced again if a run whose status could not be written has announced the same.
     async fn announce(&self, event: &Event, conclusion: &Conclusion) {
         let (memory, name) = (&self.automations.memory, &self.in_flight.name);
         log_event(event);
@@ -258,7 +266,9 @@ impl Reconcile {
         memory.announced(name, event);
     }
 
-    /// Announces a change of the problems with markers. Its key keeps it from being announced twice.
+    /// Announces a change of the problems with markers.
+    ///
+    /// The key of the event keeps it from being announced twice.
     async fn announce_markers(&self, news: News, findings: &Findings) {
         log_markers(&news, findings);
         let is_warning = self.automations.options.warns_of_markers;
@@ -305,7 +315,9 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
     Ok(Some(Box::new(Started { automation, previous, run, inputs })))
 }
 
-/// Logs a change of the problems with markers, and at the debug level all of them.
+/// Logs a change of the problems with markers.
+///
+/// All of them are logged at the debug level.
 fn log_markers(news: &News, findings: &Findings) {
     tracing::info!("{}", news.event.message);
     for line in findings.lines() {

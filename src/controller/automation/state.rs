@@ -62,7 +62,9 @@ impl Automations {
         }
     }
 
-    /// Forgets the unlocked key that an automation signed with, unless it or another one still names its Secret.
+    /// Forgets the unlocked key that an automation signed with, if it is unused.
+    ///
+    /// It is used as long as this or another automation names its Secret.
     pub(super) fn forget_unused_key(&self, old: &ImageUpdateAutomation, new: Option<&ImageUpdateAutomation>) {
         if let Some(secret) = unused_secret(old, new, |namespace| self.kind.cache.in_namespace(namespace)) {
             self.options.keyring.forget(&secret.to_string());
@@ -89,7 +91,9 @@ impl Reconciler for Automations {
     }
 }
 
-/// Returns the Secret that an automation signed with, if neither it nor another one of its namespace names it any more.
+/// Returns the Secret that an automation signed with, if it is unused.
+///
+/// It is unused if neither this automation nor another one of its namespace names it any more.
 fn unused_secret(
     old: &ImageUpdateAutomation,
     new: Option<&ImageUpdateAutomation>,

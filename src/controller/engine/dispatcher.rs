@@ -22,7 +22,9 @@ impl Dispatcher {
         Self { queue, inbox, reconciles: JoinSet::new() }
     }
 
-    /// Lets `start` take the objects that are due and spawn their reconciles, until the future is dropped.
+    /// Starts the reconciles of due objects until the future is dropped.
+    ///
+    /// `start` takes the objects that are due and spawns their reconciles.
     pub(crate) async fn dispatch(&mut self, start: impl Fn(&mut Queue, &mut JoinSet<()>)) {
         loop {
             while self.reconciles.try_join_next().is_some() {}
@@ -34,7 +36,7 @@ impl Dispatcher {
         }
     }
 
-    /// Reconciles each object that is due in a task of its own, until the future is dropped.
+    /// Reconciles each due object in a task of its own, until the future is dropped.
     pub(crate) async fn dispatch_each<F>(&mut self, reconcile: impl Fn(ObjectName) -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The frame of a reconcile: the steps that are the same for all kinds, in their order.
+//! The frame of a reconcile: the steps common to all kinds, in their order.
 //!
 //! 1. [`Kind::begin`](super::kind::Kind::begin) waits for a slot and guards the reconcile.
 //! 2. [`fetch`] gets the object, adds the finalizer, and tells deleted and suspended objects from others.
@@ -27,7 +27,9 @@ use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::action::Action;
 use crate::reconcile::run::reported_on;
 
-/// The time that a run may take before the object says that it is in progress. A shorter run is written once, at its end.
+/// The time after which the object states that its run is in progress.
+///
+/// A shorter run is written once, at its end.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The status of the objects of a kind.
@@ -65,7 +67,7 @@ pub(crate) async fn reconcile<R: Reconciler>(reconciler: Arc<R>, name: ObjectNam
     .await;
 }
 
-/// Fetches an object that is due, and adds our finalizer to it if it has none.
+/// Fetches a due object, and adds our finalizer if the object does not have it.
 ///
 /// # Errors
 ///
@@ -112,10 +114,10 @@ fn finalizer<K>(kind: &Kind<K>) -> Option<&'static str> {
     kind.options.finalizer.filter(|_| !kind.context.is_dry_run)
 }
 
-/// Does the work of a reconcile, without its slot. If the work takes long, `status` is written meanwhile, which says that
-/// it is in progress.
+/// Does the work of a reconcile, without its slot.
 ///
-/// Returns the result of the work and the object as it is known to be stored, unless it was deleted.
+/// If the work takes long, `status` is written meanwhile, which states that the run is in progress. Returns
+/// the result of the work and the object as it is known to be stored, unless it was deleted.
 ///
 /// # Errors
 ///
@@ -147,7 +149,9 @@ pub(crate) async fn with_progress_status<R: Reconciler, T>(
     Ok(done)
 }
 
-/// Logs and records the events of a run, and patches the status meanwhile, as [`patch_status`] does.
+/// Logs and records the events of a run while it patches the status.
+///
+/// The status is patched as by [`patch_status`].
 ///
 /// # Errors
 ///
@@ -169,10 +173,11 @@ pub(crate) async fn report<R: Reconciler>(
     written
 }
 
-/// Patches the status after a run. `begun` is the object as it was stored when the run began, `previous` the status before
-/// that, and `status` makes the new one from the status on which the run is reported.
+/// Patches the status after a run.
 ///
-/// Returns the object as it then is, unless it was deleted.
+/// `begun` is the object as it was stored when the run began, and `previous` the status before that. `status`
+/// makes the new status from the one on which the run is reported. Returns the object as it then is, unless
+/// it was deleted.
 ///
 /// # Errors
 ///
@@ -188,7 +193,9 @@ pub(crate) async fn patch_status<R: Reconciler>(
     update_status(reconciler, begun, &status).await
 }
 
-/// Updates the status of an object, and returns the object as it then is, unless it was deleted.
+/// Updates the status of an object, and returns the updated object.
+///
+/// Returns `None` if the object was deleted.
 ///
 /// # Errors
 ///

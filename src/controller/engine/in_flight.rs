@@ -19,7 +19,9 @@ use crate::tenancy::{FairSemaphore, Permit};
 pub(super) struct Cancellations(Arc<Mutex<HashMap<ObjectName, Cancellation>>>);
 
 impl Cancellations {
-    /// Adds a reconcile. Changes of its object that become known from now on can cancel it.
+    /// Adds a reconcile.
+    ///
+    /// Changes of its object that become known from now on can cancel it.
     pub(super) fn add(&self, name: &ObjectName, cancellation: Cancellation) {
         self.0.lock().insert(name.clone(), cancellation);
     }
@@ -32,7 +34,9 @@ impl Cancellations {
     }
 }
 
-/// A reconcile in flight. When it is dropped, the queue is told so, even if it is dropped early.
+/// A reconcile in flight.
+///
+/// Its drop is reported to the queue, even an early one.
 pub(crate) struct InFlight {
     pub(crate) name: ObjectName,
     /// The requeue after the reconcile; [`Action::Retry`] until another one is set.
@@ -60,7 +64,9 @@ impl InFlight {
         Self { name, action, started, cancellation, timer: None, slots, slot: None, cancellations, queue }
     }
 
-    /// Waits for a slot, which namespaces get in turns: a reconcile takes memory, and very many may be due at once.
+    /// Waits for a slot; namespaces get slots in turns.
+    ///
+    /// A reconcile takes memory, and very many may be due at once.
     pub(crate) async fn acquire_slot(&mut self) {
         if let Some(slots) = &self.slots {
             self.slot = Some(Box::pin(slots.acquire(&self.name.namespace, 1)).await);

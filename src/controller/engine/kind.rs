@@ -1,4 +1,4 @@
-//! One kind of objects in the engine: its cache, its queue, and its reconciles in flight.
+//! One kind of objects in the engine: its cache, queue, and reconciles in flight.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use crate::reconcile::status::Status;
 pub(crate) struct KindOptions<K> {
     /// The kind in logs and metrics.
     pub(crate) name: &'static str,
-    /// The finalizer that our objects get; none if nothing must be released when an object is deleted.
+    /// The finalizer of our objects; `None` if a deleted object has nothing to release.
     pub(crate) finalizer: Option<&'static str>,
     /// Returns whether an object is suspended.
     pub(crate) is_suspended: fn(&K) -> bool,
@@ -88,7 +88,10 @@ impl<K: Watched> Kind<K> {
         let _ = self.queue.send(message);
     }
 
-    /// Handles a change of an object: cancels its reconcile if it is not wanted any more, and makes it due if it is.
+    /// Handles a change of an object.
+    ///
+    /// It cancels the object's reconcile if that is not wanted any more, and makes the object due if the
+    /// change requires it.
     fn changed(&self, change: &Change<K>) {
         if self.is_unwanted(change) {
             self.cancellations.cancel(&change.name);
@@ -100,8 +103,10 @@ impl<K: Watched> Kind<K> {
         }
     }
 
-    /// Returns whether a reconcile that began before a change is not wanted any more: the object is deleted, suspended or
-    /// no longer selected, or is another one of the same name.
+    /// Returns whether a reconcile from before a change is not wanted any more.
+    ///
+    /// That is so if the object is deleted, suspended or no longer selected, or is another one of the same
+    /// name.
     fn is_unwanted(&self, change: &Change<K>) -> bool {
         change.new.as_ref().is_none_or(|new| {
             new.meta().deletion_timestamp.is_some()
@@ -121,7 +126,9 @@ impl<K: Watched> Kind<K> {
         in_flight
     }
 
-    /// Ends a reconcile: sets its requeue, logs its error, and counts it. A retry counts as a failure.
+    /// Ends a reconcile: sets its requeue, logs its error, and counts it.
+    ///
+    /// A retry counts as a failure.
     pub(crate) fn end(&self, in_flight: &mut InFlight, result: Result<Action, ClusterError>) {
         in_flight.action = result.unwrap_or_else(|error| {
             tracing::error!(error = chain(&error), "cannot write to the object, trying again");
@@ -170,8 +177,10 @@ pub(super) fn observe<R: Reconciler>(reconciler: &R, object: &R::Object) {
     }
 }
 
-/// Forgets an object that was deleted while it was reconciled, or is another controller's by now: no further event arrives
-/// for it.
+/// Forgets an object that the controller does not see any more.
+///
+/// It was deleted while it was reconciled, or is another controller's by now, so no further event arrives for
+/// it.
 pub(crate) fn forget_if_gone<R: Reconciler>(reconciler: &R, name: &ObjectName) {
     if reconciler.kind().cache.get(name).is_none() {
         forget(reconciler, name);

@@ -42,7 +42,9 @@ pub(super) struct Leadership {
 }
 
 impl Leadership {
-    /// Makes a candidate. `permit` allows work in the cluster for as long as the leadership lasts.
+    /// Creates a candidate.
+    ///
+    /// `permit` allows work in the cluster for as long as the leadership lasts.
     pub(super) fn new(client: Client, election: Option<Election>, permit: StopToken) -> Self {
         Self { candidate: election.map(|election| Candidate::new(client, election)), permit }
     }
@@ -75,14 +77,15 @@ impl Leadership {
     }
 }
 
-/// A candidate of the election, with the state of the Lease as it was last seen.
+/// A candidate of the election, with the last seen state of the Lease.
 struct Candidate {
     api: Api<Lease>,
     /// A guard of its own, so that other requests do not delay a renewal.
     guard: ApiGuard,
     election: Election,
-    /// The Lease as it was last seen, and the time at which that state was first seen: the clocks of other processes are not
-    /// trusted.
+    /// The last seen Lease, with the time at which that state was first seen.
+    ///
+    /// The clocks of other processes are not trusted.
     seen: Option<(LeaseSpec, BootTime)>,
 }
 
@@ -101,7 +104,9 @@ impl Candidate {
         Self { api, guard: ApiGuard::default(), election, seen: None }
     }
 
-    /// Waits until this process is the leader, and permits work for as long as that lasts.
+    /// Waits until this process is the leader.
+    ///
+    /// Work is permitted for as long as the leadership lasts.
     async fn win(&mut self, permit: &StopToken) {
         let mut said = String::new();
         let name = format!("{}/{}", self.election.namespace, self.election.name);
@@ -130,7 +135,9 @@ impl Candidate {
         }
     }
 
-    /// Renews the Lease until that fails, and returns the reason. Work is not permitted any more by then.
+    /// Renews the Lease until that fails, and returns the reason.
+    ///
+    /// Work is not permitted any more by then.
     async fn keep(&mut self, permit: &StopToken) -> RenewError {
         let mut renewed = BootTime::now();
         loop {
@@ -217,7 +224,9 @@ fn words(error: &RenewError) -> String {
     }
 }
 
-/// Returns the other holder of the Lease, unless it has been silent for the duration of the Lease.
+/// Returns the other holder of the Lease, unless its Lease has expired.
+///
+/// It expires if the holder is silent for the duration of the Lease.
 fn holder(spec: &LeaseSpec, identity: &str, age: Duration) -> Option<String> {
     let holder =
         spec.holder_identity.as_deref().filter(|holder| !holder.is_empty() && *holder != identity)?;

@@ -1,4 +1,6 @@
-//! The life of a controller: it watches, waits for its Lease, works while it is the leader, and shuts down.
+//! The life cycle of a controller.
+//!
+//! It watches, waits for its Lease, works while it is the leader, and shuts down.
 
 use std::future::Future;
 use std::pin::pin;
@@ -113,13 +115,16 @@ impl Engine {
         self.tasks.spawn(watch(self.context.clone(), scope, cache.clone(), None, changed));
     }
 
-    /// Runs a task from now on until the controller shuts down, whether or not it is the leader.
+    /// Runs a task from now on until the controller shuts down.
+    ///
+    /// It runs even if this process is not the leader.
     pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Waits until this process is the leader, and does `work` until `end` has come or the leadership is lost. Returns
-    /// the reason for a loss.
+    /// Waits until this process is the leader, and then does `work`.
+    ///
+    /// The work lasts until `end` has come or the leadership is lost. Returns the reason for a loss.
     pub(crate) async fn lead(
         &mut self,
         work: impl Future<Output = ()>,
@@ -141,7 +146,9 @@ impl Engine {
         lost
     }
 
-    /// Shuts down once no reconcile is in flight: finishes announcements, and releases the Lease unless it is lost.
+    /// Shuts down once no reconcile is in flight.
+    ///
+    /// It finishes announcements, and releases the Lease unless that is lost.
     ///
     /// # Errors
     ///

@@ -1,4 +1,6 @@
-//! Preflight checks: whether a cluster serves the kinds that a controller needs, and its role allows their use.
+//! Preflight checks of a cluster and of the controller's role.
+//!
+//! The cluster must serve the kinds that the controller needs, and the role must allow their use.
 
 use std::time::Duration;
 
@@ -36,7 +38,9 @@ impl Requirement {
         Self { resource: ApiResource::erase::<K>(&()), access }
     }
 
-    /// Returns the verbs that the role must allow, with the part of the object that each is for.
+    /// Returns the verbs that the role must allow.
+    ///
+    /// Each verb has the part of the object that it is for.
     fn verbs(&self) -> &'static [(&'static str, Option<&'static str>)] {
         match self.access {
             Access::Read => &[("list", None), ("watch", None)],
@@ -120,9 +124,10 @@ async fn forbidden(
         .then(|| format!("the role of the controller does not allow it to {verb} {name}"))
 }
 
-/// Lists one object of a kind, and returns the reason for which that must be tried again before the kind can be watched.
+/// Lists one object of a kind, to check that the kind can be watched.
 ///
-/// The selector is validated by the API server alone, so an outage leaves it undecided.
+/// Returns the reason for which the listing must be tried again first, if there is one. The selector is
+/// validated by the API server alone, so an outage leaves it undecided.
 async fn first_list(
     client: &Client,
     scope: &Scope,

@@ -1,4 +1,6 @@
-//! The work queue of a kind: which object is due when, with debouncing, backoff and a rate limit.
+//! The work queue of a kind, with debouncing, backoff and a rate limit.
+//!
+//! It holds the time at which each object is due.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::pending;
@@ -12,12 +14,14 @@ use crate::objects::ObjectName;
 use crate::reconcile::action::Action;
 use crate::tenancy::{Rate, TokenBucket};
 
-/// The time for which changes are collected before the objects that they make due are reconciled together.
+/// The time for which changes are collected.
 ///
-/// Many policies often change at once.
+/// The objects that they make due are then reconciled together. Many policies often change at once.
 pub(crate) const DEBOUNCE: Duration = Duration::from_millis(50);
 
-/// The rate limit of one object: reconciles in a row, and the time until one more is allowed.
+/// The rate limit of one object.
+///
+/// `burst` is the number of reconciles in a row, and `refill` the time until one more is allowed.
 const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
 
 /// The number of objects from which on the rate limits of idle ones are removed.
@@ -34,10 +38,10 @@ pub(super) enum Message {
     Done(ObjectName, Action),
 }
 
-/// The objects of a kind and the times at which they are due. The time is an argument.
+/// The objects of a kind and the times at which they are due.
 ///
-/// An object is reconciled at most once at a time. Ten reconciles may follow in a row, then one per second, even if the
-/// object is deleted and created again.
+/// The current time is an argument. An object is reconciled at most once at a time. Ten reconciles may follow
+/// in a row, then one per second, even if the object is deleted and created again.
 #[derive(Debug)]
 pub(crate) struct Queue {
     backoff: Backoff,
@@ -53,7 +57,9 @@ struct Entry {
     /// The time by which the object is ordered in `waiting`.
     position: Option<Instant>,
     is_in_flight: bool,
-    /// True if the object was deleted while it was reconciled: the result is not that of a new object of its name.
+    /// True if the object was deleted while it was reconciled.
+    ///
+    /// The result is not that of a new object of its name.
     is_deleted: bool,
     failures: u32,
 }
@@ -86,7 +92,9 @@ impl Queue {
         Self { backoff, limits: RateLimits::default(), entries, waiting }
     }
 
-    /// Makes an object due at a time, unless it is due earlier. An object in flight is due once more after its reconcile.
+    /// Makes an object due at a time, unless it is due earlier.
+    ///
+    /// An object in flight is due once more after its reconcile.
     pub(super) fn enqueue(&mut self, name: &ObjectName, at: Instant) {
         self.change(name, |entry| {
             if entry.due.is_none_or(|due| at <= due.at) {
@@ -95,7 +103,9 @@ impl Queue {
         });
     }
 
-    /// Forgets a deleted object. If a new object of its name is due, it waits until the old one's reconcile has ended.
+    /// Forgets a deleted object.
+    ///
+    /// If a new object of its name is due, it waits until the old one's reconcile has ended.
     pub(super) fn forget(&mut self, name: &ObjectName) {
         self.change(name, |entry| {
             let Entry { is_in_flight, position, .. } = *entry;
@@ -179,8 +189,9 @@ impl Queue {
         self.waiting.first().map(|(at, _)| *at)
     }
 
-    /// Changes the entry of an object, and its position in `waiting`. An entry that neither waits nor is in flight is
-    /// removed.
+    /// Changes the entry of an object, and its position in `waiting`.
+    ///
+    /// An entry that neither waits nor is in flight is removed.
     fn change<T>(&mut self, name: &ObjectName, change: impl FnOnce(&mut Entry) -> T) -> T {
         let mut entry = self.entries.remove(name).unwrap_or_default();
         let changed = change(&mut entry);
@@ -223,9 +234,10 @@ impl RateLimits {
     }
 }
 
-/// Waits until an object is due or a message arrives, and returns all messages that are there.
+/// Waits until an object is due or a message arrives.
 ///
-/// They are handled before anything is started. `None` if no sender is left.
+/// Returns all messages that are there. They are handled before anything is started. `None` if no sender is
+/// left.
 pub(super) async fn receive(
     inbox: &mut UnboundedReceiver<Message>,
     next: Option<Instant>,
@@ -347,7 +359,9 @@ mod tests {
         assert_eq!(queue.next(), Some(later + seconds(1)));
     }
 
-    /// Reconciles an object whenever it is due until `end`, and returns the milliseconds of each time.
+    /// Reconciles an object whenever it is due until `end`.
+    ///
+    /// Returns the time of each reconcile in milliseconds.
     fn reconciled(
         queue: &mut Queue,
         start: Instant,

@@ -16,7 +16,9 @@ impl RunIds {
         Self { process, count: AtomicU64::new(0) }
     }
 
-    /// Returns the next id: that of the process, with a number in place of its end.
+    /// Returns the next id.
+    ///
+    /// It is that of the process, with a number in place of its end.
     pub(super) fn next(&self) -> String {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
         let end = self.process.len().saturating_sub(12);

@@ -12,7 +12,9 @@ use crate::objects::ObjectName;
 pub(super) struct TraceLimiter(Mutex<HashMap<ObjectName, Instant>>);
 
 impl TraceLimiter {
-    /// Returns whether a trace event is recorded; if so, the next one is only after `interval`.
+    /// Returns whether a trace event is recorded.
+    ///
+    /// If so, the next one is only recorded after `interval`.
     pub(super) fn admits(&self, name: &ObjectName, interval: Duration, now: Instant) -> bool {
         let mut recorded = self.0.lock();
         if recorded.get(name).is_some_and(|last| now.duration_since(*last) < interval) {

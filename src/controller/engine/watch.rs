@@ -1,4 +1,6 @@
-//! Watches the objects of a kind, with a log of its failures and a report of objects that cannot be read.
+//! Watches the objects of a kind.
+//!
+//! It logs its failures, and reports objects that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable;
 use crate::secrets::Fingerprint;
 
-/// The maximum number of tries to remove our finalizer from an object that cannot be read.
+/// The maximum number of tries to remove our finalizer from an unreadable object.
 const TRIES: u32 = 8;
 
 /// The waits after these tries.
@@ -27,7 +29,7 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Durat
 /// The reason of events about objects that cannot be read.
 const UNREADABLE: &str = "InvalidObject";
 
-/// Watches the objects of a kind, keeps `cache` up to date, and passes on each change.
+/// Watches the objects of a kind, updates `cache`, and passes on each change.
 ///
 /// If the kind has a `finalizer` of ours, it is removed from deleted objects that cannot be read.
 pub(super) async fn watch<K: Watched>(
@@ -97,7 +99,7 @@ impl Unreadable {
         self.reported.insert(name.clone(), defect) != Some(defect)
     }
 
-    /// Keeps the task that removes the finalizer from an object, in place of an earlier one.
+    /// Keeps the task that removes an object's finalizer, in place of an earlier one.
     fn keep_removal(&mut self, name: ObjectName, task: AbortHandle) {
         if let Some(before) = self.removals.insert(name, task) {
             before.abort();

@@ -1,4 +1,4 @@
-//! The state of policies that is kept from one reconcile to the next, beyond their status.
+//! The state of policies between reconciles, beyond their status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,9 +12,10 @@ use crate::policy::downgrade::Trigger;
 use crate::policy::{PolicyIntent, RepositoryIntent};
 use crate::reconcile::policy::run::Run;
 
-/// The user's inputs of a reconcile. A change of them, other than of tags, lets a downgrade apply at once.
+/// The user's inputs of a reconcile.
 ///
-/// Those of the repository are the ones that its tags were found with: a changed spec counts once it was scanned with.
+/// A change of them, other than of tags, lets a downgrade apply at once. Those of the repository are the ones
+/// that its tags were found with: a changed spec counts once it was scanned with.
 #[derive(Clone, Debug)]
 pub(super) struct UserIntent {
     uid: Option<String>,
@@ -57,7 +58,7 @@ impl UserIntent {
             || (&self.uid, &self.request, &self.policy) != (&before.uid, &before.request, &before.policy)
     }
 
-    /// Takes the inputs of the repository from `before` if it was not scanned with the present ones.
+    /// Takes the repository's inputs from `before`, unless it was scanned with the present ones.
     fn after(mut self, before: Option<Self>) -> Self {
         if let Some(now) = &mut self.repository
             && now.intent.is_none()
@@ -78,7 +79,9 @@ impl ScannedRepository {
     }
 }
 
-/// The state of policies between reconciles. If it is lost with the process, only the objects themselves tell an intent.
+/// The state of policies between reconciles.
+///
+/// If it is lost with the process, only the objects themselves show an intent.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     satisfied: Mutex<HashMap<ObjectName, UserIntent>>,
@@ -87,8 +90,10 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Returns the trigger of a run: the user, if the last intent that was satisfied was another one. If none is known, the
-    /// status decides, which tells no more than that the object has changed.
+    /// Returns the trigger of a run.
+    ///
+    /// It is the user if the last intent that was satisfied was another one. If none is known, the status
+    /// decides, which shows no more than that the object has changed.
     pub(super) fn trigger(&self, name: &ObjectName, intent: &UserIntent, run: &Run) -> Trigger {
         let satisfied = self.satisfied.lock();
         let is_wanted = match satisfied.get(name) {

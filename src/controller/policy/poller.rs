@@ -1,4 +1,6 @@
-//! Looks up the digests of tags that policies follow. It writes nothing: policies are made due when a digest has changed.
+//! Looks up the digests of tags that policies follow.
+//!
+//! It writes nothing: policies are made due when a digest has changed.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,14 +29,18 @@ use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 /// The time that a registry may take for a digest.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The maximum number of lookups in flight per registry. After a restart all are due at once, and a lookup that waited for
-/// the rate limiter would lose its time there.
+/// The maximum number of lookups in flight per registry.
+///
+/// After a restart all are due at once, and a lookup that waited for the rate limiter would lose its time
+/// there.
 const MAX_LOOKUPS: usize = 8;
 
 /// The number of registries, each counted once per route, whose slots are remembered.
 const MAX_REGISTRIES: usize = 1024;
 
-/// A tag as one login sees it: requests of one namespace with the same secrets get the same answer.
+/// A tag as it is seen with one login.
+///
+/// Requests of one namespace with the same secrets get the same answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     namespace: String,
@@ -129,7 +135,9 @@ impl Poller {
         self.tags.lock().known(policy, followed, &Target::of(followed))
     }
 
-    /// Sets the tag that a policy follows after a run, and returns the policies whose known digest changes by that.
+    /// Sets the tag that a policy follows after a run.
+    ///
+    /// Returns the policies whose known digest changes by that.
     pub(super) fn follow(
         &self,
         policy: &ObjectName,
@@ -151,7 +159,9 @@ impl Poller {
         self.tags.lock().unfollow(policy);
     }
 
-    /// Returns the time of the next lookup for a policy; `None` during a lookup, or if there is none.
+    /// Returns the time of the next lookup for a policy.
+    ///
+    /// Returns `None` during a lookup, or if there is none.
     pub(super) fn next_of(&self, policy: &ObjectName) -> Option<Timestamp> {
         self.tags.lock().schedule.next_of(policy)
     }
@@ -267,7 +277,9 @@ mod tests {
 
     use super::*;
 
-    /// A manifest that waited for memory kept a slot for up to ten minutes, and eight of them kept all of a registry.
+    /// A lookup that waited for memory kept its slot for up to ten minutes.
+    ///
+    /// Eight of them kept all slots of a registry.
     #[tokio::test(start_paused = true)]
     async fn a_lookup_that_waits_for_memory_releases_its_slot() {
         let slots = FairSemaphore::new(SlotLimits { total: 1, per_namespace: 1, overflow: None });

@@ -7,8 +7,10 @@ use crate::controller::engine::predicates::have_settings_changed;
 use crate::reconcile::policy::choice::is_waiting;
 use crate::reference::RepositoryAddress;
 
-/// Returns whether a change of its repository makes a policy due: other tags, another access to them, or one more scan if
-/// a selection waits for it.
+/// Returns whether a change of its repository makes a policy due.
+///
+/// It does if the repository has other tags, another access to them, or one more scan for which a selection
+/// waits.
 pub(crate) fn is_due_for_repository(
     policy: &ImagePolicy,
     old: Option<&ImageRepository>,

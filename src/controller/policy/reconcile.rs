@@ -27,7 +27,9 @@ use crate::reconcile::policy::run::{Ended, PolicyInputs, Run};
 use crate::reconcile::tags::Registry;
 use crate::tenancy::INLINE_BYTES;
 
-/// The requeue of a policy while its repository has not been reconciled yet, which makes it due earlier.
+/// The requeue of a policy while its repository has not been reconciled yet.
+///
+/// The reconcile of the repository makes the policy due earlier.
 const REPOSITORY_PENDING: Duration = Duration::from_secs(1);
 
 /// Reconciles a policy.

@@ -1,4 +1,4 @@
-//! The state of repositories that is kept from one reconcile to the next, beyond their status.
+//! The state of repositories between reconciles, beyond their status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,12 +16,12 @@ pub(crate) struct Memory {
     reconciled: Mutex<HashSet<ObjectName>>,
     /// The reasons for which registries of repositories cannot be asked.
     failures: Mutex<HashMap<ObjectName, Staleness>>,
-    /// The number of names that are no tags in the lists of repositories, if there are any.
+    /// The number of names that are no tags, for repositories whose list has any.
     left_out: Mutex<HashMap<ObjectName, usize>>,
 }
 
 impl Memory {
-    /// Records that a repository was reconciled, and returns whether that was its first time in this process.
+    /// Records a repository's reconcile, and returns whether it was the first in this process.
     pub(super) fn set_reconciled(&self, repository: &ObjectName) -> bool {
         self.reconciled.lock().insert(repository.clone())
     }
@@ -46,12 +46,16 @@ impl Memory {
         };
     }
 
-    /// Returns the reason for which the registry of a repository cannot be asked, if the last scan failed at that.
+    /// Returns the reason for which a repository's registry cannot be asked.
+    ///
+    /// There is one if the last scan failed because of that.
     pub(crate) fn scan_failure(&self, repository: &ObjectName) -> Option<Staleness> {
         self.failures.lock().get(repository).cloned()
     }
 
-    /// Returns the number of names in the list of a repository that are no tags, if there are any and it has changed.
+    /// Returns the number of names in a repository's list that are no tags.
+    ///
+    /// Returns `None` if there are none, or if the number has not changed.
     pub(super) fn newly_left_out(&self, repository: &ObjectName, conclusion: &Conclusion) -> Option<usize> {
         let Conclusion::Scanned(_, Some(number)) = conclusion else { return None };
         let mut left_out = self.left_out.lock();

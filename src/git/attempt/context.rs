@@ -14,7 +14,8 @@ use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
 use crate::git::waits::ServerDeadline;
 
-/// The depths of history that are fetched to find a commit. A commit that is deeper counts as missing.
+/// The depths of history that are fetched to find a commit.
+/// A commit that is deeper counts as missing.
 const DEPTHS: [u32; 2] = [64, 2_048];
 
 /// The mirror and the remote of an attempt.
@@ -79,7 +80,8 @@ impl AttemptContext<'_> {
         Ok(matches!(found, HistorySearch::Found))
     }
 
-    /// Returns the error of a commit that is too large for this mirror, but not for a new one.
+    /// Returns the error of a commit that is too large for this mirror.
+    /// A new mirror would have room for it. The result is `None` if the mirror is new, or for another error.
     pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
         let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new;
         is_mendable.then(|| self.remote.too_large(self.mirror).into())

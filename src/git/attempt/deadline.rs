@@ -6,8 +6,8 @@ use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
 use crate::update::Interrupt;
 
-/// The interval between checks for cancellation. A check takes locks, and a small file takes less than a microsecond to
-/// plan.
+/// The interval between checks for cancellation.
+/// A check takes locks, and a small file takes less than a microsecond to plan.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The deadline of planning and committing, with cancellation.

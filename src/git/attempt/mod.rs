@@ -289,7 +289,8 @@ impl<P: Proposer> Attempt<P> {
         store(journal, context.mirror)
     }
 
-    /// Finds out the result of a push. Unless the reply is plainly good, the remote is listed again.
+    /// Determines the result of a push.
+    /// Unless the reply confirms all updates, the remote is listed again.
     fn verify_push(
         &self,
         plan: &mut PushPlan,
@@ -343,7 +344,8 @@ impl<P: Proposer> Attempt<P> {
     }
 }
 
-/// Returns the tips of past runs and the current one, on which the next runs build.
+/// Returns the tips of past runs and the current one.
+/// The next runs build on them, so that the mirror keeps them.
 fn kept(journal: &PushJournal, tip: CommitId) -> Vec<CommitId> {
     journal.commits().chain([tip]).collect()
 }

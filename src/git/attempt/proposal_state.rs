@@ -61,7 +61,8 @@ impl<P: Proposer> ProposalState<P> {
         self.proposal.cancellation.is_cancelled()
     }
 
-    /// Returns true if it may still be cancelled. A push that was made for it is reported in any case.
+    /// Returns true if the proposal may still be cancelled.
+    /// A push that was made for it is reported in any case.
     pub(super) fn may_be_cancelled(&self) -> bool {
         match &self.result {
             Some(Ok(outcome)) => !matches!(outcome, Outcome::Pushed(_)),
@@ -95,8 +96,8 @@ impl<P: Proposer> ProposalState<P> {
         Ok(())
     }
 
-    /// Lets the proposer read the inputs of the proposal again. If it cannot propose any more, this proposal alone
-    /// fails.
+    /// Lets the proposer read the inputs of the proposal again.
+    /// If it cannot propose any more, this proposal alone fails.
     pub(super) fn refresh(&mut self) {
         match self.proposal.proposer.refresh() {
             Ok(Freshness::Unchanged) => {}
@@ -126,7 +127,7 @@ impl<P: Proposer> ProposalState<P> {
         }
     }
 
-    /// Finds out whether the push of an earlier run reached the remote, if that is unknown.
+    /// Searches the remote for the push of an earlier run whose result is unknown.
     pub(super) fn recover_push(
         &mut self,
         context: &AttemptContext<'_>,
@@ -175,8 +176,8 @@ impl<P: Proposer> ProposalState<P> {
         Ok(())
     }
 
-    /// Makes its commit on `tip`, if there is one to make, and returns the new tip. This has a `spec.timeout` of its
-    /// own.
+    /// Makes the proposal's commit on `tip`, if one is needed, and returns the new tip.
+    /// This has a `spec.timeout` of its own.
     ///
     /// # Errors
     ///
@@ -241,7 +242,8 @@ impl<P: Proposer> ProposalState<P> {
         }
     }
 
-    /// Notes the push in the journal before it is made. It is known after a crash then.
+    /// Records the push in the journal before it is made.
+    /// So the push is known after a crash.
     pub(super) fn record_pending(&self, old: Option<CommitId>, tip: CommitId, journal: &mut PushJournal) {
         let (Some(commit), Some(source)) = (&self.commit, &self.source) else { return };
         let Proposal { name, target, .. } = &self.proposal;
@@ -259,8 +261,8 @@ impl<P: Proposer> ProposalState<P> {
         journal.pending.insert(name.clone(), pending);
     }
 
-    /// Gives the answer after a push, if there was one. Also notes the state of the remote, with `tip` on the push
-    /// branch.
+    /// Sets the answer to the proposal after a push, if there was one.
+    /// It also records the state of the remote, with `tip` on the push branch.
     pub(super) fn settle(
         &mut self,
         plan: &PushPlan,

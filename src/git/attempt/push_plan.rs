@@ -22,8 +22,8 @@ pub(super) struct PushPlan {
     pub(super) rejected: BTreeMap<RefName, String>,
 }
 
-/// Plans the push of the branch, if it has new commits, and of refspecs. A refspec is pushed if its proposal has a new
-/// commit or the refspec is pending.
+/// Plans the push of the branch, if it has new commits, and of refspecs.
+/// A refspec is pushed if its proposal has a new commit or the refspec is pending.
 pub(super) fn plan_push<P: Proposer>(
     states: &[ProposalState<P>],
     base: CommitId,
@@ -70,8 +70,10 @@ pub(super) fn plan_push<P: Proposer>(
     Ok(plan)
 }
 
-/// Returns why commits of others would be lost, or might be. This would happen if the push branch took the place of
-/// `old`; `listed` is the commit that the push branch builds on.
+/// Returns the reason to reject a refspec if commits of others might be lost.
+///
+/// They would be lost if the push branch replaced `old` without containing it; `listed` is the commit that
+/// the push branch builds on. The result is `None` if nothing can be lost.
 fn rejection_reason(
     context: &AttemptContext<'_>,
     branch: &BranchName,

@@ -2,7 +2,8 @@
 
 use crate::secrets::SecretDataError;
 
-/// The error of a secret without a usable login. No message holds a value of the secret.
+/// The error of a secret without a usable login.
+/// No message contains a value of the secret.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CredentialsError {
     /// A password without a user, in Flux's words.

@@ -87,7 +87,8 @@ impl Credentials {
         }
     }
 
-    /// Reads the login of the provider `generic` from the secret. Missing values come from the URL.
+    /// Reads the login of the provider `generic` from the secret.
+    /// Missing values come from the URL.
     ///
     /// # Errors
     ///
@@ -292,7 +293,8 @@ fn names_a_host(line: &[u8]) -> bool {
     words.next().is_some_and(|word| !word.starts_with(b"#")) && words.nth(1).is_some()
 }
 
-/// Returns a text with plain line breaks and one at its end. OpenSSH refuses a key otherwise, and Flux takes it.
+/// Returns a text with plain line breaks, and with one at its end.
+/// OpenSSH refuses a key otherwise, and Flux accepts it.
 fn as_ssh_reads_it(text: &[u8]) -> Secret {
     let mut lines: Vec<u8> = text.iter().copied().filter(|&byte| byte != b'\r').collect();
     if !lines.ends_with(b"\n") {

@@ -1,4 +1,5 @@
-//! The errors of signing keys, in Flux's words where Flux has any. No message holds a value of the secret.
+//! The errors of signing keys, in Flux's words where Flux has any.
+//! No message contains a value of the secret.
 
 use super::openpgp::NoSigningPart;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{SigningError, openpgp, ssh};
 use crate::git::CommitTime;
 
-/// An unlocked signing key. Copies share it in memory; it is wiped with the last of them.
+/// An unlocked signing key.
+/// Copies share it in memory; it is wiped with the last of them.
 #[derive(Clone)]
 pub struct SigningKey {
     part: Arc<Part>,
@@ -26,7 +27,8 @@ impl SigningKey {
         Self { part: Arc::new(Part::Ssh(key)) }
     }
 
-    /// Returns true if the key existed at a time. Signatures from before its creation are not accepted.
+    /// Returns true if the key existed at a time.
+    /// Signatures from before its creation are not accepted.
     pub fn existed_at(&self, time: CommitTime) -> bool {
         match &*self.part {
             Part::OpenPgp(part) => part.created() <= time.seconds,
@@ -34,7 +36,8 @@ impl SigningKey {
         }
     }
 
-    /// Signs the text of an unsigned commit. The result is an armored signature, whose lines end with `\n`.
+    /// Signs the text of an unsigned commit.
+    /// The result is an armored signature, whose lines end with `\n`.
     ///
     /// The same key, commit and time always give the same signature.
     ///

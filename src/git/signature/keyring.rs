@@ -17,8 +17,8 @@ use crate::tenancy::{Capacity, FairCache, FairSemaphore, Permit, SlotLimits};
 /// The maximum number of cached keys.
 const MAX_KEYS: usize = 1024;
 
-/// The maximum size in bytes of a secret's data whose unlocked key is cached. The key of a larger one is unlocked in
-/// each run; an error is cached.
+/// The maximum size, in bytes, of a secret's data whose unlocked key is cached.
+/// The key of a larger secret is unlocked in each run; only an error is cached.
 const MAX_CACHED_BYTES: usize = 64 * 1024;
 
 /// The maximum number of large secrets in memory, until their keys are unlocked.
@@ -33,8 +33,8 @@ pub enum SigningKeyKind {
     Ssh,
 }
 
-/// Caches the unlocked keys of secrets, and the errors of others. An entry is valid until the data of its secret
-/// changes.
+/// Caches the unlocked keys of secrets, and the errors of other secrets.
+/// An entry is valid until the data of its secret changes.
 ///
 /// Keys are unlocked on the blocking pool, each once for all automations that need it. Clones share the keyring.
 /// Nothing of it is ever written to a disk.
@@ -109,7 +109,8 @@ impl Keyring {
         self.large.acquire(namespace, 1).await
     }
 
-    /// Returns the unlocked key of a secret that signs at `time`. The secret's name is `NAMESPACE/NAME`.
+    /// Returns the unlocked key of a secret that signs at `time`.
+    /// The name of the secret is `NAMESPACE/NAME`.
     ///
     /// A key that could not be unlocked is not tried again before its secret changes. Properties that change with time,
     /// such as the expiry of a key, are checked in each call. Dropping the future cancels the wait for a thread; a job
@@ -143,8 +144,10 @@ impl Keyring {
         self.retain(|name| name != secret);
     }
 
-    /// Evicts the keys of all secrets, named `NAMESPACE/NAME`, that are not used any more. A key that is being unlocked
-    /// is evicted when that ends, and is not unlocked a second time meanwhile.
+    /// Evicts the keys of all secrets that are not used any more.
+    ///
+    /// The names of secrets are `NAMESPACE/NAME`. A key that is being unlocked is evicted when that ends, and
+    /// is not unlocked a second time meanwhile.
     pub fn retain(&self, is_used: impl Fn(&str) -> bool) {
         self.slots.lock().retain(|key, slot| {
             if is_used(&key.secret) {
@@ -191,7 +194,8 @@ impl fmt::Debug for ParsedKey {
 }
 
 impl CachedKey {
-    /// Returns the result for a time, if the data is the same and nothing must be unlocked.
+    /// Returns the cached result for a time.
+    /// It is `None` if the data has changed, or something must be unlocked.
     fn result(&self, digest: Fingerprint, time: CommitTime) -> Option<Result<SigningKey, SigningKeyError>> {
         if self.digest != digest {
             return None;
@@ -258,7 +262,8 @@ impl UnlockJob {
         }
     }
 
-    /// Unlocks the part of an OpenPGP key that signs at the time. Memory is reserved for its key derivation.
+    /// Unlocks the part of an OpenPGP key that signs at the time.
+    /// Memory is reserved for its key derivation.
     async fn unlock_part(
         &self,
         mut key: Box<openpgp::OpenPgpKey>,
@@ -322,7 +327,8 @@ impl ParsedKey {
     }
 }
 
-/// Unlocks the key of a secret that signs at `time` on this thread, without a cache.
+/// Unlocks the key of a secret that signs at `time`, without a cache.
+/// The work is done on this thread.
 ///
 /// # Errors
 ///

@@ -222,7 +222,8 @@ impl RemoteUrl {
         self.origin.as_ref().map_or(Transport::Local, |origin| origin.transport)
     }
 
-    /// Returns the user in the URL. For HTTP this may be a token: it must not be shown.
+    /// Returns the user in the URL.
+    /// For HTTP it may be a token, and must not be shown.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
@@ -232,7 +233,8 @@ impl RemoteUrl {
         self.password.as_ref()
     }
 
-    /// Returns the text for git's arguments. It has no password, and for HTTP no user info at all.
+    /// Returns the text of the URL for git's arguments.
+    /// It has no password, and for HTTP no user info at all.
     pub fn to_argument(&self) -> &OsStr {
         &self.argument
     }
@@ -242,13 +244,15 @@ impl RemoteUrl {
         self.origin.as_ref().map(|origin| Server { host: origin.host.clone(), port: origin.port })
     }
 
-    /// Returns scheme, host and port as a URL, for settings of git. A local path has none.
+    /// Returns scheme, host and port as a URL, for settings of git.
+    /// The result is `None` for a local path.
     pub(super) fn to_origin(&self) -> Option<String> {
         let origin = self.origin.as_ref()?;
         Some(format!("{}://{}:{}", origin.transport.scheme(), origin.host, origin.port))
     }
 
-    /// Returns true if both have the same scheme, host and port. A login for one may then go to the other.
+    /// Returns true if both URLs have the same scheme, host and port.
+    /// A login for one may then be sent to the other.
     pub fn is_same_origin(&self, other: &Self) -> bool {
         self.origin.is_some() && self.origin == other.origin
     }
@@ -302,7 +306,8 @@ impl fmt::Debug for RemoteUrl {
     }
 }
 
-/// The defect of a URL, as the end of a sentence. It must quote nothing from before an `@`.
+/// The defect of a URL, as the end of a sentence.
+/// It must not quote any text in front of an `@`.
 type Defect = std::borrow::Cow<'static, str>;
 
 fn is_scheme(text: &str) -> bool {
@@ -310,7 +315,8 @@ fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Parses host and port. The host is returned in the one form that can be compared.
+/// Parses host and port.
+/// The host is returned in canonical form, so that hosts can be compared.
 fn parse_server(server: &str) -> Result<(String, Option<u16>), Defect> {
     let end = match server.strip_prefix('[') {
         Some(_) => server.find(']').map_or(server.len(), |at| at + 1),
@@ -389,8 +395,8 @@ fn user_info_part(text: &str) -> Result<Vec<u8>, Defect> {
     }
 }
 
-/// Checks the user info. Git takes the first `@[` for the end of the user, and would go to another host than the one
-/// behind the last `@`.
+/// Checks the user info of an SSH URL.
+/// Git takes the first `@[` for the end of the user, and would go to another host than the one behind the last `@`.
 fn check_ssh_user_info(text: &str) -> Result<(), Defect> {
     match user_info_part(text)?.iter().any(|byte| b"@[]".contains(byte)) {
         true => Err("has '@', '[' or ']' in its user info, where ssh or git may look for the host: \
@@ -400,7 +406,8 @@ fn check_ssh_user_info(text: &str) -> Result<(), Defect> {
     }
 }
 
-/// Checks for characters that newer ssh versions refuse. A user's own configuration may pass them to a shell.
+/// Checks an SSH user name for characters that newer ssh versions refuse.
+/// A user's own configuration may pass them to a shell.
 fn check_ssh_user(user: &str) -> Result<(), Defect> {
     let is_odd = |c: char| c.is_whitespace() || "'`\"\\;&<>|(){}$%/:".contains(c);
     match user.starts_with('-') || user.contains(is_odd) {

@@ -163,7 +163,8 @@ fn what_is_refused_is_refused_in_one_sentence() {
     );
 }
 
-/// Git goes to the host behind the first `@[`, and decodes the URL before it looks.
+/// Git connects to the host behind the first `@[`.
+/// It decodes the URL before it looks for that host.
 #[test]
 fn what_git_would_take_for_another_host_is_refused() {
     for text in [

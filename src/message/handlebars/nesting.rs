@@ -5,7 +5,9 @@
 /// The maximum nesting depth of blocks and subexpressions.
 const MAX_DEPTH: usize = 100;
 
-/// Rejects a template that is nested too deeply; each `else` counts as a block, as in the renderer.
+/// Rejects a template that is nested too deeply.
+///
+/// Each `else` counts as a block, as in the renderer.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let too_deep = || format!("blocks or expressions are nested deeper than {MAX_DEPTH} levels");
     let mut blocks: Vec<usize> = Vec::new();
@@ -31,7 +33,9 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `{{^` may also begin an inverse block; counting it as part of the outer block gives the same depth.
+/// Counts an `else` or `{{^` as part of the outer block.
+///
+/// `{{^` may also begin an inverse block; the depth is the same then.
 fn begin_else(blocks: &mut Vec<usize>) {
     match blocks.last_mut() {
         Some(block) => *block += 1,

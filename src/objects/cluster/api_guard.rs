@@ -74,7 +74,9 @@ impl ApiGuard {
         &self.delayed
     }
 
-    /// Sends a request for a namespace: that of the object which the request is made for.
+    /// Sends a request for a namespace.
+    ///
+    /// It is the namespace of the object for which the request is made.
     ///
     /// # Errors
     ///

@@ -65,7 +65,9 @@ pub(super) fn screen(content: &[u8]) -> Content {
     }
 }
 
-/// Splits a file into its documents; drops empty ones and expands each `List` into its items.
+/// Splits a file into its documents.
+///
+/// It drops empty ones and expands each `List` into its items.
 pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
     let not_yaml =
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };

@@ -134,9 +134,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Rejects unknown fields and values; in a status, which a program wrote, they are only noted.
+    /// Rejects unknown fields and values.
     ///
-    /// A misspelled field must not be taken for an absent one, nor a misspelled value for the default.
+    /// In a status, which a program wrote, they are only noted. A misspelled field must not be taken for an
+    /// absent one, nor a misspelled value for the default.
     fn check_fields(&mut self, violations: Option<Vec<Violation>>) -> Result<(), ManifestError> {
         for violation in violations.unwrap_or_default() {
             match violation {

@@ -28,7 +28,9 @@ pub(super) struct Source {
 pub(super) enum Origin {
     /// Its own path was given, so it must contain an object.
     Named,
-    /// A directory, which may have files of any kind; this one has the name of a group of Flux's.
+    /// A directory, which may have files of any kind.
+    ///
+    /// This file has the name of a group of Flux's.
     Found,
     /// A directory; this file may only contain a Secret, a ServiceAccount or a Namespace.
     Optional,
@@ -100,7 +102,9 @@ impl Sources {
         Ok(())
     }
 
-    /// Records a file without objects; JSON files, which mostly belong to other tools, are not reported.
+    /// Records a file without objects.
+    ///
+    /// JSON files, which mostly belong to other tools, are not reported.
     pub(super) fn skip(&mut self, file: PathBuf) {
         if file.extension().is_none_or(|extension| extension != "json") {
             self.skipped.push(file);

@@ -142,7 +142,9 @@ impl DowngradeProtection {
         }
     }
 
-    /// The message of the condition `RegressionHeld`: the held tag, the current one, and the end of the wait.
+    /// Returns the message of the condition `RegressionHeld`.
+    ///
+    /// It names the held tag, the current one, and the end of the wait.
     pub fn message(&self, current: &str, pending: &HeldDowngrade) -> String {
         let until = pending.since.checked_add(self.time).unwrap_or(Timestamp::MAX);
         format!(
@@ -171,7 +173,9 @@ pub fn message_without_state(current: &str, pending: &HeldDowngrade) -> String {
     )
 }
 
-/// Updates the held downgrade after a complete scan; a scan counts once, however often it is seen.
+/// Updates the held downgrade after a complete scan.
+///
+/// A scan counts once, however often it is seen.
 fn after_scan(pending: Option<&HeldDowngrade>, winner: &str, scan: Timestamp) -> HeldDowngrade {
     let tag = winner.to_owned();
     match pending {

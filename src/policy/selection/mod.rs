@@ -1,4 +1,4 @@
-//! The selection from a list of tags: the winner, and a verdict on each other tag.
+//! The selection from a list of tags: a winner, and verdicts on the others.
 
 mod error;
 mod verdict;
@@ -240,7 +240,9 @@ pub(super) fn age_candidates<'t>(
     Ok(invalid_numbers.chain(candidates.iter().map(|candidate| evaluated[candidate.index].0)).collect())
 }
 
-/// Finds tags whose value a later tag of the list has too, with that tag: the last one counts, as in Flux.
+/// Finds tags whose value a later tag of the list has too, with that tag.
+///
+/// The last one counts, as in Flux.
 fn shadows<'t>(
     policy: &Policy,
     verdicts: &[Verdict<'t>],

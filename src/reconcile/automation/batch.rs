@@ -13,7 +13,9 @@ use super::transaction::{self, Prepared};
 use crate::cancel::StopToken;
 use crate::git::{Answer, Failure, Request, SyncError, Writer};
 
-/// The maximum number of times that a job is prepared when others push faster than a transaction may try.
+/// The maximum number of times that a job is prepared.
+///
+/// It is prepared again if others push faster than a transaction may try.
 const ROUNDS: u32 = 16;
 
 /// An automation that is reconciled in a batch, and the caller's part of that.
@@ -33,8 +35,9 @@ pub trait Job: Send {
     ) -> impl Future<Output = ()> + Send;
 }
 
-/// Reconciles jobs. Each is concluded as soon as its answer arrives or its request is cancelled, independent of the
-/// others.
+/// Reconciles jobs.
+///
+/// Each is concluded as soon as its answer arrives or its request is cancelled, independently of the others.
 pub async fn reconcile<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal>, stop: &StopToken) {
     let rounds = Rounds::new(writer, jobs.len());
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
@@ -78,9 +81,10 @@ fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {
     matches!(&answer.result, Err(Failure::Sync(error)) if matches!(**error, SyncError::LostRace { .. }))
 }
 
-/// Collects the requests of a batch, and submits them together once every job has added its own or left.
+/// Collects the requests of a batch and submits them together.
 ///
-/// The jobs of a round take part in the next one until they leave.
+/// They are submitted once every job has added its own or left. The jobs of a round take part in the next one
+/// until they leave.
 struct Rounds<'w> {
     writer: &'w Writer<UpdateProposal>,
     state: Mutex<State>,
@@ -101,7 +105,9 @@ impl<'w> Rounds<'w> {
         Self { writer, state: Mutex::new(State { missing: jobs, requests: BTreeMap::new() }) }
     }
 
-    /// Adds the request of a job to the round, and returns its answer; none if its transaction ended without one.
+    /// Adds the request of a job to the round, and returns its answer.
+    ///
+    /// Returns `None` if its transaction ended without one.
     async fn submit(&self, index: usize, request: Request<UpdateProposal>) -> Option<Answer<UpdateProposal>> {
         let (sender, submitted) = oneshot::channel();
         {
@@ -113,7 +119,9 @@ impl<'w> Rounds<'w> {
         submitted.await.ok()?.await.ok()
     }
 
-    /// Takes a job out of the batch, with its request if that was not submitted yet.
+    /// Removes a job from the batch.
+    ///
+    /// Its request is removed as well, if it was not submitted yet.
     fn leave(&self, index: usize) {
         let mut state = self.state.lock();
         if state.requests.remove(&index).is_none() {

@@ -12,7 +12,9 @@ use crate::git::RemotePlan;
 use crate::objects::Objects;
 use crate::tenancy::{FairSemaphore, Permit, SlotLimits};
 
-/// The maximum number of large logins at the same time, as many as transactions that wait for servers.
+/// The maximum number of large logins at the same time.
+///
+/// It is the number of transactions that wait for servers.
 const LARGE: SlotLimits = SlotLimits { total: 32, per_namespace: 16, overflow: None }.with_overflow(32);
 
 /// Bounds the logins that are made from Secrets of [`INLINE_BYTES`](crate::tenancy::INLINE_BYTES) and more, which stay
@@ -33,10 +35,11 @@ impl Default for LargeLogins {
     }
 }
 
-/// Makes each login of a batch once, however many of its automations use it. Clones share the logins.
+/// Makes each login of a batch once, however many of its automations use it.
 ///
-/// Requests of a batch are submitted together, so a batch may not wait for a slot while it holds one: all others could
-/// do the same. It only ever does if a GitRepository changes while the batch begins.
+/// Clones share the logins. Requests of a batch are submitted together, so a batch may not wait for a slot
+/// while it holds one: all others could do the same. It only ever does if a GitRepository changes while the
+/// batch begins.
 #[derive(Clone, Debug, Default)]
 pub struct BatchLogins(Arc<Mutex<HashMap<LoginKey, RemotePlan>>>);
 
@@ -184,7 +187,9 @@ pub(super) mod tests {
         tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it comes to this in time");
     }
 
-    /// A thousand automations that waited for a slot held a thousand Secrets of a MiB each.
+    /// Automations that waited for a slot held their Secrets.
+    ///
+    /// A thousand of them held a thousand Secrets of a MiB each.
     #[tokio::test]
     async fn a_large_login_without_a_slot_holds_no_secret_and_is_read_again_with_one() {
         let (secrets, options) = (Arc::new(Secrets::of(INLINE_BYTES)), options(1));
@@ -214,7 +219,7 @@ pub(super) mod tests {
         assert_eq!(secrets.reads(), 2);
     }
 
-    /// Two batches that held a slot and waited for another one would wait for each other.
+    /// Two batches that held a slot and waited for another one would deadlock.
     #[tokio::test]
     async fn a_batch_with_a_login_waits_for_no_other_one() {
         let (secrets, options, logins) = (Secrets::of(INLINE_BYTES), options(1), BatchLogins::default());

@@ -98,7 +98,9 @@ impl Stop {
 }
 
 impl Conclusion {
-    /// Makes the conclusion of a run that a defect of ours ended, which was reported on standard error.
+    /// Creates the conclusion of a run that a defect of ours ended.
+    ///
+    /// The defect was reported on standard error.
     pub fn broken_off() -> Self {
         let message = "failed to update source: a fault of tagboat's broke the run off; please report it, with what \
                        was said on standard error";

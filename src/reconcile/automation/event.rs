@@ -13,7 +13,9 @@ pub(super) const UP_TO_DATE: &str = "repository up-to-date";
 /// The message of a run for which nothing had changed.
 const NO_CHANGE: &str = "no change since last reconciliation";
 
-/// Makes the event of a run from its conclusion, the conditions after it, and Ready before it.
+/// Creates the event of a run from its conclusion and conditions.
+///
+/// `was_ready` is Ready before the run, and `after` has the conditions after it.
 pub(super) fn of(was_ready: bool, after: &[Condition], conclusion: &Conclusion) -> Event {
     let (type_, message) = match conclusion {
         Conclusion::Success { outcome: Outcome::Pushed(push), .. } => (EventType::Normal, summary(push)),

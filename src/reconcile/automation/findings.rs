@@ -1,7 +1,8 @@
-//! The problems that a reconcile found in the files: a condition beside Flux's, and an event when it changes.
+//! The problems that a reconcile found in the files.
 //!
-//! The condition's message ends in a short name of the set of problems, so that a later reconcile, perhaps in another
-//! process, can tell whether the set has changed since. A line that only moved is the same problem.
+//! They result in a condition beside Flux's, and in an event when it changes. The condition's message ends in
+//! a short name of the set of problems, so that a later reconcile, perhaps in another process, can tell
+//! whether the set has changed since. A line that only moved is the same problem.
 
 use std::borrow::Cow;
 
@@ -25,7 +26,9 @@ const NAMED: usize = 3;
 /// The longest words about one problem, in bytes: an event takes a kilobyte.
 const LONGEST: usize = 280;
 
-/// The maximum number of problems that are kept to be logged: a tenth of a megabyte, independent of the size of a plan.
+/// The maximum number of problems that are kept for the log.
+///
+/// They take a tenth of a megabyte, independently of the size of a plan.
 const LOGGED: usize = 500;
 
 /// The message where there is no problem.
@@ -45,7 +48,7 @@ pub struct Findings {
     set: Option<String>,
 }
 
-/// A marker that has no effect, a marked file that cannot be read, or an image that cannot be used.
+/// An ineffective marker, an unreadable file with markers, or an unusable image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Problem<'p> {
     file: &'p str,
@@ -63,7 +66,7 @@ pub struct News {
 }
 
 impl Findings {
-    /// The problems that a plan met, and the images that could not be used in it.
+    /// Creates the findings from a plan and the images that it could not use.
     pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
         let images =
             unusable.iter().map(|image| Problem { file: "", line: 0, words: image.to_string().into() });
@@ -105,7 +108,9 @@ impl Findings {
     }
 }
 
-/// The name of a set of problems, if there are any. In which lines they stand makes no difference.
+/// Returns the name of a set of problems, if there are any.
+///
+/// The lines in which they stand make no difference.
 fn name_of_set(problems: &[Problem<'_>]) -> Option<String> {
     if problems.is_empty() {
         return None;
@@ -147,7 +152,9 @@ impl News {
 }
 
 impl Report {
-    /// Adds the findings of a look at the files. Without any, those of an earlier look stay as they are.
+    /// Adds the findings of a look at the files.
+    ///
+    /// Without findings, those of an earlier look stay as they are.
     pub fn noting(mut self, findings: Option<&Findings>, run: &ReconcileRun, now: Timestamp) -> Self {
         let Some(findings) = findings else { return self };
         let stored = &self.status.conditions;

@@ -1,4 +1,4 @@
-//! Validates the keys and values of labels, by the rules and in the words of Kubernetes.
+//! Validates label keys and values by the rules of Kubernetes, in its words.
 
 /// The longest name part of a key, and the longest value, in bytes.
 const NAME_LENGTH: usize = 63;

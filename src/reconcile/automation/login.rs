@@ -22,8 +22,9 @@ use crate::tenancy::{Capacity, INLINE_BYTES};
 /// The options of logins that no object has.
 #[derive(Clone, Debug)]
 pub struct LoginOptions {
-    /// Allows paths of this machine as remotes, for callers who may read them anyway. Relative paths begin at this
-    /// directory.
+    /// Allows paths of this machine as remotes, for callers who may read them anyway.
+    ///
+    /// Relative paths begin at this directory.
     pub local_paths: Option<PathBuf>,
     /// Allows or refuses remotes and proxies on this machine or its network link.
     pub local_addresses: LocalAddresses,
@@ -83,7 +84,9 @@ pub enum LoginError {
     /// The credentials cannot be used for SSH without a secret. The sentence has advice.
     #[error("failed to configure authentication options: {missing}{advice}")]
     WithoutSecret {
-        /// The part that is missing; it is in the middle of the sentence, so it is no further cause.
+        /// The part that is missing.
+        ///
+        /// It is in the middle of the sentence, so it is no further cause.
         missing: CredentialsError,
         /// Advice about the place for it.
         advice: &'static str,
@@ -109,7 +112,9 @@ pub enum LoginError {
         #[source]
         cause: LookupError,
     },
-    /// The repository has another login than the automations of the same batch, and no slot is free for it.
+    /// The repository has another login than the automations of the same batch.
+    ///
+    /// No slot is free for that login.
     #[error(
         "GitRepository {repository} got another address or other secrets while the run began; the next run tries again"
     )]
@@ -128,7 +133,9 @@ impl From<CredentialsError> for LoginError {
     }
 }
 
-/// A local URL and a wrong provider stall; everything else may be corrected while the objects stay as they are.
+/// Only a local URL and a wrong provider stall.
+///
+/// Everything else may be corrected while the objects stay as they are.
 impl ReconcileError for LoginError {
     fn reason(&self) -> Reason {
         match self {
@@ -147,7 +154,9 @@ impl ReconcileError for LoginError {
 }
 
 impl LoginError {
-    /// The stage of the run that it stops at: as in Flux, that a server cannot be found shows when it is to be read.
+    /// Returns the stage of the run at which this error stops it.
+    ///
+    /// As in Flux, a server that cannot be found stops the checkout, in which it is to be read.
     pub fn stage(&self) -> Stage {
         match self {
             Self::Server { cause, .. } | Self::ProxyServer { cause, .. } if !cause.is_refusal() => {
@@ -202,7 +211,9 @@ pub(super) async fn log_in(
 /// The secrets that a login is made from.
 struct LoginSecrets {
     proxy: Option<NamedData>,
-    /// The secret with the credentials. That it cannot be read counts after a proxy that cannot be used.
+    /// The secret with the credentials.
+    ///
+    /// An error of reading it counts after that of a proxy that cannot be used.
     own: Result<Option<NamedData>, LoginError>,
 }
 
@@ -251,7 +262,9 @@ impl LoginSecrets {
         self.proxy.iter().chain(own).map(|(_, data)| data_size(data)).sum()
     }
 
-    /// Reads the login, and plans how the remote is reached. The server of the proxy is known even if the rest fails.
+    /// Reads the login, and plans the access to the remote.
+    ///
+    /// The server of the proxy is known even if the rest fails.
     fn plan(
         self,
         url: &RemoteUrl,

@@ -25,8 +25,9 @@ use crate::update::{
 /// The level of detail in the findings of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Of the markers only those whose severity is a warning: many automations on one large repository would each hold
-    /// the same long list.
+    /// Only the markers whose severity is a warning.
+    ///
+    /// With all markers, many automations on one large repository would each hold the same long list.
     Warnings,
     /// Every marker.
     Everything,
@@ -66,7 +67,9 @@ pub struct UpdateProposal {
 }
 
 impl UpdateProposal {
-    /// The markers that a plan reports. Another controller's values are compared with those of all markers.
+    /// Returns the selection of markers that a plan reports.
+    ///
+    /// A comparison with another controller's values needs those of all markers.
     fn reported(&self) -> ReportedMarkers {
         let is_brief = self.detail == Detail::Warnings && self.compare.is_none();
         if is_brief { ReportedMarkers::Warnings } else { ReportedMarkers::All }
@@ -87,7 +90,9 @@ pub struct MessageSource {
 }
 
 impl MessageSource {
-    /// The message of a plan. As in Flux, the template is not read before there is something to commit.
+    /// Renders the message of a plan.
+    ///
+    /// As in Flux, the template is not read before there is something to commit.
     fn render(
         &self,
         update: &UpdateRequest,

@@ -104,7 +104,9 @@ fn conclude(generation: i64, begun: &[Condition], conclusion: &Conclusion) -> Dr
     draft
 }
 
-/// Makes the status of a suspended automation: only its generation is observed, and only if an earlier run came to an end.
+/// Creates the status of a suspended automation.
+///
+/// Only its generation is observed, and only if an earlier run came to an end.
 pub fn while_suspended(
     previous: &ImageUpdateAutomationStatus,
     generation: i64,
@@ -116,7 +118,7 @@ pub fn while_suspended(
     status
 }
 
-/// Removes the reason of Ready if it is that of a stage which has passed in this run.
+/// Removes the reason of Ready if its stage has passed in this run.
 fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
     let settled = stop.stage.before().flat_map(Stage::settles);
     let is_settled = conditions::find(draft.conditions(), Ready)
@@ -126,7 +128,9 @@ fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
     }
 }
 
-/// Returns the revision that a status names after a run that read the files (`docs/flux-behaviour.md`, Observations).
+/// Returns the revision that a status names after a run that read the files.
+///
+/// Source: `docs/flux-behaviour.md`, Observations.
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
         Outcome::NothingNew | Outcome::DryRun { .. } => None,
@@ -313,7 +317,9 @@ pub(super) mod tests {
         }
     }
 
-    /// Each stage removes its reasons: Ready has another one after a stall at a later stage.
+    /// Each stage that passed removes its reasons.
+    ///
+    /// Ready has another reason after a stall at a later stage.
     #[test]
     fn a_stage_that_passed_takes_its_reasons_back() {
         let stages = [Stage::Policies, Stage::Source, Stage::Checkout, Stage::Update, Stage::Push];

@@ -15,7 +15,9 @@ use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{PolicyState, Setters, UpdateRequest};
 use crate::yaml::Limits;
 
-/// The size of all keys and values of `messageTemplateValues`, in bytes: each run that waits keeps them.
+/// The maximum size of all keys and values of `messageTemplateValues`, in bytes.
+///
+/// Each run that waits keeps them.
 const LARGEST_VALUES: usize = 64 * 1024;
 
 /// An update on behalf of an automation, or of policies alone.
@@ -90,8 +92,9 @@ impl ReconcileError for RequestError {
     }
 }
 
-/// The images that the caller sets, in place of those in the policies' status. `None` is a policy without an image,
-/// independent of its status.
+/// The images that the caller sets, in place of those in the policies' status.
+///
+/// `None` is a policy without an image, independently of its status.
 pub type ImageOverrides = BTreeMap<ObjectName, Option<ImageReference>>;
 
 /// Makes the request of an automation.
@@ -128,7 +131,9 @@ pub fn of_automation<'a>(
     Ok(request)
 }
 
-/// Makes the request of policies alone: every one counts, in every namespace, for the whole tree.
+/// Creates a request from policies alone.
+///
+/// Every policy counts, in every namespace, for the whole tree.
 pub fn of_policies_alone<'a>(
     policies: impl Iterator<Item = &'a ImagePolicy>,
     given: &ImageOverrides,

@@ -10,7 +10,9 @@ use super::request::{self, ImageOverrides, Request, RequestError};
 /// Reads the policies of an automation's namespace as they stand now.
 pub type PolicyReader = Arc<dyn Fn() -> Vec<Arc<ImagePolicy>> + Send + Sync>;
 
-/// Selects the images of an automation again after its transaction has waited for a slot, a lock or a server.
+/// Selects the images of an automation again after a wait.
+///
+/// Its transaction has waited for a slot, a lock or a server.
 #[derive(Clone)]
 pub struct Reselection {
     automation: ImageUpdateAutomation,

@@ -8,7 +8,9 @@ use kube::core::{Expression, Selector};
 
 use super::label::{faults_of_key, faults_of_value};
 
-/// The largest selector, in bytes of keys and values with [`OVERHEAD`] for each. One is parsed with every run, and with every
+/// The maximum size of a selector in bytes.
+///
+/// It counts keys and values, with [`OVERHEAD`] for each. A selector is parsed with every run, and with every
 /// change of a policy of its namespace.
 const LARGEST: usize = 16 * 1024;
 

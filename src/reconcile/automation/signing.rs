@@ -103,7 +103,9 @@ mod tests {
         assert_eq!((small.reads(), large.reads()), (1, 2));
     }
 
-    /// The page showed sentences of OpenPGP keys for SSH keys, of which the program says others.
+    /// The page about signing showed sentences about OpenPGP keys for SSH keys.
+    ///
+    /// The program prints other sentences about SSH keys.
     #[test]
     fn each_sentence_of_the_page_about_signing_is_said() {
         let secret = || "signing-key".to_owned();

@@ -138,8 +138,9 @@ pub async fn prepare(
     Ok(git::Request { mirror, remote, proposal })
 }
 
-/// Returns the name of an automation's proposals. It contains the uid, so that a new object does not own the pushes of
-/// an old one with its name.
+/// Returns the name of an automation's proposals.
+///
+/// It contains the uid, so that a new object does not own the pushes of an old one with its name.
 pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
     let name = ObjectName::of(automation);
     match automation.uid() {

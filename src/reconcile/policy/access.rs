@@ -81,7 +81,9 @@ pub fn needs_labels(own: &str, repository: &ImageRepository) -> bool {
     repository.namespace().as_deref() != Some(own) && repository.spec.access_from.is_some()
 }
 
-/// Checks that a policy of the namespace `own` may use a repository; `labels` are those of the namespace.
+/// Checks that a policy of the namespace `own` may use a repository.
+///
+/// `labels` are those of the namespace.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Finds the ages of the images that could win, if a policy has a minimum age.
+//! Finds the ages of the images that could win, for policies with a minimum age.
 //!
 //! Most tags are younger than our knowledge of their repository, so their age is known. For the others the registry is
 //! asked, from the best tag to the first that is old enough, and no further.
@@ -18,7 +18,9 @@ use crate::registry::ImageFacts;
 use crate::registry::store::{KnownImage, StoredTags};
 use crate::tenancy::Interrupted;
 
-/// The maximum number of images that are looked up for one selection. Registries count each as a pull.
+/// The maximum number of images that are looked up for one selection.
+///
+/// Registries count each lookup as a pull.
 pub const MOST: usize = 32;
 
 /// The maximum number of lookups at the same time.
@@ -32,7 +34,9 @@ const FAILURES: usize = 3;
 pub struct AgeQuery {
     /// The policy.
     pub policy: Arc<Policy>,
-    /// The current tag. It was old enough once, and only a user can want it to be older.
+    /// The current tag.
+    ///
+    /// It was old enough once, and only a user can want it to be older.
     pub current: Option<String>,
     /// True if a user asked, so that unknown ages are looked up again.
     pub is_wanted: bool,
@@ -40,8 +44,9 @@ pub struct AgeQuery {
     pub now: Timestamp,
 }
 
-/// The tags on which a selection may depend beyond the known ages. They are few, even if there are many tags, because
-/// they are kept while the registry is asked.
+/// The tags on which a selection may depend beyond the known ages.
+///
+/// They are few, even if there are many tags, because they are kept while the registry is asked.
 #[derive(Debug, Default)]
 pub struct Shortlist(Vec<Candidate>);
 
@@ -59,7 +64,9 @@ struct Candidate {
 pub struct KnownAges {
     /// The ages by tags of the shortlist.
     ages: HashMap<String, TagAge>,
-    /// Set if a tag is old enough, so that the ages of lower tags do not matter.
+    /// True if a tag is old enough.
+    ///
+    /// The ages of lower tags do not matter then.
     has_mature: bool,
     /// The images that were looked up, by their tags.
     pub learned: Vec<(String, ImageFacts)>,
@@ -82,7 +89,9 @@ pub enum MissingAges {
 }
 
 impl MissingAges {
-    /// Returns the staleness of a selection among the tags of an image, if the registry is the cause.
+    /// Returns the staleness of a selection, if the registry is its cause.
+    ///
+    /// `image` is the image of the tags.
     pub fn staleness(&self, image: &str) -> Option<Staleness> {
         match self {
             Self::TooMany => None,
@@ -163,8 +172,9 @@ impl AgeQuery {
         }
     }
 
-    /// Returns the age of a tag after the registry was asked. `known` may be newer than the tags in the questions: tags
-    /// that were found since are young.
+    /// Returns the age of a tag after the registry was asked.
+    ///
+    /// `known` may be newer than the tags in the questions: tags that were found since are young.
     pub fn age(&self, tag: &str, known: Option<&StoredTags>, answers: &KnownAges) -> TagAge {
         let found = answers.ages.get(tag).copied();
         found.unwrap_or_else(|| TagAge { is_irrelevant: answers.has_mature, ..self.known(tag, known) })
@@ -186,7 +196,9 @@ impl AgeQuery {
         }
     }
 
-    /// Returns the question about a tag. A tag that was too young when it was looked up is no older with another image.
+    /// Returns the question to the registry about a tag, if there is one.
+    ///
+    /// A tag that was too young when it was looked up is no older with another image.
     fn ask(&self, age: TagAge, image: Option<&KnownImage>) -> Option<Ask> {
         let is_mature = |age: TagAge| self.maturity(age) == Maturity::Mature;
         if age.first_seen.is_some() || is_mature(TagAge { created: None, ..age }) {
@@ -286,8 +298,9 @@ impl Walk {
         batch
     }
 
-    /// Returns whether nothing depends on the age of the next tag because a better one is eligible. Of equal tags each
-    /// may win.
+    /// Returns whether nothing depends on the age of the next tag.
+    ///
+    /// That is so if a better tag is eligible. Of equal tags each may win.
     fn is_settled(&self) -> bool {
         let (Some(best), Some(next)) = (self.best, self.candidates.get(self.next)) else { return false };
         let best = &self.candidates[best].tag;

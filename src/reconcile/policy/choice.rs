@@ -1,5 +1,6 @@
-//! Selects the tag of a policy: the winner, or the one before while a downgrade is held (`docs/flux-behaviour.md`,
-//! Policies).
+//! Selects the tag of a policy.
+//!
+//! It is the winner, or the tag before it while a downgrade is held (`docs/flux-behaviour.md`, Policies).
 
 use std::time::Duration;
 
@@ -28,7 +29,9 @@ pub struct Offer<'a> {
     pub trigger: Trigger,
     /// The time for which a downgrade must hold.
     pub downgrade_protection: DowngradeProtection,
-    /// True if ages are missing that matter, so that no lower tag than the current one can win.
+    /// True if relevant ages are missing.
+    ///
+    /// No lower tag than the current one can win then.
     pub is_provisional: bool,
 }
 
@@ -43,7 +46,7 @@ pub struct Choice {
     pub matures_in: Option<Duration>,
 }
 
-/// The reason for which the current tag stays although it is not the winner of the list.
+/// The reason for which the current tag stays although it is not the winner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The lower winner that is held, if there is one.
@@ -151,8 +154,9 @@ impl Held {
         Self { pending: Some(pending), message, until, reason: Reason::LowerWinner }
     }
 
-    /// Holds the current tag because the list of an image's tags is empty. A lower winner that is held stays so,
-    /// neither nearer to its end nor further from it.
+    /// Holds the current tag because the list of an image's tags is empty.
+    ///
+    /// A lower winner that is held stays held, and the end of its wait comes neither nearer nor further away.
     pub fn by_empty_list(
         image: &str,
         current: &str,

@@ -34,9 +34,13 @@ pub struct DigestResolver<'a> {
 /// The treatment of a winner that replaces no other tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirstImage {
-    /// It is announced without a lookup, as in Flux: a policy without an image would not be better.
+    /// It is announced without a lookup, as in Flux.
+    ///
+    /// A policy without an image would not be better.
     Counts,
-    /// It is looked up like any other: a caller without earlier state may be about to overwrite a tag that works.
+    /// It is looked up like any other winner.
+    ///
+    /// A caller without earlier state may be about to overwrite a tag that works.
     LookedAt,
 }
 

@@ -46,7 +46,9 @@ pub struct Stop {
     pub staleness: Option<Staleness>,
     /// The requeue, in place of backoff.
     pub retry_after: Option<Duration>,
-    /// Set if nothing is stored of the repository, not even an empty list, so that it must be scanned.
+    /// True if nothing is stored of the repository, so that it must be scanned.
+    ///
+    /// An empty list counts as stored.
     pub needs_scan: bool,
 }
 
@@ -73,16 +75,19 @@ impl Stop {
         Self::at(Outcome::Failure(error.reason(), words))
     }
 
-    /// Makes the stop of a policy without an image, while there are more images than can be looked up at one time.
+    /// Creates the stop of a policy without an image while ages are looked up.
+    ///
+    /// There are more images than can be looked up at one time.
     pub fn while_looking() -> Self {
         let words = "the ages of the best images are still being looked up, for many of them are too new";
         let outcome = Outcome::Failure(Reason::DependencyNotReady, words.to_owned());
         Self { retry_after: Some(LOOK_ON), ..Self::at(outcome) }
     }
 
-    /// Makes the stop at a repository without stored tags, with a requeue. `staleness` is the reason for which its
-    /// registry cannot be asked, if that is known and concerns the policy; `is_stored` is true if an empty list is
-    /// stored.
+    /// Creates the stop at a repository without stored tags, with a requeue.
+    ///
+    /// `staleness` is the reason for which its registry cannot be asked, if that is known and concerns the
+    /// policy. `is_stored` is true if an empty list is stored.
     pub fn without_tags(requeue: Duration, staleness: Option<Staleness>, is_stored: bool) -> Self {
         let seconds = Duration::from_secs(requeue.as_secs() + u64::from(requeue.subsec_millis() >= 500));
         let words = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));

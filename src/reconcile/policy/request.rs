@@ -122,7 +122,9 @@ pub(in crate::reconcile) mod tests {
     use super::*;
     use crate::error::chain;
 
-    /// A policy `n/p` of the repository `n/r` that wants versions, with other members of spec or metadata.
+    /// Returns a policy `n/p` of the repository `n/r` that wants versions.
+    ///
+    /// `spec` and `metadata` are its other members.
     pub(in crate::reconcile) fn policy(spec: &Value, metadata: &Value) -> ImagePolicy {
         let mut whole = json!({
             "metadata": {"namespace": "n", "name": "p", "generation": 1},

@@ -32,7 +32,9 @@ use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::RepositoryAddress;
 use crate::tenancy::{Capacity, Checkpoint};
 
-/// The bytes of memory that the verdict on one tag takes, until the winner is known.
+/// The memory in bytes of the verdict on one tag.
+///
+/// It is used until the winner is known.
 const BYTES_OF_VERDICT: usize = 512;
 
 /// The shortest requeue.
@@ -72,11 +74,13 @@ pub struct PolicyInputs<'a> {
     pub repository: Option<Arc<ImageRepository>>,
     /// The labels of the policy's namespace, if they decide about access.
     pub labels: Result<BTreeMap<String, String>, ObjectsError>,
-    /// The reason for which the registry of that repository cannot be asked, if the last scan failed at that.
+    /// The reason for which the registry of that repository cannot be asked.
+    ///
+    /// There is one if the last scan failed because of that.
     pub scan_failure: Option<Staleness>,
     /// The trigger of the run.
     pub trigger: Trigger,
-    /// Returns the state of the poller for a tag, if it follows the tag for this policy.
+    /// Returns the poller's state for a tag, if it follows it for this policy.
     pub polled: &'a (dyn Fn(&FollowedTag) -> Option<Polled> + Sync),
 }
 
@@ -102,8 +106,9 @@ pub struct Ended {
     pub followed: Option<FollowedTag>,
     /// True if the reported digest was looked up in this run.
     pub is_fresh: bool,
-    /// True if a user's intent may not be satisfied yet: ages were missing, or the selected image cannot be announced
-    /// yet.
+    /// True if a user's intent may not be satisfied yet.
+    ///
+    /// Either ages were missing, or the selected image cannot be announced yet.
     pub is_provisional: bool,
 }
 
@@ -144,9 +149,10 @@ impl Run {
         self.run.begin(previous)
     }
 
-    /// Returns whether a Ready policy stays as it is because its repository, which it may use, has an invalid address.
+    /// Returns whether a Ready policy stays as it is.
     ///
-    /// The defect is the repository's, whose own status shows it.
+    /// That is so if its repository, which it may use, has an invalid address. The defect is the
+    /// repository's, whose own status shows it.
     pub fn is_untouched(&self, options: &PolicyOptions, scene: &PolicyInputs<'_>) -> bool {
         let is_ready = conditions::is_ready(&self.previous.conditions) && !self.is_wanted();
         let Ok(request) = &self.request else { return false };
@@ -291,7 +297,9 @@ impl Run {
         })
     }
 
-    /// Returns the image of the status, which is kept if the list that it came from has become empty.
+    /// Returns the image of the status after the list of tags became empty.
+    ///
+    /// The image is kept if it came from that list.
     fn kept_by_empty_list(&self, options: &PolicyOptions, address: &RepositoryAddress) -> Option<Resolved> {
         let image = address.to_string();
         let latest = self.previous.latest_ref.clone().filter(|latest| latest.name == image)?;
@@ -300,7 +308,9 @@ impl Run {
         Some(Resolved { resolution, held: Some(held), matures_in: None })
     }
 
-    /// Returns the ages of the tags that could win, if they matter. No tags are held while the registry is asked.
+    /// Returns the ages of the tags that could win, if they matter.
+    ///
+    /// No tags are held in memory while the registry is asked.
     async fn ages(
         &self,
         options: &PolicyOptions,
@@ -465,8 +475,9 @@ impl ChoiceInputs<'_> {
 }
 
 impl Ended {
-    /// Makes the end of a run that keeps its image because there are no tags. A user's intent cannot be satisfied by
-    /// that.
+    /// Creates the end of a run that keeps its image because there are no tags.
+    ///
+    /// That cannot satisfy a user's intent.
     fn of_empty_list(resolved: Resolved) -> Self {
         let conclusion = Conclusion::Resolved(resolved);
         Self { conclusion, followed: None, is_fresh: false, is_provisional: true }

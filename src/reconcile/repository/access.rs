@@ -1,6 +1,7 @@
-//! Reads the access to a registry: login, proxy and certificates of an ImageRepository, with the secrets that it names.
+//! Reads the access to a registry: login, proxy and certificates of an ImageRepository.
 //!
-//! The order is Flux's: proxy, cloud, certificates, logins. Everything is read from the object's own namespace.
+//! The secrets that it names are read as well. The order is Flux's: proxy, cloud, certificates, logins.
+//! Everything is read from the object's own namespace.
 
 use std::collections::BTreeMap;
 
@@ -129,7 +130,7 @@ pub async fn access(
     })
 }
 
-/// Returns the names of the objects that login and route are from, each with its purpose.
+/// Returns the names of the objects for login and route, each with its purpose.
 fn sources(spec: &ImageRepositorySpec) -> Vec<String> {
     let secrets = [
         ("login", &spec.secret_ref),

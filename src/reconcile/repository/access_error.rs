@@ -46,7 +46,7 @@ pub enum AccessError {
         #[source]
         cause: Box<ObjectsError>,
     },
-    /// A service account must log in at the cloud, and no cluster can issue a token for it.
+    /// No cluster can issue the token for a cloud login as a service account.
     #[error(
         "spec.serviceAccountName beside spec.provider asks for a login as that service account, for which only the \
          controller has a cluster vouch: log in as yourself with --registry-login user"
@@ -85,8 +85,9 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Returns true if Flux reports it as an error of the scan, because it reads the account when the registry asks for a
-    /// login.
+    /// Returns whether Flux reports this as an error of the scan.
+    ///
+    /// The reason is that Flux reads the account only when the registry asks for a login.
     pub fn is_late(&self) -> bool {
         matches!(self, Self::Account { .. } | Self::NoDefaultAccount { .. })
     }

@@ -36,7 +36,9 @@ pub enum ScanReason {
     NewExclusions,
     /// The stored tags are gone.
     NothingStored,
-    /// The last scan failed. Flux forgets the failure of a requested scan until the interval is over.
+    /// The last scan failed.
+    ///
+    /// Flux forgets the failure of a requested scan until the interval is over.
     Failed,
     /// The interval is over.
     Interval,
@@ -63,14 +65,18 @@ impl ScanReason {
         if self == Self::NothingStored { Drift::Yes } else { Drift::No }
     }
 
-    /// Returns whether the start of the scan is written to the status; that of a scan by interval is not.
+    /// Returns whether the start of the scan is written to the status.
+    ///
+    /// The start of a scan by interval is not.
     pub fn is_worth_saying(self) -> bool {
         self != Self::Interval
     }
 }
 
 impl Decision {
-    /// Decides on a scan; `is_stored` is true if a list of the image's tags is stored, even an empty one.
+    /// Decides on a scan.
+    ///
+    /// `is_stored` is true if a list of the image's tags is stored, even an empty one.
     pub fn of(
         request: &Request,
         run: &ReconcileRun,
@@ -121,8 +127,9 @@ fn has_failed(previous: &ImageRepositoryStatus) -> bool {
     })
 }
 
-/// Returns whether two lists are the same as Flux compares them: of equal length, and all of the first are in the
-/// second.
+/// Returns whether two lists are equal by Flux's comparison.
+///
+/// They are if they have the same length and the second contains every item of the first.
 fn are_the_same(one: &[String], other: &[String]) -> bool {
     one.len() == other.len() && one.iter().all(|item| other.contains(item))
 }
@@ -137,7 +144,9 @@ mod tests {
     use crate::reconcile::run::tests::{list, run};
     use crate::reconcile::times::TimeBounds;
 
-    /// The rows of `docs/flux-behaviour.md`, Images and scans of a repository. The run begins 0.9 s into the year.
+    /// Tests the rows of `docs/flux-behaviour.md`, Images and scans of a repository.
+    ///
+    /// The run begins 0.9 s into the year.
     #[test]
     fn each_row_of_the_table() {
         let scanned = |time: &str| json!({"revision": "1", "tagCount": 1, "scanTime": time});

@@ -12,7 +12,7 @@ const MOST_BYTES: usize = 10 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Exclusion(RegexpSet);
 
-/// The error of expressions that cannot be used, in the words of Flux if it has any.
+/// The error of expressions that cannot be used, in Flux's words if it has any.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ExclusionError {
     /// An expression is invalid in Go's syntax.

@@ -32,7 +32,9 @@ impl Default for Logins {
 pub struct ServiceAccounts {
     /// Issues tokens for service accounts.
     pub accounts: Arc<dyn Accounts>,
-    /// The name of the account for objects that name none; without it they log in as this process.
+    /// The name of the service account for objects that name none.
+    ///
+    /// Without it, they log in as this process.
     pub default: Option<String>,
 }
 
@@ -62,8 +64,9 @@ impl GivenLogins {
     }
 }
 
-/// Returns the cloud identity of an object: the service account that it names, or else the default account, or else
-/// this process.
+/// Returns the cloud identity of an object.
+///
+/// It is the service account that the object names, or else the default account, or else this process.
 pub(super) async fn at_cloud(
     accounts: Option<&ServiceAccounts>,
     repository: &ImageRepository,

@@ -1,5 +1,6 @@
-//! Reads the logins of an ImageRepository from the secret that it names, and from the pull secrets of its service
-//! account.
+//! Reads the logins of an ImageRepository from secrets.
+//!
+//! These are the secret that it names, and the pull secrets of its service account.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,14 @@ use crate::objects::{Objects, ObjectsError};
 use crate::registry::DockerConfig;
 use crate::secrets::Secret;
 
-/// Reads the logins. Of two for the same server the first counts, and the secret of the object is before those of the
+/// Reads the logins.
+///
+/// Of two logins for the same server the first counts, and the secret of the object comes before those of the
 /// account.
 ///
 /// # Errors
 ///
 /// If a secret, or the account, does not exist or cannot be used.
-/// When a secret, or the account, is not there or cannot be used.
 pub(super) async fn logins(
     objects: &impl Objects,
     repository: &ImageRepository,

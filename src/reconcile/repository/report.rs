@@ -18,7 +18,9 @@ use crate::reconcile::run::{self, Outcome, ReconcileRun};
 pub enum Conclusion {
     /// No scan was due; with the time until the next one.
     Rested(std::time::Duration),
-    /// The scan succeeded; with the number of names in the list that are no tags, unless the list is unchanged.
+    /// The scan succeeded.
+    ///
+    /// The number counts the names in the list that are no tags; it is absent if the list is unchanged.
     Scanned(ScanResult, Option<usize>),
     /// An error stopped the run.
     Stopped(Stop),

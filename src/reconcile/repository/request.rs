@@ -12,7 +12,7 @@ use crate::error::ReconcileError;
 use crate::reconcile::times::{self, TimeBounds};
 use crate::reference::{AddressError, RepositoryAddress};
 
-/// Allows or forbids objects to log in as a service account of their own at a cloud provider.
+/// Allows or forbids cloud logins of objects as service accounts of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ObjectIdentity {
     /// Forbidden: Flux's feature gate is off.
@@ -103,7 +103,7 @@ impl Request {
     }
 }
 
-/// Returns whether a repository is accessed as a service account of its own at a cloud provider.
+/// Returns whether a repository is accessed as its own service account at a cloud provider.
 pub fn wants_identity(spec: &ImageRepositorySpec) -> bool {
     let names_account = spec.service_account_name.as_deref().is_some_and(|name| !name.is_empty());
     spec.provider != ImageProvider::Generic && names_account
@@ -115,7 +115,9 @@ pub(in crate::reconcile) mod tests {
 
     use super::*;
 
-    /// A repository of the image `example.com/foo/bar`, scanned every minute, with other members of spec or metadata.
+    /// Returns a repository of the image `example.com/foo/bar`, scanned every minute.
+    ///
+    /// `spec` and `metadata` are its other members.
     pub(in crate::reconcile) fn repository(spec: &Value, metadata: &Value) -> ImageRepository {
         let mut whole = json!({
             "metadata": {"namespace": "n", "name": "r", "generation": 1},

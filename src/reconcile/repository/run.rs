@@ -130,7 +130,9 @@ impl Run {
         }
     }
 
-    /// Stores a list again as that of a scan now; returns nothing if it is not stored any more.
+    /// Stores a list again as the result of a scan now.
+    ///
+    /// Returns `None` if it is not stored any more.
     async fn renew(
         &self,
         request: &Request,
@@ -143,8 +145,10 @@ impl Run {
         renewed.map_err(|words| unkept(&canonical, &words))
     }
 
-    /// Stores the tags of a list that are not excluded. All of that is one job on the pool, with the memory that was
-    /// reserved for the list: nothing large waits for a thread beyond that.
+    /// Stores the tags of a list that are not excluded.
+    ///
+    /// All of that is one job on the pool, with the memory that was reserved for the list, so nothing large
+    /// waits for a thread beyond that.
     async fn keep(
         &self,
         request: &Request,

@@ -1,4 +1,6 @@
-//! The result of a scan, as the status has it (`docs/flux-behaviour.md`, Images and scans of a repository).
+//! The result of a scan as the status has it.
+//!
+//! Source: `docs/flux-behaviour.md`, Images and scans of a repository.
 
 use jiff::Timestamp;
 use tagboat_api::repository::ScanResult;
@@ -9,7 +11,9 @@ use crate::reference::TagList;
 /// The number of tags that a status shows.
 const SHOWN: usize = 10;
 
-/// Makes the result of a scan that found these tags, and stored them under this checksum.
+/// Creates the result of a scan that found and stored these tags.
+///
+/// `revision` is the checksum under which they are stored.
 pub fn result(tags: &TagList, revision: String, now: Timestamp) -> ScanResult {
     ScanResult {
         revision,

@@ -25,7 +25,8 @@ pub(super) struct LoginContext<'c> {
     pub(super) identity: &'c CloudIdentity,
     /// The proxy of the requester.
     pub(super) proxy: &'c ProxyChoice,
-    /// The namespace that is charged for the work; empty for a login that all namespaces share.
+    /// The namespace that is charged for the work.
+    /// It is empty for a login that all namespaces share.
     pub(super) namespace: &'c str,
     /// The namespace of the object that logs in.
     pub(super) tenant: &'c str,
@@ -54,7 +55,8 @@ impl LoginContext<'_> {
         ])
     }
 
-    /// Sends a request to a service of the cloud; any response but success is an error.
+    /// Sends a request to a service of the cloud.
+    /// Any response but success is an error.
     pub(super) async fn service(
         &self,
         label: RequestLabel,

@@ -112,7 +112,8 @@ pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Sec
     trimmed(path).await.map_err(|defect| LoginError::Setting { cloud, what, defect })
 }
 
-/// Reads a file that must not be empty, without surrounding white space. The error is a defect of the file.
+/// Reads a file without surrounding white space.
+/// An empty file is an error. The error describes the defect of the file.
 async fn trimmed(path: PathBuf) -> Result<Secret, String> {
     let content = content(path).await.map_err(|error| format!("cannot be read: {error}"))?;
     match content.expose().trim_ascii() {

@@ -63,7 +63,8 @@ impl Network {
         Self { services: Arc::new(options), metadata: Arc::new(metadata), state }
     }
 
-    /// Sends a request to a service of a cloud; any response but success is an error.
+    /// Sends a request to a service of a cloud.
+    /// Any response but success is an error.
     pub(super) async fn service(
         &self,
         label: RequestLabel,

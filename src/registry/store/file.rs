@@ -1,4 +1,5 @@
-//! The file format of a tag list: a checksum on the first line, JSON on the second.
+//! The file format of a tag list.
+//! The first line has a checksum, the second line JSON.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -48,7 +49,8 @@ struct Document {
     etag: Option<String>,
     tags: ReadTags,
     first_seen: Vec<u32>,
-    /// The time of the first scan; that of the last one in files that do not have it.
+    /// The time of the first scan.
+    /// For files that do not have it, the time of the last scan is used.
     begun: Option<Timestamp>,
     #[serde(default)]
     images: BTreeMap<String, KnownImage>,
@@ -66,7 +68,8 @@ struct ReadTags {
     tags: SortedTags,
     /// The number of entries, including those that are no tags.
     entries: u32,
-    /// The positions of entries that are no tags; versions that did not check names stored some.
+    /// The positions of entries that are no tags.
+    /// Versions that did not check names stored some.
     left_out: Vec<u32>,
 }
 
@@ -170,7 +173,8 @@ pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
     }))
 }
 
-/// Reads the identity of the list in a file, without keeping its tags; `None` if it is damaged.
+/// Reads the identity of the list in a file, without keeping its tags.
+/// Returns `None` if the file is damaged.
 ///
 /// # Errors
 ///

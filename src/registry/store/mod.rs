@@ -1,4 +1,5 @@
-//! The tag store: scanned tags in memory, and on disk for the time after a restart.
+//! The tag store: scanned tags in memory and on disk.
+//! The disk keeps them for the time after a restart.
 
 mod file;
 
@@ -80,7 +81,8 @@ pub struct StoredTags {
     pub etag: Option<String>,
     /// The tags.
     pub tags: TagList,
-    /// The time in seconds at which each tag was first seen; `0` for tags of the first scan.
+    /// The time in seconds after 1970 at which each tag was first seen.
+    /// It is `0` for tags of the first scan.
     first_seen: Box<[u32]>,
     /// The time of the first scan.
     first_scan: Timestamp,
@@ -138,7 +140,8 @@ pub enum StoreError {
 }
 
 impl StoredTags {
-    /// Returns the time at which a tag was first seen; `None` for tags of the first scan.
+    /// Returns the time at which a tag was first seen.
+    /// The result is `None` for tags of the first scan.
     pub fn first_seen(&self, tag: &str) -> Option<Timestamp> {
         let seconds = self.first_seen[self.tags.position(tag)?];
         (seconds > 0).then(|| Timestamp::from_second(i64::from(seconds)).ok())?
@@ -517,7 +520,8 @@ impl TagStore {
     }
 }
 
-/// Lists the files with their sizes; the one that was written last counts as used last.
+/// Lists the files with their sizes.
+/// The file that was written last counts as used last.
 fn index_files(root: &Path, max: u64) -> FairCache<ObjectName, ()> {
     let paths = list(root).into_iter().flat_map(|directory| list(&directory));
     let mut found: Vec<_> = paths

@@ -22,7 +22,8 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The right signature of a request, computed as by a server: from the headers that the request names.
+/// Returns the right signature of a request, computed as by a server.
+/// It is computed from the headers that the request names.
 fn signature(request: &Request, secret: &str) -> String {
     let authorization = request.authorization().unwrap();
     let part = |name: &str| {

@@ -1,4 +1,5 @@
-//! Tokens of a real cluster: created with the generated roles, for one audience, in the namespaces that allow it.
+//! Tests of tokens of a real cluster.
+//! They are created with the generated roles, for one audience, in the namespaces that allow it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Cloud identities are exchanged for user and password, which are cached for everything that may share them.
+//! Tests of the exchange of cloud identities for user and password.
+//! These are cached for everything that may share them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -164,7 +165,8 @@ async fn another_proxy_gets_another_token() {
     recording.finish();
 }
 
-/// Objects choose the region of a login, and all logins of this process once were counted for one namespace.
+/// The regions of one namespace displace no login of another.
+/// Objects choose the region of a login. Formerly, all logins of this process were counted for one namespace.
 #[tokio::test]
 async fn the_regions_of_one_namespace_displace_no_login_of_another() {
     let front = Front::alone(|_| {

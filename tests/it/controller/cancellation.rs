@@ -1,5 +1,5 @@
-//! Reconciles that are cancelled because their object was deleted, suspended or deselected, and others of their
-//! batch.
+//! Tests of cancelled reconciles, and of others of their batch.
+//! They are cancelled because their object was deleted, suspended or deselected.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,8 +70,8 @@ async fn an_automation_is_deleted_at_once_though_another_of_its_batch_does_not_s
     controller.end().await;
 }
 
-/// Lets `app` follow all policies, with a message template that fails. So it is in each batch that has something to
-/// commit, and it is answered before the push.
+/// Lets `app` follow all policies, with a message template that fails.
+/// So it is in each batch that has something to commit, and it is answered before the push.
 async fn let_app_fail_with_others(scene: &Scene) {
     let spec = json!({"policySelector": null, "git": {"commit": {"messageTemplate": "{{ fail \"no\" }}"}}});
     scene.patch(Kind::Automation, "app", &json!({"spec": spec})).await;
@@ -107,6 +107,7 @@ async fn a_cancelled_reconcile_with_an_answer_fails_no_other_of_its_batch() {
     controller.end().await;
 }
 
+/// An interrupted search for an earlier push is repeated.
 /// If a push arrived without an answer, and others pushed after it, the history is searched for its commit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_interrupted_search_for_an_earlier_push_is_repeated() {

@@ -35,7 +35,8 @@ fn rules() -> Value {
     documents(patch["patch"].as_str().unwrap()).remove(0)[0]["value"].clone()
 }
 
-/// Starts a controller in compare mode with just the permissions of the manual, in the test's namespace.
+/// Starts a controller in compare mode with just the permissions of the manual.
+/// It has them in the test's namespace.
 async fn start(scene: &Scene) -> Pod {
     let token = scene.cluster.token("compare").await;
     let group = "rbac.authorization.k8s.io";
@@ -72,7 +73,8 @@ async fn wait_for_line(pod: &Pod, beginning: &str, count: usize) -> Value {
     lines(pod, beginning).pop().unwrap()
 }
 
-/// Waits until two further reconciles have ended. Each has one listing, so the third listing comes after both.
+/// Waits until two further reconciles have ended.
+/// Each has one listing, so the third listing comes after both.
 async fn reconciled_again(scene: &Scene) {
     let count = || scene.host.requests_for(Operation::ListForFetch).len();
     let before = count();

@@ -1,4 +1,5 @@
-//! One program for both controllers, and clusters that have the kinds of one of them only.
+//! Tests of one program for both controllers.
+//! Clusters that have the kinds of one of them only are covered as well.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +22,8 @@ fn messages(pod: &Pod, words: &str) -> Vec<String> {
     messages.filter(|message| message.contains(words)).collect()
 }
 
-/// Waits until a program has logged a text, and asserts that no other message contains it.
+/// Waits until a program has logged a text as its only message with `disabled`.
+/// Asserts that no message contains `watch failed`.
 async fn wait_for_message(pod: &Pod, words: &str) {
     let begin = Instant::now();
     while messages(pod, "disabled") != [words] {

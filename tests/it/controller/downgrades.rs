@@ -1,4 +1,5 @@
-//! Downgrade protection: a lower winner that only the list of tags brought, on a real API server and a real registry.
+//! Tests of downgrade protection, on a real API server and a real registry.
+//! It applies to a lower winner that only the list of tags brought.
 
 use std::time::Duration;
 
@@ -35,8 +36,8 @@ impl PolicyScene {
         chosen(&self.scene, "app", &image).await
     }
 
-    /// Has the repository scanned, and waits for the end of the scan. The time of the last scan is in another second
-    /// then.
+    /// Has the repository scanned, and waits for the end of the scan.
+    /// The time of the last scan is in another second then.
     async fn scan(&self, token: &str) -> Value {
         self.scene.patch(Kind::Repository, "app", &requested(token)).await;
         let is = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == token;
@@ -46,7 +47,8 @@ impl PolicyScene {
         status
     }
 
-    /// Waits until the policy holds its image after this many scans, and returns the message of the condition.
+    /// Waits until the policy holds its image after this many scans.
+    /// Returns the message of the condition.
     async fn held(&self, scans: u32) -> String {
         let words = format!("1.0.0 is lower than 1.1.0 and waits: {scans} of 3 complete scans in a row");
         let is = |object: &DynamicObject| {

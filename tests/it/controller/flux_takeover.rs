@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::scene::{IMAGE, Kind, Scene, condition};
 
-/// The status that Flux's controller leaves on a stalled object, with a policy that is long gone.
+/// Returns the status that Flux's controller leaves on a stalled object.
+/// It has a policy that is long gone.
 fn left_by_flux() -> Value {
     let condition = |type_: &str, status: &str| {
         json!({

@@ -24,7 +24,8 @@ impl Silent {
         Self { host, _root: root }
     }
 
-    /// Creates automations, each with a repository of its own on this server and a long timeout.
+    /// Creates automations, each with a repository of its own on this server.
+    /// The sources have a long timeout.
     async fn create_automations(&self, scene: &Scene, names: &[&str]) {
         for name in names {
             let source = json!({"url": self.host.url(&format!("{name}.git")), "timeout": "10m"});
@@ -56,7 +57,8 @@ async fn a_hanging_git_host_delays_no_other_host() {
     controller.end().await;
 }
 
-/// Sets a timeout so long that no test waits for the end of a hanging reconcile.
+/// Sets a timeout that is longer than any test.
+/// No test waits for the end of a hanging reconcile.
 pub(super) async fn set_long_timeout(scene: &Scene) {
     scene.patch(Kind::Source, "fleet", &json!({"spec": {"timeout": "10m"}})).await;
 }

@@ -35,7 +35,8 @@ fn loose_definition(kind: &ApiResource) -> Value {
     })
 }
 
-/// Replaces the schema of a kind by one that allows everything. The test needs a server of its own for it.
+/// Replaces the schema of a kind by one that allows everything.
+/// The test needs a server of its own for it.
 async fn loosen(scene: &Scene, kind: Kind) {
     let definitions: Api<DynamicObject> = Api::all_with(
         scene.cluster.client(),
@@ -63,7 +64,8 @@ async fn create_invalid(scene: &Scene, kind: Kind, name: &str) {
     .await;
 }
 
-/// An object that cannot be decoded is named in the log, and other objects are reconciled as before.
+/// An object that cannot be decoded stops no other object.
+/// It is named in the log, and other objects are reconciled as before.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invalid_object_stops_no_other_object() {
     // A definition belongs to the whole server, so the test has one of its own.

@@ -1,4 +1,5 @@
-//! The program killed at each step around a push, and the recovery of the next one.
+//! Tests of the program killed at each step around a push.
+//! The next process recovers from the kill.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +23,8 @@ const STATUS: &str = "imageupdateautomations/status";
 /// The beginning of the message of a push event.
 const PUSHED: &str = "pushed commit";
 
-/// Kills a process during a step that lasts, lets the next one go on, and asserts that the result is the same as
-/// without the kill: one commit, reported once.
+/// Kills a process during a step that lasts, and lets the next one recover.
+/// Asserts that the result is the same as without the kill: one commit, reported once.
 async fn assert_recovered(step: &str, scene: &Scene, pod: Pod, is_time: impl AsyncFn() -> bool) {
     scene.choose("app", "2.0.0").await;
     eventually(step, is_time).await;
@@ -58,7 +59,10 @@ async fn assert_recovered(step: &str, scene: &Scene, pod: Pod, is_time: impl Asy
     scene.repository.assert_sound();
 }
 
-/// Each row: the operation of git, its fault, and whether the branch has the commit when the process is killed.
+/// The next process recovers from a kill during a git operation.
+///
+/// Each row has the operation of git, its fault, and whether the branch has the commit when the process is
+/// killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_process_recovers_from_a_kill_during_a_git_operation() {
     let second = Duration::from_secs(1);

@@ -15,14 +15,16 @@ use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 
-/// Timeout for many automations: a build for tests is slow, and the machine may be busy.
+/// The timeout for many automations.
+/// A build for tests is slow, and the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("m{number:03}")).collect()
 }
 
-/// Waits until all automations are Ready. A request for each would keep the API server busy.
+/// Waits until all automations are Ready.
+/// It lists them, because a request for each would keep the API server busy.
 async fn all_ready(scene: &Scene) {
     eventually_within(TIMEOUT, "all are ready", async || {
         tokio::time::sleep(Duration::from_millis(200)).await;

@@ -76,6 +76,7 @@ async fn objects_cannot_lead_to_this_machine_or_its_link() {
     assert!(scene.host.requests().is_empty());
 }
 
+/// Images cannot lead to this machine or its network link.
 /// Registries of another network are behind the proxy of the controller's environment, which may be local.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn images_cannot_lead_to_this_machine_or_its_link() {

@@ -115,8 +115,10 @@ async fn a_policy_without_a_usable_image_is_a_warning() {
     controller.end().await;
 }
 
-/// While nothing changes, only the time of the reconcile is written. A marker without a policy is resolved once the
-/// policy exists.
+/// A lasting defect is reported once, and removed with its cause.
+///
+/// While nothing changes, only the time of the reconcile is written. A marker without a policy is resolved
+/// once the policy exists.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lasting_defect_is_reported_once_and_removed_with_its_cause() {
     let scene = Scene::new(&["app"]).await;

@@ -40,8 +40,10 @@ pub(crate) struct PodSpec<'a> {
     pub(crate) cpu: Option<usize>,
 }
 
-/// Two addresses that no other test uses: a port of loopback that was free a moment ago may be taken by the time that
-/// the program listens there, so each pod has a loopback address of its own. All of 127.0.0.0/8 is local on Linux.
+/// Returns two addresses that no other test uses.
+///
+/// A port of loopback that was free a moment ago may be taken by the time that the program listens there, so
+/// each pod has a loopback address of its own. All of 127.0.0.0/8 is local on Linux.
 fn own_addresses() -> (String, String) {
     static PODS: AtomicU8 = AtomicU8::new(0);
     let [.., high, low] = std::process::id().to_be_bytes();
@@ -101,7 +103,8 @@ impl Pod {
         })
     }
 
-    /// Starts the program. It may reach local addresses, because the servers of tests are on loopback.
+    /// Starts the program.
+    /// It may reach local addresses, because the servers of tests are on loopback.
     pub(crate) fn spawn(spec: PodSpec<'_>) -> Self {
         let PodSpec { kubeconfig, namespace, directory, environment, arguments, cpu } = spec;
         let mut command: Command = tagboat_on(cpu);
@@ -144,14 +147,16 @@ impl Pod {
         Self { child, lines, reader: Some(reader), health, metrics }
     }
 
-    /// Ends it with SIGTERM as Kubernetes does, and returns its exit status and the time that it took.
+    /// Ends the program with SIGTERM as Kubernetes does.
+    /// Returns its exit status and the time that it took.
     pub(crate) fn terminate(&mut self) -> (Option<i32>, Duration) {
         let begin = Instant::now();
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         (self.wait(), begin.elapsed())
     }
 
-    /// Waits until it ends by itself and all its lines are read, and returns its exit status.
+    /// Waits until the program ends by itself and all its lines are read.
+    /// Returns its exit status.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         let status = self.child.wait().unwrap();
         if let Some(reader) = self.reader.take() {

@@ -162,7 +162,8 @@ impl Reflector {
         }
     }
 
-    /// The time until the digest of a policy is looked up next, if that is known.
+    /// Returns the time until the digest of a policy is looked up next.
+    /// It is `None` if that is not known.
     pub(super) fn next_poll(&self, policy: &str) -> Option<Duration> {
         next_poll(&self.metrics.to_text(), policy)
     }

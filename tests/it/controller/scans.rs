@@ -64,7 +64,10 @@ async fn an_image_that_is_pushed_is_in_git_a_moment_after_a_request() {
     controller.end().await;
 }
 
-/// A policy whose tags were removed to make room for others waited until the next interval of its repository.
+/// A policy whose tags were evicted has its repository scanned.
+///
+/// Formerly, it waited for the next interval of its repository if its tags were removed to make room for
+/// others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_whose_tags_were_evicted_has_its_repository_scanned() {
     let scene = Scene::new(&["app"]).await;

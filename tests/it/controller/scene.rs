@@ -1,4 +1,5 @@
-//! A cluster's namespace with a fleet on a git server, and controllers that work on it.
+//! A cluster's namespace with a fleet on a git server.
+//! Controllers work on it.
 //!
 //! ```text
 //! let scene = Scene::new(&["app"]).await;        // a policy and an automation `app`, whose line is at 1.0.0
@@ -76,7 +77,8 @@ impl Kind {
 }
 
 impl Scene {
-    /// Members, each of which has a policy, a line in `fleet.yaml`, and an automation that follows that policy alone.
+    /// Creates a scene with these members.
+    /// Each member has a policy, a line in `fleet.yaml`, and an automation that follows that policy alone.
     pub(super) async fn new(members: &[&str]) -> Self {
         Self::on(ApiServer::shared(), members).await
     }
@@ -186,7 +188,8 @@ impl Scene {
         api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
     }
 
-    /// An automation that works on a git repository of its own, which has its name, and follows no policy.
+    /// Creates an automation that works on a git repository of its own.
+    /// The repository has its name. The automation follows no policy.
     pub(super) async fn create_with_source(&self, name: &str, source: &Value) {
         let mut whole = json!({"interval": "1m", "ref": {"branch": "main"}});
         whole.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
@@ -255,7 +258,8 @@ impl Scene {
         commits
     }
 
-    /// The events about an automation, as `TYPE REASON: MESSAGE`, in the order in which they began.
+    /// Returns the events about an automation, as `TYPE REASON: MESSAGE`.
+    /// They are in the order in which they began.
     pub(super) async fn events(&self, name: &str) -> Vec<String> {
         let api: Api<Event> = Api::namespaced(self.cluster.client(), self.cluster.namespace());
         let mut found = api.list(&ListParams::default()).await.unwrap().items;
@@ -281,7 +285,8 @@ pub(crate) fn condition<'s>(status: &'s Value, type_: &str) -> Option<&'s Value>
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
 }
 
-/// The state of an object by the rules of kstatus, as tools that wait for objects compute it.
+/// Returns the state of an object by the rules of kstatus.
+/// Tools that wait for objects compute it in the same way.
 pub(crate) fn kstatus(object: &DynamicObject) -> &'static str {
     let status = &object.data["status"];
     let is = |type_, value| condition(status, type_).is_some_and(|condition| condition["status"] == value);

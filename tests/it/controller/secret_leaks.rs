@@ -1,5 +1,5 @@
-//! Secret leaks: with servers that fail in many ways, nothing that the controller logs, serves or stores contains a
-//! secret.
+//! Tests of secret leaks.
+//! With servers that fail in many ways, nothing that the controller logs, serves or stores contains a secret.
 
 use std::fs;
 use std::path::Path;

@@ -10,7 +10,8 @@ use crate::support::clock::until_next_second;
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 
-/// The time of the last reconcile of an automation, in seconds: a reconcile in a later second has another time.
+/// Returns the time of the last reconcile of an automation, in seconds.
+/// A reconcile in a later second has another time.
 async fn last_run(scene: &Scene, name: &str) -> Value {
     scene.status(name).await["lastAutomationRunTime"].clone()
 }

@@ -1,4 +1,5 @@
-//! The chart, rendered by helm: the same objects as by kustomize, installed in and removed from a real API server.
+//! Tests of the chart, rendered by helm.
+//! It has the same objects as by kustomize, and is installed in and removed from a real API server.
 
 use std::collections::BTreeMap;
 

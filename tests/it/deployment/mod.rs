@@ -1,4 +1,5 @@
-//! The manifests in `deploy`: up to date, complete, accepted by a real API server, with the least permissions.
+//! Tests of the manifests in `deploy`.
+//! They are up to date, complete, accepted by a real API server, and have the least permissions.
 
 mod chart;
 mod kustomizations;

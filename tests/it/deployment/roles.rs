@@ -65,7 +65,8 @@ const OTHERS: [(&str, &str); 11] = [
     ("apiextensions.k8s.io", "customresourcedefinitions"),
 ];
 
-/// Returns whether a client may use a verb on all objects, or on the one with a name.
+/// Returns whether a client may use a verb on all objects of a resource.
+/// With `name`, it is about the one object with that name.
 async fn may(
     client: &Client,
     verb: &str,

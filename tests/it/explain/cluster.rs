@@ -16,7 +16,8 @@ use crate::support::registry::{PASSWORD, Registry, USER};
 const MADE: &str = "2020-01-02T03:04:05Z";
 const ADMIN: &str = "admin-token";
 
-/// A cluster with a policy of a unique name, because the search is over all namespaces.
+/// A cluster with a policy of a unique name.
+/// The name is unique because the search is over all namespaces.
 struct Scene {
     cluster: Cluster,
     name: String,

@@ -1,4 +1,5 @@
-//! `tagboat explain policy`: on tags of a file, on those of a real registry, and from a real cluster.
+//! Tests of `tagboat explain policy`.
+//! The command runs on the tags of a file, on those of a real registry, and with a real cluster.
 
 mod cluster;
 mod registry;

@@ -1,4 +1,5 @@
-//! `tagboat explain policy` on the tags of a real registry: access, images that cannot be pulled yet, age of images.
+//! Tests of `tagboat explain policy` on the tags of a real registry.
+//! They cover access, images that cannot be pulled yet, and the age of images.
 
 use std::fs;
 
@@ -13,7 +14,8 @@ use crate::support::registry::Registry;
 const MADE: &str = "2020-01-02T03:04:05Z";
 const KIND: &str = "apiVersion: image.toolkit.fluxcd.io/v1\nkind:";
 
-/// The policy `apps/web` on the repository of a namespace, with more of its metadata and of its status.
+/// Returns the policy `apps/web` on the repository of a namespace.
+/// The text of `metadata` and `status` is added to it.
 fn policy(namespace: &str, metadata: &str, status: &str) -> String {
     format!(
         "---\n{KIND} ImagePolicy\nmetadata: {{name: web, namespace: apps{metadata}}}\n\
@@ -108,6 +110,7 @@ fn an_invalid_policy_is_an_error_before_any_request() {
     assert!(front.requests().is_empty());
 }
 
+/// An unreadable registry is the error of a document.
 /// Programs get a document in spite of any error; people get the same error with advice.
 #[test]
 fn a_registry_that_cannot_be_read_is_the_error_of_a_document() {
@@ -208,7 +211,8 @@ fn an_exclusion_of_every_tag_is_reported_beside_the_condition() {
     assert_eq!(text.output, format!("Policy: apps/web\nLatest: none: {error}\nNote:   {note}\n"));
 }
 
-/// A registry that lists 1.0.0, 1.4.0 and 1.5.0, without the manifest of the last one yet.
+/// Creates a registry that lists 1.0.0, 1.4.0 and 1.5.0.
+/// The manifest of 1.5.0 is not there yet: requests for it get `answer`.
 fn not_yet_there(registry: &Registry, answer: fn() -> Reply) -> Front {
     registry.push("app/web", "1.0.0", MADE);
     registry.tag("app/web", "1.0.0", ["1.4.0", "1.5.0"].map(str::to_owned));

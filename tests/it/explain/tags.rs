@@ -1,4 +1,5 @@
-//! `tagboat explain policy` on a list of tags: the document, the table, and the exit status.
+//! Tests of `tagboat explain policy` on a list of tags.
+//! They cover the document, the table and the exit status.
 
 use std::fs;
 
@@ -269,6 +270,7 @@ fn a_tab_is_an_escape_in_the_table() {
     assert!(!ended.output.contains('\t'), "{}", ended.output);
 }
 
+/// A file that is no list of tags is reported.
 /// If a list contains other things than tags, that is reported beside the message of the condition.
 #[test]
 fn a_file_that_is_no_list_of_tags_is_reported() {

@@ -1,4 +1,5 @@
-//! `hack/testbin/build`: once per machine, and atomic. The real script runs with modules that are built quickly.
+//! Tests that `hack/testbin/build` builds once per machine, and atomically.
+//! The real script runs with modules that are built quickly.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +10,8 @@ use tempfile::TempDir;
 
 use crate::support::program::{Run, run};
 
-/// A checkout with the script and a module `registry`, which a few lines of shell build.
+/// A checkout with the build script and a module `registry`.
+/// A few lines of shell build the module.
 struct Checkout {
     root: TempDir,
 }

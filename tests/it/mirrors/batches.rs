@@ -1,4 +1,5 @@
-//! Jobs of one batch: a cancelled job is concluded at once, however long the others take.
+//! Tests of the jobs of one batch.
+//! A cancelled job is concluded at once, however long the others take.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -23,7 +24,8 @@ use crate::support::fleet::tag_line;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A job that prepares a request of the test, and sends its conclusion to the test.
+/// A job that prepares a request of the test.
+/// It sends its conclusion to the test.
 struct TestJob<'t> {
     prepare: Box<dyn FnMut() -> BoxFuture<'t, Request<UpdateProposal>> + Send + 't>,
     concluded: Option<oneshot::Sender<Conclusion>>,
@@ -94,7 +96,8 @@ async fn a_cancelled_job_waits_for_no_mate_that_is_still_being_prepared() {
     writer.finish().await;
 }
 
-/// A reselection that runs a hook before each proposal and leaves the selection as it is.
+/// Adds a reselection that runs a hook before each proposal.
+/// It leaves the selection as it is.
 fn with_hook(
     mut request: Request<UpdateProposal>,
     hook: impl Fn() + Send + Sync + 'static,
@@ -112,8 +115,10 @@ fn with_hook(
     request
 }
 
-/// Others push to `main` before each push of the first job; the second job, on another branch, plans until the
-/// test lets it go on.
+/// A cancelled job that was overtaken does not wait for the other job's answer.
+///
+/// Others push to `main` before each push of the first job. The second job, on another branch, plans until
+/// the test lets it go on.
 #[tokio::test]
 async fn an_overtaken_job_that_is_cancelled_waits_for_no_answer_of_a_mate() {
     let local = &local();

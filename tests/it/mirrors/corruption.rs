@@ -1,4 +1,5 @@
-//! Corrupt mirrors: a mirror is a cache, so the next run fetches what it needs again, and commits nothing wrong.
+//! Tests of corrupt mirrors.
+//! A mirror is a cache, so the next run fetches what it needs again, and commits nothing wrong.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -56,7 +57,8 @@ fn write(path: &Path, content: &[u8]) {
     fs::write(path, content).unwrap();
 }
 
-/// Asserts that a run makes exactly the right commit, and that the next one works on the same mirror.
+/// Asserts that a run makes exactly the right commit.
+/// The next run must work on the same mirror.
 #[track_caller]
 fn assert_next_run_is_right(local: &LocalRemote, what: &str) {
     let before = local.remote.id("main").unwrap();
@@ -131,8 +133,8 @@ fn loosen(local: &LocalRemote, damage: fn(&Path)) {
     objects.iter().for_each(|(path, _)| damage(path));
 }
 
-/// Exchanges the contents of two files, by exchanging two offsets in the index of a pack: every part of the pack is
-/// sound, and so is every checksum that is verified.
+/// Exchanges the contents of two files, by exchanging two offsets in a pack's index.
+/// Every part of the pack is sound, and so is every checksum that is verified.
 fn exchange(local: &LocalRemote, paths: [&str; 2]) {
     let ids = paths.map(|path| {
         let id = local.remote.id(&format!("main:{path}")).unwrap();

@@ -1,4 +1,5 @@
-//! Maintenance: after hundreds of commits a mirror is as small and fast as a new one.
+//! Tests of the maintenance of mirrors.
+//! After hundreds of commits a mirror is as small and fast as a new one.
 //!
 //! The remote is a path, because a server would only add its own time to each run. All files are in memory if
 //! the machine has such a file system, because a disk would add time, too.
@@ -40,7 +41,8 @@ impl Age {
     }
 }
 
-/// A fleet of a hundred files in ten directories; every tenth file has a marked line.
+/// Returns a fleet of a hundred files in ten directories.
+/// Every tenth file has a marked line.
 fn fleet() -> Vec<Change> {
     let app = |number: usize| {
         let marked = if number.is_multiple_of(10) { tag_line("1.0.0") } else { String::new() };
@@ -56,8 +58,10 @@ fn local() -> LocalRemote {
     LocalRemote::in_memory(&fleet())
 }
 
-/// Calls `run` with each number; returns the greatest extent of the mirror and the mean time of a run, for the
-/// first and for the last `window` runs.
+/// Calls `run` with each number, and measures the mirror and the runs.
+///
+/// Returns the greatest extent of the mirror and the mean time of a run, for the first and for the last
+/// `window` runs.
 fn live(local: &LocalRemote, runs: usize, window: usize, mut run: impl FnMut(usize)) -> [(Age, Duration); 2] {
     let mut ends = [(Age::default(), Duration::ZERO); 2];
     for number in 0..runs {

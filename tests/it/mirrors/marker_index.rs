@@ -21,7 +21,8 @@ use crate::support::manifests::marker;
 /// Beginning of the content of a link; its target follows.
 const LINK: &str = "-> ";
 
-/// Files and links in memory. Contents and directories have ids as in git, and reads of files are counted.
+/// Files and links in memory.
+/// Contents and directories have ids as in git, and reads of files are counted.
 #[derive(Debug, Default)]
 struct Memory {
     files: BTreeMap<TreePath, String>,
@@ -329,6 +330,7 @@ fn a_second_plan_reads_only_files_that_need_a_change() {
     }
 }
 
+/// A version of a file that is replaced is removed from the index.
 /// A file of many markers that changes often would otherwise fill the index with old versions.
 #[test]
 fn a_version_that_is_replaced_is_forgotten() {
@@ -354,7 +356,10 @@ fn a_version_that_is_replaced_is_forgotten() {
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
 }
 
-/// Nine names of three contents: one that is not YAML, one with a near miss, and one with a value that has to change.
+/// A content under many names is read once.
+///
+/// There are nine names of three contents: one that is not YAML, one with a near miss, and one with a value
+/// that has to change.
 #[test]
 fn a_content_under_many_names_is_read_once() {
     let contents = [

@@ -10,7 +10,10 @@ use super::local_remote::{LocalRemote, proposer};
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
 
-/// Each step waited until one of the two released memory, for ten minutes at most, and failed then.
+/// A transaction needs no memory that two other namespaces hold.
+///
+/// Formerly, each of its steps waited until one of the two released memory, for ten minutes at most, and
+/// failed then.
 #[test]
 fn a_transaction_needs_no_memory_that_two_other_namespaces_hold() {
     let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);

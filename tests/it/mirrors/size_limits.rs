@@ -57,7 +57,8 @@ fn a_repository_beyond_the_limit_is_refused_while_it_is_fetched() {
     assert!(matches!(local.within(2 << 30).update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
-/// A listing first reserves little memory, because it is held while a silent server is awaited.
+/// A listing that needs more memory is made again with more.
+/// It first reserves little memory, because that is held while a silent server is awaited.
 #[test]
 fn a_listing_that_needs_more_memory_is_made_again_with_more() {
     let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);
@@ -69,6 +70,7 @@ fn a_listing_that_needs_more_memory_is_made_again_with_more() {
     assert!(matches!(local.update("2.0.0").unwrap(), Outcome::Pushed(_)));
 }
 
+/// Mirrors that are too large together displace the least recently used.
 /// Each mirror alone is within its limit; without a limit on all of them they would fill the node's disk.
 #[test]
 fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {

@@ -1,4 +1,5 @@
-//! The tree of a commit is the same as the directory that it was made from.
+//! Tests that the tree of a commit is the same as its directory.
+//! The commit is made from that directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,5 @@
-//! Renders the shape of a file to text, in pieces that are fixed or may change.
+//! Renders the shape of a file to text.
+//! The text is in pieces that are fixed or may change.
 
 use super::shapes::{Entry, FileShape, Node, Scalar, Style};
 use crate::support::manifests::marker;

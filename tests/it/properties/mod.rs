@@ -1,4 +1,5 @@
-//! Properties of every file: only marked values change, they read as expected, and the rewriter never panics.
+//! Tests of properties of every file.
+//! Only marked values change, they read as expected, and the rewriter never panics.
 
 mod documents;
 mod shapes;
@@ -38,7 +39,8 @@ fn read(text: &str) -> Vec<Value> {
     serde_saphyr::from_multiple_with_options(text, options).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Checks that `found` is made of the same fixed pieces with other values between them, each on one line.
+/// Checks that `found` has the same fixed pieces with other values between them.
+/// Each value must be on one line.
 fn check_fixed_pieces(document: &Document, found: &str) -> Result<(), TestCaseError> {
     let mut rest = found;
     let mut is_open = false;

@@ -14,7 +14,8 @@ pub(crate) struct FileShape {
     pub(crate) has_final_newline: bool,
 }
 
-/// An entry of a mapping or a sequence, perhaps with a comment line and a blank line above it.
+/// An entry of a mapping or a sequence.
+/// A comment line and a blank line may be above it.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) above: &'static str,

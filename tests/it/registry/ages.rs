@@ -1,4 +1,5 @@
-//! Policies with a minimum age, on a real registry: requests for manifests, stored ages, and selections.
+//! Tests of policies with a minimum age, on a real registry.
+//! They cover requests for manifests, stored ages and selections.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ fn at(hours: i64) -> Timestamp {
     BEGINNING.parse::<Timestamp>().unwrap() + SignedDuration::from_hours(hours)
 }
 
-/// A repository that the test scans, and a policy with a minimum age of three days.
+/// A repository that the test scans, and a policy with a minimum age.
+/// The minimum age is three days.
 struct Cooldown {
     front: Front,
     root: TempDir,
@@ -100,7 +102,8 @@ impl Cooldown {
         .unwrap()
     }
 
-    /// Reconciles in that hour, from the previous status: the new status, and the time of the next reconcile.
+    /// Reconciles in that hour, from the previous status.
+    /// Returns the new status, and the action with the time of the next reconcile.
     async fn run(
         &self,
         hour: i64,
@@ -199,7 +202,10 @@ async fn images_tell_their_age_until_our_own_clock_knows_it() {
     assert_eq!((tag(&last), cooldown.asked()), ("2.0.0", vec!["HEAD 2.0.0".to_owned()]));
 }
 
-/// Policies that waited for a slow registry each held a list of up to 32 MiB, and all its tags once more.
+/// No tags are held during requests to the registry.
+///
+/// Formerly, policies that waited for a slow registry each held a list of up to 32 MiB, and all its tags once
+/// more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_tags_are_held_during_requests_to_the_registry() {
     let registry = Registry::start();

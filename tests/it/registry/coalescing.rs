@@ -1,4 +1,5 @@
-//! Request coalescing: callers of one listing share requests, each with its own deadline and its own last known list.
+//! Tests of request coalescing.
+//! Callers of one listing share requests, each with its own deadline and its own last known list.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,8 @@ use crate::support::http_front::{Front, Reply};
 const LIST: &str = "/v2/app/web/tags/list";
 const MANIFEST: &str = "/v2/app/web/manifests/1.0.0";
 
-/// A registry that holds back all answers but those to `GET /v2/`, until the test lets a number of them through.
+/// A registry that holds back its answers until the test lets some through.
+/// Answers to `GET /v2/` are not held back. The test lets a number of answers through.
 struct HeldRegistry {
     front: Front,
     open: Arc<AtomicUsize>,
@@ -75,7 +77,8 @@ fn digest(registries: &Registries, access: RepositoryAuth) -> JoinHandle<Result<
     tokio::spawn(async move { registries.digest(access, &Tag::parse("1.0.0").unwrap()).await })
 }
 
-/// Yields to the other tasks. The tests have one thread, so all callers have asked after a few turns.
+/// Yields to the other tasks.
+/// The tests have one thread, so all callers have asked after a few turns.
 async fn settle() {
     for _ in 0..20 {
         yield_now().await;
@@ -116,7 +119,8 @@ async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_
     assert_eq!(registry.front.requests_for(LIST).len(), 2);
 }
 
-/// The caller that started a listing is only the first of those that wait for it.
+/// A listing goes on without the caller that started it.
+/// That caller is only the first of those that wait for the listing.
 #[tokio::test]
 async fn a_listing_goes_on_without_the_caller_that_started_it() {
     let registry = HeldRegistry::new(|_| page());

@@ -325,6 +325,7 @@ async fn a_server_that_repeats_credentials_is_not_quoted_with_them() {
     }
 }
 
+/// Text of a server outside an error document is not quoted.
 /// An object can name any server of the cluster's network, whose answers must not be in its status.
 #[tokio::test]
 async fn text_of_a_server_outside_an_error_document_is_not_quoted() {

@@ -1,4 +1,5 @@
-//! Memory of large lists: reserved until they are processed, shared, and never awaited with a slot held.
+//! Tests of the memory of large lists.
+//! It is reserved until the lists are processed, it is shared, and it is never awaited with a slot held.
 
 use std::sync::Arc;
 
@@ -56,7 +57,8 @@ async fn a_large_list_is_shared_and_its_memory_reserved_until_all_have_processed
     assert!(has_all());
 }
 
-/// With one slot for a server, a large list that waited for memory blocked all other requests.
+/// An answer that waits for memory holds no slot of its server.
+/// Formerly, with one slot for a server, a large list that waited for memory blocked all other requests.
 #[tokio::test]
 async fn an_answer_that_waits_for_memory_holds_no_slot_of_its_server() {
     let (front, capacity) = (Arc::new(front()), Capacity::default());
@@ -75,7 +77,8 @@ async fn an_answer_that_waits_for_memory_holds_no_slot_of_its_server() {
     assert_eq!(waiting.await.unwrap().tags.len(), 6000);
 }
 
-/// A list with a large first page is restarted with memory for any list before it is read further.
+/// A list with a large first page is restarted with memory for any list.
+/// It is not read further before that.
 #[tokio::test]
 async fn a_large_page_that_is_followed_by_others_is_read_within_memory_for_the_whole_list() {
     let page = |from: usize| {
@@ -99,7 +102,10 @@ async fn a_large_page_that_is_followed_by_others_is_read_within_memory_for_the_w
     assert_eq!(front.requests_for("/v2/app/tags/list").len(), 4);
 }
 
-/// Two registries that sent their tags slowly held most of all memory for as long as the longest timeout.
+/// A registry that sends a large list slowly holds memory for a short time.
+///
+/// Formerly, two registries that sent their tags slowly held most of all memory for as long as the longest
+/// timeout.
 #[tokio::test]
 async fn a_registry_that_sends_a_large_list_slowly_holds_memory_for_a_short_time() {
     let tags: Vec<String> = (0..6000).map(|number| format!("{number:0>100}")).collect();

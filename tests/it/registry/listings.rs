@@ -290,7 +290,8 @@ async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
     );
 }
 
-/// The link to the next page may have another scheme, host or port; the request goes to the server of the first page.
+/// A link to the next page does not redirect a request to another server.
+/// The link may have another scheme, host or port; the request goes to the server of the first page.
 #[tokio::test]
 async fn no_link_takes_a_request_elsewhere() {
     let other = Front::alone(|_| page(named(7..9)));

@@ -1,4 +1,5 @@
-//! SSRF: objects cannot lead the controller to its own machine, or to servers on its network link.
+//! Tests of the protection from SSRF.
+//! Objects cannot lead the controller to its own machine, or to servers on its network link.
 
 use tagboat::net::LocalAddresses;
 use tagboat::registry::{ProxyChoice, Registries, RegistryError, RegistryOptions};
@@ -34,7 +35,8 @@ async fn a_registry_there_gets_no_request() {
     assert_eq!(tags_by(&super::registries(), user(&front.address(), "app/web")).await.unwrap(), ["1.0.0"]);
 }
 
-/// A proxy stands in for the registry, so that the first request needs no local address.
+/// A proxy at a local address gets no request either.
+/// The proxy stands in for the registry, so that the first request needs no local address.
 #[tokio::test]
 async fn nor_is_one_behind_a_proxy() {
     let proxy = open();

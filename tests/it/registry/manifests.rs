@@ -47,6 +47,7 @@ async fn a_tag_that_cannot_be_pulled_is_not_found() {
     assert!(repository.facts(&tag("2.0.0")).await.unwrap_err().is_not_found());
 }
 
+/// A missing server for tokens does not count as a missing tag.
 /// A winner is held back only if its manifest is missing, and not if something else is missing.
 #[tokio::test]
 async fn a_missing_server_for_tokens_is_no_missing_tag() {

@@ -1,3 +1,4 @@
+//! Tests of the limits on responses.
 //! Responses of any shape are read in bounded memory, and a list keeps only the valid tags.
 
 use std::fmt::Write as _;
@@ -50,6 +51,7 @@ async fn names_that_are_no_tags_are_left_out_and_counted() {
     assert_eq!(ended.json()["count"], 3);
 }
 
+/// A page of names that are no tags is followed by the next page.
 /// Invalid names fill a page like any others, and the next page starts after the last one.
 #[tokio::test]
 async fn pages_of_names_that_are_no_tags_are_followed_by_the_next() {

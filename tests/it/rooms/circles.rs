@@ -1,4 +1,5 @@
-//! Import circles inside rooms: files that import each other in a circle can only be read and changed together.
+//! Tests of import cycles inside rooms.
+//! Files that import each other in a circle can only be read and changed together.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +9,8 @@ use std::sync::LazyLock;
 use super::graph::{Circle, Graph};
 use crate::support::sources::rust_files;
 
-/// The most files of a circle: a parent with its two halves, or a type with its error and its reader.
+/// The maximum number of files in an import cycle.
+/// It admits a parent with its two halves, or a type with its error and its reader.
 const MOST: usize = 3;
 
 /// Circles that may have more, each by one of its files.
@@ -85,6 +87,7 @@ fn no_circle_inside_a_room_has_more_than_three_files() {
     assert!(unused.is_empty(), "no circle needs these exceptions any more: {unused:?}");
 }
 
+/// The kinds of `reconcile` import each other in one direction.
 /// A policy does not depend on the use of its selection, and a repository does not depend on policies.
 #[test]
 fn the_kinds_of_reconcile_import_in_one_direction() {

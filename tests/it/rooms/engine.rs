@@ -1,4 +1,5 @@
-//! The reconcile engine is there once: it knows no kind, and no kind has a copy of one of its parts.
+//! Tests that the reconcile engine exists only once.
+//! It knows no kind, and no kind has a copy of one of its parts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use crate::support::sources::rust_files;
 /// The modules of `controller` that know kinds.
 const KINDS: [&str; 4] = ["automation", "policy", "reflector.rs", "repository"];
 
-/// Words that a part of the engine cannot do without, each with the file of that part.
+/// Words that a part of the engine requires, each with the file of that part.
 const PARTS: [(&str, &str); 11] = [
     ("coordination::v1", "lease.rs"),
     ("Observation::Changed", "watch.rs"),

@@ -39,14 +39,17 @@ type Edges = BTreeMap<Segments, BTreeSet<String>>;
 pub(super) type Circle = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 impl Graph {
-    /// Parses the files of a crate, given by their paths below its root, such as `git/mod.rs`.
+    /// Parses the files of a crate.
+    /// They are given by their paths below its root, such as `git/mod.rs`.
     pub(super) fn new<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
         let parse = |(name, text): (&str, &str)| (module_of(name), Source::parse(name, text));
         Self { sources: files.into_iter().map(parse).collect() }
     }
 
-    /// Returns the circles inside each room: files that import each other, directly or through others. A room is a
-    /// folder of the root, or the whole crate.
+    /// Returns the import cycles inside each room.
+    ///
+    /// The files of a cycle import each other, directly or through others. A room is a folder of the root, or
+    /// the whole crate.
     pub(super) fn circles(&self, room_of: fn(&[String]) -> Option<&str>) -> Vec<Circle> {
         let mut edges: BTreeMap<&Segments, Edges> =
             self.sources.iter().map(|(module, source)| (module, self.edges(module, source))).collect();
@@ -70,7 +73,8 @@ impl Graph {
         circles.into_values().collect()
     }
 
-    /// Returns each file below the module `from` that names something below the module `to`, re-exports included.
+    /// Returns each file below the module `from` that names something below the module `to`.
+    /// Re-exports are included.
     pub(super) fn naming(&self, from: &[&str], to: &[&str]) -> Vec<&str> {
         let is_below = |module: &Segments, top: &[&str]| {
             module.iter().zip(top).filter(|(a, b)| a == b).count() == top.len()
@@ -121,8 +125,8 @@ impl Graph {
         }
     }
 
-    /// Returns the module whose file defines the end of a path, and the item there; no item if the path leads to a
-    /// module.
+    /// Returns the module whose file defines the end of a path, and the item there.
+    /// There is no item if the path leads to a module.
     fn resolve(&self, path: &[String]) -> (Segments, Option<String>) {
         let mut module = Segments::new();
         for (index, segment) in path.iter().enumerate() {
@@ -142,7 +146,8 @@ impl Graph {
     }
 }
 
-/// Returns the modules that can be reached from one by imports; the module itself only if it is in a circle.
+/// Returns the modules that can be reached from one by imports.
+/// The module itself is included only if it is in a circle.
 fn reachable<'e>(edges: &'e BTreeMap<&Segments, Edges>, from: &'e Segments) -> BTreeSet<&'e Segments> {
     let (mut seen, mut waiting) = (BTreeSet::new(), vec![from]);
     while let Some(module) = waiting.pop() {

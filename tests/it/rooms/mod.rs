@@ -1,5 +1,7 @@
-//! The import rules: the folders of `src/` are rooms in an order, no room uses one below it, there are no
-//! circles, and the pure rooms use no file system, clock, process, network or async runtime.
+//! Tests of the import rules between the rooms, which are the folders of `src/`.
+//!
+//! The rooms are in an order, and no room uses one below it. There are no import cycles, and the pure rooms
+//! use no file system, clock, process, network or async runtime.
 //!
 //! The rule is read from the sources as text: every `crate::ROOM`, and every `super::` that climbs out of a room.
 
@@ -77,7 +79,8 @@ const IMPURE: [&str; 16] = [
     "git2",
 ];
 
-/// A source's room, how deep below the room's own module it stands, and its code without comments and tests.
+/// Returns a source's room, its depth, and its code.
+/// The depth is counted from the room's own module. The code is without comments and tests.
 fn parse(root: &Path, path: &Path) -> (String, usize, String) {
     let relative = path.strip_prefix(root).unwrap();
     let mut parts: Vec<String> = relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();

@@ -33,7 +33,8 @@ fn token() -> String {
     format!("t0ken-{}", unique())
 }
 
-/// A word that is unique to the test, because the files of all tests are in one directory.
+/// Returns a word that is unique to the test.
+/// It is unique because the files of all tests are in one directory.
 fn unique() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("{}-{:04}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
@@ -54,7 +55,8 @@ fn slow(host: &GitHost) {
     }
 }
 
-/// Runs the program twice with a state: it pushes, then finds no change; and none of the secrets is shown.
+/// Runs the program twice with a state.
+/// It pushes, then finds no change; and none of the secrets is shown.
 #[track_caller]
 fn works(scene: &Scene, secrets: &[&str], more: &[&str]) {
     works_by(scene, secrets, || {
@@ -87,7 +89,8 @@ fn works_by(scene: &Scene, secrets: &[&str], command: impl Fn() -> Command) {
     scene.repository.assert_sound();
 }
 
-/// Asserts that a secret is neither in the output of a run nor in the files that it left.
+/// Asserts that a run did not reveal a secret.
+/// The secret must be neither in the output of the run nor in the files that it left.
 #[track_caller]
 fn assert_hidden(scene: &Scene, run: &Run, secret: &str) {
     assert!(!run.output.contains(secret) && !run.errors.contains(secret), "{secret:?}: {run:?}");

@@ -1,4 +1,5 @@
-//! Audit of a run: the command lines that other processes can see, and the files that it left.
+//! Audit of the command lines and files of a run.
+//! The command lines are those that other processes can see, the files those that the run left.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 use memchr::memmem;
 
-/// Runs `work` and returns the command lines that all processes of this machine had meanwhile, each once.
+/// Runs `work` and returns the command lines that all processes had meanwhile.
+/// They are those of all processes of this machine, each once.
 pub(crate) fn command_lines<T>(work: impl FnOnce() -> T) -> (T, Vec<Vec<u8>>) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

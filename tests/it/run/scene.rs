@@ -16,7 +16,8 @@ use crate::support::git_host::{GitHost, Settings};
 use crate::support::manifests::policy;
 use crate::support::program::{Run, run, tagboat};
 
-/// The longest time of a run in these tests, with any fault; sources have a third of it as their timeout.
+/// The maximum time of a run in these tests, with any fault.
+/// Sources have a third of it as their timeout.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
 
 /// A repository `fleet.git`, a directory of manifests, and the environment of a run.

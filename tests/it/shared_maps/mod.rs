@@ -1,5 +1,7 @@
-//! Every map, set or cache that several tasks share has a key and a bound, so that a tenant can neither fill it
-//! for others nor read entries of others.
+//! Tests that every shared map, set or cache has a key and a bound.
+//!
+//! They are those that several tasks share. Because of key and bound, a tenant can neither fill them for
+//! others nor read entries of others.
 //!
 //! `scan.rs` reads the sources of all crates and finds the fields and statics whose type holds a map, set or
 //! cache behind a lock. `inventory.rs` has a row for each: its key, its bound, and its eviction. A field

@@ -1,4 +1,5 @@
-//! Fields and statics that hold a map, set or cache behind a lock, found in the syntax trees of sources.
+//! Finds fields and statics that hold a map, set or cache behind a lock.
+//! They are found in the syntax trees of sources.
 //!
 //! A type is followed through aliases and through the structs and enums that are declared in these sources, so that
 //! `Arc<Mutex<State>>` counts if `State` has a map somewhere. Names are looked up in the same file first, then in all files
@@ -35,7 +36,8 @@ struct Field {
     is_thread_local: bool,
 }
 
-/// A field of a type that is declared in a file, or the type that an alias stands for.
+/// A field of a type that is declared in a file, or an alias.
+/// For an alias, it has the type that the alias stands for.
 struct Declaration {
     of: syn::Type,
     is_alias: bool,
@@ -85,8 +87,8 @@ impl Source {
         self.fields.push(Field { place: name.to_string(), of: of.clone(), is_thread_local });
     }
 
-    /// Returns whether a declaration of this file can be named in another one: it is public, or the other is a module
-    /// below.
+    /// Returns whether a declaration of this file can be named in another one.
+    /// That is so if it is public, or if the other is a module below.
     fn shows(&self, declaration: &Declaration, other: &Self) -> bool {
         let folder = self
             .name
@@ -196,7 +198,8 @@ fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// The places of all sources that hold a map, set or cache behind a lock, as `FILE PLACE`.
+/// Returns the places that hold a map, set or cache behind a lock.
+/// They are those of all sources, as `FILE PLACE`.
 pub(super) fn shared_maps(sources: &[Source]) -> BTreeSet<String> {
     // In the second search, a lock around a type with such a place inside is not found because of that place.
     find(sources, &find(sources, &BTreeSet::new()))
@@ -227,8 +230,8 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// Returns whether a lock with a map inside is part of a type, with aliases resolved. A struct with such a
-    /// field is no such place itself: its field is.
+    /// Returns whether a lock with a map inside is part of a type.
+    /// Aliases are resolved. A struct with such a field is no such place itself: its field is.
     fn is_shared_map(&self, of: &syn::Type, seen: &mut BTreeSet<String>) -> bool {
         paths(of).iter().any(|path| {
             let segment = path.segments.last().expect("a path has a segment");
@@ -244,7 +247,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// Returns whether it is a lock, or tokio's channel of one value that its senders change.
+    /// Returns whether a type is a lock.
+    /// Tokio's channel of one value that its senders change counts as well.
     fn is_lock(&self, path: &syn::Path, name: &str) -> bool {
         let is_watch = || {
             path.segments.iter().any(|segment| segment.ident == "watch")

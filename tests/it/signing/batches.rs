@@ -9,8 +9,8 @@ use crate::run::scene::Scene;
 use crate::support::content::file;
 use crate::support::manifests::{marker, policy_with_status};
 
-/// A scene in which the automations `pgp`, `ssh` and `plain` change a line each, signing with the Secrets of their
-/// names.
+/// Creates a scene in which the automations `pgp`, `ssh` and `plain` change a line each.
+/// The first two sign with the Secrets of their names; `plain` does not sign.
 fn scene() -> Scene {
     let names = ["pgp", "plain", "ssh"];
     let line = |name: &&str| format!("{name}: 1.0.0 {}\n", marker(&format!("default:{name}:tag")));

@@ -1,4 +1,5 @@
-//! Corrupt keys, truncated or with a wrong bit: an error message, or a key that still signs, and never a panic.
+//! Tests of corrupt keys, truncated or with a wrong bit.
+//! Each leads to an error message or to a key that still signs, and never to a panic.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +104,8 @@ async fn a_key_is_unlocked_once() {
     assert!(shown.contains("SHA256:") && !shown.contains("identity"), "{shown}");
 }
 
-/// A wrong passphrase costs as much as the right one, and once each retry derived the key again.
+/// A key that failed is not tried again before its Secret changes.
+/// A wrong passphrase costs as much as the right one. Formerly, each retry derived the key again.
 #[tokio::test]
 async fn a_key_that_failed_is_not_tried_again_before_its_secret_changes() {
     let locked = SshSigner::new(&["-t", "ed25519", "-a", "100"], PASSPHRASE).private;
@@ -164,7 +166,8 @@ async fn time_is_looked_at_each_time() {
     assert_eq!((existed(1_577_836_799), existed(1_577_836_800)), (false, true));
 }
 
-/// The maker of a key chose the memory that unlocking takes, up to 2 GiB: more than the program may have.
+/// A key is refused if unlocking it takes too much memory.
+/// The maker of a key chose that memory, up to 2 GiB, which is more than the program may have.
 #[test]
 fn a_lock_that_takes_much_memory_is_refused() {
     const SALT: [u8; 16] = *b"a salt of sixtee";

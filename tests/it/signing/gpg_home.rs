@@ -20,7 +20,8 @@ impl GpgHome {
         Self { directory: tempfile::Builder::new().prefix("gpg").tempdir_in("/tmp").unwrap() }
     }
 
-    /// Makes a key of a kind for a use (`sign`, `cert`, …), and returns its fingerprint.
+    /// Makes a key of a kind for a use, and returns its fingerprint.
+    /// The use is `sign`, `cert` or another one of gpg.
     #[track_caller]
     pub(super) fn key(&self, kind: &str, usage: &str, passphrase: &str) -> String {
         self.dated_key(kind, usage, passphrase, ("", "never"))
@@ -71,7 +72,8 @@ impl GpgHome {
         lines.map(|line| line.split(':').nth(9).unwrap().to_owned()).collect()
     }
 
-    /// The output of gpg for an export of a key; text unless the arguments ask for bytes.
+    /// Returns the output of gpg for an export of a key.
+    /// It is text unless the arguments ask for bytes.
     #[track_caller]
     pub(super) fn export(&self, how: &[&str], key: &str, passphrase: &str) -> Vec<u8> {
         let mut arguments = vec!["--passphrase", passphrase];
@@ -127,7 +129,8 @@ impl GpgHome {
         self.directory.path()
     }
 
-    /// Asserts that git finds a good signature on a commit, made by the key part with a fingerprint.
+    /// Asserts that git finds a good signature on a commit.
+    /// The signature must be made by the key part with the fingerprint.
     #[track_caller]
     pub(super) fn assert_signed(&self, scene: &Scene, revision: &str, fingerprint: &str) {
         let mut command = Command::new("git");

@@ -1,4 +1,5 @@
-//! Signed commits: keys made by gpg and ssh-keygen, commits made by `tagboat run`, and verification by git.
+//! Tests of signed commits.
+//! The keys are made by gpg and ssh-keygen, the commits by `tagboat run`, and git verifies them.
 
 mod batches;
 mod corrupt_keys;
@@ -41,7 +42,8 @@ fn scene(kind: &str, data: &Value) -> Scene {
     scene
 }
 
-/// Asserts that a run and a dry run fail with a message, that the condition has it, and that nothing is pushed.
+/// Asserts that a run and a dry run fail with a message.
+/// The condition must have the message, and nothing may be pushed.
 #[track_caller]
 fn assert_refused(scene: &Scene, sentence: &str) {
     let before = scene.repository.id("main");

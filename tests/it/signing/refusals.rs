@@ -7,7 +7,8 @@ use super::ssh_signer::SshSigner;
 use super::{PASSPHRASE, SOURCE, assert_refused, scene, sign_with};
 use crate::run::scene::Scene;
 
-/// A key for this test only; newer versions of ssh-keygen do not make DSA keys any more.
+/// A DSA key for this test only.
+/// Newer versions of ssh-keygen do not make DSA keys any more.
 const DSA_KEY: &str = include_str!("../../../testdata/signing/openssh-dsa-key");
 
 #[test]

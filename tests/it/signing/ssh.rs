@@ -66,6 +66,7 @@ fn a_key_in_encrypted_pkcs8_is_refused_and_signs_once_it_is_rewritten_as_the_sen
     assert_signed(&scene, "main", &signer.public);
 }
 
+/// An Ed25519 key in PKCS#8 form signs.
 /// ssh-keygen does not write this form, but other programs do. The key is that of RFC 8032's first test.
 #[test]
 fn an_ed25519_key_signs_in_pkcs8() {

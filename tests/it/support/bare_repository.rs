@@ -84,7 +84,8 @@ impl BareRepository {
         fs::rename(beside, place).expect("a hook can be moved");
     }
 
-    /// Commits changes on top of a branch, which need not exist, and returns the commit's id.
+    /// Commits changes on top of a branch, and returns the commit's id.
+    /// The branch need not exist.
     pub(crate) fn commit(&self, branch: &str, message: &str, changes: &[Change]) -> String {
         self.commits(branch, [(message, changes)])
     }
@@ -100,7 +101,8 @@ impl BareRepository {
         self.import(&reference, self.id(&reference), commits)
     }
 
-    /// Commits as a person beside others who push: after a lost race, again on the new tip.
+    /// Commits as a person beside others who push.
+    /// After a lost race it commits again on the new tip.
     pub(crate) fn commit_beside_others(&self, branch: &str, message: &str, changes: &[Change]) -> String {
         let reference = format!("refs/heads/{branch}");
         loop {
@@ -116,7 +118,8 @@ impl BareRepository {
         }
     }
 
-    /// Makes commits on top of a commit, moves the reference to the last one, and returns its id.
+    /// Makes commits on top of a commit, and moves the reference to the last one.
+    /// Returns the id of the last commit.
     #[track_caller]
     fn import<'a>(
         &self,
@@ -258,7 +261,8 @@ fn write_change(stream: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// A path in quotes, with every byte that could end it or begin an escape in octal.
+/// Returns a path in quotes.
+/// Every byte that could end it or begin an escape is in octal.
 fn quoted(path: &[u8]) -> Vec<u8> {
     let mut bytes = vec![b'"'];
     for byte in path {

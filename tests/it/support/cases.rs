@@ -2,8 +2,8 @@
 
 use std::thread;
 
-/// Calls `attempt` with each case in a thread of its own, because a case mostly waits for servers. A panic of one fails the
-/// test.
+/// Calls `attempt` with each case in a thread of its own.
+/// Each has a thread because a case mostly waits for servers. A panic of one fails the test.
 pub(crate) fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, attempt: impl Fn(T) + Sync) {
     thread::scope(|scope| {
         for case in cases {

@@ -84,8 +84,8 @@ impl Authority {
         (pem("PRIVATE KEY", key.serialized_der()), pem("PUBLIC KEY", &key.subject_public_key_info()))
     }
 
-    /// The TLS configuration of a server on loopback; with `client_certificates`, clients need a certificate of this
-    /// authority.
+    /// Returns the TLS configuration of a server on loopback.
+    /// With `client_certificates`, clients need a certificate of this authority.
     pub(crate) fn server(&self, client_certificates: bool) -> Arc<ServerConfig> {
         self.server_named("127.0.0.1", client_certificates)
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-/// The time until the next second of the wall clock: statuses and states have times with whole seconds.
+/// Returns the time until the next second of the wall clock.
+/// It is needed because statuses and states have times with whole seconds.
 pub(crate) fn until_next_second() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later than 1970");
     Duration::from_nanos(1_000_000_000 - u64::from(now.subsec_nanos()))

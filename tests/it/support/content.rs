@@ -34,7 +34,8 @@ pub(crate) fn removed(path: impl Into<Vec<u8>>) -> Change {
 }
 
 impl Content {
-    /// Makes an entry from git's listing: its mode, its object, and the object's bytes if it is a blob.
+    /// Makes an entry from git's listing.
+    /// The listing has its mode, its object, and the object's bytes if it is a blob.
     pub(super) fn of_git(mode: &str, id: &str, blob: impl FnOnce() -> Vec<u8>) -> Self {
         match mode {
             "100644" => Self::File(blob()),

@@ -1,4 +1,5 @@
-//! A directory to update and the manifests of the update, on disk for the duration of one test.
+//! A directory to update and the manifests of the update.
+//! They are on disk for the duration of one test.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

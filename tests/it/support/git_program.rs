@@ -9,7 +9,8 @@ use super::bare_repository::BareRepository;
 use super::certificates::Identity;
 use super::program::{Run, run};
 
-/// The time of every commit and tag of the tests, so that equal content has equal ids.
+/// The time of every commit and tag of the tests.
+/// It is fixed so that equal content has equal ids.
 pub(crate) const SECOND: &str = "1767323045 +0000";
 
 /// Replaces a command's environment by the one that git needs, without the caller's configuration.
@@ -54,7 +55,8 @@ pub(crate) fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// A person with a git program of their own: the login, and the trusted certificate authority.
+/// A person with a git program of their own.
+/// It has the login and the trusted certificate authority.
 ///
 /// ```text
 /// let person = Person::basic("bot", "secret").trusting(authority.certificate_file());

@@ -1,4 +1,5 @@
-//! A small HTTP server on loopback in front of a real one, which answers or forwards each request as a test wants.
+//! A small HTTP server on loopback in front of a real one.
+//! It answers or forwards each request as a test wants.
 //!
 //! ```text
 //! let front = Front::before(registry.port(), |request| match request.path.as_str() {
@@ -27,7 +28,8 @@ pub(crate) enum Reply {
     Forward,
     /// The front answers with this.
     Answer { status: u16, headers: Vec<(String, String)>, body: Vec<u8> },
-    /// The server behind answers, and the connection is closed before the last bytes of the answer.
+    /// The connection is closed before the last bytes of the answer.
+    /// The answer is that of the server behind.
     Truncated,
     /// The server behind answers, but late.
     Late(Duration),

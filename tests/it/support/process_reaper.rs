@@ -5,10 +5,12 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Shell script that starts the server and then waits for the end of its own input. The input ends when the
-/// reaper is dropped, and also when the process of the tests is killed, because the pipe is closed with it.
-/// Signals of a terminal go to the shell as well, which must not end before the server. A directory is removed
-/// with the server; another server that ends at the same time may still write there, hence the second try.
+/// A shell script that starts the server and waits for the end of its input.
+///
+/// The input ends when the reaper is dropped, and also when the process of the tests is killed, because the
+/// pipe is closed with it. Signals of a terminal go to the shell as well, which must not end before the
+/// server. A directory is removed with the server; another server that ends at the same time may still write
+/// there, hence the second try.
 const SCRIPT: &str = r#"trap '' INT QUIT TERM HUP
 directory=$1; shift
 "$@" <&- & server=$!

@@ -51,8 +51,8 @@ pub(crate) fn run(command: &mut Command) -> Run {
     finished(&output)
 }
 
-/// Runs a command with `input` on standard input. A command may end before it has read all of the input,
-/// because of an earlier error.
+/// Runs a command with `input` on standard input.
+/// A command may end before it has read all of the input, because of an earlier error.
 pub(crate) fn run_with_input(command: &mut Command, input: &str) -> Run {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

@@ -5,7 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// A running proxy. Its thread ends with the process of the tests, its connections end with their peers.
+/// A running proxy.
+/// Its thread ends with the process of the tests, its connections end with their peers.
 pub(crate) struct ProxyHost {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<ProxyRequest>>>,

@@ -1,5 +1,5 @@
-//! Recorded exchanges with a cloud: a server on loopback replays the answers, and compares each request with the
-//! record.
+//! Recorded exchanges with a cloud.
+//! A server on loopback replays the answers, and compares each request with the record.
 //!
 //! `testdata/clouds/NAME.yaml` is an ordered list of exchanges. A value in `headers` or `form` that ends with
 //! `*` is a prefix.

@@ -1,4 +1,5 @@
-//! A fleet on a git server, the manifests of `tagboat run` for it, and its state directory.
+//! A fleet on a git server.
+//! It has the manifests of `tagboat run`, and a state directory.
 //!
 //! ```text
 //! let fleet = RemoteFleet::small();
@@ -29,7 +30,8 @@ pub(crate) struct RemoteFleet {
     root: TempDir,
 }
 
-/// The fields of an automation with an author and a push spec, such as `branch: main`.
+/// Returns the fields of an automation with an author and a push spec.
+/// An example of a push spec is `branch: main`.
 pub(crate) fn git_fields(author: &str, push: &str) -> String {
     format!(
         "  git:\n    commit: {{author: {{name: {author}, email: bot@example.com}}}}\n    push: {{{push}}}\n  \
@@ -145,7 +147,8 @@ impl RemoteFleet {
         object["status"].clone()
     }
 
-    /// Asserts exactly one commit of ours with the policy's tag, and its id in the status of `default/fleet`.
+    /// Asserts that there is exactly one commit of ours, with the policy's tag.
+    /// The commit's id must be in the status of `default/fleet`.
     #[track_caller]
     pub(crate) fn assert_pushed_once(&self) {
         let own = self.own_commits();
@@ -167,7 +170,8 @@ impl RemoteFleet {
         }
     }
 
-    /// The ids of the processes, other than the program, that have this server's address among their arguments.
+    /// Returns the ids of the processes that have this server's address among their arguments.
+    /// These are processes other than the program.
     pub(crate) fn git_processes(&self) -> Vec<i32> {
         let address = self.host.url("");
         let mut found = Vec::new();
@@ -181,7 +185,8 @@ impl RemoteFleet {
         found
     }
 
-    /// Asserts that no git process is left; the kernel may need a moment to remove killed ones.
+    /// Asserts that no git process is left.
+    /// The kernel may need a moment to remove killed ones.
     #[track_caller]
     pub(crate) fn assert_no_processes(&self) {
         let begin = Instant::now();

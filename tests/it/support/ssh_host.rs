@@ -1,4 +1,5 @@
-//! A git server over SSH: the real `sshd` on loopback, whose sessions can run nothing but git.
+//! A git server over SSH.
+//! It is the real `sshd` on loopback, whose sessions can run nothing but git.
 //!
 //! ```text
 //! let host = SshHost::start();
@@ -110,7 +111,8 @@ impl Drop for SshHost {
     }
 }
 
-/// The program's absolute path, without which it refuses to run; it is seldom in the PATH of ordinary users.
+/// Returns the program's absolute path.
+/// The program refuses to run without it, and is seldom in the `PATH` of ordinary users.
 fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]);

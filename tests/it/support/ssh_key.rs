@@ -12,7 +12,8 @@ pub(crate) struct SshKey {
 }
 
 impl SshKey {
-    /// Makes a pair of the kind `ed25519`, `ecdsa` or `rsa` (which is slow); an empty passphrase is none.
+    /// Makes a pair of the kind `ed25519`, `ecdsa` or `rsa`.
+    /// The kind `rsa` is slow. An empty passphrase is none.
     pub(crate) fn generate(directory: &Path, name: &str, kind: &str, passphrase: &str) -> Self {
         let private = directory.join(name);
         let mut command = Command::new("ssh-keygen");

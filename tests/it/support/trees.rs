@@ -15,7 +15,8 @@ pub(crate) enum Node {
     Link(PathBuf),
 }
 
-/// Files and links by their path from the root; directories are part of the paths only.
+/// Files and links by their path from the root.
+/// Directories are part of the paths only.
 pub(crate) type Tree = BTreeMap<PathBuf, Node>;
 
 /// A tree of text files.

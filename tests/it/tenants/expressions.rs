@@ -6,7 +6,8 @@ use super::scene::Scene;
 use crate::controller::scene::{Kind, condition};
 use crate::support::http_front::{Front, Reply};
 
-/// The tags of the list, each of 100 letters `a` and `b`: a search without a deadline takes half a minute and more.
+/// The number of tags of the list.
+/// Each tag has 100 letters `a` and `b`; a search without a deadline takes half a minute and more.
 const TAGS: usize = 50_000;
 
 /// A registry with random-looking tags, so that no search can reuse cached states.

@@ -31,7 +31,10 @@ fn commit_with_message(repository: &BareRepository, length: usize) {
     repository.move_branch("main", &commit.to_string());
 }
 
-/// Git took 277 MiB in each of three processes for a message of 270 MiB, in addition to the memory of tagboat.
+/// An oversized commit and odd addresses end with an error message of their own.
+///
+/// Formerly, git took 277 MiB in each of three processes for a message of 270 MiB, in addition to the memory
+/// of tagboat.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_oversized_commit_and_odd_addresses_end_with_a_sentence_of_their_own() {
     let scene = Scene::start().await;
@@ -141,9 +144,8 @@ async fn logins_that_wait_have_no_files_and_equal_certificates_share_one() {
     scene.assert_memory_below(512 << 20);
 }
 
-/// Each automation that waited for a slot held its Secret twice, as read and as written for ssh. A thousand of them
-/// used
-/// 2 GiB.
+/// Automations that wait for a slot hold few large Secrets.
+/// Formerly, each held its Secret twice, as read and as written for ssh. A thousand of them used 2 GiB.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn automations_that_wait_hold_few_large_secrets() {
     let scene = Scene::start().await;

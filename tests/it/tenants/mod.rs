@@ -1,4 +1,5 @@
-//! A hostile tenant beside a victim, on the controller as shipped: one file for each topic.
+//! Tests of a hostile tenant beside a victim, on the controller as shipped.
+//! There is one file for each topic.
 //!
 //! ```text
 //! let scene = Scene::start().await;                     // the controller, a victim that is Ready, an attacker

@@ -1,4 +1,5 @@
-//! Repositories of a few kilobytes that expand to huge plans, and git objects that are too large for memory.
+//! Tests of repositories of a few kilobytes that expand to huge plans.
+//! There are also git objects that are too large for memory.
 //!
 //! Each is reconciled by `tagboat run`, and by the controller beside a victim.
 
@@ -176,7 +177,10 @@ fn an_object_that_is_too_large_is_named_and_not_fetched_again() {
     assert_eq!(mirrors[0], mirrors[1]);
 }
 
-/// Very many markers with a warning, a very long message, and one content that is no YAML under many names.
+/// Huge plans end with the messages of their own objects beside a victim.
+///
+/// The repositories have very many markers with a warning, a very long message, and one content that is no
+/// YAML under many names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn huge_plans_end_on_their_own_objects_beside_a_victim() {
     let scene = Scene::start().await;

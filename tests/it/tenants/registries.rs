@@ -1,4 +1,5 @@
-//! Registries behind a hanging proxy, and registries that answer with the largest page that is read.
+//! Tests of registries behind a hanging proxy, and of registries with large pages.
+//! The latter answer with the largest page that is read.
 
 use std::time::{Duration, Instant};
 

@@ -75,7 +75,8 @@ impl Scene {
         }
     }
 
-    /// Probes `/healthz` every 50 ms during `something`, and asserts that each answer comes within a second.
+    /// Probes `/healthz` every 50 ms during `something`.
+    /// Asserts that each answer comes within a second.
     pub(super) async fn assert_healthy_while<T>(&self, something: impl Future<Output = T>) -> T {
         let probe = HealthProbe::start(&self.pod.health);
         let outcome = something.await;
@@ -85,7 +86,8 @@ impl Scene {
         outcome
     }
 
-    /// Pushes a new image of the victim's, asserts that a commit with it is pushed in time, and returns the time.
+    /// Pushes a new image of the victim's, and returns the time until its commit.
+    /// Asserts that a commit with the image is pushed in time.
     pub(super) async fn victim_is_reconciled(&self) -> Duration {
         let time = self.victim.is_reconciled().await;
         println!("the victim was reconciled in {time:?}");
@@ -93,7 +95,8 @@ impl Scene {
         time
     }
 
-    /// Deletes an object of the attacker's, asserts that it loses its finalizer in time, and returns the time.
+    /// Deletes an object of the attacker's, and returns the time that this took.
+    /// Asserts that the object loses its finalizer in time.
     pub(super) async fn delete_and_wait(&self, kind: Kind, name: &str) -> Duration {
         let time = self.attacker.delete(kind, name).await;
         println!("{name} was gone in {time:?}");
@@ -106,7 +109,8 @@ impl Scene {
         &self.memory
     }
 
-    /// Asserts that the anonymous memory of the program and its children was never above a number of bytes.
+    /// Asserts that the anonymous memory was never above a number of bytes.
+    /// It is the memory of the program and its children.
     pub(super) fn assert_memory_below(&self, bytes: u64) {
         let peak = self.memory.peak();
         println!("the peak of anonymous memory was {} MiB", peak >> 20);

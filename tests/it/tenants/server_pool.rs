@@ -13,7 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::controller::scene::Kind;
 use crate::support::api_server::ApiServer;
 
-/// The number of scenes that exist at the same time. Each has an API server and a CPU of its own.
+/// The number of scenes that exist at the same time.
+/// Each has an API server and a CPU of its own.
 const SCENES_AT_ONCE: usize = 2;
 
 /// All kinds whose objects a scene may leave behind.

@@ -18,8 +18,10 @@ const REPOSITORIES: usize = 3;
 /// The tags of one repository, of 120 bytes each.
 const TAGS: usize = 20_000;
 
-/// Each policy held its list, and all tags once more, while it waited for its registry. `registry/ages.rs` counts the
-/// same.
+/// Lists whose policies wait for a silent registry are not held in memory.
+///
+/// Formerly, each policy held its list, and all tags once more, while it waited for its registry.
+/// `registry/ages.rs` counts the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_whose_policies_wait_for_a_silent_registry_are_not_held_in_memory() {
     let scene = Scene::start().await;

@@ -49,7 +49,8 @@ impl Tenant {
         self.host.url(&format!("{name}.git"))
     }
 
-    /// Creates an object with a label `app: NAME`, by which the automation of that name selects a policy.
+    /// Creates an object with a label `app: NAME`.
+    /// By this label the automation of that name selects a policy.
     pub(super) async fn create(&self, kind: Kind, name: &str, spec: &Value) {
         self.create_with(kind, name, &json!({}), spec).await;
     }
@@ -88,8 +89,8 @@ impl Tenant {
         self.create(Kind::Source, name, &merged(spec, more)).await;
     }
 
-    /// Creates an automation that works on the GitRepository of its name and follows the policies that have the label
-    /// `app: NAME`; `more` is merged into its spec.
+    /// Creates an automation that works on the GitRepository of its name.
+    /// It follows the policies that have the label `app: NAME`; `more` is merged into its spec.
     pub(super) async fn create_automation(&self, name: &str, more: &Value) {
         let spec = json!({
             "interval": "10m",
@@ -119,7 +120,8 @@ impl Tenant {
         self.patch(kind, name, &annotations).await;
     }
 
-    /// Deletes an object, waits until it has no finalizer any more, and returns the time that this took.
+    /// Deletes an object, and waits until it has no finalizer any more.
+    /// Returns the time that this took.
     pub(super) async fn delete(&self, kind: Kind, name: &str) -> Duration {
         let begin = Instant::now();
         let api = self.api(kind);
@@ -154,7 +156,8 @@ impl Tenant {
         }
     }
 
-    /// Waits until the first reconcile of an object has ended, and returns the message of its condition Ready.
+    /// Waits until the first reconcile of an object has ended.
+    /// Returns the message of its condition Ready.
     pub(super) async fn ready_message(&self, kind: Kind, name: &str) -> String {
         let has_ended = |object: &DynamicObject| {
             condition(&object.data["status"], "Ready").is_some_and(|ready| ready["status"] != "Unknown")

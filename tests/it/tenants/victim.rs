@@ -46,7 +46,8 @@ impl Victim {
         self.tenant.until(Kind::Automation, NAME, "Ready", is_current).await;
     }
 
-    /// Pushes a new image, requests a scan, and returns the time until a commit with it is pushed.
+    /// Pushes a new image, and requests a scan.
+    /// Returns the time until a commit with the image is pushed.
     pub(super) async fn is_reconciled(&self) -> Duration {
         let number = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
         let tag = format!("1.{number}.0");

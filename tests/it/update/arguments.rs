@@ -1,4 +1,5 @@
-//! Arguments that select the automation, the images and the path, and the refusal of wrong ones.
+//! Tests of the arguments that select the automation, the images and the path.
+//! Wrong arguments are refused.
 
 use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{automation, marker, policy};
@@ -90,7 +91,8 @@ fn a_given_image_must_name_one_policy() {
     assert!(run.only_error().contains("two images for default/podinfo"), "{run:?}");
 }
 
-/// Only the policy in the automation's namespace can have an effect, so the name refers to that one.
+/// The automation's namespace decides between policies of one name.
+/// Only the policy in that namespace can have an effect, so the name refers to that one.
 #[test]
 fn the_automation_s_namespace_decides_between_policies_of_one_name() {
     for (choice, old) in [("one", "4.0.6"), ("two", "old")] {

@@ -1,4 +1,5 @@
-//! Standard output that is closed or full: no failure by itself, and no failure is hidden by it.
+//! Tests with a standard output that is closed or full.
+//! It is no failure by itself, and no failure is hidden by it.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::Path;
@@ -84,8 +85,8 @@ fn help_that_cannot_be_written_is_a_failure() {
     }
 }
 
-/// Runs an update that fails, with an output that is read, a closed one and a full one: the exit status and
-/// standard error are the same, but a full one is reported in addition.
+/// Runs a failing update with an output that is read, closed or full.
+/// Asserts that the exit status and standard error are the same, but a full output is reported in addition.
 #[track_caller]
 fn fails_alike(command: &dyn Fn(&str) -> Command, status: i32, words: &str) {
     for form in ["text", "json"] {

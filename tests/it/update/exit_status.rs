@@ -7,8 +7,8 @@ use crate::support::fleet::{Fleet, podinfo, tag_line};
 use crate::support::manifests::{automation, policy};
 use crate::support::program::{run, tagboat, update};
 
-/// Runs `tagboat update` in the fleet's root with these arguments, and asserts one error message that contains
-/// `words`, and no written file.
+/// Asserts that `tagboat update` in the fleet's root refuses these arguments.
+/// There must be this exit status, one error message with all of `words`, and no written file.
 #[track_caller]
 fn refused(manifests: &str, arguments: &[&str], status: i32, words: &[&str]) {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);
@@ -138,7 +138,8 @@ fn manifests_that_cannot_be_read_are_named() {
     }
 }
 
-/// A wrong value of one of our annotations is an error at an automation, and a warning at a policy.
+/// A wrong value of one of our annotations is reported.
+/// It is an error at an automation, and a warning at a policy.
 #[test]
 fn a_wrong_setting_is_named() {
     let at = |text: &str| text.replace("metadata: {", "metadata: {annotations: {tagboat.dev/nope: x}, ");

@@ -33,7 +33,8 @@ fn update(case: &Path, directory: &Path, more: &[&str]) -> Run {
     run(command.args(["--output", "json"]).args(arguments.lines()).args(more))
 }
 
-/// Runs a case twice in a fresh copy of its tree; the second run must not change anything.
+/// Runs a case twice in a fresh copy of its tree.
+/// The second run must not change anything.
 fn run_case(case: &Path) -> (Tree, Run, Tree) {
     let copy = tempfile::tempdir().unwrap();
     trees::write(copy.path(), &trees::read(&case.join("in")));
@@ -89,6 +90,7 @@ fn every_case_comes_out_as_it_is_written_down() {
     assert!(wrong.is_empty(), "{} things wrong\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The diff of a dry run leads to the same tree as the update.
 /// The diff must be one that git can apply, and it checks each change in a second way.
 #[test]
 fn the_diff_of_a_dry_run_leads_to_the_same_tree() {

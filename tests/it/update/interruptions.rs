@@ -1,4 +1,5 @@
-//! Killed runs and full disks: every file is completely old or completely new, and the next run finishes.
+//! Tests of killed runs and full disks.
+//! Every file is completely old or completely new, and the next run finishes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -33,8 +34,8 @@ fn many_files(count: usize, value: &str) -> Tree {
         .collect()
 }
 
-/// Asserts that every file is as in `old` or as in `new`, beside temporary files only; returns the number of
-/// new files and the temporary ones.
+/// Asserts that every file is as in `old` or as in `new`.
+/// Only temporary files may be beside them. Returns the number of new files and the temporary ones.
 #[track_caller]
 fn assert_whole(old: &Tree, new: &Tree, found: &Tree) -> (usize, Vec<PathBuf>) {
     let mut count = 0;
@@ -74,7 +75,8 @@ fn a_kill_leaves_whole_files_and_the_next_run_finishes() {
     assert!(interrupted > 0, "no kill came in time: the runs were over too soon");
 }
 
-/// Runs the program under a limit on the size of the files it writes, in blocks of 1024 bytes.
+/// Runs the program under a limit on the size of the files it writes.
+/// The limit is in blocks of 1024 bytes.
 fn update_within(limit: usize, trap: &str, directory: &Path, manifests: &Path) -> Run {
     let script = format!("{trap} ulimit -c 0; ulimit -f {limit}; exec \"$@\"");
     let mut command = Command::new("bash");
@@ -90,7 +92,8 @@ fn three_files(value: &str) -> Tree {
         .into()
 }
 
-/// The signal comes in the middle of a write, so a temporary file is left for certain.
+/// A signal in the middle of a write leaves whole files.
+/// The signal comes during the write, so a temporary file is left for certain. The next run removes it.
 #[test]
 fn a_signal_in_the_middle_of_a_write_leaves_whole_files_and_the_next_run_cleans_up() {
     let (old, new) = (three_files("4.0.6"), three_files("5.0.3"));
@@ -103,6 +106,7 @@ fn a_signal_in_the_middle_of_a_write_leaves_whole_files_and_the_next_run_cleans_
     assert_eq!(trees::differences(&new, &fleet.tree()), "");
 }
 
+/// Only temporary files that ended processes of tagboat left are removed.
 /// Files with a similar name are not ours, and a running process may still need its own.
 #[test]
 fn only_our_own_left_overs_are_removed() {
@@ -176,7 +180,9 @@ impl Drop for SmallDisk {
     }
 }
 
-/// On a disk that is really full if the test may mount one, else under a limit of the process that refuses the same
+/// A full disk is reported and leaves whole files.
+///
+/// The disk is really full if the test may mount one. Otherwise a limit of the process refuses the same
 /// write.
 #[test]
 fn a_full_disk_is_named_and_leaves_whole_files() {

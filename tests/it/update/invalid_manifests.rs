@@ -4,7 +4,8 @@ use crate::support::fleet::{Fleet, IMAGE, podinfo, tag_line};
 use crate::support::manifests::{automation, marker, policy, policy_with_status};
 use crate::support::program::{run, run_with_input, tagboat, update};
 
-/// Asserts that the update fails with this status and one message that contains all of `words`, and writes nothing.
+/// Asserts that the update fails with this status, and writes nothing.
+/// There must be one message that contains all of `words`.
 #[track_caller]
 fn refused(manifests: &str, status: i32, words: &[&str]) {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], manifests);

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::support::fleet::{Fleet, podinfo};
 use crate::support::manifests::{automation, marker};
 
-/// The file of the example: the changed value is on line 17, the unresolved marker on line 21.
+/// Returns the file of the example.
+/// The changed value is on line 17, the unresolved marker on line 21.
 fn foo_deployment() -> String {
     let (tag, nope) = (marker("default:podinfo:tag"), marker("default:nope"));
     format!(
@@ -72,7 +73,8 @@ fn wanted(outcome: &str, message: Option<&str>) -> Value {
     wanted
 }
 
-/// Removes the parser's message; the rest of an unreadable file's entry is part of the contract.
+/// Removes the entry of the unreadable file, and checks it.
+/// The text of its message is the parser's; the rest of the entry is part of the contract.
 fn take_unparsable(outcome: &mut Value) {
     let unparsable = outcome.as_object_mut().unwrap().remove("unparsable").unwrap();
     assert_eq!(unparsable[0]["file"], "broken.yaml");

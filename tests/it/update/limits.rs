@@ -75,7 +75,10 @@ fn entries<'v>(outcome: &'v Value, member: &str, file: &str) -> Vec<&'v Value> {
     outcome[member].as_array().unwrap().iter().filter(|entry| entry["file"] == file).collect()
 }
 
-/// Each row: markers and near misses of a file, and whether they are too many; the other file is updated in any case.
+/// Markers and near misses of a file count together.
+///
+/// Each row has their numbers, and the line of the error if they are too many. The other file is updated in
+/// any case.
 #[test]
 fn markers_and_near_misses_count_together() {
     for (markers, misses, line) in [
@@ -106,6 +109,7 @@ fn markers_and_near_misses_count_together() {
     }
 }
 
+/// Of the mentions without quotes in a file, only the first are listed.
 /// Such a file is not parsed at all; a few of its lines are enough for the report.
 #[test]
 fn of_mentions_without_quotes_only_the_first_are_listed() {

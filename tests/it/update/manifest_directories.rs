@@ -1,4 +1,5 @@
-//! `--policies DIR`: the files of a directory that are read as manifests, and the warnings about others.
+//! Tests of `--policies DIR`.
+//! They cover the files of a directory that are read as manifests, and the warnings about others.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
@@ -105,7 +106,10 @@ fn a_file_beyond_the_size_that_names_no_group_is_passed_over() {
     );
 }
 
-/// The position of the name makes no difference: the file is searched in chunks, and the name may cross two of them.
+/// A file beyond the maximum size that names a group is an error.
+///
+/// The position of the name makes no difference: the file is searched in chunks, and the name may cross two
+/// of them.
 #[test]
 fn a_file_beyond_the_size_that_names_a_group_is_an_error() {
     let size = LIMIT + 1;
@@ -165,13 +169,17 @@ fn every_link_that_is_left_alone_gets_a_line_of_its_own() {
     assert_eq!(names, ["a.yaml", "b.yaml"]);
 }
 
-/// A link to a file that is read anyway is no second object, and one to a file elsewhere in the directory is followed.
+/// Symbolic links within the directory are read once.
+///
+/// A link to a file that is read anyway is no second object, and one to a file elsewhere in the directory is
+/// followed.
 #[test]
 fn links_within_the_directory_are_read_once() {
     assert_eq!(linked(&[("again.yaml", "manifests.yaml"), ("third.yaml", "again.yaml")]), [""; 0]);
 }
 
-/// The kubelet mounts a ConfigMap with the data in a directory of its own, behind two links.
+/// A mounted ConfigMap is read.
+/// The kubelet mounts it with the data in a directory of its own, behind two links.
 #[test]
 fn a_mounted_config_map_is_read() {
     let fleet = Fleet::small();

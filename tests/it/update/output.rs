@@ -60,7 +60,8 @@ fn selected_policies_without_an_image_are_listed() {
     );
 }
 
-/// A marker for each kind of warning, a near miss, a broken file and a dangling link.
+/// Creates a fleet with a marker for each kind of warning.
+/// It also has a near miss, a broken file and a dangling link.
 fn fleet_with_warnings(manifests: &str) -> Fleet {
     let lines = [
         tag_line("4.0.6"),
@@ -178,8 +179,10 @@ fn control_characters_of_files_are_escaped() {
     assert!(run.output.contains("\"\\u{1b}[2J\\r4\" -> 5.0.3"), "{}", run.output);
 }
 
-/// U+202E in a file name or a value reversed the line of the report, and without colour a terminal got the diff
-/// unescaped.
+/// Characters that reverse or hide text are escaped.
+///
+/// Formerly, U+202E in a file name or a value reversed the line of the report, and without colour a terminal
+/// got the diff unescaped.
 #[test]
 fn characters_that_turn_or_hide_text_are_escaped() {
     let marker = marker("default:podinfo:tag");

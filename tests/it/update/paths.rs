@@ -1,4 +1,5 @@
-//! File names and update paths of every kind, among them names that golden cases in git cannot have.
+//! Tests of file names and update paths of every kind.
+//! Golden cases in git cannot have some of these names.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

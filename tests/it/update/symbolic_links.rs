@@ -1,4 +1,5 @@
-//! Symbolic links: a target inside the tree is edited once, in its own place; all other links are left alone.
+//! Tests of symbolic links.
+//! A target inside the tree is edited once, in its own place; all other links are left alone.
 
 use serde_json::{Value, json};
 
@@ -22,7 +23,8 @@ fn updated(mut tree: Tree, changed: &[&str]) -> Tree {
     tree
 }
 
-/// Updates a tree, and asserts that exactly the files at `changed` have changed, and that links are still links.
+/// Updates a tree, and asserts that exactly the files at `changed` have changed.
+/// Links must still be links.
 #[track_caller]
 fn changes(before: &Tree, path: Option<&str>, changed: &[&str]) -> (Run, Value) {
     let fields = path.map(|path| format!("  update: {{path: {path:?}}}\n")).unwrap_or_default();

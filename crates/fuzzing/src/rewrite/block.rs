@@ -1,4 +1,5 @@
-//! Locates a block scalar: its header, which is not in the parser's span, and its lines.
+//! Locates a block scalar.
+//! It has a header, which is not in the parser's span, and lines.
 
 use std::ops::Range;
 

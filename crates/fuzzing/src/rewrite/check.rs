@@ -79,7 +79,8 @@ fn check_changes(outcome: &FileOutcome, differences: &[Difference<'_, '_>], old:
     assert_eq!(changed.count(), changes.len(), "not one change for each changed marker");
 }
 
-/// Returns the line of a scalar in the old text; for a block, that of its header.
+/// Returns the line of a scalar in the old text.
+/// For a block, it is the line of the header.
 fn line_of(difference: &Difference<'_, '_>, old: &Parsed<'_>) -> usize {
     if parsed::is_block(difference.old_style) {
         Block::of(old, difference.old).line

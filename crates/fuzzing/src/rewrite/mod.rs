@@ -14,7 +14,8 @@ mod setup;
 use check::check_update;
 use setup::Setup;
 
-/// Updates any bytes as a file: three bytes choose the policies, the rest is the file.
+/// Updates any bytes as a file.
+/// Three bytes choose the policies, the rest is the file.
 pub fn rewrite(input: &[u8]) {
     if let Some((setup, content)) = Setup::split(input) {
         check_update(content, &setup);

@@ -191,7 +191,10 @@ fn tight_limits() -> Limits {
 mod tests {
     use super::*;
 
-    /// Two targets ended at once for days: their table held names that the parser had come to refuse.
+    /// Every image of the table is a valid image reference.
+    ///
+    /// Formerly, two targets ended at once for days, because their table held names that the parser had come
+    /// to refuse.
     #[test]
     fn every_image_of_the_table_is_one() {
         for byte in 0..40 {

@@ -70,7 +70,8 @@ fn render(name: &str, template: &str) -> Result<String, String> {
     }
 }
 
-/// The text with every address replaced by the same one: Go's addresses differ from run to run.
+/// Returns the text with every address replaced by the same one.
+/// Go's addresses differ from run to run.
 fn without_addresses(text: &str) -> String {
     let mut out = String::new();
     let mut parts = text.split("0x");

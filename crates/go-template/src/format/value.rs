@@ -7,7 +7,8 @@ use super::text::print_text;
 use crate::budget::{Failure, MAX_VALUE_DEPTH};
 use crate::value::{Map, Slice, Struct, Type, Value};
 
-/// The address that is printed for every value: real ones would differ from run to run.
+/// The address that is printed for every value.
+/// Real addresses would differ from run to run.
 const ADDRESS: u64 = 0x00c0_0000_0000;
 
 /// The output of a formatting call, and its state.

@@ -40,7 +40,8 @@ pub(crate) fn index(arguments: Arguments<'_>) -> Result<(Value, Type), Failure> 
     Ok((item, of))
 }
 
-/// Checks an index against a length; like Go, it accepts an index equal to the length.
+/// Checks an index against a length.
+/// Like Go, it accepts an index equal to the length.
 fn place(index: &Value, length: usize) -> Result<usize, Failure> {
     let at = match index {
         Value::Int(number, _) => *number,

@@ -15,7 +15,8 @@ const KEY: usize = 32;
 
 pub(super) const FUNCTIONS: &[Function] = &[Function::new("decryptAES", &[TEXT, TEXT], decrypt)];
 
-/// Decrypts CBC: the first block is the initialization vector, the last byte the length of the padding.
+/// Decrypts AES-256 in CBC mode.
+/// The first block is the initialization vector, the last byte the length of the padding.
 fn decrypt(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     if arguments.text(1).is_empty() {
         return Ok("".into());

@@ -128,7 +128,8 @@ impl Decimal {
     }
 }
 
-/// Multiplies digits by a power of ten; returns them unchanged if the result is not an integer.
+/// Multiplies digits by a power of ten.
+/// Returns them unchanged if the result is not an integer.
 fn shifted(digits: &[u8], power: i64) -> Vec<u8> {
     let zeros = if digits.is_empty() { 0 } else { usize::try_from(power).unwrap_or(0) };
     let mut shifted = vec![0; zeros];

@@ -78,7 +78,8 @@ fn dict(arguments: Arguments<'_>, budget: &mut Budget<'_>) -> Result<Value, Fail
     Ok(Map::dict(entries).into())
 }
 
-/// Looks up nested keys; the last argument is the dict, the one before it the default.
+/// Looks up nested keys.
+/// The last argument is the dict, the one before it the default.
 fn dig(arguments: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
     let [keys @ .., default, dict] = arguments.from(0) else {
         return Err("dig needs at least three arguments".into());

@@ -29,7 +29,8 @@ impl<'t> Lexer<'t> {
         Self { input, at: 0, start: 0, line: 1, start_line: 1, parentheses: 0, is_inside: false }
     }
 
-    /// Returns the next token; at the end and after an error it repeats the end token.
+    /// Returns the next token.
+    /// At the end and after an error it repeats the end token.
     pub(super) fn next_token(&mut self) -> Token<'t> {
         if self.is_inside { self.inside() } else { self.text() }
     }

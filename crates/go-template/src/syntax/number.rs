@@ -7,7 +7,8 @@ use super::unquote::unquote_char;
 use crate::format::quote;
 use crate::strconv::{parse_float, parse_int, parse_uint};
 
-/// A numeric constant: its text, and its value as each kind of number that can hold it.
+/// A numeric constant.
+/// It has its text, and its value as each kind of number that can hold it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Number {
     pub(crate) text: Arc<str>,

@@ -1,4 +1,5 @@
-//! The parser: from tokens to the trees of a template and of the templates that it defines.
+//! The parser of templates.
+//! It makes, from tokens, the trees of a template and of the templates that it defines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -208,7 +209,8 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Parses the nodes of an inner template up to its end; text behind an `else` is not read.
+    /// Parses the nodes of an inner template up to its end.
+    /// Text behind an `else` is not read.
     pub(super) fn body_of(&mut self, name: Name) -> Result<Stop, String> {
         let (nodes, stop) = self.list()?;
         if stop == Stop::End {

@@ -123,11 +123,13 @@ pub struct StructType {
 /// A field of a struct.
 #[derive(Debug)]
 pub struct Field {
-    /// The name; a field with a small first letter is unexported, and templates cannot read it.
+    /// The name of the field.
+    /// A field with a small first letter is unexported, and templates cannot read it.
     pub name: &'static str,
     /// The type of its value.
     pub of: Type,
-    /// True if it is embedded: its fields and methods are also those of the outer struct.
+    /// True if the field is embedded.
+    /// Its fields and methods are then also those of the outer struct.
     pub embedded: bool,
     /// Its JSON encoding.
     pub json: Json,
@@ -148,7 +150,8 @@ pub enum Json {
     Skip,
 }
 
-/// The implementation of a method: from receiver and arguments to a result or an error message.
+/// The implementation of a method.
+/// It takes the receiver and the arguments, and returns a result or an error message.
 pub type Run = fn(&Value, &[Value]) -> Result<Value, String>;
 
 /// A method of a struct.

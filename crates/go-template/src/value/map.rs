@@ -10,10 +10,12 @@ use super::{ANY, DICT_MAP, MapType, Value, compare};
 use crate::heap::{Heap, Held};
 use crate::text::Text;
 
-/// The size of an entry in bytes; tree nodes are half empty in the worst case.
+/// The size of an entry in bytes.
+/// Tree nodes are half empty in the worst case.
 const BYTES_OF_ENTRY: usize = 4 * size_of::<Value>();
 
-/// The size of a map in bytes without its entries; the first node has room for eleven.
+/// The size of a map in bytes without its entries.
+/// The first node has room for eleven.
 const OVERHEAD: usize = 96 + 11 * 2 * size_of::<Value>();
 
 /// A Go map; its entries are always in the order in which templates see them.
@@ -162,7 +164,8 @@ impl Map {
         entries.iter().enumerate().try_for_each(|(i, (key, value))| look(i, &key.0, value))
     }
 
-    /// Sets the value of a key, visible to all that share the map, and counts a new entry on the heap.
+    /// Sets the value of a key, visible to all that share the map.
+    /// A new entry is counted on the heap.
     ///
     /// Returns false for the nil map.
     pub(crate) fn insert(&self, heap: &Heap, key: Value, value: Value) -> bool {
@@ -196,7 +199,8 @@ impl Map {
         OVERHEAD + self.len() * BYTES_OF_ENTRY
     }
 
-    /// Makes a map of the data count from now on, with the change that comes; false when it counts already.
+    /// Makes a map of the data count from now on, with the coming change.
+    /// Returns false if it counts already.
     pub(crate) fn count_changes(&self, heap: &Heap) -> bool {
         let Some(entries) = self.entries.as_ref().filter(|entries| entries.is_free()) else { return false };
         entries.grow(heap, OVERHEAD);

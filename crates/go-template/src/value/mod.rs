@@ -113,7 +113,8 @@ impl Value {
         self.type_of().map_or("invalid", Type::kind_name)
     }
 
-    /// Returns whether this is nil: without a type, or of a type that can be nil.
+    /// Returns whether this is nil.
+    /// A nil has no type, or a type that can be nil.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         match self {

@@ -11,7 +11,8 @@ use crate::heap::{Heap, Held};
 /// The size of a slice in bytes without its elements.
 const OVERHEAD: usize = 96;
 
-/// A Go slice: a part of an array, with room behind it up to its capacity.
+/// A Go slice.
+/// It is a part of an array, with room behind it up to its capacity.
 #[derive(Clone)]
 pub struct Slice {
     of: &'static Type,

@@ -192,7 +192,8 @@ fn what_values_hold_has_a_bound() {
     }
 }
 
-/// Released memory does not count: a list that grows by one element at a time is copied each time.
+/// Released memory does not count.
+/// A list that grows by one element at a time is copied each time.
 #[test]
 fn what_is_dropped_does_not_count() {
     for (text, wanted) in [

@@ -1,4 +1,5 @@
-//! State of a run: statuses of repositories and policies from earlier runs, as in a cluster.
+//! State of a run: statuses of repositories and policies from earlier runs.
+//! They are of the same types as in a cluster.
 
 use std::path::PathBuf;
 

@@ -11,7 +11,8 @@ use super::choice::Choice;
 /// The key of a secret for the passphrase of an OpenPGP key.
 pub(in super::super) const PASSPHRASE: &str = "passphrase";
 
-/// The maximum memory of Argon2: two to this power, in KiB. It is the default of common programs.
+/// The maximum memory of Argon2: two to this power, in KiB.
+/// It is the default of common programs.
 const MAX_MEMORY_EXPONENT: u8 = 16;
 
 /// The maximum number of passes of Argon2; the default of common programs is three.
@@ -23,7 +24,8 @@ pub(in super::super) enum UnlockedPart {
     Subkey(Box<SecretSubkey>),
 }
 
-/// Returns the memory, in bytes, that the key derivation of a part takes. It is zero for one that is refused.
+/// Returns the memory, in bytes, that the key derivation of a part takes.
+/// It is zero for a part that is refused.
 pub(super) fn key_derivation_memory(key: &SignedSecretKey, choice: Choice) -> u64 {
     let argon2 =
         UnlockedPart::locked(key, choice).argon2().filter(|(m_enc, _)| *m_enc <= MAX_MEMORY_EXPONENT);

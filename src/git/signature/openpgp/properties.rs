@@ -33,8 +33,10 @@ pub(super) struct PartProperties {
     /// True if its secret half is there.
     pub(super) is_secret: bool,
     pub(super) is_revoked: bool,
-    /// The statements about the part. Those about a subkey bind it to the primary key; those about the primary key are
-    /// signatures on the key as a whole.
+    /// The statements about the part.
+    ///
+    /// Those about a subkey bind it to the primary key; those about the primary key are signatures on the key
+    /// as a whole.
     pub(super) statements: Vec<Statement>,
 }
 

@@ -9,7 +9,8 @@ use super::super::armor;
 use super::super::{OpenPgpKeyDefect, SigningKeyError};
 use super::packets;
 
-/// Reads the one key in a text or in its decoded bytes. A public key beside its own secret one is ignored.
+/// Reads the only key in a text or in its decoded bytes.
+/// A public key beside its own secret one is ignored.
 pub(super) fn read(text: &[u8], secret: &str) -> Result<SignedSecretKey, SigningKeyError> {
     let keys = keys(text).map_err(|defect| SigningKeyError::OpenPgp { secret: secret.to_owned(), defect })?;
     let names = keys.iter().map(|key| match key {

@@ -80,7 +80,8 @@ impl<'d> EncryptedKey<'d> {
     }
 }
 
-/// Derives a key of a size in bytes like OpenSSL's `EVP_BytesToKey` with one round of MD5.
+/// Derives a key like OpenSSL's `EVP_BytesToKey` with one round of MD5.
+/// `size` is the size of the key in bytes.
 fn derive_key(passphrase: &[u8], salt: &[u8], size: usize) -> Zeroizing<Vec<u8>> {
     let mut key = Zeroizing::new(Vec::with_capacity(size + 16));
     let mut last = Zeroizing::new(Vec::new());

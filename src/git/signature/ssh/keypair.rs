@@ -123,7 +123,8 @@ impl Wire {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Appends a number without leading zeros. One whose first bit is set would be negative without a zero byte.
+    /// Appends a number without leading zeros.
+    /// A number whose first bit is set gets a zero byte in front, without which it would be negative.
     fn number(&mut self, bytes: &[u8]) {
         let sign: &[u8] = if bytes.first().is_some_and(|&byte| byte >= 0x80) { &[0] } else { &[] };
         let whole = Zeroizing::new([sign, bytes].concat());

@@ -28,10 +28,12 @@ const NAMESPACE: &str = "git";
 /// The minimum size in bits of an RSA key whose signatures OpenSSH accepts.
 const MIN_RSA_BITS: u32 = 2048;
 
-/// The maximum number of rounds of bcrypt, about two seconds of work. `ssh-keygen` makes 16 or 24 by default.
+/// The maximum number of rounds of bcrypt, about two seconds of work.
+/// The default of `ssh-keygen` is 16 or 24.
 const MAX_ROUNDS: u32 = 256;
 
-/// The maximum size in bits of an RSA key. With more a signature takes seconds, and cannot be checked.
+/// The maximum size in bits of an RSA key.
+/// With a larger key, a signature takes seconds, and cannot be checked.
 const MAX_RSA_BITS: u32 = 8192;
 
 /// An unlocked key.
@@ -99,7 +101,8 @@ fn read(text: &[u8], passphrase: &Passphrase<'_>) -> Result<PrivateKey, UnlockEr
     }
 }
 
-/// Converts an Ed25519 key in PKCS#8 without a passphrase into OpenSSH's own format. Returns `None` for any other text.
+/// Converts an Ed25519 key in PKCS#8 without a passphrase into OpenSSH's own format.
+/// Returns `None` for any other text.
 pub(in crate::git) fn ed25519_to_openssh(identity: &Secret) -> Option<Secret> {
     let blocks = armor::blocks(identity.expose());
     let block = blocks.iter().find(|block| block.label.ends_with("PRIVATE KEY"))?;

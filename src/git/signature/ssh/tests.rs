@@ -38,7 +38,8 @@ fn the_same_key_is_found_in_every_form() {
     assert_eq!(fingerprints.len(), 1, "{fingerprints:?}");
 }
 
-/// As `flux create secret git` writes an Ed25519 key. Other keys are left to ssh, and cost nothing here.
+/// `flux create secret git` writes an Ed25519 key in PKCS#8.
+/// Other keys are left to ssh, and cost nothing here.
 #[test]
 fn an_ed25519_key_in_pkcs8_is_brought_into_the_form_of_openssh() {
     let convert =

@@ -12,7 +12,9 @@ use crate::directory;
 /// The lock file.
 const LOCK: &str = "lock";
 
-/// The other entries that a state directory may have, in the root of a volume too.
+/// The other entries that a state directory may have.
+///
+/// `lost+found` is one if the directory is the root of a volume.
 const ENTRIES: [&str; 4] = ["objects", "tags", "mirrors", "lost+found"];
 
 /// The cause of an error about a directory of another purpose.

@@ -110,7 +110,7 @@ fn digest(content: &[u8], update: &UpdateRequest) -> [u8; 32] {
     Sha256::digest(strip_foreign_markers(content, &update.setters, &update.limits)).into()
 }
 
-/// Returns whether there is a Secret among the objects of a file, whose lines must not be logged.
+/// Returns whether a file may contain a Secret, whose lines must not be logged.
 fn may_have_secrets(content: &[u8]) -> bool {
     let has = |line: &[u8], word: &[u8]| memchr::memmem::find(line, word).is_some();
     content.split(|byte| *byte == b'\n').any(|line| has(line, b"kind") && has(line, b"Secret"))

@@ -1,4 +1,4 @@
-//! Compare mode of an automation: compares the commit that we would make with the pushes of another controller.
+//! Compare mode of an automation: compares our would-be commit with another controller's pushes.
 //!
 //! Each reconcile gives a [`CompareResult`] with the result and the [`CompareState`] for the next reconcile. The values
 //! of markers are compared ([`place`]), and if all values of a would-be commit are there, also the bytes of its files
@@ -60,7 +60,7 @@ pub struct Comparison {
     pub outcome: ComparisonOutcome,
     /// The result in a sentence.
     pub sentence: String,
-    /// The diff from what was pushed to what we would have pushed; empty if they are equal.
+    /// The diff from the actual push to our would-be commit; empty if they are equal.
     pub diff: String,
 }
 
@@ -73,7 +73,9 @@ pub struct WouldBe {
     pub diff: String,
 }
 
-/// The input of a comparison: a tree, our plan for it, and the message of the would-be commit if there is one.
+/// The input of a comparison.
+///
+/// It has a tree, our plan for it, and the message of the would-be commit if there is one.
 pub struct View<'v> {
     /// The tree, as others left it.
     pub tree: &'v dyn FileTree,
@@ -151,7 +153,7 @@ impl CompareState {
         Ok(CompareResult { state: Self { seen, wish }, comparison, would_be })
     }
 
-    /// Returns the places that got a value which is not wanted, and which we would not have changed.
+    /// Returns the places with a new, unwanted value that we would not have changed.
     fn unforeseen(&self, places: &BTreeMap<Place, Values>) -> Vec<Place> {
         let is_wished = |place| self.wish.as_ref().is_some_and(|wish| wish.changes.contains_key(place));
         let unforeseen = places.iter().filter(|(place, now)| {

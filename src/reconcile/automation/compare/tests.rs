@@ -20,7 +20,9 @@ impl Scene {
         Self { branch: tempfile::tempdir().unwrap(), before: Arc::default() }
     }
 
-    /// Another controller pushes a file: `A` and `B` are markers of our policies, `C` of another one.
+    /// Pushes a file as another controller.
+    ///
+    /// `A` and `B` are markers of our policies, `C` is a marker of another policy.
     fn push(&mut self, file: &str, content: &str) -> &mut Self {
         let marker = |name| format!("# {{\"$imagepolicy\": \"n:{name}:tag\"}}");
         let content = ["A", "B", "C"].iter().fold(content.to_owned(), |content, name| {
@@ -53,7 +55,9 @@ fn outcome(result: &CompareResult) -> Option<ComparisonOutcome> {
     result.comparison.as_ref().map(|comparison| comparison.outcome)
 }
 
-/// Each row: a file before and after a change by another controller, if the policies want `2` and `1`.
+/// Each row has a file before and after a change by another controller.
+///
+/// The policies want `2` and `1`.
 #[test]
 fn what_is_pushed_is_compared_with_what_would_have_been() {
     for (before, after, expected) in [
@@ -164,7 +168,9 @@ fn what_is_too_large_is_compared_and_not_kept() {
     assert_eq!(bounded("line\n".repeat(10_000)).lines().last(), Some("… the rest is not shown"));
 }
 
-/// Each place where files are read again could go on for minutes, beyond the deadline of a plan.
+/// A comparison could take minutes, beyond the deadline of a plan.
+///
+/// This holds for each place where files are read again.
 #[test]
 fn a_comparison_ends_between_two_files_when_its_time_is_up() {
     let mut scene = Scene::new();

@@ -89,7 +89,9 @@ pub enum SourceError {
         /// The timeout as it was written.
         text: String,
     },
-    /// A GitHub App without a secret: Flux's words, and the note that a secret would not be enough yet.
+    /// A GitHub App without a secret.
+    ///
+    /// The sentence has Flux's words, and adds that a secret would not be enough yet.
     #[error(
         "secretRef with github app data must be specified when provider is set to github: \
          invalid source configuration; logging in through providers is not supported yet"
@@ -137,7 +139,9 @@ impl ReconcileError for SourceError {
         }
     }
 
-    /// As in Flux, even if only a changed object can help: the retry notices a new GitRepository.
+    /// Returns whether the run is retried, as in Flux.
+    ///
+    /// It is even if only a changed object can help: the retry notices a new GitRepository.
     fn is_retryable(&self) -> bool {
         self.reason() == Reason::SourceManagerFailed
     }

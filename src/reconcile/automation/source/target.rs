@@ -18,8 +18,9 @@ const DEFAULT_BRANCH: &str = "master";
 pub enum Branches {
     /// The commit goes to the `branch` that the checkout names.
     Same,
-    /// The commit goes to another branch: Flux's switch mode. So does a push to a branch that is checked out by its
-    /// full name.
+    /// The commit goes to another branch: Flux's switch mode.
+    ///
+    /// A push to a branch that is checked out by its full name is one as well.
     Switched,
 }
 
@@ -57,7 +58,9 @@ pub(super) fn target(
     Ok((Target { checkout, push, refspec, options }, branches))
 }
 
-/// Returns a text unless it is empty: Go does not tell an empty text from an absent one.
+/// Returns a text unless it is empty.
+///
+/// Go does not distinguish an empty text from an absent one.
 fn given(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
 }

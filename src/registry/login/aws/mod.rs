@@ -39,7 +39,8 @@ pub(super) struct Aws {
     registry_credentials: CredentialCache<Credential>,
 }
 
-/// The token in the response: in a list of one entry for private registries, else alone.
+/// The token in the response.
+/// It is in a list of one entry for private registries, else alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Data {

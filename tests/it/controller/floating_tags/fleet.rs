@@ -1,4 +1,5 @@
-//! Policies that follow floating tags, an automation that follows all of them, and a front of their registry.
+//! A fleet with policies that follow floating tags.
+//! It has an automation that follows all of them, and a front of their registry.
 //!
 //! ```text
 //! let fleet = Fleet::new().await;
@@ -32,7 +33,8 @@ pub(super) const TICK: Duration = Duration::from_millis(500);
 
 type Plan = Box<dyn Fn(&Request) -> Reply + Send>;
 
-/// A front of a registry, which answers as a test wants and records when digests were looked up.
+/// A front of a registry, which answers as a test wants.
+/// It records the times at which digests were looked up.
 pub(in crate::controller) struct RegistryFront {
     front: Front,
     plan: Arc<Mutex<Plan>>,
@@ -126,7 +128,8 @@ impl Fleet {
         format!("{}/{repository}", self.front.address())
     }
 
-    /// A comment that marks the value before it for a policy: `web`, `web:digest` and so on.
+    /// Returns a comment that marks the value before it for a policy.
+    /// The parameter `what` is `web`, `web:digest` and so on.
     pub(super) fn marker(&self, what: &str) -> String {
         format!("# {{\"$imagepolicy\": \"{}:{what}\"}}", self.scene.cluster.namespace())
     }
@@ -136,7 +139,8 @@ impl Fleet {
         self.scene.repository.commit("main", "A person's", &[file("web.yaml", text)]);
     }
 
-    /// The file with one line for each policy, whose image has the tag and no digest.
+    /// Writes the file with one line for each policy.
+    /// The image of a policy has the tag and no digest.
     pub(super) fn write_images(&self, policies: &[&str]) {
         let line = |name: &&str| format!("{name}: {}:{TAG} {}\n", self.image(name), self.marker(name));
         self.write(&policies.iter().map(line).collect::<String>());
@@ -146,7 +150,8 @@ impl Fleet {
         String::from_utf8(self.scene.repository.file("main", "web.yaml")).unwrap()
     }
 
-    /// Creates a repository and a policy that polls at this interval, both with the image's name.
+    /// Creates a repository and a policy that polls at this interval.
+    /// Both have the image's name.
     pub(super) async fn follow(&self, name: &str, every: Duration) {
         self.scan(name).await;
         self.follow_as(name, name, &json!({"tagboat.dev/poll-interval": format!("{}ms", every.as_millis())}))

@@ -140,7 +140,10 @@ async fn a_registry_that_hangs_or_throttles_delays_no_other() {
     reflector.end().await;
 }
 
-/// After a restart all digests are due at once, and a slow registry gets the time that it needs for all of them.
+/// A slow registry does not count as silent because many tags are due.
+///
+/// After a restart all digests are due at once, and a slow registry gets the time that it needs for all of
+/// them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_registry_is_not_called_silent_because_many_tags_are_due() {
     const MANY: usize = 60;

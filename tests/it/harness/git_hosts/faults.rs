@@ -14,7 +14,8 @@ use crate::support::program::Run;
 const OPERATIONS: [Operation; 4] =
     [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push];
 
-/// A host, and a clone of its repository with a commit that the host does not have.
+/// A git host and a clone of its repository.
+/// The clone has a commit that the host does not have.
 struct Scene {
     fleet: Fleet,
     host: GitHost,

@@ -1,4 +1,5 @@
-//! The host over SSH: authorized and other keys, and the commands that a session may run.
+//! Tests of the git host over SSH.
+//! They cover authorized and other keys, and the commands that a session may run.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

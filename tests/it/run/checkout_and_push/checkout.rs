@@ -9,7 +9,8 @@ use crate::support::git_host::Settings;
 
 const NONE: [&str; 0] = [];
 
-/// A repository whose commits differ in the file `at`: `main` is ahead of everything that has another name.
+/// A repository whose commits differ in the file `at`.
+/// The branch `main` is ahead of everything that has another name.
 struct History {
     scene: Scene,
     /// The first commit, which is not the tip of a branch.
@@ -39,7 +40,8 @@ impl History {
         Self { scene, first, second, tip }
     }
 
-    /// Runs with a checkout reference and a push branch, and asserts that the branch is one commit ahead of `base`.
+    /// Runs with a checkout reference and a push branch.
+    /// Asserts that the branch is one commit ahead of `base`.
     #[track_caller]
     fn pushes(&self, reference: &Value, push: &str, base: &str) {
         self.scene.automation(json!({"git": {"checkout": {"ref": reference}, "push": {"branch": push}}}));

@@ -1,4 +1,5 @@
-//! One run from the checkout to the push: references, trees, commits and their messages, refspecs, redirects.
+//! Tests of one run from the checkout to the push.
+//! They cover references, trees, commits and their messages, refspecs and redirects.
 
 mod checkout;
 mod commit_messages;

@@ -48,7 +48,8 @@ fn no_credential_ever_reaches_another_server() {
     }
 }
 
-/// A fleet behind a bearer token, with the address `fleet` in the manifest and moved to `fleet.git`.
+/// Creates a fleet behind a bearer token, which has moved.
+/// Its address is `fleet` in the manifest, and it is moved to `fleet.git`.
 fn moved_fleet() -> RemoteFleet {
     let fleet = fleet(Access::bearer("to-ken"), "bearerToken: to-ken", "fleet");
     fleet.host.moved("fleet", "fleet.git");

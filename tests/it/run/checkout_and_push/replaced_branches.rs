@@ -1,4 +1,5 @@
-//! A branch that is deleted or replaced while a run works on it, or between two runs.
+//! Tests of a branch that is deleted or replaced.
+//! It happens while a run works on the branch, or between two runs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

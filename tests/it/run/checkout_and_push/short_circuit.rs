@@ -1,4 +1,5 @@
-//! Short circuit: a run without changes costs one listing, and each kind of change is noticed.
+//! Tests of the short circuit for runs without changes.
+//! Such a run costs one listing, and each kind of change is noticed.
 
 use serde_json::{Value, json};
 
@@ -161,6 +162,7 @@ fn a_changed_source_is_not_forgotten_by_a_run_that_fails() {
     assert_eq!(outcome(&scene, &[]), "skipped");
 }
 
+/// A changed source is not forgotten by a run of another automation.
 /// Each automation has to process the new commit, whether they are run together or one by one.
 #[test]
 fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
@@ -221,7 +223,8 @@ fn without_state_every_run_looks() {
     assert_eq!(std::fs::read_dir(scene.temporary()).unwrap().count(), 0, "temporary mirrors are gone");
 }
 
-/// The status of an automation in a manifest is that of a cluster, and is ignored here.
+/// The status of an automation in a manifest is ignored.
+/// It is that of a cluster.
 #[test]
 fn a_status_among_the_manifests_is_ignored() {
     let (scene, _host) = scene();

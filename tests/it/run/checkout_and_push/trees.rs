@@ -11,7 +11,8 @@ use crate::support::program::Run;
 
 const NONE: [&str; 0] = [];
 
-/// Runs on a repository with these files, and asserts that the commit contains exactly the expected changes.
+/// Runs on a repository with these files.
+/// Asserts that the commit contains exactly the expected changes.
 #[track_caller]
 fn changes(files: &[Change], expected: &[Change]) -> (Scene, Run) {
     let scene = Scene::with_files(files).local();

@@ -27,6 +27,7 @@ fn automations_of_one_branch_share_a_push_and_have_a_commit_each() {
     assert_eq!(fleet.host.requests().len() - requests, 2, "one listing for all");
 }
 
+/// Automations that start from different branches do not share a transaction.
 /// The push branch does not exist yet, and each automation would create it from another branch.
 #[test]
 fn automations_that_start_from_different_branches_do_not_share_a_transaction() {

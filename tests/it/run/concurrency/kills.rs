@@ -48,7 +48,8 @@ impl Scene {
         Self { fleet, password }
     }
 
-    /// A fleet with a slow host, so that the steps of a run take about the same time in each run.
+    /// Creates a fleet with a slow host.
+    /// The steps of a run then take about the same time in each run.
     fn slow() -> Self {
         let scene = Self::new();
         for operation in [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push]
@@ -58,7 +59,8 @@ impl Scene {
         scene
     }
 
-    /// Starts a run and kills it once `is_time` is true; returns whether it was still running.
+    /// Starts a run and kills it once `is_time` is true.
+    /// Returns whether it was still running.
     fn run_until(&self, victims: Victims, mut is_time: impl FnMut() -> bool) -> bool {
         let mut command = self.fleet.command();
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

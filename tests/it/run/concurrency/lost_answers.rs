@@ -52,7 +52,10 @@ fn the_next_listing_shows_the_result_of_a_push_without_an_answer() {
     });
 }
 
-/// If the connection breaks off, git retries the push by itself, and the retry is rejected because of the first one.
+/// A push that git made twice is reported though others pushed on top.
+///
+/// If the connection breaks off, git retries the push by itself, and the retry is rejected because of the
+/// first one.
 #[test]
 fn a_push_that_git_made_twice_is_reported_though_others_pushed_on_top() {
     for commits_on_top in [1, 3] {
@@ -140,6 +143,7 @@ fn a_push_that_arrives_after_the_end_of_the_run_is_made_once() {
     });
 }
 
+/// A push that never arrived is not reported by runs without changes.
 /// The image of the lost push is no longer selected at the time of the next run.
 #[test]
 fn a_push_that_never_arrived_is_not_reported_by_runs_that_want_nothing() {

@@ -1,4 +1,5 @@
-//! Runs that meet others: on one branch or one state, killed, told to stop, or without the answer to a push.
+//! Tests of runs that meet others or are interrupted.
+//! They meet on one branch or one state, or they are killed, told to stop, or without the answer to a push.
 
 mod batches;
 mod kills;

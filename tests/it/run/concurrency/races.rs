@@ -7,10 +7,12 @@ use crate::support::fleet::tag_line;
 use crate::support::git_host::Operation;
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
 
-/// The request before which the other author pushes: the race is lost on the client, or on the server.
+/// The requests before which the other author pushes.
+/// The race is lost on the client, or on the server.
 const SIDES: [Operation; 2] = [Operation::ListForPush, Operation::Push];
 
-/// Adds a commit of another author just before each of the first `times` requests of an operation.
+/// Adds commits of another author just before requests of an operation.
+/// There is one before each of the first `times` requests.
 fn be_overtaken(fleet: &RemoteFleet, side: Operation, times: usize, changes: fn(usize) -> Change) {
     let (repository, count) = (fleet.repository.clone(), AtomicUsize::new(0));
     fleet.host.meanwhile(side, move || {

@@ -103,7 +103,8 @@ fn until_it_holds_the_state(child: &Child) {
     }
 }
 
-/// A run with its errors in a file, so that they can be read while it goes on.
+/// Starts a run with its errors in a file.
+/// They can be read there while the run goes on.
 fn start(fleet: &RemoteFleet, command: &mut Command) -> Child {
     let errors = File::create(fleet.root().join("errors")).unwrap();
     command.stdout(Stdio::piped()).stderr(errors).spawn().unwrap()
@@ -186,8 +187,10 @@ fn a_signal_ends_a_run_that_waits_for_the_state() {
     }
 }
 
-/// The wait installs signal handlers, and reading from a standard input that stays open must end upon a signal all
-/// the same.
+/// A signal ends a run that has waited and reads a silent standard input.
+///
+/// The wait installs signal handlers, and reading from a standard input that stays open must end upon a
+/// signal all the same.
 #[test]
 fn a_signal_ends_a_run_that_has_waited_and_reads_manifests_from_a_silent_standard_input() {
     let fleet = RemoteFleet::small();

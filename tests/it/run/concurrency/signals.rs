@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::git_host::{Fault, Operation};
 use crate::support::remote_fleet::RemoteFleet;
 
-/// Starts a run, sends it a signal upon the first request of `operation`, and returns its output and the time until
-/// its end.
+/// Starts a run, and sends it a signal upon the first request of `operation`.
+/// Returns its output, and the time until its end.
 #[track_caller]
 fn end(
     fleet: &RemoteFleet,

@@ -71,7 +71,8 @@ fn without_a_state_no_time_is_promised_for_a_lower_image() {
     assert_eq!(scene.value("app"), "app/web:1.5.0");
 }
 
-/// If nothing can be selected, a held downgrade is not reported, because its tag may be gone.
+/// A held downgrade is not reported after a failed selection.
+/// Its tag may be gone if nothing can be selected.
 #[test]
 fn a_held_downgrade_is_not_reported_after_a_failed_selection() {
     let scene = without_the_latest();
@@ -113,6 +114,7 @@ fn user_intent_applies_at_once() {
     }
 }
 
+/// A corrupt state is not read as the user's intent.
 /// A truncated state is reported, and a fragment of the user's intent in it is no intent.
 #[test]
 fn a_corrupt_state_is_no_intent() {
@@ -222,7 +224,8 @@ fn a_change_of_metadata_is_no_intent() {
     assert_eq!(scene.outcome_name(&[]), "skipped");
 }
 
-/// The image in a manifest's status is the one that the fleet has run so far.
+/// The image in a manifest's status is not downgraded.
+/// It is the one that the fleet has run so far.
 #[test]
 fn an_image_of_the_manifest_is_not_downgraded() {
     let scene = Scene::new();

@@ -136,6 +136,7 @@ fn each_namespace_has_its_own_objects() {
     assert_eq!(scene.value("team"), "app/web:2.0.0");
 }
 
+/// A repository is listed once a run, with a conditional request.
 /// Many policies of one repository cost one listing, and an unchanged list is not sent again.
 #[test]
 fn a_repository_is_listed_once_a_run_and_by_condition() {

@@ -44,6 +44,7 @@ fn a_lower_image_that_is_given_counts_in_the_runs_after() {
     assert_eq!(scene.value("app"), "app/web:1.1.5");
 }
 
+/// An override gives an image to policies that do not select one.
 /// A suspended policy keeps the override, and one without a repository has the image of its manifest again.
 #[test]
 fn an_image_is_given_to_policies_that_do_not_choose() {
@@ -64,7 +65,8 @@ fn an_image_is_given_to_policies_that_do_not_choose() {
     assert_eq!(scene.outcome(&[])["policies"]["web"]["tag"], "1.0.0");
 }
 
-/// A new minimum age downgrades the fleet to a tag that is old enough, unless an override names the image.
+/// An image that an override names stays when a minimum age is set.
+/// Without the override, the new minimum age downgrades the fleet to a tag that is old enough.
 #[test]
 fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
     for is_named in [true, false] {

@@ -1,4 +1,5 @@
-//! `tagboat run` from a real registry to a real git server: a push there ends in a commit here.
+//! Tests of `tagboat run` from a real registry to a real git server.
+//! A push to the registry ends in a commit on the server.
 
 mod cloud_identity;
 mod concurrent_runs;

@@ -303,7 +303,8 @@ fn a_wrong_setting_is_one_warning() {
     assert!(named[0].starts_with("ImageRepository default/web: annotation tagboat.dev/window"), "{ended:?}");
 }
 
-/// If it fell back to the default, a misspelled value would remove the pinned digest from the fleet.
+/// A misspelled value is an error and no default.
+/// If it fell back to the default, it would remove the pinned digest from the fleet.
 #[test]
 fn a_misspelled_value_is_an_error_and_no_default() {
     let scene = Scene::new();

@@ -105,7 +105,8 @@ fn a_dry_run_scans_and_keeps_nothing() {
     assert_eq!(scene.commits().len(), 0);
 }
 
-/// The age of a tag is counted from the run that first saw it, which the state records.
+/// A tag waits until it is old enough.
+/// Its age is counted from the run that first saw it, which the state records.
 #[test]
 fn a_tag_waits_until_it_is_old_enough() {
     let scene = Scene::new();

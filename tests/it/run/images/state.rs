@@ -1,4 +1,5 @@
-//! Selections without a registry: from the state, and with less precedence from the statuses of manifests.
+//! Tests of selections without a registry.
+//! They come from the state, and with less precedence from the statuses of manifests.
 
 use std::fs;
 
@@ -7,7 +8,8 @@ use serde_json::json;
 use super::scene::{Scene, object};
 use crate::support::remote_fleet::only_outcome;
 
-/// The status of a manifest may be older than the fleet, so it is not used during an outage of the registry.
+/// An outage of the registry does not return the fleet to a manifest's status.
+/// The status of a manifest may be older than the fleet, so it is not used during an outage.
 #[test]
 fn an_outage_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
     let scene = Scene::new();

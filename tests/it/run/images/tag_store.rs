@@ -1,4 +1,5 @@
-//! The tag store of a state: files that cannot be read, and files without a repository.
+//! Tests of the tag store of a state.
+//! They cover files that cannot be read, and files without a repository.
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
@@ -11,7 +12,8 @@ fn tags(scene: &Scene) -> PathBuf {
     scene.fleet.state().join("tags")
 }
 
-/// As with a corrupt file. Root can read every file, so the file is a circular link here.
+/// A file that cannot be read is written anew, as a corrupt file is.
+/// Root can read every file, so the file is a circular link here.
 #[test]
 fn a_file_that_cannot_be_read_is_written_anew() {
     let scene = Scene::new();

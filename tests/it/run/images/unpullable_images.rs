@@ -13,7 +13,8 @@ use super::scene::{MADE, Scene};
 use crate::support::http_front::{Front, Reply};
 use crate::support::remote_fleet::only_outcome;
 
-/// A scene, and a registry that answers requests for manifests with a status; 200 forwards them.
+/// Creates a scene with a registry that answers requests for manifests with a status.
+/// The status 200 forwards them.
 fn scene() -> (Scene, Front, Arc<AtomicU16>) {
     let (scene, status) = (Scene::new(), Arc::new(AtomicU16::new(200)));
     let shared = status.clone();
@@ -79,6 +80,7 @@ fn policies_with_the_same_winner_share_a_look() {
     assert!((1..=2).contains(&looks(&front)), "{}", looks(&front));
 }
 
+/// A lower winner that the user wants counts once it can be pulled.
 /// An image that the registry does not have yet is delayed, and stays the user's intent.
 #[test]
 fn a_lower_winner_that_a_person_wants_counts_as_soon_as_it_can_be_pulled() {

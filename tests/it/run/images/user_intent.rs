@@ -1,4 +1,5 @@
-//! User intent during an outage of the registry: an image that a policy now forbids is never written again.
+//! Tests of user intent during an outage of the registry.
+//! An image that a policy now forbids is never written again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -152,7 +153,10 @@ fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left
     assert_eq!(outage.value(), outage.image("1.1.0"));
 }
 
-/// With and without the registry: no tags are left to select from, or the selected one cannot be pulled.
+/// Without a replacement of a forbidden image, its markers are left alone.
+///
+/// This holds with and without the registry: no tags are left to select from, or the selected one cannot be
+/// pulled.
 #[test]
 fn without_a_replacement_of_a_forbidden_image_the_markers_are_left_alone() {
     let changes: [&dyn Fn(&Outage); 3] = [
@@ -200,6 +204,7 @@ fn unchanged_policies_keep_their_images_beside_a_changed_one() {
     assert_eq!(outcome["errors"].as_array().unwrap().len(), 1);
 }
 
+/// A forbidden image does not stand in for a winner that is not there.
 /// The winner cannot be verified, so the earlier image would stay, which the user has forbidden.
 #[test]
 fn a_forbidden_image_does_not_stand_in_for_a_winner_that_is_not_there() {

@@ -9,7 +9,8 @@ use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit};
 const OPERATIONS: [Operation; 4] =
     [Operation::ListForFetch, Operation::Fetch, Operation::ListForPush, Operation::Push];
 
-/// Runs against a server with a fault; returns the error message, and the time that the run took.
+/// Runs against a server with a fault.
+/// Returns the error message, and the time that the run took.
 fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
     let fleet = RemoteFleet::small();
     fleet.write_small_manifests("branch: main", "timeout: 2s");

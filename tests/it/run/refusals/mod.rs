@@ -1,4 +1,5 @@
-//! Errors, each with its one message: in bounded time, with exit status 1, and without loss of data.
+//! Tests of errors, each with its one message.
+//! They end in bounded time, with exit status 1, and without loss of data.
 
 mod handshakes;
 mod hung_servers;
@@ -19,8 +20,8 @@ use serde_json::{Value, json};
 use crate::run::scene::{Scene, run_in_time};
 use crate::support::git_host::{Access, GitHost, Settings};
 
-/// Runs, and asserts one error message for the automation and an unchanged repository. After `…` at the end,
-/// the message may continue with the text of a library.
+/// Runs, and asserts one error message for the automation and an unchanged repository.
+/// After `…` at the end, the message may continue with the text of a library.
 #[track_caller]
 fn refused<I>(scene: &Scene, more: I, sentence: &str)
 where

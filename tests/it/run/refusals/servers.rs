@@ -130,7 +130,8 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
     assert_eq!(scene.repository.id("refs/heads/main"), Some(tip));
 }
 
-/// An HTML page of a login or a captive portal, which git reads as the listing of an empty repository.
+/// An HTML page is not read as an empty repository.
+/// It is the page of a login or a captive portal, which git reads as the listing of an empty repository.
 #[test]
 fn an_html_page_is_not_read_as_an_empty_repository() {
     let scene = Scene::new();

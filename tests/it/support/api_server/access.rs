@@ -56,7 +56,8 @@ impl Access {
         })
     }
 
-    /// Runs `question` with a client of its own, on any thread, inside an async runtime or outside.
+    /// Runs `question` with a client of its own.
+    /// It may be called on any thread, inside an async runtime or outside.
     pub(super) fn ask<T: Send>(&self, question: impl AsyncFnOnce(Client) -> T + Send) -> T {
         let work = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

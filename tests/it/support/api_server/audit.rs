@@ -9,7 +9,8 @@ pub(crate) struct Audited {
     pub(crate) user: String,
     /// The verb of a role.
     pub(crate) verb: String,
-    /// The resource of a role: the plural with the subresource. Empty for paths without a resource.
+    /// The resource of a role: the plural with the subresource.
+    /// It is empty for paths without a resource.
     pub(crate) resource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
@@ -34,7 +35,8 @@ impl Audited {
         }
     }
 
-    /// Returns whether it could change anything. A review of the user's own access is a POST, and changes nothing.
+    /// Returns whether the request could change anything.
+    /// A review of the user's own access is a POST, and changes nothing.
     pub(crate) fn writes(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch") && self.resource != "selfsubjectaccessreviews"
     }

@@ -7,7 +7,8 @@ use axum::http::{Method, Request};
 pub(crate) struct Call {
     /// The verb of a role: get, list, watch, create, update, patch, delete or deletecollection.
     pub(crate) verb: &'static str,
-    /// The resource of a role: the plural with the subresource; for paths without a resource, the path.
+    /// The resource of a role: the plural with the subresource.
+    /// For paths without a resource, it is the path.
     pub(crate) resource: String,
     pub(crate) namespace: Option<String>,
     pub(crate) name: Option<String>,

@@ -71,7 +71,8 @@ impl Cluster {
         Client::try_from(config).unwrap()
     }
 
-    /// A token of a service account in the test's namespace, which is created if it does not exist.
+    /// Returns a token of a service account in the test's namespace.
+    /// The account is created if it does not exist.
     pub(crate) async fn token(&self, account: &str) -> String {
         let accounts: Api<ServiceAccount> = Api::default_namespaced(self.client());
         let object = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account}});
@@ -104,7 +105,8 @@ impl Cluster {
         file.keep().unwrap().1
     }
 
-    /// The answered requests of a service account of the test's namespace, in order. A watch is logged when it ends.
+    /// Returns the answered requests of a service account of the test's namespace, in order.
+    /// A watch is logged when it ends.
     pub(crate) fn audit(&self, account: &str) -> Vec<Audited> {
         let user = format!("system:serviceaccount:{}:{account}", self.namespace);
         self.server.audit().into_iter().filter(|request| request.user == user).collect()

@@ -1,4 +1,5 @@
-//! Faults between a client and the API server, on demand, and a record of every request.
+//! Faults between a client and the API server, on demand.
+//! Every request is recorded.
 
 use std::error::Error;
 use std::io;
@@ -69,8 +70,8 @@ struct Rule {
 }
 
 impl Faults {
-    /// Adds a fault for the next `times` requests for which `applies` is true. The oldest rule that is not used up
-    /// wins.
+    /// Adds a fault for the next `times` requests for which `applies` is true.
+    /// The oldest rule that is not used up wins.
     pub(crate) fn next(&self, times: usize, fault: Fault, applies: impl Fn(&Call) -> bool + Send + 'static) {
         self.state().rules.push(Rule { left: times, fault, applies: Box::new(applies) });
     }

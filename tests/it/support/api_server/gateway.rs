@@ -1,4 +1,5 @@
-//! HTTP gateway to the API server, with faults, for a program: requests are forwarded as the administrator's.
+//! An HTTP gateway to the API server, with faults, for a program.
+//! Requests are forwarded as the administrator's.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! A real Kubernetes API: one kube-apiserver with its etcd for all tests, and a namespace for each.
+//! A real Kubernetes API for tests.
+//! There is one kube-apiserver with its etcd for all tests, and a namespace for each.
 //!
 //! ```text
 //! let cluster = Cluster::new().await;                       // a namespace of its own: cluster.namespace()

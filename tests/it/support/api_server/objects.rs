@@ -17,7 +17,8 @@ pub(crate) fn documents(text: &str) -> Vec<Value> {
     documents.into_iter().filter(|document| !document.is_null()).collect()
 }
 
-/// Applies a manifest, with `dry_run` as a dry run on the server; the server's schema must have every field.
+/// Applies a manifest, with `dry_run` as a dry run on the server.
+/// The server's schema must have every field.
 pub(crate) async fn apply(
     client: &Client,
     document: &Value,
@@ -37,7 +38,8 @@ pub(crate) async fn apply(
 }
 
 impl Cluster {
-    /// The token of a service account that has exactly the roles of `deploy/rbac`, in the test's namespace.
+    /// Returns the token of a service account with exactly the roles of `deploy/rbac`.
+    /// The account is in the test's namespace, and has the roles there.
     pub(crate) async fn token_with_the_roles(&self) -> String {
         let namespace = self.namespace();
         let token = self.token("tagboat").await;

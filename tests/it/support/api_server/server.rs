@@ -16,7 +16,8 @@ use super::access::{ADMIN_TOKEN, Access};
 use super::audit::Audited;
 use super::definitions;
 
-/// A running API server. Its processes and files are removed when the last owner drops it, or when the tests end.
+/// A running API server.
+/// Its processes and files are removed when the last owner drops it, or when the tests end.
 pub(crate) struct ApiServer {
     access: Access,
     directory: PathBuf,
@@ -97,7 +98,8 @@ impl ApiServer {
         whole.lines().map(Audited::read).collect()
     }
 
-    /// Begins an outage: ends the server and keeps its data. Only for a server of a test's own.
+    /// Begins an outage: ends the server and keeps its data.
+    /// It is only for a server of a test's own.
     pub(crate) fn stop(&self) {
         *self.server.lock().unwrap() = None;
     }
@@ -169,7 +171,8 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.success());
 }
 
-/// A server's command in a directory of its own, with only PATH of the caller's environment.
+/// Returns a server's command in a directory of its own.
+/// It has only `PATH` of the caller's environment.
 fn command(program: &Path, directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", directory).current_dir(directory);

@@ -15,8 +15,8 @@ pub(crate) enum Operation {
     Fetch,
     /// `GET …/info/refs?service=git-receive-pack`.
     ListForPush,
-    /// `POST …/git-receive-pack` with commands in it, without the empty request by which git finds out whether
-    /// it may send a large body.
+    /// `POST …/git-receive-pack` with commands in it.
+    /// It is not the empty request by which git finds out whether it may send a large body.
     Push,
 }
 
@@ -51,7 +51,8 @@ pub(crate) enum Fault {
     Status(u16),
     /// Never answers, and does nothing.
     Hang,
-    /// Does the work, but never answers, so that a client's deadline passes after the pack was accepted.
+    /// Does the work, but never answers.
+    /// So a client's deadline passes after the pack was accepted.
     HangAfterwards,
     /// Resets the connection, and does nothing.
     Reset,

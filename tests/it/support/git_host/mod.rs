@@ -71,7 +71,8 @@ impl GitHost {
         format!("{scheme}://{}/{repository}", self.address)
     }
 
-    /// Adds a fault for the next request of this operation; several faults apply in their order.
+    /// Adds a fault for the next request of this operation.
+    /// Several faults apply in their order.
     pub(crate) fn once(&self, operation: Operation, fault: Fault) {
         self.plan().once(operation, fault);
     }
@@ -81,14 +82,16 @@ impl GitHost {
         self.plan().always(operation, fault);
     }
 
-    /// Redirects the repository at one path to another from now on, as after a rename in a forge.
+    /// Redirects the repository at one path to another from now on.
+    /// A forge does the same after a rename.
     pub(crate) fn moved(&self, from: &str, to: &str) {
         self.plan().moved(format!("/{from}"), self.url(to));
     }
 
-    /// Runs `meanwhile`, such as a push of another person, just before each request of this operation is
-    /// forwarded or fails. It must not use this host, or it would wait for itself. Before `ListForPush` the
-    /// client loses the race, before `Push` the server does.
+    /// Runs `meanwhile` just before each request of this operation is forwarded or fails.
+    ///
+    /// An example is a push of another person. `meanwhile` must not use this host, or it would wait for
+    /// itself. Before `ListForPush` the client loses the race, before `Push` the server does.
     pub(crate) fn meanwhile(&self, operation: Operation, meanwhile: impl Fn() + Send + Sync + 'static) {
         self.plan().meanwhile(operation, Arc::new(meanwhile));
     }
@@ -103,7 +106,8 @@ impl GitHost {
         self.host.records.lock().expect("records are whole").clone()
     }
 
-    /// Waits until every request of one operation so far has its answer, also one whose client has gone.
+    /// Waits until every request of one operation so far has its answer.
+    /// Requests whose client has gone are included.
     #[track_caller]
     pub(crate) fn wait_for_answers(&self, operation: Operation) {
         let begin = Instant::now();
@@ -143,7 +147,8 @@ impl Drop for GitHost {
     }
 }
 
-/// Accepts connections until the end, then waits for each; a panic in one becomes a panic here.
+/// Accepts connections until the end, then waits for each.
+/// A panic in one becomes a panic here.
 fn accept(listener: &TcpListener, host: &Arc<Host>) {
     thread::scope(|scope| {
         for socket in listener.incoming() {

@@ -21,7 +21,8 @@ impl Response {
         self
     }
 
-    /// Parses the output of a CGI program: headers, perhaps `Status` among them, an empty line, the body.
+    /// Parses the output of a CGI program.
+    /// It has headers, perhaps `Status` among them, an empty line and the body.
     pub(super) fn of_cgi(mut output: &[u8]) -> Option<Self> {
         let mut response = Self::empty(200);
         loop {

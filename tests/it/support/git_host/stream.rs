@@ -34,7 +34,8 @@ impl Stream {
         self.flush()
     }
 
-    /// Makes the kernel send a reset instead of an orderly end when the connection is dropped.
+    /// Makes the kernel send a reset when the connection is dropped.
+    /// Without it, the connection would end in an orderly way.
     pub(crate) fn reset_on_drop(&self) -> io::Result<()> {
         let socket = match self {
             Self::Plain(socket) => socket,

@@ -90,7 +90,8 @@ impl Server {
     }
 }
 
-/// Returns true if a registry answers at a port: another server may have taken it meanwhile.
+/// Returns true if a registry answers at a port.
+/// Another server may have taken the port meanwhile.
 fn is_registry(port: u16) -> bool {
     let ask = || {
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", port))?;

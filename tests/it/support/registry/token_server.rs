@@ -35,7 +35,8 @@ struct Lifetime {
 }
 
 impl TokenServer {
-    /// Starts a server that issues tokens for pulling to the one user, and tokens without permissions to others.
+    /// Starts a server that issues tokens for pulling to the one user.
+    /// Others get tokens without permissions.
     pub(crate) fn start() -> Self {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(["tokens".to_owned()]).unwrap().self_signed(&key).unwrap();

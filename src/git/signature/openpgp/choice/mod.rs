@@ -1,4 +1,5 @@
-//! Chooses the part of a key that signs at a time, as gpg does. It is the newest valid subkey, else the primary key.
+//! Chooses the part of a key that signs at a time, as gpg does.
+//! It is the newest valid subkey, else the primary key.
 
 use std::fmt;
 
@@ -17,7 +18,8 @@ pub(in super::super) enum Choice {
 /// The error of a key none of whose parts can sign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct NoSigningPart {
-    /// The defect of each part that matters. If all depends on the primary key, it is the only one.
+    /// The defect of each part that matters.
+    /// If all parts depend on the primary key, its defect is the only one.
     pub parts: Vec<DefectivePart>,
 }
 
@@ -151,8 +153,8 @@ impl KeyProperties {
         Ok(validity)
     }
 
-    /// Returns the state of the primary part. Signatures on the key as a whole count before those on its users, the
-    /// newest first.
+    /// Returns the validity of the primary part.
+    /// Signatures on the key as a whole take precedence over those on its users, of which the newest comes first.
     fn validity(&self, now: i64) -> Option<Validity> {
         let own = newest(&self.primary.statements, now);
         let mut users: Vec<&Statement> = self.users.iter().filter_map(|user| user.newest(now)).collect();
@@ -223,7 +225,8 @@ impl PartProperties {
     }
 }
 
-/// Returns the newest statement that is valid at a time. Of two made in the same second, the later one counts.
+/// Returns the newest statement that is valid at a time.
+/// Of two made in the same second, the later one in the list counts.
 fn newest(statements: &[Statement], now: i64) -> Option<&Statement> {
     let holds =
         |statement: &&Statement| statement.created <= now && statement.end.is_none_or(|end| now < end);
