@@ -197,9 +197,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().extend(bytes);
             Ok(bytes.len())
@@ -211,10 +211,10 @@ mod tests {
     }
 
     fn logged(encoding: LogEncoding, say: impl FnOnce()) -> String {
-        let kept = Kept::default();
-        let lines = Lines { encoding, output: Mutex::new(kept.clone()) };
+        let buffer = SharedBuffer::default();
+        let lines = Lines { encoding, output: Mutex::new(buffer.clone()) };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), say);
-        String::from_utf8(kept.0.lock().clone()).unwrap()
+        String::from_utf8(buffer.0.lock().clone()).unwrap()
     }
 
     #[test]
@@ -264,14 +264,14 @@ mod tests {
     /// The log quotes servers and repositories, and a terminal shows it.
     #[test]
     fn a_line_commands_no_terminal_and_turns_no_text() {
-        let words = "a\u{1b}[2J\u{9b}\u{202e}b";
+        let message = "a\u{1b}[2J\u{9b}\u{202e}b";
         for encoding in [LogEncoding::Json, LogEncoding::Console] {
-            let text = logged(encoding, || tracing::info!(error = words, "{words}"));
+            let text = logged(encoding, || tracing::info!(error = message, "{message}"));
             let line = text.strip_suffix('\n').unwrap();
             assert!(!line.replace('\t', "").contains(crate::printable::is_unprintable), "{line:?}");
             let json: Value = serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap_or_default();
             assert!(
-                encoding == LogEncoding::Console || json["msg"] == words && json["error"] == words,
+                encoding == LogEncoding::Console || json["msg"] == message && json["error"] == message,
                 "{line}"
             );
         }

@@ -1,4 +1,4 @@
-//! The list of kinds.
+//! The Flux kinds that Tagboat reads.
 
 use crate::{IMAGE_GROUP, SOURCE_GROUP};
 

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 use tagboat_api::{IMAGE_GROUP, SOURCE_GROUP, crds};
 
-/// The type of a standard condition in the tables; its fields are in a table of their own.
+/// The type name of a standard condition in the tables.
+///
+/// Its fields are in a table of their own.
 const CONDITION: &str = "Condition";
 
 /// The validations in a line of a table, in their order.

@@ -18,11 +18,11 @@ const PAGE: usize = 100;
 /// A running registry, which stops with the runtime.
 pub(crate) struct Catalog {
     address: SocketAddr,
-    shelf: Arc<Shelf>,
+    state: Arc<RegistryState>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct RegistryState {
     /// The tags of each repository, in ascending order.
     tags: RwLock<BTreeMap<String, Vec<String>>>,
     requests: AtomicUsize,
@@ -31,16 +31,16 @@ struct Shelf {
 impl Catalog {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, shelf) = (listener.local_addr().unwrap(), Arc::<Shelf>::default());
-        let router = Router::new().fallback(answer).with_state(shelf.clone());
+        let (address, state) = (listener.local_addr().unwrap(), Arc::<RegistryState>::default());
+        let router = Router::new().fallback(answer).with_state(state.clone());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, shelf }
+        Self { address, state }
     }
 
     /// Adds tags to a repository, which is created if necessary.
     pub(crate) fn add(&self, repository: &str, tags: impl IntoIterator<Item = String>) {
-        let mut shelf = self.shelf.tags.write().unwrap();
-        let list = shelf.entry(repository.to_owned()).or_default();
+        let mut state = self.state.tags.write().unwrap();
+        let list = state.entry(repository.to_owned()).or_default();
         list.extend(tags);
         list.sort_unstable();
     }
@@ -51,31 +51,31 @@ impl Catalog {
     }
 
     pub(crate) fn requests(&self) -> usize {
-        self.shelf.requests.load(Ordering::Relaxed)
+        self.state.requests.load(Ordering::Relaxed)
     }
 }
 
-async fn answer(State(shelf): State<Arc<Shelf>>, request: Request<Body>) -> Response<Body> {
-    shelf.requests.fetch_add(1, Ordering::Relaxed);
+async fn answer(State(state): State<Arc<RegistryState>>, request: Request<Body>) -> Response<Body> {
+    state.requests.fetch_add(1, Ordering::Relaxed);
     let path = request.uri().path().trim_start_matches("/v2/");
     if path.is_empty() {
         return Response::new(Body::empty());
     }
     if let Some(repository) = path.strip_suffix("/tags/list") {
-        return listing(&shelf, repository, request.uri().query().unwrap_or_default());
+        return listing(&state, repository, request.uri().query().unwrap_or_default());
     }
     match path.split_once("/manifests/") {
-        Some((repository, tag)) => manifest(&shelf, repository, tag),
+        Some((repository, tag)) => manifest(&state, repository, tag),
         None => status(StatusCode::NOT_FOUND),
     }
 }
 
-fn listing(shelf: &Shelf, repository: &str, query: &str) -> Response<Body> {
+fn listing(state: &RegistryState, repository: &str, query: &str) -> Response<Body> {
     let parameter = |wanted: &str| {
         let mut pairs = url::form_urlencoded::parse(query.as_bytes());
         pairs.find(|(name, _)| name == wanted).map(|(_, value)| value.into_owned())
     };
-    let tags = shelf.tags.read().unwrap();
+    let tags = state.tags.read().unwrap();
     let Some(all) = tags.get(repository) else { return status(StatusCode::NOT_FOUND) };
     let count = parameter("n").and_then(|text| text.parse().ok()).unwrap_or(PAGE);
     let start = parameter("last").map_or(0, |last| all.partition_point(|tag| *tag <= last));
@@ -89,8 +89,8 @@ fn listing(shelf: &Shelf, repository: &str, query: &str) -> Response<Body> {
     answer.body(Body::from(body)).unwrap()
 }
 
-fn manifest(shelf: &Shelf, repository: &str, tag: &str) -> Response<Body> {
-    let tags = shelf.tags.read().unwrap();
+fn manifest(state: &RegistryState, repository: &str, tag: &str) -> Response<Body> {
+    let tags = state.tags.read().unwrap();
     let is_there = tags.get(repository).is_some_and(|all| all.binary_search(&tag.to_owned()).is_ok());
     if !is_there {
         return status(StatusCode::NOT_FOUND);

@@ -70,10 +70,10 @@ impl StopToken {
         self.permit.send_replace(Some(end));
     }
 
-    /// Returns the earlier of `wanted` and the end of the permit.
-    pub fn deadline(&self, wanted: Instant) -> Instant {
+    /// Returns the earlier of `requested` and the end of the permit.
+    pub fn deadline(&self, requested: Instant) -> Instant {
         let end = self.permit.borrow().map(|end| Instant::now() + end.since(BootTime::now()));
-        end.map_or(wanted, |end| end.min(wanted))
+        end.map_or(requested, |end| end.min(requested))
     }
 }
 
@@ -85,18 +85,18 @@ mod tests {
 
     #[test]
     fn a_permit_expires_unless_it_is_renewed() {
-        let (stop, now, wanted) = (StopToken::default(), BootTime::now(), Instant::now());
-        let wanted = wanted + Duration::from_secs(600);
-        assert_eq!(stop.deadline(wanted), wanted);
+        let (stop, now, requested) = (StopToken::default(), BootTime::now(), Instant::now());
+        let requested = requested + Duration::from_secs(600);
+        assert_eq!(stop.deadline(requested), requested);
         stop.allow_until(now + Duration::from_secs(60));
         assert!(!stop.is_cancelled());
-        assert!(stop.deadline(wanted) <= Instant::now() + Duration::from_secs(60));
+        assert!(stop.deadline(requested) <= Instant::now() + Duration::from_secs(60));
         stop.clone().allow_until(now + Duration::from_secs(6000));
-        assert_eq!(stop.deadline(wanted), wanted);
+        assert_eq!(stop.deadline(requested), requested);
         // As after a machine was suspended for too long.
         stop.allow_until(now);
         assert!(stop.is_cancelled());
-        assert!(stop.deadline(wanted) <= Instant::now());
+        assert!(stop.deadline(requested) <= Instant::now());
         stop.allow_until(now + Duration::from_secs(6000));
         assert!(!stop.is_cancelled());
         stop.cancel();
@@ -110,8 +110,8 @@ mod tests {
         one.cancel();
         assert!(one.is_cancelled() && !other.is_cancelled() && !parent.is_cancelled());
         parent.allow_until(now + Duration::from_secs(60));
-        let wanted = Instant::now() + Duration::from_secs(600);
-        assert!(other.deadline(wanted) <= Instant::now() + Duration::from_secs(60));
+        let requested = Instant::now() + Duration::from_secs(600);
+        assert!(other.deadline(requested) <= Instant::now() + Duration::from_secs(60));
         parent.cancel();
         assert!(other.is_cancelled());
     }

@@ -11,11 +11,11 @@ use crate::objects::manifests::Manifests;
 /// Returns the automation to reconcile, if there is one.
 pub(super) fn choose_automation<'m>(
     manifests: &'m Manifests,
-    wanted: Option<&str>,
+    requested: Option<&str>,
 ) -> Result<Option<&'m ImageUpdateAutomation>, Failure> {
     let fits = |automation: &&ImageUpdateAutomation| {
-        let (namespace, name) = split_name(wanted.unwrap_or_default());
-        wanted.is_none()
+        let (namespace, name) = split_name(requested.unwrap_or_default());
+        requested.is_none()
             || (automation.name_any() == name
                 && namespace.is_none_or(|namespace| automation.namespace().as_deref() == Some(namespace)))
     };
@@ -24,14 +24,14 @@ pub(super) fn choose_automation<'m>(
         let names: Vec<String> = automations.iter().map(|found| full_name(found)).collect();
         names.join(", ")
     };
-    match (found.as_slice(), wanted) {
+    match (found.as_slice(), requested) {
         ([], None) => Ok(None),
         ([one], _) => Ok(Some(one)),
-        ([], Some(wanted)) => {
+        ([], Some(requested)) => {
             let all: Vec<_> = manifests.automations().collect();
             let there = if all.is_empty() { "none".to_owned() } else { names(&all) };
             Err(Failure::Usage(format!(
-                "--automation {wanted}: no ImageUpdateAutomation of that name is among the manifests; there is {there}"
+                "--automation {requested}: no ImageUpdateAutomation of that name is among the manifests; there is {there}"
             )))
         }
         (several, _) => Err(Failure::Usage(format!(

@@ -124,8 +124,8 @@ fn template(path: &Path) -> Result<String, Failure> {
 }
 
 fn read(what: &str, path: &Path) -> Result<Vec<u8>, Failure> {
-    let place = if is_standard_input(path) { "from standard input".into() } else { path.to_string_lossy() };
-    read_input(path).map_err(|error| Failure::new(format!("cannot read {what} {place}: {error}")))
+    let input = if is_standard_input(path) { "from standard input".into() } else { path.to_string_lossy() };
+    read_input(path).map_err(|error| Failure::new(format!("cannot read {what} {input}: {error}")))
 }
 
 fn sample(selected: Option<&Selection<'_>>) -> MessageData {
@@ -137,29 +137,29 @@ fn sample(selected: Option<&Selection<'_>>) -> MessageData {
 
 /// Returns the data of the selected result.
 fn recorded_data(path: &Path, selected: Option<&Selection<'_>>) -> Result<MessageData, Failure> {
-    let place = input_name(path);
+    let input = input_name(path);
     let results = recorded::read(&read("the result", path)?).map_err(|error| {
         Failure::new(format!(
-            "{place} is not what tagboat run or tagboat update printed with --output json: {}",
+            "{input} is not what tagboat run or tagboat update printed with --output json: {}",
             chain(&error)
         ))
     })?;
-    let (result, automation) = choose(&results, selected, &place)?;
-    result.data(&automation).map_err(|error| Failure::new(format!("{place}: {}", chain(&error))))
+    let (result, automation) = choose(&results, selected, &input)?;
+    result.data(&automation).map_err(|error| Failure::new(format!("{input}: {}", chain(&error))))
 }
 
 /// Selects a result and its automation.
 fn choose<'r>(
     results: &'r [Recorded],
     selected: Option<&Selection<'_>>,
-    place: &str,
+    input: &str,
 ) -> Result<(&'r Recorded, ObjectName), Failure> {
     if let [result] = results
         && result.automation().is_none()
     {
         let Some(selected) = selected else {
             return Err(Failure::Usage(format!(
-                "the result in {place} is of no automation, since policies alone were given to the update: say by --name \
+                "the result in {input} is of no automation, since policies alone were given to the update: say by --name \
                  [NAMESPACE/]NAME of which one the message should be"
             )));
         };
@@ -175,13 +175,13 @@ fn choose<'r>(
     match (found.pop(), found.is_empty(), selected) {
         (Some(one), true, _) => Ok(one),
         (Some(_), false, _) => Err(Failure::Usage(format!(
-            "{place} holds the results of several automations ({names}); choose one with --name NAMESPACE/NAME"
+            "{input} holds the results of several automations ({names}); choose one with --name NAMESPACE/NAME"
         ))),
-        (None, _, None) => Err(Failure::new(format!("{place} holds no result of an automation"))),
+        (None, _, None) => Err(Failure::new(format!("{input} holds no result of an automation"))),
         (None, _, Some(selected)) => {
             let there = if names.is_empty() { "none".to_owned() } else { names };
             Err(Failure::Usage(format!(
-                "--name {}: no automation of that name is in {place}; there is {there}",
+                "--name {}: no automation of that name is in {input}; there is {there}",
                 selected.text
             )))
         }

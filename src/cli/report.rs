@@ -69,7 +69,7 @@ fn write_policies(report: &Report<'_>, palette: Palette, text: &mut String) -> s
 
 fn write_changes(result: &ResultV2, palette: Palette, text: &mut String) -> std::fmt::Result {
     for (file, objects) in &result.file_changes {
-        writeln!(text, "\n- File: {}{}{}", palette.place, printable(file), palette.reset)?;
+        writeln!(text, "\n- File: {}{}{}", palette.location, printable(file), palette.reset)?;
         for (object, changes) in objects.iter() {
             writeln!(text, "  - Object: {}\n    Changes:", printable(&object.to_string()))?;
             for change in changes {
@@ -110,9 +110,9 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
     lines.sort();
     writeln!(text, "\n{}Warnings:{}", palette.heading, palette.reset)?;
     for (file, line, sentence) in lines {
-        let place = if line == 0 { file.to_owned() } else { format!("{file}:{line}") };
-        let (place, sentence) = (printable(&place), printable(&sentence));
-        writeln!(text, "- {}{place}{}: {sentence}", palette.place, palette.reset)?;
+        let location = if line == 0 { file.to_owned() } else { format!("{file}:{line}") };
+        let (location, sentence) = (printable(&location), printable(&sentence));
+        writeln!(text, "- {}{location}{}: {sentence}", palette.location, palette.reset)?;
     }
     Ok(())
 }

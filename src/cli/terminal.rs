@@ -9,7 +9,7 @@ use crate::printable::printable;
 pub(super) struct Palette {
     pub(super) added: &'static str,
     pub(super) removed: &'static str,
-    pub(super) place: &'static str,
+    pub(super) location: &'static str,
     pub(super) heading: &'static str,
     pub(super) reset: &'static str,
     /// True if the stream is a terminal, with or without colours.
@@ -17,12 +17,12 @@ pub(super) struct Palette {
 }
 
 const PLAIN: Palette =
-    Palette { added: "", removed: "", place: "", heading: "", reset: "", is_terminal: false };
+    Palette { added: "", removed: "", location: "", heading: "", reset: "", is_terminal: false };
 
 const COLOURS: Palette = Palette {
     added: "\u{1b}[32m",
     removed: "\u{1b}[31m",
-    place: "\u{1b}[36m",
+    location: "\u{1b}[36m",
     heading: "\u{1b}[1m",
     reset: "\u{1b}[0m",
     is_terminal: true,
@@ -91,7 +91,7 @@ pub(super) fn coloured(diff: &str, palette: Palette) -> String {
             [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => palette.heading,
             [b'+', ..] => palette.added,
             [b'-', ..] => palette.removed,
-            [b'@', ..] => palette.place,
+            [b'@', ..] => palette.location,
             _ => "",
         };
         let reset = if colour.is_empty() { "" } else { palette.reset };

@@ -2,14 +2,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `engine` | all that depends on no kind: lease, watch, queue, dispatcher, preflight, frame of a reconcile |
+//! | `engine` | all that depends on no kind: lease, watch, queue, dispatcher, preflight, steps of a reconcile |
 //! | `automation` | the automation controller: ImageUpdateAutomation |
 //! | `reflector` | the reflector controller, which composes `repository` and `policy` |
 //! | `repository`, `policy` | ImageRepository; ImagePolicy, with the lookups of digests |
 //! | `process` | the list of controllers that a process runs |
 //!
 //! A kind has `KindOptions`, a `Reconciler` with the state that its reconciles share, and a function that calls the
-//! steps of `engine::frame` for one object. A finalizer is optional, and so is `Reconciler::related_changes`.
+//! steps of `engine::reconcile_steps` for one object. A finalizer is optional, and so is `Reconciler::related_changes`.
 
 pub mod automation;
 mod engine;

@@ -51,7 +51,7 @@ pub async fn run(
     let stop = watch::Sender::new(false);
     let runs = join_all(controllers.into_iter().map(async |controller| {
         let Controller { name, scope, requirements, run } = controller;
-        let ended = tokio::select! {
+        let result = tokio::select! {
             () = stopped(stop.subscribe()) => Ok(()),
             ready = wait_until_ready(name, &requirements, client, &scope) => match ready {
                 Ok(()) => run(stopped(stop.subscribe()).boxed()).await,
@@ -59,17 +59,17 @@ pub async fn run(
             },
         };
         stop.send_replace(true);
-        ended
+        result
     }));
-    let ended = tokio::select! {
-        ended = runs => ended,
+    let result = tokio::select! {
+        result = runs => result,
         never = async {
             end.await;
             stop.send_replace(true);
             pending().await
         } => never,
     };
-    ended.into_iter().collect()
+    result.into_iter().collect()
 }
 
 /// Waits until the controllers of the process must stop.

@@ -8,8 +8,8 @@ use futures::FutureExt;
 use kube::Client;
 use tagboat_api::{FINALIZER, ImagePolicy, ImageRepository};
 
-use super::engine::frame::reconcile;
 use super::engine::kind::KindOptions;
+use super::engine::reconcile_steps::reconcile;
 use super::engine::{Access, ControllerError, ControllerOptions, Engine, Requirement};
 use super::policy::{self, Policies, Poller};
 use super::process::Controller;
@@ -47,7 +47,7 @@ pub struct Sources<R> {
     /// The registries.
     pub registry: R,
     /// The store of the tags that were found there.
-    pub shelf: SharedTagStore,
+    pub tag_store: SharedTagStore,
 }
 
 /// Makes the reflector controller of a process.
@@ -90,7 +90,7 @@ pub async fn run<R: Registry>(
         kind: repository,
         policies: policy.clone(),
         registry: sources.registry,
-        shelf: sources.shelf,
+        tag_store: sources.tag_store,
         options: options.policies.scans(),
         memory: repository::Memory::default(),
     });
@@ -106,7 +106,7 @@ pub async fn run<R: Registry>(
     let work = async {
         tokio::join!(repositories.kind.cache.wait_for_sync(), policies.kind.cache.wait_for_sync());
         let swept = repositories.clone();
-        let sweep = move || swept.shelf.sweep(|name| swept.kind.cache.get(name).is_some());
+        let sweep = move || swept.tag_store.sweep(|name| swept.kind.cache.get(name).is_some());
         // No namespace of the cluster has this name.
         policies.options.capacity.pool.run("", sweep).await;
         tracing::info!("reconciling image repositories and policies");
@@ -143,9 +143,9 @@ fn kind<K>(name: &'static str, is_suspended: fn(&K) -> bool) -> KindOptions<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::engine::frame::Work;
     use crate::controller::engine::in_flight::InFlight;
     use crate::controller::engine::kind::Reconciler;
+    use crate::controller::engine::reconcile_steps::Work;
     use crate::objects::ObjectName;
     use crate::objects::cluster::ClusterObjects;
     use crate::reconcile::registries::AuthenticatedRegistries;

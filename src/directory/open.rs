@@ -68,8 +68,8 @@ mod tests {
     /// Opening such a path used to block forever.
     #[test]
     fn what_is_no_regular_file_is_refused_at_once() {
-        let place = tempfile::tempdir().unwrap();
-        let at = |name: &str| place.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         std::os::unix::fs::symlink("pipe", at("link")).unwrap();
         let _listener = UnixListener::bind(at("socket")).unwrap();
@@ -87,6 +87,6 @@ mod tests {
         assert_eq!(read(&at("file")).unwrap(), b"content");
         assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
         assert_eq!(read(&at("nowhere")).unwrap_err().kind(), ErrorKind::NotFound);
-        assert_eq!(read(place.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert_eq!(read(directory.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
     }
 }

@@ -12,7 +12,7 @@ use memchr::memmem;
 
 use super::write::is_stale_temporary;
 use crate::update::tree_limits::{TreeLimits, check_depth};
-use crate::update::{Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
+use crate::update::{Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor, WalkDecision};
 
 /// The number of bytes of a large file that are searched at a time.
 const WINDOW: usize = 256 * 1024;
@@ -133,10 +133,10 @@ impl FileTree for Directory {
             }
             match fs::read_dir(self.locate(&path)) {
                 Ok(listing) => match visitor.enter(&path, None) {
-                    ControlFlow::Continue(Descent::Enter) => {
+                    ControlFlow::Continue(WalkDecision::Enter) => {
                         open.push(self.list(&path, listing, &mut limits)?);
                     }
-                    ControlFlow::Continue(Descent::Skip) => {}
+                    ControlFlow::Continue(WalkDecision::Skip) => {}
                     ControlFlow::Break(()) => break,
                 },
                 // One unreadable directory must not keep the others from being visited.

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use super::access::{Access, LoginOwner};
 use super::context::WriterContext;
 use super::git_output::GitOutput;
-use super::process::{self, Ended, Running};
+use super::process::{self, ProcessOutcome, Running};
 use super::process_memory;
+use super::server_deadline::{NotGranted, ServerDeadline, wait_for};
 use super::slots::{ServerWait, Slot};
 use super::url::RemoteUrl;
-use super::waits::{NotGranted, ServerDeadline, wait_for};
 use crate::cancel::Cancellation;
 
 /// Variables that every git process inherits; the [`Access`] adds those for a remote.
@@ -46,13 +46,13 @@ const SETTINGS: [(&str, &str); 14] = [
 /// The oldest supported git: `GIT_CONFIG_GLOBAL` and `push.negotiate` came with it.
 const MIN_VERSION: (u32, u32) = (2, 32);
 
-/// Time for work that needs no network.
+/// The timeout of git commands without network access.
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Runs git in one directory.
 #[derive(Debug, Clone)]
 pub struct Git {
-    place: PathBuf,
+    directory: PathBuf,
     is_repository: bool,
     lock: Option<Arc<File>>,
     context: WriterContext,
@@ -125,19 +125,19 @@ impl Git {
     /// Creates a git that runs in `directory`.
     pub fn in_directory(directory: &Path) -> Self {
         Self {
-            place: directory.to_owned(),
+            directory: directory.to_owned(),
             is_repository: false,
             lock: None,
             context: WriterContext::default(),
         }
     }
 
-    /// Creates a git that runs on the bare repository at `place`, whose lock is `lock`.
+    /// Creates a git that runs on the bare repository at `directory`, whose lock is `lock`.
     ///
     /// Every process has the lock as its standard input, from which it reads nothing: if we are killed while it works,
     /// the repository stays locked until the process ends.
-    pub fn on_repository(place: &Path, lock: Arc<File>, context: WriterContext) -> Self {
-        Self { place: place.to_owned(), is_repository: true, lock: Some(lock), context }
+    pub fn on_repository(directory: &Path, lock: Arc<File>, context: WriterContext) -> Self {
+        Self { directory: directory.to_owned(), is_repository: true, lock: Some(lock), context }
     }
 
     /// Creates a call of `git VERB`.
@@ -170,11 +170,15 @@ pub struct Call<'a> {
     environment: Vec<(&'static str, &'static str)>,
     /// The access to a remote.
     pub(super) access: Option<&'a Access>,
-    /// The end of the call, and of all processes that it started. A wait for memory postpones it.
+    /// The deadline of the call and of all processes that it started.
+    ///
+    /// A wait for memory postpones it.
     pub(super) deadline: Option<&'a ServerDeadline>,
     /// Called several times a second; if it returns false, the call is ended.
     pub(super) watch: Option<&'a mut dyn FnMut() -> bool>,
-    /// The memory in bytes to reserve before the process starts, for the namespace that holds the slot.
+    /// The memory in bytes to reserve before the process starts.
+    ///
+    /// It is charged to the namespace that holds the slot.
     pub(super) memory: Option<u64>,
     /// The maximum memory of the process, and of each that it starts, in MiB.
     pub(super) limit: u64,
@@ -283,17 +287,17 @@ impl Call<'_> {
             wait.iter_mut().for_each(ServerWait::go_on);
             !is_to_end() && watch.as_mut().is_none_or(|watch| watch())
         };
-        let ended = running.wait(deadline, Some(&mut may_go_on));
+        let outcome = running.wait(deadline, Some(&mut may_go_on));
         drop(wait);
         metrics.git_called(verb, begin.elapsed());
-        match ended {
-            Ok(Ended::Stopped) if is_to_end() => Err(GitError::Interrupted { verb }),
+        match outcome {
+            Ok(ProcessOutcome::Stopped) if is_to_end() => Err(GitError::Interrupted { verb }),
             Err(cause) => Err(GitError::NotStarted { verb, cause }),
-            Ok(Ended::TimedOut) if stop.is_cancelled() => Err(GitError::Interrupted { verb }),
-            Ok(Ended::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
-            Ok(Ended::Stopped) => Err(GitError::Stopped { verb }),
-            Ok(Ended::TooMuchOutput) => Err(GitError::TooMuchOutput { verb }),
-            Ok(Ended::Exited { is_success, stdout, stderr }) => {
+            Ok(ProcessOutcome::TimedOut) if stop.is_cancelled() => Err(GitError::Interrupted { verb }),
+            Ok(ProcessOutcome::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
+            Ok(ProcessOutcome::Stopped) => Err(GitError::Stopped { verb }),
+            Ok(ProcessOutcome::TooMuchOutput) => Err(GitError::TooMuchOutput { verb }),
+            Ok(ProcessOutcome::Exited { is_success, stdout, stderr }) => {
                 let stderr = GitOutput::new(String::from_utf8_lossy(&stderr), |line| {
                     self.access.map_or_else(|| line.to_owned(), |access| access.redact(line))
                 });
@@ -312,7 +316,7 @@ impl Call<'_> {
             Some(lock) => lock.try_clone()?.into(),
             None => Stdio::null(),
         };
-        command.current_dir(&self.git.place).stdin(input).env_clear();
+        command.current_dir(&self.git.directory).stdin(input).env_clear();
         for name in INHERITED {
             if let Some(value) = std::env::var_os(name) {
                 command.env(name, value);

@@ -47,7 +47,7 @@ pub enum CommitError {
         "the mirror has no room for the changed files; raise --mirror-max-size or --mirrors-max-size, or set update.path \
          to a smaller directory"
     )]
-    NoRoom,
+    NoSpace,
     /// The caller interrupted it.
     #[error(transparent)]
     Interrupted(#[from] Interrupt),

@@ -72,8 +72,8 @@ mod tests {
         let mut file = Configuration::new();
         file.set("http", Some("https://h/\"\\"), "extraHeader", "A: b\"c\\d#e;f\ng ");
         file.set("http", None, "proxy", "");
-        let wanted = "[http \"https://h/\\\"\\\\\"]\n\textraHeader = \"A: b\\\"c\\\\d#e;f\\ng \"\n[http]\n\tproxy = \"\"\n";
-        assert_eq!(std::str::from_utf8(file.as_bytes()).unwrap(), wanted);
+        let expected = "[http \"https://h/\\\"\\\\\"]\n\textraHeader = \"A: b\\\"c\\\\d#e;f\\ng \"\n[http]\n\tproxy = \"\"\n";
+        assert_eq!(std::str::from_utf8(file.as_bytes()).unwrap(), expected);
         assert_eq!(format!("{file:?}"), "Configuration(\"••••\")");
     }
 }

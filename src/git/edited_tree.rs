@@ -160,9 +160,9 @@ mod tests {
     const NEW: &str = "tag: v2 # {\"$imagepolicy\": \"n:p:tag\"}\n";
 
     fn repository() -> (TempDir, Repository) {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
-        (place, repository)
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
+        (directory, repository)
     }
 
     /// Writes a tree with these entries as they are.

@@ -36,7 +36,7 @@ pub enum FailureKind {
     /// The server cannot be reached.
     Unreachable,
     /// The server broke the connection, or is broken.
-    BrokenOff,
+    ConnectionLost,
     /// The server redirects elsewhere.
     Redirected,
     /// The server no longer has what it listed.
@@ -81,7 +81,7 @@ const MESSAGES: [(&str, FailureKind); 71] = [
     ("returned error: 404", FailureKind::NoRepository),
     ("returned error: 30", FailureKind::Redirected),
     ("unable to update url base from redirection", FailureKind::Redirected),
-    ("returned error:", FailureKind::BrokenOff),
+    ("returned error:", FailureKind::ConnectionLost),
     ("alert certificate required", FailureKind::Handshake),
     ("alert bad certificate", FailureKind::Handshake),
     ("SSL CA cert", FailureKind::Authority),
@@ -120,13 +120,13 @@ const MESSAGES: [(&str, FailureKind); 71] = [
     ("' not found", FailureKind::NoRepository),
     ("Repository not found", FailureKind::NoRepository),
     ("is this a git repository?", FailureKind::NoRepository),
-    ("hung up unexpectedly", FailureKind::BrokenOff),
-    ("Empty reply from server", FailureKind::BrokenOff),
-    ("Transport endpoint is not connected", FailureKind::BrokenOff),
-    ("Connection reset", FailureKind::BrokenOff),
-    ("RPC failed", FailureKind::BrokenOff),
-    ("early EOF", FailureKind::BrokenOff),
-    ("Could not read from remote repository", FailureKind::BrokenOff),
+    ("hung up unexpectedly", FailureKind::ConnectionLost),
+    ("Empty reply from server", FailureKind::ConnectionLost),
+    ("Transport endpoint is not connected", FailureKind::ConnectionLost),
+    ("Connection reset", FailureKind::ConnectionLost),
+    ("RPC failed", FailureKind::ConnectionLost),
+    ("early EOF", FailureKind::ConnectionLost),
+    ("Could not read from remote repository", FailureKind::ConnectionLost),
 ];
 
 /// Messages about git's own memory, which take precedence over all others.
@@ -251,7 +251,7 @@ impl FailureKind {
             }
             Self::UnknownHost => "the name of the server cannot be resolved",
             Self::Unreachable => "the server cannot be reached",
-            Self::BrokenOff => "the server broke off or failed; it will be tried again",
+            Self::ConnectionLost => "the server broke off or failed; it will be tried again",
             Self::Redirected => "the server redirects to another address",
             Self::Gone => "the server no longer has what it listed a moment ago",
             Self::ObjectTooLarge => {
@@ -291,7 +291,7 @@ mod tests {
             ),
             (
                 "unable to access 'https://h/r/': The requested URL returned error: 502",
-                FailureKind::BrokenOff,
+                FailureKind::ConnectionLost,
             ),
             ("repository 'http://127.0.0.1:1/x.git/' not found", FailureKind::NoRepository),
             ("server certificate verification failed. CAfile: none CRLfile: none", FailureKind::Certificate),
@@ -317,7 +317,7 @@ mod tests {
                 "fatal: Out of memory, malloc failed (tried to allocate 94371941 bytes)\nerror: https://h/x did not send all necessary objects",
                 FailureKind::OutOfMemory,
             ),
-            ("remote: fatal: Out of memory, malloc failed\nfatal: early EOF", FailureKind::BrokenOff),
+            ("remote: fatal: Out of memory, malloc failed\nfatal: early EOF", FailureKind::ConnectionLost),
         ] {
             if text.contains("is known for") {
                 assert_eq!(classify(text), Some(FailureKind::HostKeyUnknown), "{text}");
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn only_what_tells_more_is_passed_on() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("could not read Username for 'http://h': terminal prompts disabled", ""),
             (
                 "@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nThe fingerprint is\nSHA256:x.\nOffending key in /x:2\n  remove with:\n  ssh-keygen -f \"/x\" -R \"h\"\nHost key verification failed.",
@@ -341,7 +341,7 @@ mod tests {
                 "RPC failed; HTTP 403 curl 22 The requested URL returned error: 403",
             ),
         ] {
-            assert_eq!(detail(&GitOutput::new(text, str::to_owned)), wanted);
+            assert_eq!(detail(&GitOutput::new(text, str::to_owned)), expected);
         }
     }
 

@@ -12,15 +12,15 @@ use zeroize::Zeroizing;
 pub struct GitOutput {
     full: Zeroizing<String>,
     /// The redacted text, line by line.
-    shown: Vec<String>,
+    redacted: Vec<String>,
 }
 
 impl GitOutput {
     /// Creates an output; `redact` redacts a line.
     pub(super) fn new(full: impl Into<String>, redact: impl Fn(&str) -> String) -> Self {
         let full = Zeroizing::new(full.into());
-        let shown = full.lines().map(redact).collect();
-        Self { full, shown }
+        let redacted = full.lines().map(redact).collect();
+        Self { full, redacted }
     }
 
     /// Returns the full text, which must not be shown.
@@ -30,13 +30,14 @@ impl GitOutput {
 
     /// Returns each line in full and redacted.
     pub(super) fn lines(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.full.lines().zip(self.shown.iter().map(String::as_str))
+        self.full.lines().zip(self.redacted.iter().map(String::as_str))
     }
 
     /// Returns the lines for which `is_wanted` is true, redacted and on one line.
     /// `is_wanted` gets each line in full and without git's prefixes.
     pub(super) fn choose(&self, is_wanted: impl Fn(&str) -> bool) -> String {
-        let wanted = self.lines().filter(|(full, _)| is_wanted(bare(full))).map(|(_, shown)| bare(shown));
+        let wanted =
+            self.lines().filter(|(full, _)| is_wanted(bare(full))).map(|(_, redacted)| bare(redacted));
         wanted.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
     }
 }

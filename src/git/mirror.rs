@@ -24,8 +24,8 @@ use super::mirror_store::MirrorUse;
 use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::options::WriterOptions;
+use super::server_deadline::{NotGranted, wait_for};
 use super::slots::Slot;
-use super::waits::{NotGranted, wait_for};
 use crate::cancel::Cancellation;
 use crate::tenancy::{Capacity, MemoryReservation, PoolPermit};
 
@@ -44,7 +44,9 @@ pub(super) struct Mirror {
     pub(super) context: WriterContext,
     /// The slot of the transaction.
     pub(super) slot: Slot,
-    /// The cancellations of the proposals that may still be cancelled. Each ends calls to the remote.
+    /// The cancellations of the proposals that may still be cancelled.
+    ///
+    /// Each ends calls to the remote.
     pub(super) cancellations: Vec<Cancellation>,
     // The last field: when it is dropped, the files no longer change.
     usage: MirrorUse,

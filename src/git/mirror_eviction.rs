@@ -120,17 +120,17 @@ mod tests {
             (&["a x 5 1", "b x 5 1"], 5, &["a"]),
             (&["a x 0 9", "b x 5 1"], 0, &["a", "b"]),
         ];
-        for (lines, limit, wanted) in cases {
+        for (lines, limit, expected) in cases {
             let mirrors = mirrors(lines);
-            assert_eq!(choose_evictions(mirrors.iter(), *limit), *wanted, "{lines:?} {limit}");
+            assert_eq!(choose_evictions(mirrors.iter(), *limit), *expected, "{lines:?} {limit}");
         }
     }
 
     #[test]
     fn the_largest_namespace_is_found_by_the_sum_of_its_mirrors() {
         let mirrors = mirrors(&["a x 5 1", "b x 5 1", "c y 8 1", "d z 10 1"]);
-        for (namespace, wanted) in [("x", true), ("y", false), ("z", true), ("none", false)] {
-            assert_eq!(is_largest(mirrors.values(), namespace), wanted, "{namespace}");
+        for (namespace, expected) in [("x", true), ("y", false), ("z", true), ("none", false)] {
+            assert_eq!(is_largest(mirrors.values(), namespace), expected, "{namespace}");
         }
         assert!(is_largest(std::iter::empty(), "none"));
     }

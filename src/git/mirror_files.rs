@@ -22,9 +22,9 @@ const CONFIGURATION: &[u8] = b"[core]\n\trepositoryformatversion = 0\n\tbare = t
 /// The lock file within a mirror's folder.
 pub(super) const LOCK: &str = "lock";
 
-/// Returns true if a file is the one at `place`.
-pub(super) fn is_at(file: &File, place: &Path) -> bool {
-    let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(place)) else { return false };
+/// Returns true if a file is the one at `path`.
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(own), Ok(there)) = (file.metadata(), fs::metadata(path)) else { return false };
     (own.dev(), own.ino()) == (there.dev(), there.ino())
 }
 
@@ -55,31 +55,31 @@ pub(super) fn claim(folder: &Path, key: &MirrorKey) -> io::Result<()> {
 
 /// Makes an empty repository in a mirror's folder, in place of what stands there.
 pub(super) fn create(folder: &Path) -> Result<Repository, MirrorError> {
-    let place = folder.join(REPOSITORY);
+    let path = folder.join(REPOSITORY);
     let refused = |cause| MirrorError::Refused { folder: folder.to_owned(), cause };
-    remove(&place).map_err(refused)?;
+    remove(&path).map_err(refused)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head("none");
-    let repository = Repository::init_opts(&place, &options);
-    restore_configuration(&place).map_err(refused)?;
+    let repository = Repository::init_opts(&path, &options);
+    restore_configuration(&path).map_err(refused)?;
     repository.map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
 }
 
 /// Restores the initial configuration of a repository. Git obeys it in much, addresses included.
 pub(super) fn restore_configuration(repository: &Path) -> io::Result<()> {
-    let place = repository.join("config");
-    if repository.is_dir() && directory::read(&place).ok().as_deref() != Some(CONFIGURATION) {
-        remove(&place)?;
-        fs::write(place, CONFIGURATION)?;
+    let path = repository.join("config");
+    if repository.is_dir() && directory::read(&path).ok().as_deref() != Some(CONFIGURATION) {
+        remove(&path)?;
+        fs::write(path, CONFIGURATION)?;
     }
     Ok(())
 }
 
-/// Removes the file or directory at `place`, if there is one.
-pub(super) fn remove(place: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(place) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(place),
-        Ok(_) => fs::remove_file(place),
+/// Removes the file or directory at `path`, if there is one.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
     match removed {
@@ -176,10 +176,10 @@ mod tests {
         let key = |name: &str| MirrorKey { namespace: "n".into(), name: name.to_owned(), url: "u".into() };
         fs::write(folder.join(LOCK), "").unwrap();
         fs::create_dir(folder.join(REPOSITORY)).unwrap();
-        for (name, wanted) in [("a", true), ("a", true), ("b", false), ("b", false)] {
+        for (name, expected) in [("a", true), ("a", true), ("b", false), ("b", false)] {
             claim(folder, &key(name)).unwrap();
             assert_eq!(MirrorKey::load(folder), Some(key(name)));
-            assert_eq!(folder.join(REPOSITORY).exists(), wanted, "{name}");
+            assert_eq!(folder.join(REPOSITORY).exists(), expected, "{name}");
             assert!(folder.join(LOCK).exists());
         }
         // An unreadable key is one of an earlier version.

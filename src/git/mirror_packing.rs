@@ -10,7 +10,7 @@ use super::mirror_files::{REPOSITORY, SHALLOW, packs};
 use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::remote::TRANSFER_MEMORY;
-use super::waits::ServerDeadline;
+use super::server_deadline::ServerDeadline;
 use crate::directory;
 
 /// The prefix of references that keep fetched commits from being pruned.
@@ -43,18 +43,18 @@ impl Mirror {
 
     /// Keeps those of `commits` that are here, and no others.
     pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
-        let wanted: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
+        let names: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();
         let mut kept = Vec::new();
         for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
             let mut reference = reference?;
-            match wanted.iter().position(|wanted| wanted.as_bytes() == reference.name_bytes()) {
-                Some(place) => kept.push(place),
+            match names.iter().position(|name| name.as_bytes() == reference.name_bytes()) {
+                Some(index) => kept.push(index),
                 None => reference.delete()?,
             }
         }
-        for (place, commit) in commits.iter().enumerate().filter(|(place, _)| !kept.contains(place)) {
+        for (index, commit) in commits.iter().enumerate().filter(|(index, _)| !kept.contains(index)) {
             if self.has(*commit) {
-                self.repository.reference(&wanted[place], commit.oid(), true, "")?;
+                self.repository.reference(&names[index], commit.oid(), true, "")?;
             }
         }
         Ok(())
@@ -68,15 +68,15 @@ impl Mirror {
     /// # Errors
     ///
     /// If the file system refuses.
-    pub(super) fn tidy(&mut self, deadline: &ServerDeadline) -> Result<(), MirrorError> {
-        let place = self.folder.join(REPOSITORY);
-        let shallow = directory::read(&place.join(SHALLOW)).unwrap_or_default();
+    pub(super) fn repack(&mut self, deadline: &ServerDeadline) -> Result<(), MirrorError> {
+        let folder = self.folder.join(REPOSITORY);
+        let shallow = directory::read(&folder.join(SHALLOW)).unwrap_or_default();
         let lines = shallow.iter().filter(|&&byte| byte == b'\n').count();
-        let has_few_packs = packs(&place) <= PACKS;
+        let has_few_packs = packs(&folder) <= PACKS;
         if lines <= SHALLOW_LINES && has_few_packs {
             return Ok(());
         }
-        let Ok(kept) = self.kept() else { return self.recreate() };
+        let Ok(kept) = self.retained_commits() else { return self.recreate() };
         // Commits that are kept need a line each in any case.
         if lines <= SHALLOW_LINES + kept.len() && has_few_packs {
             return Ok(());
@@ -92,7 +92,7 @@ impl Mirror {
     }
 
     /// Returns the commits that are kept.
-    fn kept(&self) -> Result<Vec<CommitId>, ObjectError> {
+    fn retained_commits(&self) -> Result<Vec<CommitId>, ObjectError> {
         let mut kept = Vec::new();
         for reference in self.repository.references_glob(&format!("{KEPT}*"))? {
             if let Some(target) = reference?.target() {
@@ -151,11 +151,11 @@ mod tests {
         }
         let deadline = ServerDeadline::after(Duration::from_secs(60));
         let memory = context.capacity.memory.reserve("n", u64::MAX).await;
-        mirror.tidy(&deadline).unwrap();
+        mirror.repack(&deadline).unwrap();
         assert_eq!(fs::read_dir(&place).unwrap().count(), PACKS + 1);
         drop(memory);
         context.stop.cancel();
-        mirror.tidy(&deadline).unwrap();
+        mirror.repack(&deadline).unwrap();
         assert_eq!(fs::read_dir(&place).unwrap().count(), PACKS + 1);
     }
 }

@@ -9,7 +9,7 @@
 //! | `proposal`, `outcome`, `error` | a proposal and its answer |
 //! | `writer`, `options`, `context` | a queue and a task for each mirror with work |
 //! | `slots` | limits of concurrent transactions, by namespace and route |
-//! | `waits` | waits of a transaction for memory and threads, which suspend its deadlines |
+//! | `server_deadline` | waits of a transaction for memory and threads, which suspend its deadlines |
 //! | `transaction`, `attempt` | the proposals for one branch, with retries after lost races; one attempt |
 //! | `source` | the commit to check out, found in a listing |
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches fetched objects, its errors and name |
@@ -68,6 +68,7 @@ mod redirect;
 pub mod refspec;
 mod remote;
 mod remote_error;
+mod server_deadline;
 mod signature;
 mod slots;
 mod source;
@@ -76,7 +77,6 @@ mod transaction;
 mod tree;
 mod tree_entries;
 mod url;
-mod waits;
 mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};

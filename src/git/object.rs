@@ -67,17 +67,17 @@ fn readable_kind(objects: &Odb<'_>, id: Oid) -> Result<ObjectType, ObjectError> 
 }
 
 /// Checks that an object is of a kind and may be read.
-fn require(objects: &Odb<'_>, id: Oid, wanted: ObjectType) -> Result<(), ObjectError> {
+fn require(objects: &Odb<'_>, id: Oid, expected: ObjectType) -> Result<(), ObjectError> {
     match readable_kind(objects, id)? {
-        kind if kind == wanted => Ok(()),
-        kind => Err(wrong_kind(id, kind, wanted).into()),
+        kind if kind == expected => Ok(()),
+        kind => Err(wrong_kind(id, kind, expected).into()),
     }
 }
 
 /// Returns the error of an object of another kind than the wanted one.
 /// The reference to the object was written like this, and no fetch changes that.
-fn wrong_kind(id: Oid, kind: ObjectType, wanted: ObjectType) -> git2::Error {
-    let message = format!("object {id} is a {kind} where a {wanted} must be");
+fn wrong_kind(id: Oid, kind: ObjectType, expected: ObjectType) -> git2::Error {
+    let message = format!("object {id} is a {kind} where a {expected} must be");
     git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message)
 }
 
@@ -160,8 +160,8 @@ mod tests {
 
     #[test]
     fn commits_and_tags_are_read_up_to_their_limit() {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let objects = repository.odb().unwrap();
         let tree = objects.write(ObjectType::Tree, b"").unwrap();
         let person = "A <a@b> 1 +0000";
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_large_directory_is_refused_by_its_header() {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let objects = repository.odb().unwrap();
         let mut content = Vec::new();
         let name = [b'n'; 60_000];

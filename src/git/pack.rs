@@ -165,9 +165,9 @@ impl<'o> NewObjects<'o> {
         if self.unpacked.is_empty() {
             return Ok(());
         }
-        let place = self.repository.path().join("objects/pack");
-        let before = names(&place);
-        let written = place.join(format!("pack-{}.pack", self.write_pack(&place, checkpoint)?));
+        let folder = self.repository.path().join("objects/pack");
+        let before = names(&folder);
+        let written = folder.join(format!("pack-{}.pack", self.write_pack(&folder, checkpoint)?));
         self.unpacked.clear();
         self.unpacked_bytes = 0;
         self.memory.reset()?;
@@ -177,11 +177,11 @@ impl<'o> NewObjects<'o> {
         if self.discarded.0.len() < others || !before.contains(&written) {
             self.packs.0.push(written);
         }
-        if (self.has_room)() { Ok(()) } else { Err(CommitError::NoRoom) }
+        if (self.has_room)() { Ok(()) } else { Err(CommitError::NoSpace) }
     }
 
     /// Writes the objects in memory as a pack, and returns its name.
-    fn write_pack(&self, place: &Path, checkpoint: &mut Checkpoint<'_>) -> Result<String, CommitError> {
+    fn write_pack(&self, folder: &Path, checkpoint: &mut Checkpoint<'_>) -> Result<String, CommitError> {
         let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
         let may_go_on = || match (checkpoint.borrow_mut())(Progress::default()) {
             Ok(()) => true,
@@ -198,7 +198,7 @@ impl<'o> NewObjects<'o> {
             for object in &self.unpacked {
                 pack.insert_object(*object, None)?;
             }
-            let mut indexer = Indexer::new(Some(self.objects), place, 0, false)?;
+            let mut indexer = Indexer::new(Some(self.objects), folder, 0, false)?;
             let mut failure = None;
             let written = pack.foreach(|piece| match may_go_on().then(|| indexer.write_all(piece)) {
                 Some(Ok(())) => true,
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn large_objects_go_to_the_disk_and_are_still_there() {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let database = repository.odb().unwrap();
         let mut objects = NewObjects::new(&repository, &database).unwrap();
         let large = |byte: u8| vec![byte; MAX_UNPACKED_BYTES / 2];
@@ -247,22 +247,22 @@ mod tests {
             assert!(objects.unpacked_bytes <= MAX_UNPACKED_BYTES);
             id
         });
-        let packs = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count() / 2;
+        let packs = || std::fs::read_dir(directory.path().join("objects/pack")).unwrap().count() / 2;
         assert_eq!((packs(), objects.unpacked.len()), (1, 2));
         for (id, byte) in ids.iter().zip(1..) {
             assert_eq!(database.read(*id).unwrap().data(), large(byte));
         }
         objects.finish(&mut proceed).unwrap().keep();
         assert_eq!(packs(), 2);
-        let anew = Repository::open_bare(place.path()).unwrap();
+        let anew = Repository::open_bare(directory.path()).unwrap();
         assert!(ids.iter().all(|id| anew.find_blob(*id).is_ok()));
     }
 
     /// A file larger than the limit was held in addition to everything before it.
     #[test]
     fn an_object_above_the_bound_is_held_alone() {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let database = repository.odb().unwrap();
         let mut objects = NewObjects::new(&repository, &database).unwrap();
         objects.write(ObjectType::Blob, vec![1; MAX_UNPACKED_BYTES], &mut proceed).unwrap();
@@ -274,10 +274,10 @@ mod tests {
     /// Commits that failed, and dry runs, left up to 512 MiB in the mirror.
     #[test]
     fn packs_of_discarded_commits_are_removed_and_what_others_share_with_them_stays() {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let large = |byte: u8| vec![byte; MAX_UNPACKED_BYTES + 1];
-        let packs = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count() / 2;
+        let packs = || std::fs::read_dir(directory.path().join("objects/pack")).unwrap().count() / 2;
         let write = |objects: &mut NewObjects<'_>, bytes: &[u8]| {
             objects.begin_commit();
             bytes
@@ -294,12 +294,12 @@ mod tests {
         assert_eq!(packs(), 4);
         objects.finish(&mut proceed).unwrap().keep();
         assert_eq!(packs(), 3);
-        let anew = Repository::open_bare(place.path()).unwrap();
+        let anew = Repository::open_bare(directory.path()).unwrap();
         assert!(kept.iter().chain(&shared).all(|id| anew.find_blob(*id).is_ok()));
         assert!(anew.find_blob(gone[1]).is_err());
         // A dry run finishes nothing, and a refused push does not keep its packs. Earlier packs stay.
         for is_dry_run in [true, false] {
-            let anew = Repository::open_bare(place.path()).unwrap();
+            let anew = Repository::open_bare(directory.path()).unwrap();
             let database = anew.odb().unwrap();
             let mut objects = NewObjects::new(&anew, &database).unwrap();
             write(&mut objects, &[1, 5]);
@@ -308,14 +308,14 @@ mod tests {
             }
         }
         assert_eq!(packs(), 3);
-        let again = Repository::open_bare(place.path()).unwrap();
+        let again = Repository::open_bare(directory.path()).unwrap();
         assert!(kept.iter().chain(&shared).all(|id| again.find_blob(*id).is_ok()));
     }
 
     #[test]
     fn a_repository_without_room_takes_no_further_pack() {
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let database = repository.odb().unwrap();
         let calls = std::cell::Cell::new(0);
         let has_room = || calls.replace(calls.get() + 1) < 1;
@@ -323,7 +323,7 @@ mod tests {
         objects.write(ObjectType::Blob, vec![1; MAX_UNPACKED_BYTES + 1], &mut proceed).unwrap();
         let error =
             objects.write(ObjectType::Blob, vec![2; MAX_UNPACKED_BYTES + 1], &mut proceed).unwrap_err();
-        assert!(matches!(error, CommitError::NoRoom), "{error}");
+        assert!(matches!(error, CommitError::NoSpace), "{error}");
     }
 
     /// Packing many files checks the deadline and the cancellation of a plan.
@@ -331,30 +331,30 @@ mod tests {
     #[test]
     fn packing_ends_between_two_objects_and_keeps_them_for_other_commits() {
         const OBJECTS: u8 = 50;
-        let place = tempfile::tempdir().unwrap();
-        let repository = Repository::init_bare(place.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let repository = Repository::init_bare(directory.path()).unwrap();
         let database = repository.odb().unwrap();
         let mut objects = NewObjects::new(&repository, &database).unwrap();
         let content = |number: u8| [vec![number; 1000], b"the same in all".repeat(10)].concat();
         let ids: Vec<_> = (0..OBJECTS)
             .map(|number| objects.write(ObjectType::Blob, content(number), &mut proceed).unwrap())
             .collect();
-        let files = || std::fs::read_dir(place.path().join("objects/pack")).unwrap().count();
+        let files = || std::fs::read_dir(directory.path().join("objects/pack")).unwrap().count();
         let mut may_be_called = 0;
         loop {
             let mut calls = 0;
-            let ended = objects.pack(&mut |_| {
+            let result = objects.pack(&mut |_| {
                 calls += 1;
                 if calls > may_be_called { Err(Interrupt::Cancelled) } else { Ok(()) }
             });
-            let Err(error) = ended else { break };
+            let Err(error) = result else { break };
             assert!(matches!(error, CommitError::Interrupted(Interrupt::Cancelled)), "{error}");
             assert_eq!((files(), calls), (0, may_be_called + 1));
             may_be_called += 1;
         }
         assert!(may_be_called > usize::from(OBJECTS), "{may_be_called}");
         objects.finish(&mut proceed).unwrap().keep();
-        let anew = Repository::open_bare(place.path()).unwrap();
+        let anew = Repository::open_bare(directory.path()).unwrap();
         for (id, number) in ids.iter().zip(0..) {
             assert_eq!(anew.find_blob(*id).unwrap().content(), content(number));
         }

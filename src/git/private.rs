@@ -44,7 +44,7 @@ pub enum PrivateError {
     #[error(
         "no temporary directory allows programs to be started: set TMPDIR to one that is not mounted noexec"
     )]
-    NothingStarts,
+    NoexecFileSystem,
     /// A file could not be written.
     #[error("cannot write {path}: make room there, or set TMPDIR to another place", path = .path.display())]
     NotWritten {
@@ -58,7 +58,7 @@ pub enum PrivateError {
 
 /// The requirement on the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Use {
+enum DirectoryPurpose {
     Files,
     Programs,
 }
@@ -70,7 +70,7 @@ impl PrivateDirectory {
     ///
     /// If neither the memory file system nor the temporary directory accepts it.
     pub fn create() -> Result<Self, PrivateError> {
-        Self::create_below(&bases(), Use::Files)
+        Self::create_below(&bases(), DirectoryPurpose::Files)
     }
 
     /// Creates a directory for files that are too large for memory.
@@ -79,7 +79,7 @@ impl PrivateDirectory {
     ///
     /// If the temporary directory does not accept it.
     pub fn create_on_disk() -> Result<Self, PrivateError> {
-        Self::create_below(&[std::env::temp_dir()], Use::Files)
+        Self::create_below(&[std::env::temp_dir()], DirectoryPurpose::Files)
     }
 
     /// Creates a directory for programs.
@@ -89,11 +89,11 @@ impl PrivateDirectory {
     ///
     /// If no place accepts it.
     pub fn create_for_programs() -> Result<Self, PrivateError> {
-        Self::create_below(&bases(), Use::Programs)
+        Self::create_below(&bases(), DirectoryPurpose::Programs)
     }
 
-    fn create_below(bases: &[PathBuf], wanted: Use) -> Result<Self, PrivateError> {
-        let fits = |base: &&PathBuf| wanted == Use::Files || starts_programs(base);
+    fn create_below(bases: &[PathBuf], purpose: DirectoryPurpose) -> Result<Self, PrivateError> {
+        let fits = |base: &&PathBuf| purpose == DirectoryPurpose::Files || starts_programs(base);
         let bases: Vec<PathBuf> = bases.iter().filter(fits).cloned().collect();
         Self::create_with(&bases, |_| Ok(())).map(|(directory, ())| directory)
     }
@@ -108,7 +108,7 @@ impl PrivateDirectory {
         bases: &[PathBuf],
         mut write: impl FnMut(&Self) -> Result<T, PrivateError>,
     ) -> Result<(Self, T), PrivateError> {
-        let mut error = PrivateError::NothingStarts;
+        let mut error = PrivateError::NoexecFileSystem;
         for base in bases {
             let made = Self::create_in(base)
                 .map_err(|cause| PrivateError::NotMade { base: base.clone(), cause })
@@ -178,7 +178,9 @@ impl PrivateDirectory {
         }
     }
 
-    /// Removes the directories of killed processes of the same user, as far as they can be removed.
+    /// Removes the directories of killed processes of the same user.
+    ///
+    /// Directories that cannot be removed remain.
     pub fn sweep() {
         sweep_below(&bases());
     }
@@ -248,7 +250,7 @@ mod tests {
     #[test]
     fn only_the_owner_reads_and_nothing_stays() {
         let (_base, bases) = base();
-        let directory = PrivateDirectory::create_below(&bases, Use::Files).unwrap();
+        let directory = PrivateDirectory::create_below(&bases, DirectoryPurpose::Files).unwrap();
         let file = directory.write("config", b"x").unwrap();
         let program = directory.write_program("ask", b"#!/bin/sh\n").unwrap();
         assert_eq!((mode(directory.path()), mode(&file), mode(&program)), (0o700, 0o600, 0o700));
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn a_sweep_takes_what_nobody_holds() {
         let (base, bases) = base();
-        let used = PrivateDirectory::create_below(&bases, Use::Files).unwrap();
+        let used = PrivateDirectory::create_below(&bases, DirectoryPurpose::Files).unwrap();
         used.write("config", b"x").unwrap();
         let left = base.path().join(format!("{PREFIX}left"));
         fs::create_dir(&left).unwrap();
@@ -313,7 +315,8 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..100 {
-                        let directory = PrivateDirectory::create_below(&bases, Use::Files).unwrap();
+                        let directory =
+                            PrivateDirectory::create_below(&bases, DirectoryPurpose::Files).unwrap();
                         let file = directory.write("config", b"x").unwrap();
                         std::thread::yield_now();
                         assert_eq!(fs::read(file).unwrap(), b"x");
@@ -332,9 +335,9 @@ mod tests {
     #[test]
     fn a_place_that_is_missing_is_named() {
         let (base, bases) = base();
-        let error = PrivateDirectory::create_below(&bases[..1], Use::Files).unwrap_err();
+        let error = PrivateDirectory::create_below(&bases[..1], DirectoryPurpose::Files).unwrap_err();
         assert!(error.to_string().contains(&base.path().join("missing").display().to_string()), "{error}");
-        let error = PrivateDirectory::create_below(&[], Use::Programs).unwrap_err();
-        assert!(matches!(error, PrivateError::NothingStarts));
+        let error = PrivateDirectory::create_below(&[], DirectoryPurpose::Programs).unwrap_err();
+        assert!(matches!(error, PrivateError::NoexecFileSystem));
     }
 }

@@ -55,8 +55,8 @@ enum Chunk {
     End,
 }
 
-/// The end of a process.
-pub(super) enum Ended {
+/// The outcome of a process.
+pub(super) enum ProcessOutcome {
     /// By itself.
     Exited {
         /// True if its status is 0.
@@ -99,19 +99,19 @@ impl Running {
         mut self,
         deadline: Instant,
         mut watch: Option<&mut dyn FnMut() -> bool>,
-    ) -> io::Result<Ended> {
+    ) -> io::Result<ProcessOutcome> {
         let (mut stdout, mut stderr, mut pipes) = (Vec::new(), Vec::new(), 2);
         let (mut asked, mut silent_since) = (Instant::now(), None);
         loop {
             let now = Instant::now();
             if now >= deadline {
                 terminate(&mut self.child);
-                return Ok(Ended::TimedOut);
+                return Ok(ProcessOutcome::TimedOut);
             }
             if let Some(watch) = watch.as_deref_mut().filter(|_| now >= asked + POLL_INTERVAL) {
                 if !watch() {
                     terminate(&mut self.child);
-                    return Ok(Ended::Stopped);
+                    return Ok(ProcessOutcome::Stopped);
                 }
                 asked = Instant::now();
             }
@@ -124,7 +124,7 @@ impl Running {
             match self.chunks.recv_timeout(pace.min(deadline - now)) {
                 Ok(Chunk::Stdout(chunk)) if stdout.len() + chunk.len() > MAX_OUTPUT => {
                     terminate(&mut self.child);
-                    return Ok(Ended::TooMuchOutput);
+                    return Ok(ProcessOutcome::TooMuchOutput);
                 }
                 Ok(Chunk::Stdout(chunk)) => stdout.extend(chunk),
                 Ok(Chunk::Stderr(chunk)) => stderr.extend(chunk.into_iter().take(MAX_STDERR - stderr.len())),
@@ -142,7 +142,7 @@ impl Running {
         if pipes > 0 {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         }
-        Ok(Ended::Exited { is_success: self.child.wait()?.success(), stdout, stderr })
+        Ok(ProcessOutcome::Exited { is_success: self.child.wait()?.success(), stdout, stderr })
     }
 }
 
@@ -157,8 +157,8 @@ fn has_ended(child: &Child) -> bool {
 fn terminate(child: &mut Child) {
     let group = Pid::from_child(child);
     let _ = kill_process_group(group, Signal::TERM);
-    let patience = Instant::now() + TERM_GRACE;
-    while Instant::now() < patience && !has_ended(child) {
+    let kill_at = Instant::now() + TERM_GRACE;
+    while Instant::now() < kill_at && !has_ended(child) {
         thread::sleep(Duration::from_millis(10));
     }
     let _ = kill_process_group(group, Signal::KILL);
@@ -172,12 +172,12 @@ fn read_pipe(
     chunk: fn(Vec<u8>) -> Chunk,
 ) -> ReadTask {
     Box::new(move || {
-        let mut room = vec![0; CHUNK_SIZE];
+        let mut buffer = vec![0; CHUNK_SIZE];
         if let Some(mut pipe) = pipe {
             loop {
-                match pipe.read(&mut room) {
+                match pipe.read(&mut buffer) {
                     Ok(0) => break,
-                    Ok(length) if sender.send(chunk(room[..length].to_vec())).is_ok() => {}
+                    Ok(length) if sender.send(chunk(buffer[..length].to_vec())).is_ok() => {}
                     // The receiver is gone.
                     Ok(_) => return,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -211,9 +211,9 @@ mod tests {
 
     /// Waits until killed processes are gone.
     fn assert_gone(processes: &str) {
-        let patience = in_seconds(5);
+        let deadline = in_seconds(5);
         while processes.split_whitespace().any(runs) {
-            assert!(Instant::now() < patience, "{processes} still run");
+            assert!(Instant::now() < deadline, "{processes} still run");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -225,8 +225,8 @@ mod tests {
             ("echo out; exit 3", (false, "out\n", "")),
             ("kill -9 $$", (false, "", "")),
         ] {
-            let ended = shell(script).wait(in_seconds(60), None).unwrap();
-            let Ended::Exited { is_success, stdout, stderr } = ended else { panic!("{script}") };
+            let outcome = shell(script).wait(in_seconds(60), None).unwrap();
+            let ProcessOutcome::Exited { is_success, stdout, stderr } = outcome else { panic!("{script}") };
             assert_eq!(
                 (is_success, stdout.as_slice(), stderr.as_slice()),
                 (expected.0, expected.1.as_bytes(), expected.2.as_bytes())
@@ -243,8 +243,8 @@ mod tests {
             notes.display()
         );
         let begin = Instant::now();
-        let ended = shell(&script).wait(begin + Duration::from_secs(1), None).unwrap();
-        assert!(matches!(ended, Ended::TimedOut));
+        let outcome = shell(&script).wait(begin + Duration::from_secs(1), None).unwrap();
+        assert!(matches!(outcome, ProcessOutcome::TimedOut));
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
         assert_gone(&std::fs::read_to_string(notes).unwrap());
     }
@@ -275,33 +275,37 @@ mod tests {
     #[test]
     fn a_process_that_has_closed_its_output_is_still_waited_for() {
         let begin = Instant::now();
-        let ended = shell("exec >&- 2>&-; sleep 600").wait(in_seconds(1), None).unwrap();
-        assert!(matches!(ended, Ended::TimedOut) && begin.elapsed() < Duration::from_secs(30));
-        let ended = shell("exec >&- 2>&-; sleep 0.2; exit 3").wait(in_seconds(60), None).unwrap();
-        assert!(matches!(ended, Ended::Exited { is_success: false, .. }));
+        let outcome = shell("exec >&- 2>&-; sleep 600").wait(in_seconds(1), None).unwrap();
+        assert!(matches!(outcome, ProcessOutcome::TimedOut) && begin.elapsed() < Duration::from_secs(30));
+        let outcome = shell("exec >&- 2>&-; sleep 0.2; exit 3").wait(in_seconds(60), None).unwrap();
+        assert!(matches!(outcome, ProcessOutcome::Exited { is_success: false, .. }));
     }
 
     /// As the connection that an `ssh` with `ControlPersist` leaves behind does.
     #[test]
     fn one_that_holds_the_output_of_a_process_that_has_ended_is_not_waited_for() {
         let begin = Instant::now();
-        let ended = shell("echo out; sleep 600 & exit 0").wait(in_seconds(60), None).unwrap();
-        let Ended::Exited { is_success: true, stdout, .. } = ended else { panic!("it ended by itself") };
+        let outcome = shell("echo out; sleep 600 & exit 0").wait(in_seconds(60), None).unwrap();
+        let ProcessOutcome::Exited { is_success: true, stdout, .. } = outcome else {
+            panic!("it ended by itself")
+        };
         assert_eq!(stdout, b"out\n");
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     }
 
     #[test]
     fn words_beyond_the_bound_are_left_out() {
-        let ended = shell("head -c 3000000 /dev/zero >&2; echo done").wait(in_seconds(60), None).unwrap();
-        let Ended::Exited { is_success: true, stdout, stderr } = ended else { panic!("it ended by itself") };
+        let outcome = shell("head -c 3000000 /dev/zero >&2; echo done").wait(in_seconds(60), None).unwrap();
+        let ProcessOutcome::Exited { is_success: true, stdout, stderr } = outcome else {
+            panic!("it ended by itself")
+        };
         assert_eq!((stdout.as_slice(), stderr.len()), (b"done\n".as_slice(), MAX_STDERR));
     }
 
     #[test]
     fn output_beyond_the_bound_ends_the_process() {
-        let ended = shell("cat /dev/zero").wait(in_seconds(60), None).unwrap();
-        assert!(matches!(ended, Ended::TooMuchOutput));
+        let outcome = shell("cat /dev/zero").wait(in_seconds(60), None).unwrap();
+        assert!(matches!(outcome, ProcessOutcome::TooMuchOutput));
     }
 
     #[test]
@@ -313,8 +317,8 @@ mod tests {
                 questions += 1;
                 questions < 3
             };
-            let ended = shell(script).wait(in_seconds(60), Some(&mut watch)).unwrap();
-            assert!(matches!(ended, Ended::Stopped), "{script}");
+            let outcome = shell(script).wait(in_seconds(60), Some(&mut watch)).unwrap();
+            assert!(matches!(outcome, ProcessOutcome::Stopped), "{script}");
             assert!(begin.elapsed() < Duration::from_secs(30), "{script}: {:?}", begin.elapsed());
             assert_eq!(questions, 3, "{script}");
         }

@@ -159,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_users_configuration_is_where_git_would_look() {
-        let check = |variables: &[(&str, &str)], wanted: &[&str]| {
-            let wanted: Vec<PathBuf> = wanted.iter().map(PathBuf::from).collect();
-            assert_eq!(process_env(variables).user_config_files(), wanted, "{variables:?}");
+        let check = |variables: &[(&str, &str)], expected: &[&str]| {
+            let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+            assert_eq!(process_env(variables).user_config_files(), expected, "{variables:?}");
         };
         check(&[], &[]);
         check(&[("HOME", "/h")], &["/h/.config/git/config", "/h/.gitconfig"]);

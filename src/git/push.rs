@@ -12,7 +12,7 @@ pub(super) struct PushRequest {
     pub(super) options: Vec<(String, String)>,
 }
 
-/// One reference and its new value.
+/// A conditional reference update (compare-and-swap).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PushUpdate {
     /// The reference.
@@ -75,7 +75,8 @@ impl PushReply {
             Some(PushLine { reference: reference.to_owned(), is_done: flag != "!", message })
         });
         let hooks = stderr.lines().filter(|(full, _)| full.starts_with("remote:"));
-        let hooks = hooks.map(|(_, shown)| shown.split_once(':').map_or(shown, |(_, said)| said).trim());
+        let hooks = hooks
+            .map(|(_, redacted)| redacted.split_once(':').map_or(redacted, |(_, message)| message).trim());
         let hooks: Vec<&str> = hooks.filter(|line| !line.is_empty()).collect();
         Self { lines: lines.collect(), hooks: hooks.join("; ") }
     }

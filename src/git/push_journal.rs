@@ -114,14 +114,14 @@ impl PushJournal {
         Ok(found)
     }
 
-    fn place(folder: &Path) -> PathBuf {
+    fn path(folder: &Path) -> PathBuf {
         folder.join(Self::FILE)
     }
 
     /// Reads the file; an unreadable or too large one counts as empty.
     pub(super) fn load(folder: &Path) -> Self {
         let mut content = Vec::new();
-        let read = open(&Self::place(folder))
+        let read = open(&Self::path(folder))
             .and_then(|file| file.take(Self::MAX_BYTES + 1).read_to_end(&mut content));
         match read {
             Ok(length) if length as u64 <= Self::MAX_BYTES => {
@@ -137,7 +137,7 @@ impl PushJournal {
         let mut new = tempfile::Builder::new().prefix("tmp_").tempfile_in(folder)?;
         io::Write::write_all(&mut new, &content)?;
         new.as_file().sync_data()?;
-        new.persist(Self::place(folder)).map_err(|error| error.error)?;
+        new.persist(Self::path(folder)).map_err(|error| error.error)?;
         Ok(())
     }
 }
@@ -151,7 +151,7 @@ mod tests {
     fn a_named_pipe_counts_as_no_journal() {
         let folder = tempfile::tempdir().unwrap();
         let made =
-            std::process::Command::new("mkfifo").arg(PushJournal::place(folder.path())).status().unwrap();
+            std::process::Command::new("mkfifo").arg(PushJournal::path(folder.path())).status().unwrap();
         assert!(made.success());
         assert!(PushJournal::load(folder.path()).seen.is_empty());
     }

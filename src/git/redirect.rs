@@ -5,8 +5,8 @@ use super::git_output::GitOutput;
 use super::mirror::Mirror;
 use super::remote::Remote;
 use super::remote_error::{RemoteError, RemoteOperation};
+use super::server_deadline::ServerDeadline;
 use super::url::{RemoteUrl, Transport};
-use super::waits::ServerDeadline;
 
 /// Another address of a repository on the same server.
 #[derive(Clone, Debug)]
@@ -96,12 +96,12 @@ impl Remote {
 }
 
 /// Returns the value of a header in a trace, from the first response with it.
-fn header(output: &GitOutput, wanted: &str) -> Option<String> {
+fn header(output: &GitOutput, header_name: &str) -> Option<String> {
     output.full().lines().find_map(|line| {
         let (_, header) = line.split_once("Recv header")?;
         let (_, header) = header.split_once(": ")?;
         let (name, value) = header.split_once(": ")?;
-        name.eq_ignore_ascii_case(wanted).then(|| value.trim().to_owned())
+        name.eq_ignore_ascii_case(header_name).then(|| value.trim().to_owned())
     })
 }
 
@@ -114,8 +114,8 @@ mod tests {
         let trace = "12:00:00.000001 http.c:725              <= Recv header: HTTP/1.1 301 Moved Permanently\n\
             12:00:00.000002 http.c:725              <= Recv header: Location: http://h/alice/fleet.git/info/refs?service=git-upload-pack\n";
         let output = GitOutput::new(trace, |line| line.replace("alice", "••••").replace("git", "••••"));
-        let wanted = "http://h/alice/fleet.git/info/refs?service=git-upload-pack";
-        assert_eq!(header(&output, "location").as_deref(), Some(wanted));
+        let expected = "http://h/alice/fleet.git/info/refs?service=git-upload-pack";
+        assert_eq!(header(&output, "location").as_deref(), Some(expected));
         assert_eq!(header(&GitOutput::new("fatal: Location: x", str::to_owned), "location"), None);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::name::{BranchName, NameError, RefName};
 
-/// A push of one commit to one reference: `[+]SOURCE:DESTINATION`.
+/// A push refspec: `[+]SOURCE:DESTINATION`, one commit to one reference.
 ///
 /// It is parsed here and passed to git as a commit id and a full name, so that nothing else of git's refspec language
 /// (patterns, deletions, matching branches) can happen by accident.
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn all_else_is_refused_with_a_reason() {
-        for (text, words) in [
+        for (text, message) in [
             ("", "it has no colon"),
             ("HEAD", "it has no colon"),
             (":refs/heads/x", "an empty source would delete the destination"),
@@ -180,9 +180,9 @@ mod tests {
             ("main:refs/heads/auto", "its destination is the push branch"),
         ] {
             let error = parse(text).unwrap_err();
-            assert!(error.contains(words), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
             assert!(error.starts_with("spec.git.push.refspec "), "{error}");
-            assert_eq!(error.matches(words).count(), 1, "said once: {error}");
+            assert_eq!(error.matches(message).count(), 1, "said once: {error}");
         }
     }
 }

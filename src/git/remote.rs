@@ -13,9 +13,9 @@ use super::process_memory;
 use super::push::{PushReply, PushRequest};
 use super::redirect::Redirect;
 use super::remote_error::{RemoteError, RemoteOperation};
+use super::server_deadline::ServerDeadline;
 use super::slots::RouteKey;
 use super::url::{RemoteUrl, Transport};
-use super::waits::ServerDeadline;
 use crate::tenancy::Permit;
 
 /// The memory of a listing.
@@ -93,7 +93,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Lists `wanted`, or all references if it is empty.
+    /// Lists `queries`, or all references if it is empty.
     ///
     /// # Errors
     ///
@@ -101,16 +101,16 @@ impl Remote {
     pub(super) fn list(
         &self,
         mirror: &Mirror,
-        wanted: &[ListingQuery],
+        queries: &[ListingQuery],
         deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
         let [first, larger @ ..] = LISTINGS;
-        let mut output = self.list_within(mirror, wanted, deadline, first);
+        let mut output = self.list_within(mirror, queries, deadline, first);
         for memory in larger {
             if !output.as_ref().is_err_and(needs_more_memory) {
                 break;
             }
-            output = self.list_within(mirror, wanted, deadline, memory);
+            output = self.list_within(mirror, queries, deadline, memory);
         }
         let url = || self.address().to_string();
         let output = output.map_err(|cause| match cause {
@@ -123,7 +123,7 @@ impl Remote {
     fn list_within(
         &self,
         mirror: &Mirror,
-        wanted: &[ListingQuery],
+        queries: &[ListingQuery],
         deadline: &ServerDeadline,
         memory: ListingMemory,
     ) -> Result<Vec<u8>, GitError> {
@@ -131,14 +131,14 @@ impl Remote {
         (call.memory, call.limit) = (Some(memory.reserved), memory.limit);
         // A server of protocol 2 can be asked for names with a prefix. Git does so for these two options only, so all
         // branches come, or all tags, and everything if both are wanted; git itself selects the named ones.
-        let is_all = |test: fn(&ListingQuery) -> bool| !wanted.is_empty() && wanted.iter().all(test);
-        if is_all(|wanted| wanted.name().starts_with("refs/heads/")) {
+        let is_all = |test: fn(&ListingQuery) -> bool| !queries.is_empty() && queries.iter().all(test);
+        if is_all(|query| query.name().starts_with("refs/heads/")) {
             call = call.argument("--heads");
-        } else if is_all(|wanted| wanted.name().starts_with("refs/tags/")) {
+        } else if is_all(|query| query.name().starts_with("refs/tags/")) {
             call = call.argument("--tags");
         }
         let call = call.argument("--").argument(self.address().to_argument());
-        call.arguments(wanted.iter().flat_map(ListingQuery::patterns)).run()
+        call.arguments(queries.iter().flat_map(ListingQuery::patterns)).run()
     }
 
     /// Fetches commits, or tag objects, without their history.
@@ -196,7 +196,7 @@ impl Remote {
         let url = self.address().to_string();
         match mirror.size() > self.size_limit {
             true => RemoteError::TooLarge { url, limit: self.size_limit },
-            false => RemoteError::NoRoom { url, limit: mirror.total_limit() },
+            false => RemoteError::NoSpace { url, limit: mirror.total_limit() },
         }
     }
 
@@ -219,9 +219,9 @@ impl Remote {
         call.memory = Some(TRANSFER_MEMORY);
         call.watch = Some(&mut watch);
         let before = mirror.size();
-        let ended = call.run();
+        let result = call.run();
         mirror.context.metrics.fetched(mirror.size().saturating_sub(before));
-        match ended {
+        match result {
             Err(GitError::Stopped { .. }) => Err(self.too_large(mirror)),
             Err(cause) => Err(self.explain(RemoteOperation::Fetch, cause)),
             Ok(_) if !is_within_limit() => Err(self.too_large(mirror)),
@@ -290,7 +290,7 @@ impl Remote {
         };
         // If we are killed, nothing is left to end the process at its deadline: then git itself ends when the server is
         // silent.
-        let patience = deadline.remaining().as_secs() + 1;
+        let seconds = deadline.remaining().as_secs() + 1;
         let mut call = mirror.git().call(verb);
         for transport in transports {
             call = call.setting(&format!("protocol.{}.allow", transport.scheme()), "always");
@@ -301,7 +301,7 @@ impl Remote {
         }
         (call.access, call.slot, call.deadline) = (Some(&self.access), Some(&mirror.slot), Some(deadline));
         call.cancellations = &mirror.cancellations;
-        call.setting("http.lowSpeedLimit", "1").setting("http.lowSpeedTime", &patience.to_string())
+        call.setting("http.lowSpeedLimit", "1").setting("http.lowSpeedTime", &seconds.to_string())
     }
 
     fn explain(&self, operation: RemoteOperation, cause: GitError) -> RemoteError {

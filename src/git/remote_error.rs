@@ -105,7 +105,7 @@ pub enum RemoteError {
         "unable to fetch '{url}': all mirrors together would be larger than {limit} bytes, and those of its namespace take \
          most; use fewer or smaller repositories there, or raise --mirrors-max-size"
     )]
-    NoRoom {
+    NoSpace {
         /// The remote.
         url: String,
         /// The limit in bytes.
@@ -126,7 +126,7 @@ impl RemoteError {
             | Self::Failed { operation, .. }
             | Self::Redirected { operation, .. } => *operation,
             Self::Listing { .. } | Self::Overlong { .. } => RemoteOperation::List,
-            Self::TooLarge { .. } | Self::NoRoom { .. } => RemoteOperation::Fetch,
+            Self::TooLarge { .. } | Self::NoSpace { .. } => RemoteOperation::Fetch,
         }
     }
 

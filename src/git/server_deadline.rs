@@ -103,9 +103,9 @@ mod tests {
         let capacity = Capacity { memory: MemoryBudget::new(100), ..Capacity::default() };
         let held = capacity.memory.reserve("n", 100).await;
         let context = WriterContext { capacity, ..WriterContext::default() };
-        let place = tempfile::tempdir().unwrap();
-        let lock = Arc::new(File::create(place.path().join("lock")).unwrap());
-        let git = Git::on_repository(place.path(), lock, context);
+        let directory = tempfile::tempdir().unwrap();
+        let lock = Arc::new(File::create(directory.path().join("lock")).unwrap());
+        let git = Git::on_repository(directory.path(), lock, context);
         let call = spawn_blocking(move || {
             let slots = TransactionSlots::limited(1, &Metrics::default());
             let slot = Handle::current().block_on(slots.acquire("n", &RouteKey::default()));

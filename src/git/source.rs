@@ -8,7 +8,7 @@ use super::mirror::Mirror;
 use super::name::{BranchName, CommitId, RefName};
 use super::object;
 use super::remote::{ListingQuery, Remote};
-use super::waits::ServerDeadline;
+use super::server_deadline::ServerDeadline;
 use crate::policy::{Constraint, Version};
 
 /// The maximum number of references named in place of a missing one.
@@ -24,7 +24,7 @@ pub(super) struct Source {
 }
 
 /// Returns the references that must be listed to find a checkout.
-pub(super) fn wanted(checkout: &CheckoutReference) -> Option<ListingQuery> {
+pub(super) fn listing_query(checkout: &CheckoutReference) -> Option<ListingQuery> {
     match checkout {
         CheckoutReference::Branch(branch) => Some(ListingQuery::Reference(branch.reference())),
         CheckoutReference::Tag(name) | CheckoutReference::Name(name) => {
@@ -182,7 +182,7 @@ mod tests {
         };
         let many: Vec<String> = (1..=6).map(|number| format!("refs/tags/v{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        for (missing, names, wanted) in [
+        for (missing, names, expected) in [
             ("refs/tags/v1", &["refs/heads/main", "refs/tags/v0"][..], "its tags are v0"),
             ("refs/tags/v1", &["refs/heads/main"], "it has no tags"),
             ("refs/tags/v0", &many, "its tags are v1, v2, v3, v4, v5, …"),
@@ -195,7 +195,7 @@ mod tests {
             ("refs/heads/x", &["refs/tags/x"], "it has no branches"),
         ] {
             let listing = Listing::parse(text(names).as_bytes()).unwrap();
-            assert_eq!(existing(&missing.parse().unwrap(), &listing), wanted, "{missing} {names:?}");
+            assert_eq!(existing(&missing.parse().unwrap(), &listing), expected, "{missing} {names:?}");
         }
     }
 }

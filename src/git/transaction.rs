@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::attempt::{Attempt, Ended};
+use super::attempt::{Attempt, AttemptOutcome};
 use super::error::SyncError;
 use super::failure_kind::FailureKind;
 use super::mirror::Mirror;
@@ -16,7 +16,7 @@ use super::push_journal::PushJournal;
 use super::redirect::Redirect;
 use super::remote::Remote;
 use super::remote_error::RemoteError;
-use super::waits::ServerDeadline;
+use super::server_deadline::ServerDeadline;
 use crate::backoff::{Backoff, random_fraction};
 use crate::secrets::redact_url;
 
@@ -49,18 +49,18 @@ pub(super) fn transact<P: Proposer>(
     let mut tries = 0;
     loop {
         let begin = Instant::now();
-        let ended = attempt.make(mirror, remote, &mut journal);
+        let outcome = attempt.make(mirror, remote, &mut journal);
         // A cancelled proposal may be the cause of any failure; the others start again.
-        let is_to_be_repeated = !matches!(ended, Ended::Done) && mirror.is_cancelled();
-        let ended = if is_to_be_repeated {
-            Ended::Repaired
+        let is_to_be_repeated = !matches!(outcome, AttemptOutcome::Done) && mirror.is_cancelled();
+        let outcome = if is_to_be_repeated {
+            AttemptOutcome::Repaired
         } else {
-            repairs.repair(ended, mirror, remote, &mut journal)
+            repairs.repair(outcome, mirror, remote, &mut journal)
         };
-        match ended {
-            Ended::Done => return attempt.answers(),
-            Ended::Repaired => {}
-            Ended::LostRace if tries + 1 < MAX_ATTEMPTS && !options.context.stop.is_cancelled() => {
+        match outcome {
+            AttemptOutcome::Done => return attempt.answers(),
+            AttemptOutcome::Repaired => {}
+            AttemptOutcome::LostRace if tries + 1 < MAX_ATTEMPTS && !options.context.stop.is_cancelled() => {
                 options.context.metrics.push_retried();
                 if tries > 0 {
                     let backoff =
@@ -70,11 +70,11 @@ pub(super) fn transact<P: Proposer>(
                 }
                 tries += 1;
             }
-            Ended::LostRace => {
+            AttemptOutcome::LostRace => {
                 return attempt
                     .fail(SyncError::LostRace { url: remote.url.to_string(), tries: MAX_ATTEMPTS });
             }
-            Ended::Refused(_) if attempt.has_several() => {
+            AttemptOutcome::Refused(_) if attempt.has_several() => {
                 // A commit that the server refuses must not block the others.
                 return attempt
                     .into_proposals()
@@ -82,7 +82,7 @@ pub(super) fn transact<P: Proposer>(
                     .flat_map(|proposal| transact(mirror, remote, vec![proposal], options))
                     .collect();
             }
-            Ended::Refused(error) | Ended::Failed(error) => return attempt.fail(error),
+            AttemptOutcome::Refused(error) | AttemptOutcome::Failed(error) => return attempt.fail(error),
         }
     }
 }
@@ -98,26 +98,26 @@ impl Repairs {
     /// Turns a failure that can be repaired into another attempt.
     fn repair(
         &mut self,
-        ended: Ended,
+        outcome: AttemptOutcome,
         mirror: &mut Mirror,
         remote: &mut Remote,
         journal: &mut PushJournal,
-    ) -> Ended {
-        let error = match ended {
-            Ended::Failed(error) => error,
+    ) -> AttemptOutcome {
+        let error = match outcome {
+            AttemptOutcome::Failed(error) => error,
             other => return other,
         };
         let is_too_large =
-            matches!(error, SyncError::Remote(RemoteError::TooLarge { .. } | RemoteError::NoRoom { .. }));
+            matches!(error, SyncError::Remote(RemoteError::TooLarge { .. } | RemoteError::NoSpace { .. }));
         let is_damaged = error.is_damage() || error.failure_kind() == Some(FailureKind::MirrorDamaged);
         if is_too_large || (is_damaged && !self.has_begun_anew) {
             // A mirror may have grown too large over time; a new one that is too large gives its disk space back.
             let is_hopeless = is_too_large && mirror.is_new;
             self.has_begun_anew = true;
             return match mirror.recreate() {
-                Ok(()) if is_hopeless => Ended::Failed(error),
-                Ok(()) => Ended::Repaired,
-                Err(error) => Ended::Failed(error.into()),
+                Ok(()) if is_hopeless => AttemptOutcome::Failed(error),
+                Ok(()) => AttemptOutcome::Repaired,
+                Err(error) => AttemptOutcome::Failed(error.into()),
             };
         }
         let is_elsewhere = matches!(
@@ -133,7 +133,7 @@ impl Repairs {
             // The remembered redirect is out of date.
             journal.redirect = None;
             let _ = journal.store(&mirror.folder);
-            return Ended::Repaired;
+            return AttemptOutcome::Repaired;
         }
         let error = match error {
             SyncError::Remote(error) if error.failure_kind() == Some(FailureKind::Redirected) => {
@@ -142,9 +142,9 @@ impl Repairs {
             error => error,
         };
         if error.failure_kind() == Some(FailureKind::Gone) {
-            return Ended::LostRace;
+            return AttemptOutcome::LostRace;
         }
-        Ended::Failed(error)
+        AttemptOutcome::Failed(error)
     }
 
     /// Follows a redirect to another address of the same server, such as one with `.git`.
@@ -154,10 +154,10 @@ impl Repairs {
         mirror: &Mirror,
         remote: &mut Remote,
         journal: &mut PushJournal,
-    ) -> Ended {
+    ) -> AttemptOutcome {
         let (operation, deadline) = (error.operation(), ServerDeadline::after(remote.timeout));
         let Some(target) = remote.find_redirect(mirror, operation, remote.address(), &deadline) else {
-            return Ended::Failed(error.into());
+            return AttemptOutcome::Failed(error.into());
         };
         match remote.address().redirected(&target) {
             Ok(url) if !self.has_followed && url.is_same_origin(&remote.url) => {
@@ -166,12 +166,12 @@ impl Repairs {
                 journal.redirect = Some(url.to_location());
                 let _ = journal.store(&mirror.folder);
                 remote.redirect = Some(Redirect { url, is_remembered: false });
-                Ended::Repaired
+                AttemptOutcome::Repaired
             }
             _ => {
                 let url = remote.address().to_string();
                 let target = remote.access.redact(&redact_url(&target));
-                Ended::Failed(RemoteError::Redirected { operation, url, target }.into())
+                AttemptOutcome::Failed(RemoteError::Redirected { operation, url, target }.into())
             }
         }
     }

@@ -11,7 +11,7 @@ use super::name::CommitId;
 use super::object::{self, ObjectError};
 use super::tree_entries::{MalformedTree, TreeEntries, TreeEntry, TreeEntryKind};
 use crate::update::tree_limits::{TreeLimits, check_depth};
-use crate::update::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
+use crate::update::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor, WalkDecision};
 
 /// The maximum size, in bytes, of a file that is searched.
 /// The whole file must be held in memory.
@@ -173,7 +173,7 @@ impl<'r> GitTree<'r> {
                 visitor.entry(Entry { path, kind, content: Some(content) })
             } else if entry.kind == TreeEntryKind::Directory {
                 match visitor.enter(&path, Some(content)) {
-                    ControlFlow::Continue(Descent::Enter) => {
+                    ControlFlow::Continue(WalkDecision::Enter) => {
                         let below = self.open(path, oid(&content.0))?;
                         open_bytes += below.tree.len();
                         if open_bytes > MAX_OPEN_BYTES {
@@ -182,7 +182,7 @@ impl<'r> GitTree<'r> {
                         open.push(below);
                         ControlFlow::Continue(())
                     }
-                    ControlFlow::Continue(Descent::Skip) => ControlFlow::Continue(()),
+                    ControlFlow::Continue(WalkDecision::Skip) => ControlFlow::Continue(()),
                     ControlFlow::Break(()) => ControlFlow::Break(()),
                 }
             } else {

@@ -20,9 +20,9 @@ use super::options::WriterOptions;
 use super::proposal::{Answer, Failure, Proposal, Proposer};
 use super::push_journal::PushJournal;
 use super::remote::RemotePlan;
+use super::server_deadline::ServerDeadline;
 use super::slots::Slot;
 use super::transaction::transact;
-use super::waits::ServerDeadline;
 use crate::cancel::Cancellation;
 use crate::tenancy::FairCache;
 
@@ -209,7 +209,7 @@ impl<P: Proposer> Shared<P> {
             let _ = reply.send(answer);
         }
         // The work is done, and a mirror that cannot be opened is created anew.
-        let _ = mirror.tidy(&ServerDeadline::after(timeout));
+        let _ = mirror.repack(&ServerDeadline::after(timeout));
     }
 
     /// Drops the notes of a mirror about deleted objects.

@@ -20,7 +20,7 @@ use crate::yaml::tree::Content;
 /// Checks an automation.
 ///
 /// If the object is not whole, missing fields may be in another file.
-pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings<'_>) {
+pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findings<'_>) {
     if object.kind != Kind::Automation {
         return;
     }
@@ -28,7 +28,7 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
         check_path(path, findings);
     }
     if let Some(git) = object.node.at(&["spec", "git"]).filter(|git| git.is_mapping()) {
-        check_git(git, is_whole, findings);
+        check_git(git, is_complete, findings);
     }
 }
 
@@ -44,7 +44,7 @@ fn check_path(node: &Node, findings: &mut Findings<'_>) {
     findings.add(Location::of(node), Rule::InvalidValue, format!("`spec.update.path`: {fault}"));
 }
 
-fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
+fn check_git(git: &Node, is_complete: bool, findings: &mut Findings<'_>) {
     let [checkout, push] = ["checkout", "push"].map(|name| git.at(&[name]).map(texts).unwrap_or_default());
     if [&checkout, &push].iter().any(|part| has_placeholder(part)) {
         return;
@@ -63,7 +63,7 @@ fn check_git(git: &Node, is_whole: bool, findings: &mut Findings<'_>) {
         .and_then(|reference| reference.configure(Some(&repository)));
     let Err(error) = configured else { return };
     let way: &[&str] = match &error {
-        SourceError::NoPushBranch if is_whole => &[],
+        SourceError::NoPushBranch if is_complete => &[],
         SourceError::Name { field, .. } if field == "spec.git.push.branch" => &["push", "branch"],
         SourceError::Name { .. } => &["checkout", "ref"],
         // The GitRepository decides which branch is checked out.

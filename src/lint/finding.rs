@@ -7,7 +7,7 @@ use crate::yaml::Node;
 /// Defines the rules with their names in reports.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
-        /// A rule that files are checked against.
+        /// A lint rule.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Rule {
             $($(#[$doc])* $rule,)*

@@ -172,9 +172,9 @@ fn check_objects<'a>(
         let mut findings = Findings::new(file, found);
         let others = namesakes[&(object.kind, object.name())].iter().filter(|other| other.file != *file);
         let is_patched = *is_patch || kustomizations.patches_kind(object.kind);
-        let is_whole = !is_patched && others.clone().next().is_none();
-        policy::check(object, is_whole, &mut findings);
-        automation::check(object, is_whole, &mut findings);
+        let is_complete = !is_patched && others.clone().next().is_none();
+        policy::check(object, is_complete, &mut findings);
+        automation::check(object, is_complete, &mut findings);
         for field in missing.iter().filter(|_| !is_patched) {
             // A field missing in one of two files may be in the other: a base and its overlay.
             if others.clone().all(|other| other.missing.contains(field)) {

@@ -16,7 +16,7 @@ const CHOICES: [&str; 3] = ["semver", "alphabetical", "numerical"];
 /// Checks a policy's rule, and version ranges of all kinds.
 ///
 /// If the object is not whole, missing fields may be in another file.
-pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings<'_>) {
+pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findings<'_>) {
     let Some(spec) = object.node.at(&["spec"]) else { return };
     match object.kind {
         Kind::Policy => {
@@ -24,7 +24,7 @@ pub(super) fn check(object: &Object<'_>, is_whole: bool, findings: &mut Findings
             if let Some(pattern) = spec.at(&["filterTags", "pattern"]) {
                 check_expression("spec.filterTags.pattern", pattern, findings);
             }
-            if is_whole {
+            if is_complete {
                 check_choice(spec, findings);
                 check_interval(spec, findings);
             }

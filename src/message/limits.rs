@@ -36,13 +36,13 @@ const COPIES_IN_HANDLEBARS: usize = 2;
 
 /// The limits of a rendering of data with `size` bytes as values in Go.
 ///
-/// `room` is the remaining memory in bytes for these and for the values that the template makes.
+/// `remaining` is the remaining memory in bytes for these and for the values that the template makes.
 ///
 /// # Errors
 ///
 /// Returns an error if the data are too large, before the values are made.
 pub(super) fn within(
-    room: usize,
+    remaining: usize,
     (changes, size): (usize, usize),
     language: TemplateLanguage,
 ) -> Result<Limits, TemplateErrorKind> {
@@ -50,10 +50,10 @@ pub(super) fn within(
         TemplateLanguage::Go => size,
         TemplateLanguage::Handlebars => COPIES_IN_HANDLEBARS * size,
     };
-    let most = room.min(MAX_DATA);
+    let most = remaining.min(MAX_DATA);
     if bytes > most.max(MIN_MEMORY) {
         return Err(TemplateErrorKind::TooMuchData { changes, bytes, most });
     }
-    let memory = LIMITS.memory.min(room.saturating_sub(bytes)).max(MIN_MEMORY);
+    let memory = LIMITS.memory.min(remaining.saturating_sub(bytes)).max(MIN_MEMORY);
     Ok(Limits { memory, ..LIMITS })
 }

@@ -84,10 +84,10 @@ mod tests {
     fn an_unknown_name_lists_those_that_exist() {
         for name in ["", "sumary", "Summary"] {
             let error = named_by(&format!("preset:{name}")).unwrap_err();
-            let words = format!(
+            let message = format!(
                 "there is no preset {name:?}; there are preset:detailed, preset:conventional, preset:summary"
             );
-            assert_eq!(error.to_string(), words);
+            assert_eq!(error.to_string(), message);
         }
     }
 }

@@ -22,7 +22,7 @@ pub const SCHEMA: &str = "tagboat.dev/outcome/v1";
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// It is not JSON, or not a result.
-    #[error("at {path} (line {line}, column {column}): {words}")]
+    #[error("at {path} (line {line}, column {column}): {message}")]
     Json {
         /// The path of the member.
         path: String,
@@ -31,7 +31,7 @@ pub enum RecordError {
         /// The column, counted from 1.
         column: usize,
         /// The cause.
-        words: String,
+        message: String,
     },
     /// It is a result of another version.
     #[error("its schema is {schema:?}, and this version of tagboat reads {SCHEMA:?}")]
@@ -165,10 +165,10 @@ fn parse_with_path<T: DeserializeOwned>(json: &[u8]) -> Result<T, RecordError> {
         let path = if path == "." { "the top".to_owned() } else { path };
         // The text ends with the position, which is stated separately.
         let (line, column) = (cause.line(), cause.column());
-        let words = cause.to_string();
-        let words =
-            words.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&words).to_owned();
-        RecordError::Json { path, line, column, words }
+        let message = cause.to_string();
+        let message =
+            message.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&message).to_owned();
+        RecordError::Json { path, line, column, message }
     };
     let value = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| failed(error.path().to_string(), error.into_inner()))?;
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_is_no_result_is_refused_with_its_place() {
-        for (json, words) in [
+        for (json, message) in [
             ("", "at the top (line 1, column 0): EOF while parsing a value"),
             ("7", "at the top (line 1, column 1): invalid type: integer `7`, expected an object"),
             ("[]", "at the top"),
@@ -288,7 +288,7 @@ mod tests {
             (r#"{"schema": 7, "changes": {}}"#, "at schema (line 1, column 12)"),
         ] {
             let error = chain(&read(json.as_bytes()).unwrap_err());
-            assert!(error.contains(words), "{json}: {error}");
+            assert!(error.contains(message), "{json}: {error}");
             assert!(!error.contains("struct") && error.matches("column").count() == 1, "{json}: {error}");
         }
     }

@@ -76,7 +76,7 @@ impl Template {
         self.render_within(limits::MAX_DATA, data, &|| false).map_err(TemplateError::Render)
     }
 
-    /// Renders the message of an update with `room` bytes of memory.
+    /// Renders the message of an update with `remaining` bytes of memory.
     ///
     /// An interrupt is checked every thousand steps. Only the parts of the update that the template mentions are
     /// converted into data.
@@ -87,22 +87,23 @@ impl Template {
     pub fn render_update(
         &self,
         update: &UpdateData<'_>,
-        room: usize,
+        remaining: usize,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, TemplateError> {
         let UpdateData { automation, values, result, images } = *update;
         // Texts may be long, so the memory for them is checked before they are copied.
         let data = if self.mentions_files() {
             let size = (result.edits(), data::min_size(result));
-            limits::within(room, size, self.language())
+            limits::within(remaining, size, self.language())
                 .map(|_| MessageData::new(automation, values.clone(), result, images))
         } else {
             let changes = result.changes();
             let size = (changes.len(), data::size_of_changes(changes.iter().copied()));
-            limits::within(room, size, self.language())
+            limits::within(remaining, size, self.language())
                 .map(|_| MessageData::summary(automation, values.clone(), &changes, images))
         };
-        data.and_then(|data| self.render_within(room, &data, is_interrupted)).map_err(TemplateError::Render)
+        data.and_then(|data| self.render_within(remaining, &data, is_interrupted))
+            .map_err(TemplateError::Render)
     }
 
     /// Returns true if the template uses more than the distinct changes and images.
@@ -122,11 +123,11 @@ impl Template {
 
     pub(super) fn render_within(
         &self,
-        room: usize,
+        remaining: usize,
         data: &MessageData,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, TemplateErrorKind> {
-        let limits = limits::within(room, (data.count(), data.size()), self.language())?;
+        let limits = limits::within(remaining, (data.count(), data.size()), self.language())?;
         let message = match &self.engine {
             Engine::Go(template) => template.render(data, limits, is_interrupted),
             Engine::Handlebars(template) => template.render(data, is_interrupted),

@@ -55,16 +55,16 @@ fn messages_are_what_go_renders() {
     let mut report = String::new();
     let mut wrong = 0;
     for Case { data: name, template, text, error } in &table.cases {
-        let wanted = match error {
+        let expected = match error {
             Some(error) => Err(error.clone()),
             // An empty output of Go is the default message here.
             None if text.trim_ascii().is_empty() => Ok(DEFAULT_MESSAGE.to_owned()),
             None => Ok(text.clone()),
         };
         let rendered = render(&data(name), template, TemplateLanguage::Go);
-        if wanted != rendered {
+        if expected != rendered {
             wrong += 1;
-            writeln!(report, "{name} {template:?}\n  Go:   {wanted:?}\n  ours: {rendered:?}").unwrap();
+            writeln!(report, "{name} {template:?}\n  Go:   {expected:?}\n  ours: {rendered:?}").unwrap();
         }
     }
     assert!(wrong == 0, "{wrong} of {} cases differ:\n{report}", table.cases.len());

@@ -13,7 +13,7 @@ pub fn truncated(message: Vec<u8>) -> Vec<u8> {
         return message;
     }
     let mut kept = message;
-    let whole = kept.len();
+    let length = kept.len();
     kept.truncate(MAX_LENGTH);
     // Only whole lines are kept, if there is more than one.
     if let Some(end) = kept.iter().rposition(|&byte| byte == b'\n') {
@@ -21,7 +21,7 @@ pub fn truncated(message: Vec<u8>) -> Vec<u8> {
     } else {
         kept.push(b'\n');
     }
-    let left_out = whole.saturating_sub(kept.len());
+    let left_out = length.saturating_sub(kept.len());
     kept.extend_from_slice(format!("[{left_out} bytes of the message are left out]\n").as_bytes());
     kept
 }

@@ -73,7 +73,7 @@ impl LookupError {
 
 impl Server {
     /// Resolves a server for a namespace on a thread of `lookups`.
-    /// `patience` includes the wait for the thread. A server whose host is an address needs no pin.
+    /// `limit` includes the wait for the thread. A server whose host is an address needs no pin.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Server {
         &self,
         lookups: &BlockingPool,
         namespace: &str,
-        patience: Duration,
+        limit: Duration,
     ) -> Result<Option<Pin>, LookupError> {
         let host = Host::read(&self.host);
         if host.is_local() {
@@ -90,7 +90,7 @@ impl Server {
         }
         let Host::Name(name) = host else { return Ok(None) };
         let not_found = |cause| LookupError::NotFound { host: self.host.clone(), cause };
-        let found = timeout(patience, addresses(lookups, namespace, name, self.port)).await;
+        let found = timeout(limit, addresses(lookups, namespace, name, self.port)).await;
         let found = found.map_err(|_| not_found(io::ErrorKind::TimedOut.into()))?.map_err(not_found)?;
         self.pin(found.iter().map(SocketAddr::ip)).map(Some)
     }

@@ -112,9 +112,9 @@ mod tests {
             (&[("address", "http://a:b%40@p:1")], "http://a:b%40@p:1"),
             (&[("address", "http://a:b@p:1"), ("username", "u")], "http://u:@p:1"),
         ];
-        for (data, wanted) in cases {
+        for (data, expected) in cases {
             let proxy = read(data).unwrap_or_else(|error| panic!("{data:?}: {error}"));
-            assert_eq!(proxy.to_url().expose(), wanted.as_bytes(), "{data:?}");
+            assert_eq!(proxy.to_url().expose(), expected.as_bytes(), "{data:?}");
         }
     }
 
@@ -145,9 +145,9 @@ mod tests {
                 "secret 'apps/proxy': key 'username' has a line break inside: give it on one line",
             ),
         ];
-        for (data, wanted) in cases {
+        for (data, expected) in cases {
             let error = read(data).unwrap_err();
-            assert_eq!(error.to_string(), *wanted);
+            assert_eq!(error.to_string(), *expected);
         }
     }
 

@@ -50,7 +50,7 @@ pub async fn on_behalf_of<T>(namespace: &str, work: impl Future<Output = T>) -> 
     NAMESPACE.scope(namespace.to_owned(), work).await
 }
 
-/// Refuses connections to local addresses.
+/// SSRF guard: refuses connections to local addresses.
 #[derive(Debug, Clone)]
 pub struct SsrfGuard {
     local_addresses: LocalAddresses,

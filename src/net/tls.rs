@@ -13,7 +13,7 @@ use rustls_platform_verifier::Verifier;
 /// A client certificate with its chain and key.
 #[derive(Debug, Clone)]
 pub struct ClientCertificate {
-    /// The certificate, and those of its issuers.
+    /// The certificate chain, leaf first.
     pub chain: Vec<CertificateDer<'static>>,
     /// Its private key.
     pub key: Arc<PrivateKeyDer<'static>>,

@@ -15,7 +15,7 @@ pub struct RoleFile {
 
 /// The scope of a role.
 #[derive(Clone, Copy)]
-enum Reach {
+enum RoleScope {
     Cluster,
     Namespace,
 }
@@ -68,12 +68,12 @@ const CHART: Names = Names {
 /// its own values.
 #[must_use]
 pub fn files(selector: Option<&str>) -> Vec<RoleFile> {
-    let file = |path, names: &Names, reach, selector| RoleFile { path, text: text(names, reach, selector) };
+    let file = |path, names: &Names, scope, selector| RoleFile { path, text: text(names, scope, selector) };
     vec![
-        file("rbac/cluster-role.yaml", &PLAIN, Reach::Cluster, None),
-        file("rbac/role.yaml", &PLAIN, Reach::Namespace, selector),
-        file("chart/tagboat/templates/cluster-role.yaml", &CHART, Reach::Cluster, None),
-        file("chart/tagboat/templates/role.yaml", &CHART, Reach::Namespace, None),
+        file("rbac/cluster-role.yaml", &PLAIN, RoleScope::Cluster, None),
+        file("rbac/role.yaml", &PLAIN, RoleScope::Namespace, selector),
+        file("chart/tagboat/templates/cluster-role.yaml", &CHART, RoleScope::Cluster, None),
+        file("chart/tagboat/templates/role.yaml", &CHART, RoleScope::Namespace, None),
         RoleFile {
             path: "rbac/account-tokens.yaml",
             text: format!("{}{PLAIN_TOKENS}{}", PLAIN.head, account_tokens(&PLAIN)),
@@ -135,27 +135,27 @@ fn account_tokens(names: &Names) -> String {
     )
 }
 
-fn text(names: &Names, reach: Reach, selector: Option<&str>) -> String {
-    let (kind, rules) = match reach {
-        Reach::Cluster => ("ClusterRole", EVERYWHERE),
-        Reach::Namespace => ("Role", OWN_NAMESPACE),
+fn text(names: &Names, scope: RoleScope, selector: Option<&str>) -> String {
+    let (kind, rules) = match scope {
+        RoleScope::Cluster => ("ClusterRole", EVERYWHERE),
+        RoleScope::Namespace => ("Role", OWN_NAMESPACE),
     };
     let Names { head, name, account, namespace, tail, .. } = names;
     let rules: String = rules.iter().map(|permission| rule(permission, names, selector)).collect();
     format!(
         "{head}{}rules:\n{rules}---\n{}roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  \
          name: {name}\nsubjects:\n  - kind: ServiceAccount\n    name: {account}\n    namespace: {namespace}\n{tail}",
-        object(names, reach, kind),
-        object(names, reach, &format!("{kind}Binding")),
+        object(names, scope, kind),
+        object(names, scope, &format!("{kind}Binding")),
     )
 }
 
 /// Returns the first lines of an object.
-fn object(names: &Names, reach: Reach, kind: &str) -> String {
+fn object(names: &Names, scope: RoleScope, kind: &str) -> String {
     let Names { name, namespace, labels, .. } = names;
     let mut text =
         format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n");
-    if let Reach::Namespace = reach {
+    if let RoleScope::Namespace = scope {
         let _infallible = writeln!(text, "  namespace: {namespace}");
     }
     text + "  labels:\n" + labels

@@ -47,20 +47,20 @@ impl TagAge {
     pub const ALWAYS_OLD_ENOUGH: Self =
         Self { first_seen: None, listed_since: Some(Timestamp::MIN), created: None, is_irrelevant: false };
 
-    /// Compares the age at `now` with the minimum age `wanted`.
+    /// Compares the age at `now` with the minimum age `minimum`.
     ///
     /// Our own observations take precedence, since images can claim any time. A tag that existed before our first scan
     /// is at least as old as that scan, independent of its image's claim.
-    pub fn maturity(self, now: Timestamp, wanted: Duration) -> Maturity {
+    pub fn maturity(self, now: Timestamp, minimum: Duration) -> Maturity {
         // A time in the future counts as an age of zero.
         let since = |moment| Duration::try_from(now.duration_since(moment)).unwrap_or(Duration::ZERO);
         let listed = self.listed_since.filter(|_| self.first_seen.is_none()).map(since);
         let age = self.first_seen.or(self.created).map(since);
         let least = age.max(listed);
-        let left = least.map(|least| wanted.saturating_sub(least));
+        let left = least.map(|least| minimum.saturating_sub(least));
         match (age, least) {
-            (_, Some(least)) if least >= wanted => Maturity::Mature,
-            (Some(age), _) => Maturity::Young { age, left: left.unwrap_or(wanted) },
+            (_, Some(least)) if least >= minimum => Maturity::Mature,
+            (Some(age), _) => Maturity::Young { age, left: left.unwrap_or(minimum) },
             (None, _) if self.is_irrelevant => Maturity::Mature,
             (None, _) => Maturity::Unknown { left },
         }
@@ -77,9 +77,9 @@ pub struct Ages<'a> {
 }
 
 impl Ages<'_> {
-    /// Compares a tag's age with the minimum age `wanted`.
-    pub(super) fn maturity(&self, tag: &str, wanted: Duration) -> Maturity {
-        (self.age_of)(tag).maturity(self.now, wanted)
+    /// Compares a tag's age with the minimum age `minimum`.
+    pub(super) fn maturity(&self, tag: &str, minimum: Duration) -> Maturity {
+        (self.age_of)(tag).maturity(self.now, minimum)
     }
 }
 

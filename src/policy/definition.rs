@@ -117,7 +117,7 @@ impl Policy {
         selection::age_candidates(self, tags, check)
     }
 
-    /// The maximum size in bytes of the filter's values of `tags` tags.
+    /// Returns the maximum bytes that the filter extracts from `tags` tags.
     pub fn max_value_bytes(&self, tags: usize) -> usize {
         self.filter
             .as_ref()

@@ -17,6 +17,7 @@ const SWEEP_AT: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreakers(BTreeMap<String, Breaker>);
 
+/// The circuit breaker of one registry.
 #[derive(Debug)]
 struct Breaker {
     /// The number of consecutive failures of the registry.

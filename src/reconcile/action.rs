@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The next reconcile of an object, as its last one asks for it.
+/// The requeue that a reconcile asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Requeue after exactly this time.

@@ -116,17 +116,17 @@ pub fn is_own(condition: &Condition) -> bool {
     ConditionType::ALL.iter().any(|own| own.to_string() == condition.type_)
 }
 
-/// Conditions that are being changed.
+/// Builds the conditions of a status.
 ///
 /// The transition times are set at the end, by comparison with the stored conditions: a condition that is removed and
 /// set again has not changed.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct ConditionsBuilder {
     conditions: Vec<Condition>,
     generation: i64,
 }
 
-impl Draft {
+impl ConditionsBuilder {
     /// Starts from a list, for an object of this generation.
     pub fn new(conditions: &[Condition], generation: i64) -> Self {
         Self { conditions: conditions.to_vec(), generation }
@@ -162,7 +162,7 @@ impl Draft {
     }
 
     /// Returns the conditions as they are written over the stored ones.
-    pub fn settle(mut self, stored: &[Condition], now: Timestamp) -> Vec<Condition> {
+    pub fn build(mut self, stored: &[Condition], now: Timestamp) -> Vec<Condition> {
         for condition in &mut self.conditions {
             let before = stored.iter().find(|stored| stored.type_ == condition.type_);
             condition.last_transition_time = match before {
@@ -223,9 +223,9 @@ mod tests {
 
     #[test]
     fn a_time_changes_with_status_reason_or_message_only() {
-        let mut draft = Draft::new(&[], 1);
-        draft.set(Ready, True, Reason::Succeeded, "good");
-        let stored = draft.settle(&[], time("2026-01-01T00:00:00.75Z"));
+        let mut builder = ConditionsBuilder::new(&[], 1);
+        builder.set(Ready, True, Reason::Succeeded, "good");
+        let stored = builder.build(&[], time("2026-01-01T00:00:00.75Z"));
         assert_eq!(stored[0].last_transition_time, Time(time("2026-01-01T00:00:00Z")));
         let later = time("2026-01-01T01:00:00Z");
         for (status, reason, message, changes) in [
@@ -234,11 +234,11 @@ mod tests {
             (True, Reason::Failed, "good", true),
             (True, Reason::Succeeded, "better", true),
         ] {
-            let mut draft = Draft::new(&stored, 2);
+            let mut builder = ConditionsBuilder::new(&stored, 2);
             // What comes and goes in between does not count.
-            draft.set(Ready, Unknown, Reason::Progressing, "");
-            draft.set(Ready, status, reason, message);
-            let settled = draft.settle(&stored, later);
+            builder.set(Ready, Unknown, Reason::Progressing, "");
+            builder.set(Ready, status, reason, message);
+            let settled = builder.build(&stored, later);
             assert_eq!(
                 settled[0].last_transition_time == Time(later),
                 changes,
@@ -251,11 +251,11 @@ mod tests {
     #[test]
     fn ours_stand_first_and_those_of_others_are_left_as_they_are() {
         let stored = [foreign("B", 1), foreign("A", 1), foreign("C", 2)];
-        let mut draft = Draft::new(&stored, 7);
-        draft.set(Ready, True, Reason::Succeeded, "");
-        draft.set(Stalled, False, Reason::Succeeded, "");
-        draft.set(Reconciling, False, Reason::Succeeded, "");
-        let settled = draft.settle(&stored, time("2026-01-01T00:00:00Z"));
+        let mut builder = ConditionsBuilder::new(&stored, 7);
+        builder.set(Ready, True, Reason::Succeeded, "");
+        builder.set(Stalled, False, Reason::Succeeded, "");
+        builder.set(Reconciling, False, Reason::Succeeded, "");
+        let settled = builder.build(&stored, time("2026-01-01T00:00:00Z"));
         let types: Vec<&str> = settled.iter().map(|condition| condition.type_.as_str()).collect();
         assert_eq!(types, ["Stalled", "Reconciling", "Ready", "C", "A", "B"]);
         assert_eq!(settled[3..], [stored[2].clone(), stored[1].clone(), stored[0].clone()]);
@@ -270,9 +270,9 @@ mod tests {
             (format!("x{}", "é".repeat(20_000)), 32_768),
             (format!("xx{}", "é".repeat(20_000)), 32_767),
         ] {
-            let mut draft = Draft::new(&[], 1);
-            draft.set(Ready, False, Reason::Failed, &message);
-            let kept = &draft.conditions()[0].message;
+            let mut builder = ConditionsBuilder::new(&[], 1);
+            builder.set(Ready, False, Reason::Failed, &message);
+            let kept = &builder.conditions()[0].message;
             assert_eq!(kept.len(), length);
             assert_eq!(kept.ends_with("..."), message.len() > 32_768);
         }
@@ -281,10 +281,10 @@ mod tests {
     /// `kubectl get` shows messages as they are, and they quote servers and repositories.
     #[test]
     fn a_message_turns_no_text_on_a_terminal() {
-        let mut draft = Draft::new(&[], 1);
-        draft.set(Ready, False, Reason::Failed, "one\ntwo \u{202e}three\u{1b}[2J");
+        let mut builder = ConditionsBuilder::new(&[], 1);
+        builder.set(Ready, False, Reason::Failed, "one\ntwo \u{202e}three\u{1b}[2J");
         assert_eq!(
-            draft.conditions()[0].message,
+            builder.conditions()[0].message,
             r"one
 two \u{202e}three\u{1b}[2J"
         );
@@ -301,11 +301,11 @@ two \u{202e}three\u{1b}[2J"
             (vec![(Ready, False)], false),
             (vec![], false),
         ] {
-            let mut draft = Draft::new(&[], 1);
+            let mut builder = ConditionsBuilder::new(&[], 1);
             for (type_, status) in &set {
-                draft.set(*type_, *status, Reason::Succeeded, "");
+                builder.set(*type_, *status, Reason::Succeeded, "");
             }
-            assert_eq!(is_ready(draft.conditions()), expected, "{set:?}");
+            assert_eq!(is_ready(builder.conditions()), expected, "{set:?}");
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct LookupFailure {
     /// The kind of the failure.
     pub kind: LookupFailureKind,
     /// The error as text.
-    pub words: String,
+    pub message: String,
     /// The time after which the registry accepts requests again (`Retry-After`).
     pub retry_after: Option<Duration>,
 }
@@ -59,6 +59,6 @@ impl LookupFailure {
             LookupFailureKind::Unavailable | LookupFailureKind::Unreadable => "could not be looked up",
         };
         let reason = self.kind.reason();
-        Staleness { reason, message: format!("the manifest of {reference} {what}: {}", self.words) }
+        Staleness { reason, message: format!("the manifest of {reference} {what}: {}", self.message) }
     }
 }

@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 
-use super::repository::access::{self, Threads};
+use super::repository::access::{self, NamespacePool};
 use super::repository::access_error::AccessError;
 use super::repository::logins::Logins;
 use super::tags::{ListFailure, Registry, RepositoryTarget};
@@ -24,37 +24,37 @@ pub struct AuthenticatedRegistries<O> {
 }
 
 impl<O: Objects + Send + Sync + 'static> AuthenticatedRegistries<O> {
-    async fn access(&self, place: &RepositoryTarget) -> Result<RepositoryAuth, AccessError> {
-        let RepositoryTarget { repository, timeout, referred_from, .. } = place;
+    async fn access(&self, target: &RepositoryTarget) -> Result<RepositoryAuth, AccessError> {
+        let RepositoryTarget { repository, timeout, referred_from, .. } = target;
         let own = repository.namespace().unwrap_or_default();
         let namespace = referred_from.as_deref().unwrap_or(&own);
-        let threads = Threads { pool: self.registries.pool(), namespace };
-        let found = access::access(&self.objects, repository, &self.logins, threads).await?;
+        let namespace_pool = NamespacePool { pool: self.registries.pool(), namespace };
+        let found = access::access(&self.objects, repository, &self.logins, namespace_pool).await?;
         for note in &found.notes {
             tracing::warn!("{note}");
         }
         Ok(RepositoryAuth { timeout: *timeout, referred_from: referred_from.clone(), ..found.access })
     }
 
-    async fn look(&self, place: &RepositoryTarget, tag: &str) -> Result<Lookup, LookupFailure> {
-        let access = self.access(place).await.map_err(|error| {
-            let words = chain(&error);
-            let words = match error.is_late() {
+    async fn look_up(&self, target: &RepositoryTarget, tag: &str) -> Result<Lookup, LookupFailure> {
+        let access = self.access(target).await.map_err(|error| {
+            let message = chain(&error);
+            let message = match error.is_late() {
                 true => {
-                    let reference = format!("{}:{tag}", place.address);
-                    format!("failed fetching descriptor for {reference:?}: {words}")
+                    let reference = format!("{}:{tag}", target.address);
+                    format!("failed fetching descriptor for {reference:?}: {message}")
                 }
-                false => format!("failed to configure authentication options: {words}"),
+                false => format!("failed to configure authentication options: {message}"),
             };
-            LookupFailure { kind: LookupFailureKind::Denied, words, retry_after: None }
+            LookupFailure { kind: LookupFailureKind::Denied, message, retry_after: None }
         })?;
         Lookup::new(access, tag)
     }
 }
 
 impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O> {
-    async fn tags(&self, place: &RepositoryTarget, known: Option<&str>) -> Result<Listed, ListFailure> {
-        let access = self.access(place).await;
+    async fn tags(&self, target: &RepositoryTarget, known: Option<&str>) -> Result<Listed, ListFailure> {
+        let access = self.access(target).await;
         let access = access.map_err(|error| match error.is_late() {
             true => ListFailure::Scan(LookupFailureKind::Denied, chain(&error)),
             false => ListFailure::Login(chain(&error)),
@@ -64,7 +64,7 @@ impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O>
                 if let Listed::Tags(listing) = &listed
                     && let Some(warning) = listing.warning()
                 {
-                    let name = ObjectName::of(place.repository.as_ref());
+                    let name = ObjectName::of(target.repository.as_ref());
                     tracing::warn!("the tags of ImageRepository {name}: {warning}");
                 }
                 Ok(listed)
@@ -80,12 +80,12 @@ impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O>
         }
     }
 
-    async fn digest(&self, place: &RepositoryTarget, tag: &str) -> Result<String, LookupFailure> {
-        self.look(place, tag).await?.digest(&self.registries).await
+    async fn digest(&self, target: &RepositoryTarget, tag: &str) -> Result<String, LookupFailure> {
+        self.look_up(target, tag).await?.digest(&self.registries).await
     }
 
-    async fn facts(&self, place: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookupFailure> {
-        self.look(place, tag).await?.facts(&self.registries).await
+    async fn facts(&self, target: &RepositoryTarget, tag: &str) -> Result<ImageFacts, LookupFailure> {
+        self.look_up(target, tag).await?.facts(&self.registries).await
     }
 }
 
@@ -109,7 +109,7 @@ impl Lookup {
         // No registry can have an invalid tag.
         let tag = Tag::parse(tag).map_err(|error| LookupFailure {
             kind: LookupFailureKind::Missing,
-            words: format!("failed parsing reference {reference:?}: {}", chain(&error)),
+            message: format!("failed parsing reference {reference:?}: {}", chain(&error)),
             retry_after: None,
         })?;
         Ok(Self { access, tag, reference })
@@ -141,7 +141,7 @@ impl Lookup {
 fn failure(reference: &str, error: &RegistryError) -> LookupFailure {
     LookupFailure {
         kind: kind_of(error),
-        words: format!("failed fetching descriptor for {reference:?}: {}", chain(error)),
+        message: format!("failed fetching descriptor for {reference:?}: {}", chain(error)),
         retry_after: error.retry_after(),
     }
 }

@@ -10,7 +10,7 @@ use tagboat_api::{Condition, RECONCILE_REQUEST_ANNOTATION, Reason};
 
 use super::conditions::ConditionStatus::{False, True, Unknown};
 use super::conditions::ConditionType::{Ready, Reconciling, Stalled};
-use super::conditions::{self, Draft};
+use super::conditions::{self, ConditionsBuilder};
 use super::status::Status;
 use crate::error::{ReconcileError, chain};
 use crate::objects::{Event, EventType};
@@ -57,8 +57,8 @@ pub enum Outcome {
 impl Outcome {
     /// Creates the outcome of a run that an error stopped, with the error as message.
     pub fn of(error: &(impl ReconcileError + 'static)) -> Self {
-        let (reason, words) = (error.reason(), chain(error));
-        if error.is_retryable() { Self::Failure(reason, words) } else { Self::Stall(reason, words) }
+        let (reason, message) = (error.reason(), chain(error));
+        if error.is_retryable() { Self::Failure(reason, message) } else { Self::Stall(reason, message) }
     }
 }
 
@@ -92,48 +92,49 @@ impl ReconcileRun {
         };
         let must_be_written =
             self.is_changed(previous) || (S::ANNOUNCES_REQUESTS && self.is_requested(previous));
-        let mut status = self.progress(previous, &message, Drift::No);
+        let mut status = self.progress(previous, &message, PreviousResult::Valid);
         status.set_run_time(self.started);
         Started { status, must_be_written }
     }
 
     /// Makes the status of a run in progress, with a message about its present step.
-    pub fn progress<S: Status>(&self, previous: &S, message: &str, drift: Drift) -> S {
+    pub fn progress<S: Status>(&self, previous: &S, message: &str, previous_result: PreviousResult) -> S {
         let stored = previous.common().conditions;
-        let mut draft = Draft::new(stored, self.generation);
-        draft.remove(Stalled);
-        draft.set(Reconciling, True, Reason::Progressing, message);
+        let mut builder = ConditionsBuilder::new(stored, self.generation);
+        builder.remove(Stalled);
+        builder.set(Reconciling, True, Reason::Progressing, message);
         // The result of an earlier run stays until this one has another.
-        if drift == Drift::Yes || !draft.is(Ready, True) && !draft.is(Ready, False) {
-            draft.set(Ready, Unknown, Reason::Progressing, message);
+        if previous_result == PreviousResult::Invalid || !builder.is(Ready, True) && !builder.is(Ready, False)
+        {
+            builder.set(Ready, Unknown, Reason::Progressing, message);
         }
         let mut status = previous.clone();
-        *status.common_mut().conditions = draft.settle(stored, self.started);
+        *status.common_mut().conditions = builder.build(stored, self.started);
         status
     }
 
     /// Makes the conditions after the run from those that it began with.
-    pub fn conclude(&self, begun: &[Condition], outcome: &Outcome) -> Draft {
-        let mut draft = Draft::new(begun, self.generation);
-        draft.remove(Stalled);
+    pub fn conclude(&self, initial: &[Condition], outcome: &Outcome) -> ConditionsBuilder {
+        let mut builder = ConditionsBuilder::new(initial, self.generation);
+        builder.remove(Stalled);
         match outcome {
             Outcome::Success(message) => {
-                draft.remove(Reconciling);
-                draft.set(Ready, True, Reason::Succeeded, message);
+                builder.remove(Reconciling);
+                builder.set(Ready, True, Reason::Succeeded, message);
             }
             Outcome::Stall(reason, message) => {
-                draft.remove(Reconciling);
-                draft.set(Stalled, True, *reason, message);
-                draft.set(Ready, False, *reason, message);
+                builder.remove(Reconciling);
+                builder.set(Stalled, True, *reason, message);
+                builder.set(Ready, False, *reason, message);
             }
             Outcome::Failure(reason, message) => {
-                let work =
-                    conditions::find(begun, Reconciling).map_or(IN_PROGRESS, |begun| begun.message.as_str());
-                draft.set(Reconciling, True, Reason::ProgressingWithRetry, work);
-                draft.set(Ready, False, *reason, message);
+                let work = conditions::find(initial, Reconciling)
+                    .map_or(IN_PROGRESS, |initial| initial.message.as_str());
+                builder.set(Reconciling, True, Reason::ProgressingWithRetry, work);
+                builder.set(Ready, False, *reason, message);
             }
         }
-        draft
+        builder
     }
 
     /// Sets the members of a status that follow from the end of the run alone.
@@ -151,13 +152,13 @@ impl ReconcileRun {
     }
 }
 
-/// Tells a status that is known to be false from one that may hold.
+/// The validity of the result of the previous reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drift {
+pub enum PreviousResult {
     /// The status is known to be false, so the object is not Ready any more.
-    Yes,
+    Invalid,
     /// The status may hold.
-    No,
+    Valid,
 }
 
 /// Creates the event of a run.
@@ -183,15 +184,15 @@ pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
 /// Returns the status on which a run is reported.
 ///
 /// `stored` is the status as it is stored at the end of the run. If no other process has written to it since
-/// the run has `begun`, that is the `previous` status, with the conditions of others as they are stored.
+/// the run has `initial`, that is the `previous` status, with the conditions of others as they are stored.
 /// Otherwise another process has reconciled the object meanwhile, and its result counts.
-pub fn reported_on<S: Status>(previous: &S, begun: &S, stored: &S) -> S {
+pub fn reported_on<S: Status>(previous: &S, initial: &S, stored: &S) -> S {
     let own = |status: &S| {
         let mut status = status.clone();
         status.common_mut().conditions.retain(conditions::is_own);
         status
     };
-    if own(begun) != own(stored) {
+    if own(initial) != own(stored) {
         return stored.clone();
     }
     let mut status = own(previous);
@@ -217,11 +218,11 @@ pub(super) mod tests {
     pub(in crate::reconcile) fn list(
         conditions: &[(ConditionType, ConditionStatus, Reason, &str)],
     ) -> Vec<Condition> {
-        let mut draft = Draft::new(&[], 1);
+        let mut builder = ConditionsBuilder::new(&[], 1);
         for (type_, status, reason, message) in conditions {
-            draft.set(*type_, *status, *reason, message);
+            builder.set(*type_, *status, *reason, message);
         }
-        draft.settle(&[], "2025-01-01T00:00:00Z".parse().unwrap())
+        builder.build(&[], "2025-01-01T00:00:00Z".parse().unwrap())
     }
 
     /// Prints conditions in short, one per line.
@@ -240,27 +241,27 @@ pub(super) mod tests {
     #[test]
     fn a_run_begins_by_saying_so_where_somebody_waits_for_it() {
         let steady = policy(list(&[(Ready, True, Reason::Succeeded, "good")]));
-        let begun = run(1).begin(&steady);
-        assert!(!begun.must_be_written);
+        let initial = run(1).begin(&steady);
+        assert!(!initial.must_be_written);
         assert_eq!(
-            short(&begun.status.conditions),
+            short(&initial.status.conditions),
             ["Reconciling=True Progressing reconciliation in progress", "Ready=True Succeeded good"]
         );
-        let begun = run(2).begin(&steady);
-        assert!(begun.must_be_written);
+        let initial = run(2).begin(&steady);
+        assert!(initial.must_be_written);
         assert_eq!(
-            short(&begun.status.conditions)[0],
+            short(&initial.status.conditions)[0],
             "Reconciling=True Progressing processing object: new generation 1 -> 2"
         );
         for observed_generation in [None, Some(-1)] {
-            let begun = run(1).begin(&ImagePolicyStatus { observed_generation, ..Default::default() });
-            assert!(begun.must_be_written);
-            let words = "processing object: new generation -1 -> 1";
+            let initial = run(1).begin(&ImagePolicyStatus { observed_generation, ..Default::default() });
+            assert!(initial.must_be_written);
+            let message = "processing object: new generation -1 -> 1";
             assert_eq!(
-                short(&begun.status.conditions),
+                short(&initial.status.conditions),
                 [
-                    format!("Reconciling=True Progressing {words}"),
-                    format!("Ready=Unknown Progressing {words}")
+                    format!("Reconciling=True Progressing {message}"),
+                    format!("Ready=Unknown Progressing {message}")
                 ]
             );
         }
@@ -281,17 +282,17 @@ pub(super) mod tests {
         assert!(!asked.begin(&answered).must_be_written);
         let later = ReconcileRun { requested_at: Some("later".to_owned()), ..run(1) };
         assert!(later.begin(&answered).must_be_written);
-        let begun = run(1).begin(&ImageUpdateAutomationStatus::default()).status;
-        assert_eq!(begun.last_automation_run_time, Some(whole_seconds(run(1).started)));
+        let initial = run(1).begin(&ImageUpdateAutomationStatus::default()).status;
+        assert_eq!(initial.last_automation_run_time, Some(whole_seconds(run(1).started)));
     }
 
     #[test]
     fn what_is_known_to_be_wrong_is_not_ready() {
         for ready in [True, False, Unknown] {
             let before = policy(list(&[(Ready, ready, Reason::Failed, "old")]));
-            let status = run(1).progress(&before, "scanning: x", Drift::Yes);
+            let status = run(1).progress(&before, "scanning: x", PreviousResult::Invalid);
             assert_eq!(short(&status.conditions)[1], "Ready=Unknown Progressing scanning: x");
-            let status = run(1).progress(&before, "scanning: x", Drift::No);
+            let status = run(1).progress(&before, "scanning: x", PreviousResult::Valid);
             let kept = if ready == Unknown {
                 "Ready=Unknown Progressing scanning: x".to_owned()
             } else {
@@ -321,7 +322,7 @@ pub(super) mod tests {
                 (Ready, Unknown, Reason::Progressing, "x"),
             ]),
         ] {
-            let begun = run(1).begin(&policy(before)).status.conditions;
+            let initial = run(1).begin(&policy(before)).status.conditions;
             for (outcome, expected) in [
                 (Outcome::Success("found".to_owned()), vec!["Ready=True Succeeded found"]),
                 (
@@ -333,7 +334,7 @@ pub(super) mod tests {
                     vec![work, "Ready=False DependencyNotReady gone"],
                 ),
             ] {
-                let after = run(1).conclude(&begun, &outcome).settle(&begun, Timestamp::UNIX_EPOCH);
+                let after = run(1).conclude(&initial, &outcome).build(&initial, Timestamp::UNIX_EPOCH);
                 assert_eq!(short(&after), expected);
             }
         }
@@ -348,7 +349,7 @@ pub(super) mod tests {
             (Outcome::Failure(Reason::Failure, String::new()), Some(1)),
         ] {
             let before = policy(vec![]);
-            let conditions = run.conclude(&[], &outcome).settle(&[], Timestamp::UNIX_EPOCH);
+            let conditions = run.conclude(&[], &outcome).build(&[], Timestamp::UNIX_EPOCH);
             let after = run.finish(before, conditions);
             assert_eq!(after.observed_generation, observed, "{outcome:?}");
             assert_eq!(after.last_handled_reconcile_at.as_deref(), Some("now"));
@@ -385,19 +386,19 @@ pub(super) mod tests {
             ..list(&[(Ready, True, Reason::Failed, "")])[0].clone()
         };
         let previous = policy(list(&[(Ready, True, Reason::Succeeded, "good")]));
-        let begun = run(2).begin(&previous).status;
-        let mut stored = begun.clone();
+        let initial = run(2).begin(&previous).status;
+        let mut stored = initial.clone();
         stored.conditions.push(foreign("Theirs"));
-        let status = reported_on(&previous, &begun, &stored);
+        let status = reported_on(&previous, &initial, &stored);
         assert_eq!(status.conditions, [previous.conditions[0].clone(), foreign("Theirs")]);
         stored.observed_generation = Some(9);
-        assert_eq!(reported_on(&previous, &begun, &stored), stored);
+        assert_eq!(reported_on(&previous, &initial, &stored), stored);
         // Another controller has pushed.
         let previous = ImageUpdateAutomationStatus::default();
-        let begun = run(2).begin(&previous).status;
+        let initial = run(2).begin(&previous).status;
         let pushed =
-            ImageUpdateAutomationStatus { last_push_commit: Some("theirs".to_owned()), ..begun.clone() };
-        assert_eq!(reported_on(&previous, &begun, &begun), previous);
-        assert_eq!(reported_on(&previous, &begun, &pushed), pushed);
+            ImageUpdateAutomationStatus { last_push_commit: Some("theirs".to_owned()), ..initial.clone() };
+        assert_eq!(reported_on(&previous, &initial, &initial), previous);
+        assert_eq!(reported_on(&previous, &initial, &pushed), pushed);
     }
 }

@@ -35,7 +35,7 @@ pub trait Registry: Send + Sync + 'static {
     /// If the listing fails, even on its last page.
     fn tags(
         &self,
-        place: &RepositoryTarget,
+        target: &RepositoryTarget,
         known: Option<&str>,
     ) -> impl Future<Output = Result<Listed, ListFailure>> + Send;
 
@@ -46,7 +46,7 @@ pub trait Registry: Send + Sync + 'static {
     /// If the manifest does not exist, or the registry does not answer.
     fn digest(
         &self,
-        place: &RepositoryTarget,
+        target: &RepositoryTarget,
         tag: &str,
     ) -> impl Future<Output = Result<String, LookupFailure>> + Send;
 
@@ -57,7 +57,7 @@ pub trait Registry: Send + Sync + 'static {
     /// If the image does not exist, or the registry does not answer.
     fn facts(
         &self,
-        place: &RepositoryTarget,
+        target: &RepositoryTarget,
         tag: &str,
     ) -> impl Future<Output = Result<ImageFacts, LookupFailure>> + Send;
 }
@@ -103,7 +103,7 @@ pub struct SharedTagStore {
     /// Threads and memory for reading and writing files.
     capacity: Capacity,
     /// The objects whose file was reported as unreadable or unwritable, and has not changed since.
-    told: Arc<Mutex<BTreeSet<ObjectName>>>,
+    reported: Arc<Mutex<BTreeSet<ObjectName>>>,
 }
 
 impl SharedTagStore {
@@ -111,7 +111,7 @@ impl SharedTagStore {
     ///
     /// Memory is reserved for large files.
     pub fn new(store: TagStore, capacity: Capacity) -> Self {
-        Self { store: Arc::new(store), capacity, told: Arc::default() }
+        Self { store: Arc::new(store), capacity, reported: Arc::default() }
     }
 
     /// Returns the identity of the list that is stored for an object and repository.
@@ -122,10 +122,10 @@ impl SharedTagStore {
         if let Some(known) = self.store.in_memory(object) {
             return Some(known.head()).filter(|known| known.canonical == canonical);
         }
-        let (shelf, object, canonical) = (self.clone(), object.clone(), canonical.to_owned());
+        let (tag_store, object, canonical) = (self.clone(), object.clone(), canonical.to_owned());
         let read = move || {
-            let read = shelf.store.head(&object, &canonical);
-            read.unwrap_or_else(|error| shelf.tell_of_unreadable(&object, &error))
+            let read = tag_store.store.head(&object, &canonical);
+            read.unwrap_or_else(|error| tag_store.report_unreadable(&object, &error))
         };
         self.capacity.pool.run(namespace, read).await
     }
@@ -144,9 +144,9 @@ impl SharedTagStore {
     ) -> Option<OpenTags> {
         let size = self.size(namespace, object).await?;
         let memory = self.reserve(namespace, size.bytes + work(size.tags).max(size.bytes)).await;
-        let (shelf, object, canonical) = (self.clone(), object.clone(), canonical.to_owned());
+        let (tag_store, object, canonical) = (self.clone(), object.clone(), canonical.to_owned());
         // The reservation goes to the thread, which goes on if this future is dropped.
-        let read = move || Some(OpenTags { stored: shelf.load(&object, &canonical)?, _memory: memory });
+        let read = move || Some(OpenTags { stored: tag_store.load(&object, &canonical)?, _memory: memory });
         self.capacity.pool.run(namespace, read).await
     }
 
@@ -173,11 +173,11 @@ impl SharedTagStore {
 
     fn load(&self, object: &ObjectName, canonical: &str) -> Option<Arc<StoredTags>> {
         let read = self.store.read(object, canonical);
-        read.unwrap_or_else(|error| self.tell_of_unreadable(object, &error))
+        read.unwrap_or_else(|error| self.report_unreadable(object, &error))
     }
 
-    fn tell_of_unreadable<T>(&self, object: &ObjectName, error: &StoreError) -> Option<T> {
-        self.tell(object, || {
+    fn report_unreadable<T>(&self, object: &ObjectName, error: &StoreError) -> Option<T> {
+        self.report_once(object, || {
             tracing::warn!(
                 error = chain(error),
                 "the tags of ImageRepository {object} are listed anew, and when each was first there is forgotten: \
@@ -203,8 +203,8 @@ impl SharedTagStore {
     ///
     /// A sentence, if they cannot be kept at all.
     pub fn keep(&self, object: &ObjectName, scan: Scan) -> Result<Arc<StoredTags>, String> {
-        let kept = self.store.save_scan(object, scan).map_err(|error| chain(&error))?;
-        Ok(self.told_of_trouble(object, kept))
+        let saved = self.store.save_scan(object, scan).map_err(|error| chain(&error))?;
+        Ok(self.report_write_error(object, saved))
     }
 
     /// Sets the scan time of a stored list that a later scan found unchanged.
@@ -223,22 +223,22 @@ impl SharedTagStore {
         then: impl FnOnce(&StoredTags) -> T + Send + 'static,
     ) -> Result<Option<T>, String> {
         let memory = self.reserve_for_change(&object.namespace, object).await;
-        let (shelf, name, canonical) = (self.clone(), object.clone(), canonical.to_owned());
+        let (tag_store, name, canonical) = (self.clone(), object.clone(), canonical.to_owned());
         let renew = move || {
             let _memory = memory;
-            let kept =
-                shelf.store.save_unchanged(&name, &canonical, scanned).map_err(|error| chain(&error))?;
-            Ok(kept.map(|kept| then(&shelf.told_of_trouble(&name, kept))))
+            let saved =
+                tag_store.store.save_unchanged(&name, &canonical, scanned).map_err(|error| chain(&error))?;
+            Ok(saved.map(|saved| then(&tag_store.report_write_error(&name, saved))))
         };
         self.capacity.pool.run(&object.namespace, renew).await
     }
 
-    fn told_of_trouble(&self, object: &ObjectName, kept: StoredScan) -> Arc<StoredTags> {
-        match &kept.write_error {
+    fn report_write_error(&self, object: &ObjectName, saved: StoredScan) -> Arc<StoredTags> {
+        match &saved.write_error {
             None => {
-                self.told.lock().remove(object);
+                self.reported.lock().remove(object);
             }
-            Some(error) => self.tell(object, || {
+            Some(error) => self.report_once(object, || {
                 tracing::warn!(
                     error = chain(error),
                     "the tags of ImageRepository {object} are not remembered beyond this process: make room, or let this \
@@ -246,37 +246,37 @@ impl SharedTagStore {
                 );
             }),
         }
-        kept.tags
+        saved.tags
     }
 
     /// Logs a message about an object's file, unless one was logged since the file changed.
-    fn tell(&self, object: &ObjectName, words: impl FnOnce()) {
-        if self.told.lock().insert(object.clone()) {
-            words();
+    fn report_once(&self, object: &ObjectName, log: impl FnOnce()) {
+        if self.reported.lock().insert(object.clone()) {
+            log();
         }
     }
 
     /// Stores facts about images of an object's repository, on behalf of a namespace.
     ///
     /// If that fails, the facts are looked up again. Memory is reserved if the repository has many tags.
-    pub async fn learn(
+    pub async fn save_image_facts(
         &self,
         namespace: &str,
         object: &ObjectName,
         canonical: &str,
-        learned: Vec<(String, ImageFacts)>,
+        facts: Vec<(String, ImageFacts)>,
     ) {
-        if learned.is_empty() {
+        if facts.is_empty() {
             return;
         }
         let memory = self.reserve_for_change(namespace, object).await;
         let (store, key, canonical) = (self.store.clone(), object.clone(), canonical.to_owned());
-        let learn = move || {
+        let save = move || {
             let _memory = memory;
-            store.save_images(&key, &canonical, learned)
+            store.save_images(&key, &canonical, facts)
         };
-        let kept = self.capacity.pool.run(namespace, learn).await;
-        if let Err(error) = kept {
+        let saved = self.capacity.pool.run(namespace, save).await;
+        if let Err(error) = saved {
             tracing::warn!(error = chain(&error), "the ages of images cannot be kept");
         }
     }
@@ -289,7 +289,7 @@ impl SharedTagStore {
     pub async fn delete(&self, object: &ObjectName) -> Result<(), String> {
         let (store, key) = (self.store.clone(), object.clone());
         let deleted = self.capacity.pool.run(&object.namespace, move || store.delete(&key)).await;
-        self.told.lock().remove(object);
+        self.reported.lock().remove(object);
         deleted.map_err(|error| chain(&error))
     }
 

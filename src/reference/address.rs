@@ -229,8 +229,8 @@ mod tests {
             (&format!("alpine@sha256:{digest}"), &digest),
             (&format!("alpine:3@sha256:{digest}"), "3@sha256"),
         ] {
-            let wanted = format!("image '{image}' should not include a tag; remove ':{tag}'");
-            assert_eq!(refused(image), wanted);
+            let expected = format!("image '{image}' should not include a tag; remove ':{tag}'");
+            assert_eq!(refused(image), expected);
         }
         for image in [
             "",

@@ -228,14 +228,14 @@ mod tests {
             assert_eq!(tags.iter().copied().collect::<TagList>().revision(), revision, "{tags:?}");
         }
         // The upstream tests store tags in ascending order.
-        for (json, wanted) in [
+        for (json, expected) in [
             (r#"["latest","v0.0.1","v0.0.2"]"#, 1_943_865_137),
             (r#"["latest","v0.0.1","v0.0.2","v0.0.3"]"#, 3_168_012_550),
             (r#"["v0.0.3","v0.0.4"]"#, 728_958_008),
         ] {
             let mut sum = Adler::default();
             sum.add(json.as_bytes());
-            assert_eq!(sum.to_number(), wanted, "{json}");
+            assert_eq!(sum.to_number(), expected, "{json}");
         }
         assert_eq!(to_go_json("a<b>&\u{2028}\"\n"), "\"a\\u003cb\\u003e\\u0026\\u2028\\\"\\n\"");
     }

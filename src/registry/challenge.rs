@@ -33,20 +33,24 @@ impl Challenge {
 
     /// Returns the names of the offered schemes, if all of them are unknown.
     pub fn unknown<'h>(headers: impl IntoIterator<Item = &'h str>) -> Vec<String> {
-        let offers: Vec<Offer<'h>> = headers.into_iter().flat_map(read).collect();
-        let names: Vec<String> = offers.iter().map(|offer| offer.scheme.to_owned()).collect();
-        if offers.into_iter().any(|offer| Self::known(offer).is_some()) { Vec::new() } else { names }
+        let challenges: Vec<AuthChallenge<'h>> = headers.into_iter().flat_map(read).collect();
+        let names: Vec<String> = challenges.iter().map(|challenge| challenge.scheme.to_owned()).collect();
+        if challenges.into_iter().any(|challenge| Self::known(challenge).is_some()) {
+            Vec::new()
+        } else {
+            names
+        }
     }
 
-    fn known(offer: Offer<'_>) -> Option<Self> {
-        if offer.scheme.eq_ignore_ascii_case("basic") {
+    fn known(challenge: AuthChallenge<'_>) -> Option<Self> {
+        if challenge.scheme.eq_ignore_ascii_case("basic") {
             return Some(Self::Basic);
         }
-        if !offer.scheme.eq_ignore_ascii_case("bearer") {
+        if !challenge.scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
         let mut bearer = Bearer::default();
-        for (name, value) in offer.parameters {
+        for (name, value) in challenge.parameters {
             match name.to_ascii_lowercase().as_str() {
                 "realm" => bearer.realm = value,
                 "service" => bearer.service = Some(value),
@@ -58,9 +62,9 @@ impl Challenge {
     }
 }
 
-/// One challenge, known or not.
+/// One challenge of a `WWW-Authenticate` header, known or not.
 #[derive(Debug)]
-struct Offer<'h> {
+struct AuthChallenge<'h> {
     scheme: &'h str,
     parameters: Vec<(&'h str, String)>,
 }
@@ -69,12 +73,12 @@ struct Offer<'h> {
 ///
 /// A comma separates both challenges and the parameters of one: a word is a parameter's name if a `=` with a value
 /// follows, and otherwise begins the next challenge. Invalid parts are skipped.
-fn read(header: &str) -> Vec<Offer<'_>> {
-    let mut offers: Vec<Offer<'_>> = Vec::new();
+fn read(header: &str) -> Vec<AuthChallenge<'_>> {
+    let mut challenges: Vec<AuthChallenge<'_>> = Vec::new();
     let mut rest = header;
     loop {
         rest = rest.trim_start_matches([' ', '\t', ',']);
-        let Some(first) = rest.chars().next() else { return offers };
+        let Some(first) = rest.chars().next() else { return challenges };
         let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
         if end == 0 {
             rest = &rest[first.len_utf8()..];
@@ -84,14 +88,14 @@ fn read(header: &str) -> Vec<Offer<'_>> {
         rest = &rest[end..];
         let behind = rest.trim_start_matches([' ', '\t']);
         let value = behind.strip_prefix('=').map(|value| value.trim_start_matches([' ', '\t']));
-        match (value, offers.last_mut()) {
-            (Some(value), Some(offer)) => {
+        match (value, challenges.last_mut()) {
+            (Some(value), Some(challenge)) => {
                 let (value, left) = read_value(value);
-                offer.parameters.push((word, value));
+                challenge.parameters.push((word, value));
                 rest = left;
             }
             (Some(value), None) => rest = read_value(value).1,
-            (None, _) => offers.push(Offer { scheme: word, parameters: Vec::new() }),
+            (None, _) => challenges.push(AuthChallenge { scheme: word, parameters: Vec::new() }),
         }
     }
 }
@@ -138,7 +142,7 @@ mod tests {
     fn a_token_is_taken_before_a_password() {
         let hub = r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:library/alpine:pull""#;
         let scope = Some("repository:library/alpine:pull");
-        for (headers, wanted) in [
+        for (headers, expected) in [
             (&[hub][..], bearer("https://auth.docker.io/token", Some("registry.docker.io"), scope)),
             (&["Basic realm=\"Registry, and \\\"more\\\"\""], Some(Challenge::Basic)),
             (&["basic"], Some(Challenge::Basic)),
@@ -159,7 +163,7 @@ mod tests {
             (&["", " , ,", "\"", "="], None),
             (&[], None),
         ] {
-            assert_eq!(Challenge::choose(headers.iter().copied()), wanted, "{headers:?}");
+            assert_eq!(Challenge::choose(headers.iter().copied()), expected, "{headers:?}");
         }
     }
 

@@ -151,23 +151,23 @@ impl Client {
     ) -> Result<Response, RegistryError> {
         let mut pauses = RETRY_DELAYS.iter().filter(|_| request.is_retried);
         loop {
-            let ended = self.follow(request, deadline).await;
-            let retry_after = match &ended {
+            let result = self.follow(request, deadline).await;
+            let retry_after = match &result {
                 Ok(response) if response.is_transient() => response.retry_after(),
                 Err(error) if error.is_transient() => None,
-                _ => return ended,
+                _ => return result,
             };
-            if let (Some(retry_after), Ok(response)) = (retry_after, &ended) {
+            if let (Some(retry_after), Ok(response)) = (retry_after, &result) {
                 // Pauses the server that responded, not the one that redirected to it.
                 let target = self.target(&response.url);
                 self.state.pauses.pause(&target, &self.requester, Instant::now() + retry_after);
             }
-            let Some(pause) = pauses.next() else { return ended };
+            let Some(pause) = pauses.next() else { return result };
             let pause = retry_after.unwrap_or_default().max(with_jitter(*pause, (self.options.jitter)()));
             if !deadline.has_time_for(pause) {
-                return ended;
+                return result;
             }
-            drop(ended);
+            drop(result);
             sleep(pause).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Request coalescing: concurrent callers share one operation.
+//! Request coalescing (single flight): concurrent callers share one operation.
 //!
 //! A caller that arrives after an operation has started joins the next one, so that no result is older than the
 //! question. Each caller has its own timeout: the operation runs for as long as the longest timeout among its
@@ -118,9 +118,9 @@ impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
             let deadline = Deadline::with_clock(&coalescer.clock, next.options.timeout);
             let work = work(next.options, deadline.clone());
             let work = async move {
-                let ended = work.await;
+                let result = work.await;
                 drop(in_flight);
-                ended
+                result
             };
             Started { deadline, work: work.boxed().shared() }
         };

@@ -121,7 +121,7 @@ impl Deadline {
         loop {
             tokio::select! {
                 biased;
-                ended = &mut work => return ended,
+                result = &mut work => return result,
                 () = sleep_until(until) => {}
             }
             let (at, now) = (self.at(), Instant::now());

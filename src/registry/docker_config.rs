@@ -251,7 +251,7 @@ mod tests {
             ("fake.registry.io/nested/repo", "leaf"),
             ("fake.registry.io/par", "partial"),
         ]);
-        for (image, wanted) in [
+        for (image, expected) in [
             ("fake.registry.io/other", Some("root")),
             ("fake.registry.io/nested", Some("nested")),
             ("fake.registry.io/nested/repo", Some("leaf")),
@@ -260,7 +260,7 @@ mod tests {
             ("fake.registry.io:443/nested", None),
             ("alpine", None),
         ] {
-            assert_eq!(password(&nested, image).as_deref(), wanted, "{image}");
+            assert_eq!(password(&nested, image).as_deref(), expected, "{image}");
         }
     }
 
@@ -314,7 +314,7 @@ mod tests {
                 format!("registry {}", String::from_utf8_lossy(token.expose()))
             }
         };
-        for (entry, wanted) in [
+        for (entry, expected) in [
             (json!({"username": "u", "password": "p"}), "u p"),
             (json!({"username": "x", "password": "y", "auth": "dTpwOnE="}), "u p:q"),
             (json!({"auth": "dTpwOnE"}), "u p:q"),
@@ -328,9 +328,9 @@ mod tests {
             (json!({"registrytoken": "r", "username": "u", "password": "p"}), "registry r"),
             (json!({"username": "u", "password": "p", "email": "e", "unknown": [1]}), "u p"),
         ] {
-            assert_eq!(shown(read(entry.clone()).unwrap()), wanted, "{entry}");
+            assert_eq!(shown(read(entry.clone()).unwrap()), expected, "{entry}");
         }
-        for (entry, words) in [
+        for (entry, message) in [
             (
                 json!({"auth": "hunter2!"}),
                 "unable to decode auth field: it is not base64 (the login for \"r.io\")",
@@ -340,7 +340,7 @@ mod tests {
             (json!("hunter2"), "it is no configuration of Docker"),
         ] {
             let error = read(entry.clone()).unwrap_err().to_string();
-            assert!(error.contains(words) && !error.contains("hunter2"), "{error}");
+            assert!(error.contains(message) && !error.contains("hunter2"), "{error}");
         }
     }
 

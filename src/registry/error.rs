@@ -19,7 +19,7 @@ pub enum RegistryError {
         request: String,
         /// The error response.
         response: ErrorResponse,
-        /// The pause that the server asks for.
+        /// The `Retry-After` delay of the server.
         retry_after: Option<Duration>,
     },
     /// An error response to a probe or token request, before the request itself is sent.

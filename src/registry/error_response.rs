@@ -34,7 +34,7 @@ impl ErrorResponse {
         Self::of(status, is_head, &error_document::parse(body))
     }
 
-    /// Makes an error response of the errors of a document.
+    /// Creates an error response from the errors of an OCI document.
     pub(super) fn of(status: StatusCode, is_head: bool, errors: &[OciError]) -> Self {
         let codes = errors.iter().map(|error| error.code.clone()).collect();
         let text = |error: &OciError| format!("{}: {}", error.code, error.message);
@@ -177,7 +177,7 @@ mod tests {
     /// A realm or a redirect of another scheme was said to lead to "null".
     #[test]
     fn an_address_without_an_origin_is_named_by_its_scheme() {
-        for (url, wanted) in [
+        for (url, expected) in [
             ("https://u:p@r.example/x?y", "https://r.example"),
             ("http://r.example:5000/x", "http://r.example:5000"),
             ("file:///etc/passwd", "file://"),
@@ -186,13 +186,13 @@ mod tests {
             ("data:text/plain,secret", "data:"),
             ("mailto:u@r.example", "mailto:"),
         ] {
-            assert_eq!(origin(&Url::parse(url).unwrap()), wanted, "{url}");
+            assert_eq!(origin(&Url::parse(url).unwrap()), expected, "{url}");
         }
     }
 
     #[test]
     fn an_address_shows_no_secret() {
-        for (address, wanted) in [
+        for (address, expected) in [
             (
                 "https://u:p@r.example/v2/?n=1&sig=x&last=a%20b",
                 "https://r.example/v2/?n=1&sig=REDACTED&last=a%20b",
@@ -204,7 +204,7 @@ mod tests {
             ("https://r/?x", "https://r/?x"),
             ("https://r/?", "https://r/"),
         ] {
-            assert_eq!(redacted_url(&Url::parse(address).unwrap()), wanted);
+            assert_eq!(redacted_url(&Url::parse(address).unwrap()), expected);
         }
     }
 

@@ -106,7 +106,9 @@ impl<'de> Visitor<'de> for OutlineSeed {
     }
 }
 
-/// Calls a function for each string of a list, which may be `null`, without keeping the strings.
+/// Calls a function for each string of a list, without keeping the strings.
+///
+/// The list may be `null`.
 ///
 /// As with Go's `encoding/json`, `null` in the list is an empty string, and invalid Unicode is read as U+FFFD.
 pub(super) struct EachText<F>(pub(super) F);

@@ -110,7 +110,7 @@ mod tests {
         let at = |rest: &str| {
             NextPage::At(Url::parse(&format!("https://registry.example:8443/v2/app/web/{rest}")).unwrap())
         };
-        for (header, wanted) in [
+        for (header, expected) in [
             ("</v2/app/web/tags/list?last=1.0.10&n=3>; rel=\"next\"", at("tags/list?last=1.0.10&n=3")),
             ("<list?last=a>", at("tags/list?last=a")),
             ("<?last=a>;rel=next", at("tags/list?last=a")),
@@ -133,7 +133,7 @@ mod tests {
             ("", NextPage::None),
             (" ", NextPage::None),
         ] {
-            assert_eq!(next_page([header], &page()), wanted, "{header}");
+            assert_eq!(next_page([header], &page()), expected, "{header}");
         }
         for header in ["x", "<x", "x>", "<http://[>", "<data:,x>"] {
             assert_eq!(next_page([header], &page()), NextPage::Unreadable, "{header}");

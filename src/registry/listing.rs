@@ -167,7 +167,7 @@ struct PartialListing<'o> {
     /// Held from the second page on, unless memory for any list is reserved.
     slot: Option<Permit>,
     memory: Option<MemoryReservation>,
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl Repository {
@@ -264,7 +264,7 @@ impl Repository {
             }
             let request = Request { memory: None, ..Request::get(page.clone(), partial.max_page()) };
             let further = match self.send_authenticated(&server, request, &deadline).await {
-                Err(RegistryError::TooLarge { .. }) if !partial.is_whole => return Ok(None),
+                Err(RegistryError::TooLarge { .. }) if !partial.is_complete => return Ok(None),
                 further => further?,
             };
             // A registry that does not know the parameter has sent all tags already.
@@ -374,13 +374,13 @@ impl Repository {
 
 impl<'o> PartialListing<'o> {
     fn new(options: ListOptions<'o>, memory: Option<MemoryReservation>) -> Self {
-        let (found, is_whole) = (GatheredTags::default(), memory.is_some());
-        Self { options, found, slot: None, memory, is_whole }
+        let (found, is_complete) = (GatheredTags::default(), memory.is_some());
+        Self { options, found, slot: None, memory, is_complete }
     }
 
     /// Returns the maximum size of a further page in bytes.
     fn max_page(&self) -> usize {
-        match (self.is_whole, &self.memory) {
+        match (self.is_complete, &self.memory) {
             (true, _) => MAX_PAGE,
             (false, Some(_)) => MAX_RESERVED_FURTHER_PAGE,
             (false, None) => MAX_FURTHER_PAGE,
@@ -396,7 +396,7 @@ impl<'o> PartialListing<'o> {
         client: &Client,
         deadline: &mut Deadline,
     ) -> Result<bool, RegistryError> {
-        if self.is_whole {
+        if self.is_complete {
             return Ok(true);
         }
         if self.slot.is_none() {

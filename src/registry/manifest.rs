@@ -115,7 +115,9 @@ impl Repository {
         Ok(self.parse(response, Some(&digest), |bytes| Ok(configured_creation(bytes))).await?.1)
     }
 
-    /// Parses a response, which must have the digest `expected` if there is one, and returns its digest too.
+    /// Parses a response, and returns the result with its digest.
+    ///
+    /// The digest must be `expected`, if one is given.
     async fn parse<T: Send + 'static>(
         &self,
         response: Response,

@@ -177,7 +177,7 @@ mod tests {
     fn an_index_leads_to_an_image() {
         let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
         let entry = |digit: &str, os: &str, architecture: &str| json!({"digest": digest(digit), "platform": {"os": os, "architecture": architecture}});
-        for (manifests, wanted) in [
+        for (manifests, expected) in [
             (json!([entry("1", "linux", "arm64"), entry("2", "linux", "amd64")]), Some("2")),
             (json!([entry("1", "unknown", "unknown"), entry("2", "windows", "amd64")]), Some("2")),
             (json!([{"digest": digest("3")}]), Some("3")),
@@ -186,7 +186,7 @@ mod tests {
             (json!(null), None),
         ] {
             let found = manifest(json!({ "manifests": manifests })).platform;
-            assert_eq!(found.map(|found| found.to_string()), wanted.map(digest));
+            assert_eq!(found.map(|found| found.to_string()), expected.map(digest));
         }
     }
 

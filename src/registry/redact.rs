@@ -121,14 +121,14 @@ impl RegistryError {
                 **secured = secured.as_ref().clone().redacted(redactor);
                 **plain = plain.as_ref().clone().redacted(redactor);
             }
-            Self::Unreachable { request, cause: said, .. }
-            | Self::Malformed { request, defect: said }
-            | Self::Redirect { request, to: said, .. }
-            | Self::ForeignLink { request, server: said }
-            | Self::DigestMismatch { request, found: said }
-            | Self::TokenRealm { registry: request, realm: said, .. } => {
+            Self::Unreachable { request, cause: detail, .. }
+            | Self::Malformed { request, defect: detail }
+            | Self::Redirect { request, to: detail, .. }
+            | Self::ForeignLink { request, server: detail }
+            | Self::DigestMismatch { request, found: detail }
+            | Self::TokenRealm { registry: request, realm: detail, .. } => {
                 clean(request);
-                clean(said);
+                clean(detail);
             }
             Self::ForbiddenRedirect { request, host, message } => {
                 clean(request);

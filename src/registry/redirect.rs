@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn redirects_lead_nowhere_in_secret() {
         let request = |url: &str| Request::get(Url::parse(url).unwrap(), 1);
-        for (from, location, wanted) in [
+        for (from, location, expected) in [
             ("https://r.example/v2/", "/v2/x", Ok("https://r.example/v2/x")),
             ("https://r.example/v2/", "https://u:p@cdn.example/x", Ok("https://cdn.example/x")),
             ("http://r.example/v2/", "https://r.example/v2/", Ok("https://r.example/v2/")),
@@ -75,7 +75,7 @@ mod tests {
             let found = target(&request(from), location);
             assert_eq!(
                 found.as_ref().map(Url::as_str).map_err(|defect| *defect),
-                wanted,
+                expected,
                 "{from} {location}"
             );
         }

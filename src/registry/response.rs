@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn retry_after_is_in_seconds_or_a_date() {
         let now: Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
-        for (value, wanted) in [
+        for (value, expected) in [
             ("30", Some(30)),
             (" 0 ", Some(0)),
             ("Sat, 21 Nov 2026 10:01:00 GMT", Some(60)),
@@ -171,7 +171,7 @@ mod tests {
             ("soon", None),
             ("", None),
         ] {
-            assert_eq!(retry_after(value, now), wanted.map(Duration::from_secs), "{value}");
+            assert_eq!(retry_after(value, now), expected.map(Duration::from_secs), "{value}");
         }
     }
 

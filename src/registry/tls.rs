@@ -38,7 +38,7 @@ pub struct ClientIdentity {
 pub enum TlsError {
     /// A client certificate without its key, or the key alone.
     #[error("secret '{secret}' contains '{present}' but missing '{missing}'")]
-    Half {
+    IncompleteKeyPair {
         /// The secret.
         secret: String,
         /// The key that is present.
@@ -70,10 +70,8 @@ impl Tls {
     ///
     /// When it has no certificate, half of a client certificate, or a malformed one.
     pub fn from_secret(secret: &str, data: &BTreeMap<String, Secret>) -> Result<Self, TlsError> {
-        let half = |[present, _]: [&'static str; 2], [missing, _]: [&'static str; 2]| TlsError::Half {
-            secret: secret.to_owned(),
-            present,
-            missing,
+        let half = |[present, _]: [&'static str; 2], [missing, _]: [&'static str; 2]| {
+            TlsError::IncompleteKeyPair { secret: secret.to_owned(), present, missing }
         };
         let identity = match (value(data, CERTIFICATE), value(data, KEY)) {
             (Some(certificate), Some(key)) => Some(ClientIdentity { certificate, key }),
@@ -194,7 +192,7 @@ mod tests {
 
     #[test]
     fn malformed_certificates_are_refused_in_the_words_of_flux() {
-        for (values, words) in [
+        for (values, message) in [
             (&[][..], "secret 'apps/tls' must contain either 'ca.crt' or both 'tls.crt' and 'tls.key'"),
             (&[("tls.crt", "x")], "secret 'apps/tls' contains 'tls.crt' but missing 'tls.key'"),
             (&[("tls.key", "x")], "secret 'apps/tls' contains 'tls.key' but missing 'tls.crt'"),
@@ -203,7 +201,7 @@ mod tests {
         ] {
             let error = read(values).unwrap_err();
             assert!(
-                error.to_string().starts_with(words) && !error.to_string().contains("hunter2"),
+                error.to_string().starts_with(message) && !error.to_string().contains("hunter2"),
                 "{error}"
             );
         }

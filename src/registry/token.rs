@@ -199,7 +199,7 @@ mod tests {
             };
             request.realm().map(|url| url.to_string()).map_err(|error| error.to_string())
         };
-        for (registry, given, wanted) in [
+        for (registry, given, expected) in [
             ("https://r.io/", "https://auth.r.io/token?a=b", "https://auth.r.io/token?a=b"),
             ("https://r.io/", "https://user:password@auth.r.io/token", "https://auth.r.io/token"),
             ("http://r.io/", "http://auth.r.io/token", "http://auth.r.io/token"),
@@ -207,9 +207,9 @@ mod tests {
             ("http://127.0.0.1:5000/", "http://127.0.0.1:5001/token", "http://127.0.0.1:5001/token"),
             ("https://10.0.0.1/", "https://10.0.0.2/token", "https://10.0.0.2/token"),
         ] {
-            assert_eq!(realm(registry, given).as_deref(), Ok(wanted), "{registry} {given}");
+            assert_eq!(realm(registry, given).as_deref(), Ok(expected), "{registry} {given}");
         }
-        for (registry, given, words) in [
+        for (registry, given, message) in [
             ("https://r.io/", "http://auth.r.io/token", "is not encrypted"),
             ("https://r.io/", "http://r.io/token", "is not encrypted"),
             ("https://r.io/", "https://169.254.169.254/token", "in a private network"),
@@ -220,7 +220,7 @@ mod tests {
             ("https://r.io/", "file:///etc/passwd", "no address of a web server"),
         ] {
             let error = realm(registry, given).unwrap_err();
-            assert!(error.contains(words), "{registry} {given}: {error}");
+            assert!(error.contains(message), "{registry} {given}: {error}");
         }
     }
 }

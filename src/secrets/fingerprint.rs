@@ -14,7 +14,9 @@ impl std::fmt::Debug for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Returns the fingerprint of several parts in this order; `a`, `bc` has another one than `ab`, `c`.
+    /// Returns the fingerprint of several parts in this order.
+    ///
+    /// The lengths count: `a`, `bc` has another fingerprint than `ab`, `c`.
     pub fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Self {
         let mut hash = Sha256::new();
         for part in parts {

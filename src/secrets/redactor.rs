@@ -46,8 +46,8 @@ impl Redactor {
         // Texts are made from bytes in the same way.
         let form = String::from_utf8_lossy(form).into_owned();
         if !form.is_empty() && !self.forms.iter().any(|known| known.expose() == form.as_bytes()) {
-            let place = self.forms.partition_point(|known| known.expose().len() >= form.len());
-            self.forms.insert(place, Secret::new(form));
+            let index = self.forms.partition_point(|known| known.expose().len() >= form.len());
+            self.forms.insert(index, Secret::new(form));
         }
     }
 

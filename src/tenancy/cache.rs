@@ -122,7 +122,9 @@ impl<K: Clone + Eq + Hash, V> FairCache<K, V> {
         self.entries.is_empty()
     }
 
-    /// The least recently used key of the namespace with the largest share, `newest` last among equals.
+    /// Returns the least recently used key of the namespace with the largest share.
+    ///
+    /// `newest` is last among equals.
     fn oldest(&self, newest: &str) -> Option<K> {
         let shares = self.by_namespace.iter();
         let largest = shares.max_by_key(|(namespace, share)| (**share, namespace.as_str() != newest))?.0;

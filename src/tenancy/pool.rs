@@ -72,12 +72,12 @@ impl BlockingPool {
         let permit = self.enter(namespace).await;
         // The job logs to the subscriber of its future.
         let (dispatch, span) = (tracing::dispatcher::get_default(Clone::clone), tracing::Span::current());
-        let ended = tokio::task::spawn_blocking(move || {
+        let task = tokio::task::spawn_blocking(move || {
             let result = tracing::dispatcher::with_default(&dispatch, || span.in_scope(job));
             drop(permit);
             result
         });
-        match ended.await {
+        match task.await {
             Ok(result) => result,
             Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
             // The runtime is shutting down, and drops this future too.

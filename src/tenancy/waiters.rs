@@ -7,12 +7,12 @@ use std::collections::{HashMap, VecDeque};
 pub(super) struct Waiters<T> {
     queues: HashMap<String, VecDeque<T>>,
     /// Namespaces with waiters; the one with the next turn is first.
-    ring: VecDeque<String>,
+    round_robin: VecDeque<String>,
 }
 
 impl<T> Default for Waiters<T> {
     fn default() -> Self {
-        Self { queues: HashMap::new(), ring: VecDeque::new() }
+        Self { queues: HashMap::new(), round_robin: VecDeque::new() }
     }
 }
 
@@ -23,13 +23,13 @@ impl<T> Waiters<T> {
             queue.push_back(waiter);
         } else {
             self.queues.insert(namespace.to_owned(), VecDeque::from([waiter]));
-            self.ring.push_back(namespace.to_owned());
+            self.round_robin.push_back(namespace.to_owned());
         }
     }
 
     /// The first waiter of each namespace, starting with the next turn.
     pub(super) fn heads(&self) -> impl Iterator<Item = (&str, &T)> {
-        self.ring
+        self.round_robin
             .iter()
             .filter_map(|namespace| Some((namespace.as_str(), self.queues.get(namespace)?.front()?)))
     }
@@ -37,11 +37,11 @@ impl<T> Waiters<T> {
     /// Removes the first waiter of a namespace, and moves the namespace behind all others.
     pub(super) fn pop(&mut self, namespace: &str) -> Option<T> {
         let waiter = self.queues.get_mut(namespace)?.pop_front();
-        self.ring.retain(|other| other != namespace);
+        self.round_robin.retain(|other| other != namespace);
         if self.queues.get(namespace).is_some_and(VecDeque::is_empty) {
             self.queues.remove(namespace);
         } else {
-            self.ring.push_back(namespace.to_owned());
+            self.round_robin.push_back(namespace.to_owned());
         }
         waiter
     }
@@ -52,7 +52,7 @@ impl<T> Waiters<T> {
         queue.retain(|waiter| !is_removed(waiter));
         if queue.is_empty() {
             self.queues.remove(namespace);
-            self.ring.retain(|other| other != namespace);
+            self.round_robin.retain(|other| other != namespace);
         }
     }
 }

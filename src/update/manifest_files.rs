@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::error::ScopeError;
 use super::links::Skipped;
 use super::scope::{ScopeVisitor, ScopedFile, is_yaml_name, walk};
-use super::tree::{ContentId, Descent, Entry, FileTree, TreePath};
+use super::tree::{ContentId, Entry, FileTree, TreePath, WalkDecision};
 
 /// All files of a tree that may be manifests.
 #[derive(Debug, Default)]
@@ -48,8 +48,8 @@ impl ScopeVisitor for ManifestFiles {
         ControlFlow::Continue(())
     }
 
-    fn enter(&mut self, _: Option<ContentId>) -> ControlFlow<(), Descent> {
-        ControlFlow::Continue(Descent::Enter)
+    fn enter(&mut self, _: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
+        ControlFlow::Continue(WalkDecision::Enter)
     }
 
     fn leave(&mut self) {}

@@ -42,7 +42,7 @@ const ID_LENGTH: usize = 20;
 /// Contents with longer values are read each time.
 pub(super) const MAX_VALUE_LENGTH: usize = 1024;
 
-/// Caches the markers, near misses and errors of contents by their ids.
+/// Marker index: caches the markers, near misses and errors of contents by their ids.
 ///
 /// Directories that have none of these are cached as well.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@
 //! stays so for as long as it has this id, and need not be listed again. This does not cover its files whose names are
 //! not those of YAML files: a link from elsewhere to such a file is still followed.
 
-use super::index::MarkerIndex;
-use super::tree::{ContentId, Descent};
+use super::marker_index::MarkerIndex;
+use super::tree::{ContentId, WalkDecision};
 
 /// The directories from `update.path` down to the current file.
 #[derive(Debug, Default)]
@@ -27,13 +27,13 @@ impl OpenDirectories {
     /// Enters a directory unless the index has it as markerless.
     ///
     /// Returns the number of files in scope that are skipped then.
-    pub(super) fn enter(&mut self, id: Option<ContentId>, index: &MarkerIndex) -> (Descent, usize) {
+    pub(super) fn enter(&mut self, id: Option<ContentId>, index: &MarkerIndex) -> (WalkDecision, usize) {
         if let Some(files) = id.and_then(|id| index.markerless_files(&id)) {
             self.add_files(files);
-            return (Descent::Skip, files);
+            return (WalkDecision::Skip, files);
         }
         self.open.push(OpenDirectory { id, files: 0, has_findings: false });
-        (Descent::Enter, 0)
+        (WalkDecision::Enter, 0)
     }
 
     /// Adds files to the count of the innermost directory.
@@ -123,7 +123,7 @@ mod tests {
                     visitor.entry(Entry { path, kind, content: Some(id_of(content)) })?;
                 } else if directories.insert(path.clone()) {
                     let id = id_of(&self.below(&path).collect::<Vec<_>>());
-                    if visitor.enter(&path, Some(id))? == Descent::Enter {
+                    if visitor.enter(&path, Some(id))? == WalkDecision::Enter {
                         self.list(&path, visitor)?;
                         visitor.leave();
                     }

@@ -14,7 +14,7 @@
 //! | `report` | the outcome of every marker |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `tree` | the interface to files |
-//! | `index`, `markerless` | the marker index by content, and directories without markers |
+//! | `marker_index`, `markerless` | the marker index by content, and directories without markers |
 //! | `foreign_markers` | file contents without the values that other automations set |
 //! | `budget`, `interrupt` | limits of a plan in memory and time |
 
@@ -24,11 +24,11 @@ pub mod edit;
 mod error;
 pub mod file;
 pub mod foreign_markers;
-pub mod index;
 pub mod interrupt;
 mod links;
 pub mod manifest_files;
 pub mod marker;
+pub mod marker_index;
 mod markerless;
 pub mod object;
 pub mod plan;
@@ -42,12 +42,12 @@ pub mod tree_limits;
 pub use budget::{MAX_CHANGES, ReportedMarkers};
 pub use edit::FileEdit;
 pub use error::{PlanError, ScopeError};
-pub use index::MarkerIndex;
 pub use interrupt::{Checkpoint, Interrupt, Progress};
 pub use links::{SkipReason, Skipped};
 pub use marker::{Field, Marker};
+pub use marker_index::MarkerIndex;
 pub use plan::{UpdatePlan, UpdateRequest, plan};
 pub use report::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use result::{Change, ObjectIdentifier, ResultV2};
 pub use setter::{PolicyState, Setters};
-pub use tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor};
+pub use tree::{ContentId, Entry, EntryKind, FileTree, TreeError, TreePath, TreeVisitor, WalkDecision};

@@ -10,16 +10,16 @@ use super::budget::{PlanBudget, ReportedMarkers};
 use super::edit::{ContentHash, FileEdit};
 use super::error::PlanError;
 use super::file::{FileMarker, FileOutcome, MarkedNode, update_file};
-use super::index::{IndexedOutcome, MAX_VALUE_LENGTH, MarkerIndex};
 use super::interrupt::{Checkpoint, Progress};
 use super::links::Skipped;
 use super::marker::{self, MarkerError, QUOTED_TOKEN};
+use super::marker_index::{IndexedOutcome, MAX_VALUE_LENGTH, MarkerIndex};
 use super::markerless::OpenDirectories;
 use super::report::{MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
 use super::scope::{ScopeVisitor, ScopedFile, walk_scope};
 use super::setter::Setters;
-use super::tree::{ContentId, Descent, Entry, FileTree, TreeError, TreePath};
+use super::tree::{ContentId, Entry, FileTree, TreeError, TreePath, WalkDecision};
 use crate::yaml::{Limits, Splice, YamlErrorKind};
 
 /// The memory in bytes of one marker in a plan, without its texts.
@@ -350,7 +350,7 @@ impl ScopeVisitor for Planner<'_, '_> {
         self.flow(result)
     }
 
-    fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), Descent> {
+    fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
         let result = self.check();
         self.flow(result)?;
         let (descent, files_left_out) = self.directories.enter(content, self.index);

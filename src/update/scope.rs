@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use super::error::ScopeError;
 use super::links::{SkipReason, Skipped, resolve, skip_reason};
-use super::tree::{ContentId, Descent, Entry, EntryKind, FileTree, TreePath, TreeVisitor};
+use super::tree::{ContentId, Entry, EntryKind, FileTree, TreePath, TreeVisitor, WalkDecision};
 
 /// Receives the files in scope one by one.
 ///
@@ -31,7 +31,7 @@ pub(super) trait ScopeVisitor {
     fn follow(&mut self) -> ControlFlow<()>;
 
     /// Like [`TreeVisitor::enter`].
-    fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), Descent>;
+    fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), WalkDecision>;
 
     /// Like [`TreeVisitor::leave`].
     fn leave(&mut self);
@@ -186,7 +186,7 @@ impl TreeVisitor for Filter<'_> {
         flow
     }
 
-    fn enter(&mut self, _: &TreePath, content: Option<ContentId>) -> ControlFlow<(), Descent> {
+    fn enter(&mut self, _: &TreePath, content: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
         let flow = self.visitor.enter(content);
         self.is_stopped |= flow.is_break();
         flow
@@ -288,7 +288,7 @@ mod tests {
             self.scope.follow()
         }
 
-        fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), Descent> {
+        fn enter(&mut self, content: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
             self.scope.enter(content)
         }
 

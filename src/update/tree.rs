@@ -110,9 +110,9 @@ pub struct Entry {
     pub content: Option<ContentId>,
 }
 
-/// Decides whether a walk enters a directory.
+/// The decision of a visitor on a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Descent {
+pub enum WalkDecision {
     /// Its entries are visited.
     Enter,
     /// It is skipped, and [`TreeVisitor::leave`] is not called for it.
@@ -131,7 +131,7 @@ pub trait TreeVisitor {
     /// Decides about a directory before its entries are visited.
     ///
     /// `content` identifies all that is below it, if the tree knows the id.
-    fn enter(&mut self, path: &TreePath, content: Option<ContentId>) -> ControlFlow<(), Descent>;
+    fn enter(&mut self, path: &TreePath, content: Option<ContentId>) -> ControlFlow<(), WalkDecision>;
 
     /// Ends the innermost entered directory.
     fn leave(&mut self);
@@ -147,8 +147,8 @@ impl TreeVisitor for Entries {
         ControlFlow::Continue(())
     }
 
-    fn enter(&mut self, _: &TreePath, _: Option<ContentId>) -> ControlFlow<(), Descent> {
-        ControlFlow::Continue(Descent::Enter)
+    fn enter(&mut self, _: &TreePath, _: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
+        ControlFlow::Continue(WalkDecision::Enter)
     }
 
     fn leave(&mut self) {}

@@ -1,6 +1,6 @@
-//! The table of all settings, for errors.
+//! The table of all annotation settings.
 
-/// A setting, for errors.
+/// An annotation setting: its name and allowed values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Name of the annotation without [`PREFIX`].

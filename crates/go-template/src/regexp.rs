@@ -55,7 +55,7 @@ impl Regexp {
         Ok(Ok(Self { regexp, is_blank: expression.is_empty() }))
     }
 
-    /// Pays for a search.
+    /// Charges a search to the step budget.
     ///
     /// In the worst case each piece is tried at each remaining byte, again for each match.
     fn pay(&self, length: usize, budget: &mut Budget<'_>) -> Result<(), Failure> {

@@ -201,8 +201,8 @@ mod tests {
     fn what_is_no_utf8_counts_byte_by_byte() {
         let found: Vec<_> = runes(b"a\xc3\xa4\xff\xe2\x82b\xed\xa0\x80").map(|(at, c, _)| (at, c)).collect();
         let odd = char::REPLACEMENT_CHARACTER;
-        let wanted =
+        let expected =
             [(0, 'a'), (1, 'ä'), (3, odd), (4, odd), (5, odd), (6, 'b'), (7, odd), (8, odd), (9, odd)];
-        assert_eq!(found, wanted);
+        assert_eq!(found, expected);
     }
 }

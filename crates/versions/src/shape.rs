@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn the_longest_piece_in_front_is_cut_up() {
         let digits = |byte: u8| byte.is_ascii_digit();
-        for (text, wanted) in [
+        for (text, expected) in [
             ("1", Some("1")),
             ("v1.2-a.b+c.d", Some("v1.2-a.b+c.d")),
             ("1.2.3.4", Some("1.2.3")),
@@ -86,7 +86,7 @@ mod tests {
             ("vv1", None),
             ("x", None),
         ] {
-            assert_eq!(Shape::scan(text, digits).map(|shape| shape.text), wanted, "{text:?}");
+            assert_eq!(Shape::scan(text, digits).map(|shape| shape.text), expected, "{text:?}");
         }
     }
 }

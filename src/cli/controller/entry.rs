@@ -58,8 +58,8 @@ mod tests {
             ("tagboat --nonsense", "tagboat --nonsense"),
             ("tagboat", "tagboat"),
         ] {
-            let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-            assert_eq!(normalize_args(words(given)), words(expected), "{given}");
+            let split_arguments = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(normalize_args(split_arguments(given)), split_arguments(expected), "{given}");
         }
     }
 }

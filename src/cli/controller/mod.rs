@@ -62,13 +62,13 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime =
         runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
-    let ended = runtime.block_on(serve(options));
+    let result = runtime.block_on(serve(options));
     // Threads that still wait have no more work.
     runtime.shutdown_background();
-    if ended.is_ok() {
+    if result.is_ok() {
         tracing::info!("shutdown complete");
     }
-    ended.map_err(|failure| match failure {
+    result.map_err(|failure| match failure {
         // The log of a pod has lines of one format only.
         Failure::Failed(sentences) => {
             sentences.iter().for_each(|sentence| tracing::error!("{sentence}"));
@@ -121,11 +121,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
         let accounts = (second.policies.identity == ObjectIdentity::On)
             .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = AuthenticatedRegistries { objects, registries, logins: Logins::Named(accounts) };
-        let sources = Sources { registry, shelf: SharedTagStore::new(TagStore::new(Some(tags)), capacity) };
+        let sources =
+            Sources { registry, tag_store: SharedTagStore::new(TagStore::new(Some(tags)), capacity) };
         controllers.push(reflector::controller(client.clone(), second, sources, metrics));
     }
-    let ended = controller::run(&client, controllers, end).await;
-    ended.map_err(|error| Failure::new(chain(&error)))
+    let result = controller::run(&client, controllers, end).await;
+    result.map_err(|error| Failure::new(chain(&error)))
 }
 
 /// Returns the options of both controllers, from the flags and the environment of the pod.

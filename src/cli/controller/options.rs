@@ -332,13 +332,13 @@ fn idle_gates(gates: &BTreeMap<&'static str, bool>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn arguments(words: &[&str]) -> Result<ControllerArguments, clap::Error> {
+    fn arguments(flags: &[&str]) -> Result<ControllerArguments, clap::Error> {
         let command = ControllerArguments::augment_args(Command::new("controller").no_binary_name(true));
-        ControllerArguments::from_arg_matches(&command.try_get_matches_from(words)?)
+        ControllerArguments::from_arg_matches(&command.try_get_matches_from(flags)?)
     }
 
-    fn options(words: &[&str]) -> Result<Options, Failure> {
-        arguments(words).unwrap().read()
+    fn options(flags: &[&str]) -> Result<Options, Failure> {
+        arguments(flags).unwrap().read()
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn invalid_values_are_refused_with_the_name_of_the_flag() {
-        for (words, sentence) in [
+        for (flags, sentence) in [
             (
                 &["--log-level=loud"][..],
                 "--log-level \"loud\" cannot be used: write trace, debug, info or error",
@@ -471,7 +471,7 @@ mod tests {
             ),
             (&["--ssh-kex-algos=a b"], "--ssh-kex-algos \"a b\" cannot be used"),
         ] {
-            let text = match options(words).unwrap_err() {
+            let text = match options(flags).unwrap_err() {
                 Failure::Usage(sentence) => sentence,
                 Failure::Failed(sentences) => sentences[0].clone(),
                 other => panic!("{other:?}"),

@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::Failure;
 use super::run::arguments::RunArguments;
-use super::run::{self, Ended};
+use super::run::{self, RunOutput};
 use super::terminal::{Palette, coloured, print};
 use crate::error::chain;
 use crate::git::Git;
@@ -73,7 +73,7 @@ fn run_once(directory: &Path, words: Option<&[&str]>) -> Result<(), Failure> {
     let filter: String = words.iter().copied().flatten().map(|word| format!(" -e '{word}'")).collect();
     let filter = if filter.is_empty() { filter } else { format!(" | grep{filter}") };
     print(&format!("$ tagboat run {manifests} --state {state}{filter}\n"))?;
-    let Ended { text, done } =
+    let RunOutput { text, done } =
         run::reconcile(&RunArguments::with_state(directory.join(manifests), directory.join(state)));
     let is_shown = |line: &&str| words.is_none_or(|words| words.iter().any(|word| line.contains(word)));
     let lines: String = text.split_inclusive('\n').filter(is_shown).collect();
@@ -90,27 +90,27 @@ fn show(remote: &Git, arguments: &[&str]) -> Result<(), Failure> {
 }
 
 /// Creates an empty directory for the sample, and returns its absolute path.
-fn prepare(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
-    let Some(wanted) = wanted else {
+fn prepare(requested: Option<&Path>) -> Result<PathBuf, Failure> {
+    let Some(requested) = requested else {
         let made = tempfile::Builder::new().prefix("tagboat-demo-").tempdir();
         let made =
             made.map_err(|error| Failure::new(format!("cannot make a temporary directory: {error}")))?;
         return Ok(made.keep());
     };
     let refused =
-        |cause: std::io::Error| Failure::new(format!("cannot unpack into {}: {cause}", wanted.display()));
-    if wanted.metadata().is_ok_and(|found| !found.is_dir()) {
+        |cause: std::io::Error| Failure::new(format!("cannot unpack into {}: {cause}", requested.display()));
+    if requested.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(Failure::new(format!(
             "{} is no directory; name one that is empty or does not exist",
-            wanted.display()
+            requested.display()
         )));
     }
-    std::fs::create_dir_all(wanted).map_err(refused)?;
-    match std::fs::read_dir(wanted).map_err(refused)?.next() {
-        None => std::fs::canonicalize(wanted).map_err(refused),
+    std::fs::create_dir_all(requested).map_err(refused)?;
+    match std::fs::read_dir(requested).map_err(refused)?.next() {
+        None => std::fs::canonicalize(requested).map_err(refused),
         Some(_) => Err(Failure::new(format!(
             "{} is not empty; name a directory that is empty or does not exist",
-            wanted.display()
+            requested.display()
         ))),
     }
 }

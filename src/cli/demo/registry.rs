@@ -99,8 +99,8 @@ async fn answer(State(manifests): State<Manifests>, uri: Uri) -> Response {
 
 /// Creates an error response, as registries send it.
 fn error_response(code: &str, message: &str) -> Response {
-    let words = json!({"errors": [{"code": code, "message": message}]}).to_string();
-    (StatusCode::NOT_FOUND, [VERSION, ("content-type", "application/json")], words).into_response()
+    let body = json!({"errors": [{"code": code, "message": message}]}).to_string();
+    (StatusCode::NOT_FOUND, [VERSION, ("content-type", "application/json")], body).into_response()
 }
 
 fn digest(bytes: &[u8]) -> String {

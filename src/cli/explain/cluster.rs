@@ -124,7 +124,7 @@ impl Cluster {
             error => cannot_read("ImagePolicies", &error),
         })?;
         query.only(found, ObjectName::of)?.ok_or_else(|| {
-            Failure::Usage(format!("the cluster has no ImagePolicy {}{}", query.name, query.place()))
+            Failure::Usage(format!("the cluster has no ImagePolicy {}{}", query.name, query.in_namespace()))
         })
     }
 

@@ -22,7 +22,7 @@ use crate::policy::{Ages, Policy, Selection, SelectionError, TagAge};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::policy::access::{self, AccessError};
-use crate::reconcile::policy::ages::{AgeQuery, KnownAges, MOST, MissingAges};
+use crate::reconcile::policy::ages::{AgeResolver, KnownAges, MAX_LOOKUPS, MissingAges};
 use crate::reconcile::policy::digest::{DigestResolver, DigestSource, FirstImage, Following};
 use crate::reconcile::policy::report::Stop;
 use crate::reconcile::policy::request::{Request, repository_of};
@@ -77,11 +77,11 @@ impl<O: Objects> Explainer<'_, O> {
     ) -> Result<(Explanation, Result<(), Failure>), Failure> {
         let policy = ObjectName::of(&self.subject.policy);
         let mut explanation = Explanation::of(policy.clone());
-        let (words, failure) = match self.judge(tags, &mut explanation).await {
+        let (message, failure) = match self.judge(tags, &mut explanation).await {
             Ok(()) => return Ok((explanation, Ok(()))),
-            Err(ExplainError::Condition(words)) => {
-                let sentence = format!("{policy}: {words}");
-                (words, Failure::FailedFor(vec![sentence]))
+            Err(ExplainError::Condition(message)) => {
+                let sentence = format!("{policy}: {message}");
+                (message, Failure::FailedFor(vec![sentence]))
             }
             Err(ExplainError::Registry(RegistryFailure { condition, message })) => {
                 let repository = repository_of(&self.subject.policy);
@@ -90,7 +90,7 @@ impl<O: Objects> Explainer<'_, O> {
             Err(ExplainError::Failure(failure @ Failure::Usage(_))) => return Err(failure),
             Err(ExplainError::Failure(failure)) => (failure.sentences().join("; "), failure),
         };
-        explanation.error = Some(words);
+        explanation.error = Some(message);
         Ok((explanation, Err(failure)))
     }
 
@@ -152,25 +152,25 @@ impl<O: Objects> Explainer<'_, O> {
                 repository_of(&self.subject.policy)
             ));
         }
-        let place = place(repository, address);
-        let image = place.address.to_string();
+        let target = target(repository, address);
+        let image = target.address.to_string();
         let status = self.subject.policy.status.as_ref();
         let latest =
             status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
         let candidates = policy.age_candidates(&tags, &|| Ok(()));
         let candidates = candidates.map_err(|error| ExplainError::Condition(chain(&error)))?;
-        let inquiry = AgeQuery {
+        let resolver = AgeResolver {
             policy: Arc::clone(policy),
             current: latest.map(|latest| latest.tag.clone()),
             is_wanted: false,
             now: Timestamp::now(),
         };
-        let shortlist = inquiry.shortlist(&candidates, None, &|| Ok(()));
+        let shortlist = resolver.shortlist(&candidates, None, &|| Ok(()));
         let shortlist = shortlist.map_err(|error| ExplainError::Condition(chain(&error)))?;
-        let answers = inquiry.clone().answers(shortlist, &registry, &place).await;
+        let answers = resolver.clone().look_up(shortlist, &registry, &target).await;
         explanation.note_gap(policy, &answers);
-        explanation.judge(policy, &tags, &|tag| inquiry.age(tag, None, &answers))?;
-        self.check_announcement(&request, &registry, &place, explanation).await
+        explanation.judge(policy, &tags, &|tag| resolver.age(tag, None, &answers))?;
+        self.check_announcement(&request, &registry, &target, explanation).await
     }
 
     /// Applies the checks before the winner is announced: a winner without a manifest is not.
@@ -178,12 +178,12 @@ impl<O: Objects> Explainer<'_, O> {
         &self,
         request: &Request,
         registry: &LiveRegistry,
-        place: &RepositoryTarget,
+        target: &RepositoryTarget,
         explanation: &mut Explanation,
     ) -> Result<(), ExplainError> {
         let Some(winner) = explanation.latest.clone() else { return Ok(()) };
         let previous = self.subject.policy.status.clone().unwrap_or_default();
-        let image = place.address.to_string();
+        let image = target.address.to_string();
         let question = DigestResolver {
             image: &image,
             tag: &winner,
@@ -195,7 +195,7 @@ impl<O: Objects> Explainer<'_, O> {
         };
         match question.need(&previous) {
             DigestSource::Lookup { wants_digest } => {
-                let answer = registry.digest(place, &winner).await;
+                let answer = registry.digest(target, &winner).await;
                 let missing = missing(&answer);
                 let resolution = question.looked(wants_digest, answer, &previous);
                 let kept = resolution.as_ref().ok().map(|resolution| resolution.latest.tag.as_str());
@@ -204,12 +204,12 @@ impl<O: Objects> Explainer<'_, O> {
                 }
                 if let Err(unresolved) = resolution {
                     explanation.latest = None;
-                    return Err(ExplainError::Condition(words(unresolved.outcome)));
+                    return Err(ExplainError::Condition(message_of(unresolved.outcome)));
                 }
             }
             // A first image is announced unchecked, but manifests do not state whether there was one before.
             DigestSource::Settled(None) if previous.latest_ref.is_none() => {
-                if let Some(failure) = missing(&registry.digest(place, &winner).await) {
+                if let Some(failure) = missing(&registry.digest(target, &winner).await) {
                     explanation.doubt(&winner, &failure);
                 }
             }
@@ -243,14 +243,14 @@ impl Explanation {
             UnknownAge::Wait => "too new",
             UnknownAge::Accept => "old enough",
         };
-        match &answers.gap {
+        match &answers.missing_ages {
             None => {}
             Some(MissingAges::TooMany) => self.notes.push(format!(
-                "only the {MOST} best images were looked at for their age; the others count as {counts}"
+                "only the {MAX_LOOKUPS} best images were looked at for their age; the others count as {counts}"
             )),
             Some(MissingAges::Failed { tag, failure }) => self.notes.push(format!(
                 "the age of {tag} could not be looked up, so it counts as {counts}: {}",
-                failure.words
+                failure.message
             )),
         }
     }
@@ -274,7 +274,7 @@ impl Explanation {
             Some(kept) => format!("{kept} stays"),
             None => "nothing is announced".to_owned(),
         };
-        let reason = format!("it is listed but cannot be pulled yet, so {stays}: {}", failure.words);
+        let reason = format!("it is listed but cannot be pulled yet, so {stays}: {}", failure.message);
         self.notes.push(format!("{winner} would win; {reason}"));
         for tag in &mut self.tags {
             if tag.tag == winner {
@@ -292,7 +292,7 @@ impl Explanation {
         let reason = format!(
             "it is listed but cannot be pulled yet, so a controller that has announced an image before keeps that one, \
              and announces this one if it has not; tagboat run leaves the markers alone until it can be pulled: {}",
-            failure.words
+            failure.message
         );
         self.notes.push(format!("{winner} wins; {reason}"));
         for tag in self.tags.iter_mut().filter(|tag| tag.tag == winner) {
@@ -346,12 +346,12 @@ fn missing(answer: &Result<String, LookupFailure>) -> Option<LookupFailure> {
 
 /// Returns the condition of a policy without access to its repository.
 fn at_repository(error: &AccessError) -> ExplainError {
-    ExplainError::Condition(words(Stop::at_repository(error).outcome))
+    ExplainError::Condition(message_of(Stop::at_repository(error).outcome))
 }
 
-fn words(outcome: Outcome) -> String {
+fn message_of(outcome: Outcome) -> String {
     match outcome {
-        Outcome::Success(words) | Outcome::Stall(_, words) | Outcome::Failure(_, words) => words,
+        Outcome::Success(message) | Outcome::Stall(_, message) | Outcome::Failure(_, message) => message,
     }
 }
 
@@ -365,7 +365,7 @@ fn not_given(policy: &ImagePolicy) -> Failure {
 }
 
 /// Returns the repository in the form that reconciles use.
-fn place(repository: &ImageRepository, address: RepositoryAddress) -> RepositoryTarget {
+fn target(repository: &ImageRepository, address: RepositoryAddress) -> RepositoryTarget {
     // An invalid timeout was an error of the access before.
     let timeout = repository.spec.effective_timeout().unwrap_or_default();
     RepositoryTarget { repository: Arc::new(repository.clone()), address, timeout, referred_from: None }

@@ -10,7 +10,7 @@ use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::registries::Lookup;
-use crate::reconcile::repository::access::{Threads, access};
+use crate::reconcile::repository::access::{NamespacePool, access};
 use crate::reconcile::repository::exclusion::Exclusion;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::tags::{ListFailure, Registry, RepositoryTarget};
@@ -37,8 +37,8 @@ pub(super) struct RegistryFailure {
 impl RegistryFailure {
     /// Creates the failure of the user's own login.
     pub(super) fn of(failure: &Failure) -> Self {
-        let words = failure.sentences().join("; ");
-        Self { condition: words.clone(), message: words }
+        let message = failure.sentences().join("; ");
+        Self { condition: message.clone(), message }
     }
 }
 
@@ -59,12 +59,12 @@ impl LiveRegistry {
     ) -> Result<Self, RegistryFailure> {
         let name = ObjectName::of(repository);
         let registries = Registries::new(RegistryOptions::from_env());
-        let threads = Threads { pool: registries.pool(), namespace: &name.namespace };
-        let found = access(objects, repository, logins, threads).await.map_err(|error| {
-            let words = chain(&error);
+        let namespace_pool = NamespacePool { pool: registries.pool(), namespace: &name.namespace };
+        let found = access(objects, repository, logins, namespace_pool).await.map_err(|error| {
+            let message = chain(&error);
             RegistryFailure {
-                condition: format!("failed to configure authentication options: {words}"),
-                message: words,
+                condition: format!("failed to configure authentication options: {message}"),
+                message,
             }
         })?;
         for note in found.notes {
@@ -77,8 +77,8 @@ impl LiveRegistry {
 
     /// Lists the tags, without those that `spec.exclusionList` excludes.
     pub(super) async fn list(&self) -> Result<Listing, RegistryFailure> {
-        let failed = |words: String, advice: Option<&String>| {
-            let condition = format!("scan failed: {words}");
+        let failed = |message: String, advice: Option<&String>| {
+            let condition = format!("scan failed: {message}");
             let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
             RegistryFailure { message: format!("{condition}{advice}"), condition }
         };

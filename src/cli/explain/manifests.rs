@@ -78,8 +78,8 @@ fn find(manifests: &Manifests, defects: &[Defect], query: &PolicyQuery<'_>) -> R
     }
     let names: Vec<String> = all.iter().map(ObjectName::to_string).collect();
     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let (name, place) = (query.name, query.place());
-    let sentence = format!("no ImagePolicy {name} is among the manifests{place}; there is {there}");
+    let (name, in_namespace) = (query.name, query.in_namespace());
+    let sentence = format!("no ImagePolicy {name} is among the manifests{in_namespace}; there is {there}");
     if hiding.is_empty() {
         return Err(Failure::Usage(sentence));
     }

@@ -88,7 +88,7 @@ impl<'a> PolicyQuery<'a> {
     }
 
     /// Returns the namespace as the end of a sentence.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn in_namespace(&self) -> String {
         self.namespace.map(|namespace| format!(" in the namespace {namespace}")).unwrap_or_default()
     }
 }

@@ -54,7 +54,7 @@ fn text(findings: &[Finding], palette: Palette) -> String {
     let mut text = String::new();
     for Finding { file, location, rule, message } in findings {
         let location = format!("{}:{}:{}", printable(file), location.line, location.column);
-        let Palette { place: colour, reset, .. } = palette;
+        let Palette { location: colour, reset, .. } = palette;
         text.push_str(&format!("{colour}{location}{reset}: {}: {}\n", rule.name(), one_line(message)));
     }
     text

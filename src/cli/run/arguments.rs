@@ -80,8 +80,9 @@ pub(in crate::cli) struct RunArguments {
 impl RunArguments {
     /// Returns the arguments of `tagboat run MANIFESTS --state STATE`.
     pub(in crate::cli) fn with_state(manifests: PathBuf, state: PathBuf) -> Self {
-        let words = ["run".into(), manifests.into_os_string(), "--state".into(), state.into_os_string()];
-        let matches = Self::augment_args(Command::new("run")).try_get_matches_from(words);
+        let command_line =
+            ["run".into(), manifests.into_os_string(), "--state".into(), state.into_os_string()];
+        let matches = Self::augment_args(Command::new("run")).try_get_matches_from(command_line);
         let arguments = matches.and_then(|matches| Self::from_arg_matches(&matches));
         arguments.expect("`run` takes a path and `--state`")
     }

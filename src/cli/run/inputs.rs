@@ -49,10 +49,10 @@ pub(super) struct Inputs {
     pub(super) choice: ChoiceOptions,
 }
 
-/// The place of the mirrors.
+/// The directory of the mirrors.
 pub(super) enum Mirrors {
     /// In the state directory.
-    Kept(PathBuf),
+    InStateDirectory(PathBuf),
     /// In a directory that the end of the run removes, or the next sweep.
     Temporary(PrivateDirectory),
 }
@@ -61,7 +61,7 @@ impl Mirrors {
     /// Returns the directory.
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::Kept(path) => path,
+            Self::InStateDirectory(path) => path,
             Self::Temporary(directory) => directory.path(),
         }
     }
@@ -74,8 +74,8 @@ impl Inputs {
             arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
         let manifests = read_manifests(&arguments.manifests)?;
         let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
-        if let Some(wanted) = &arguments.reconcile.automation {
-            automations = choose_automation(&manifests, Some(wanted))?.cloned().into_iter().collect();
+        if let Some(requested) = &arguments.reconcile.automation {
+            automations = choose_automation(&manifests, Some(requested))?.cloned().into_iter().collect();
         }
         if automations.is_empty() {
             return Err(Failure::new("there is no ImageUpdateAutomation among the manifests"));
@@ -121,7 +121,7 @@ impl Inputs {
             }
         }
         let mirrors = match &arguments.state {
-            Some(state) => Mirrors::Kept(state.join("mirrors")),
+            Some(state) => Mirrors::InStateDirectory(state.join("mirrors")),
             None => Mirrors::Temporary(
                 PrivateDirectory::create_on_disk().map_err(|error| Failure::new(chain(&error)))?,
             ),

@@ -30,12 +30,12 @@ use work::Work;
 const TRANSACTIONS: usize = 16;
 
 pub(super) fn run(arguments: &RunArguments) -> Result<(), Failure> {
-    let Ended { text, done } = reconcile(arguments);
+    let RunOutput { text, done } = reconcile(arguments);
     Failure::after(print(&text), done)
 }
 
-/// The end of a run.
-pub(super) struct Ended {
+/// The output of a run, and its failure.
+pub(super) struct RunOutput {
     /// The output.
     pub(super) text: String,
     /// The failure, if there is one.
@@ -43,20 +43,20 @@ pub(super) struct Ended {
 }
 
 /// Reconciles the automations that the arguments select.
-pub(super) fn reconcile(arguments: &RunArguments) -> Ended {
+pub(super) fn reconcile(arguments: &RunArguments) -> RunOutput {
     match scan_and_commit(arguments) {
-        Ok(ended) => ended,
+        Ok(output) => output,
         Err(failure) => {
             let is_document =
                 arguments.reconcile.output == OutputFormat::Json && matches!(failure, Failure::Failed(_));
             let text =
                 if is_document { to_json(&Outcomes { automations: Vec::new() }) } else { String::new() };
-            Ended { text, done: Err(failure) }
+            RunOutput { text, done: Err(failure) }
         }
     }
 }
 
-fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
+fn scan_and_commit(arguments: &RunArguments) -> Result<RunOutput, Failure> {
     let _guard = warnings::print_logged();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime =
@@ -104,7 +104,7 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<Ended, Failure> {
     let is_stale = works.iter().any(|work| work.is_stale);
     let errors = work::errors(works);
     let done = if errors.is_empty() && !is_stale { Ok(()) } else { Err(Failure::FailedFor(errors)) };
-    Ok(Ended { text, done })
+    Ok(RunOutput { text, done })
 }
 
 /// Reads the inputs on a separate thread.

@@ -13,7 +13,7 @@ use crate::cli::terminal::say;
 use crate::error::chain;
 use crate::objects::manifests::{StateAccess, StateDirectory, StateLock};
 
-/// The time between two tries to lock the state.
+/// The retry interval of the state lock.
 const TRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Locks the state in `root`, waiting up to `timeout` for another run.
@@ -34,15 +34,15 @@ pub(super) async fn lock(
         if let Some(lock) = state.try_lock(access).map_err(|error| Failure::new(chain(&error)))? {
             return Ok(lock);
         }
-        let place = root.display();
+        let directory = root.display();
         if timeout.is_zero() {
             return Err(Failure::new(format!(
-                "another run uses the state in {place}; run again when it is done, or wait for it with --wait-for-state"
+                "another run uses the state in {directory}; run again when it is done, or wait for it with --wait-for-state"
             )));
         }
         if begin.elapsed() >= timeout {
             return Err(Failure::new(format!(
-                "another run still uses the state in {place} after {}; run again when it is done, or wait longer with \
+                "another run still uses the state in {directory} after {}; run again when it is done, or wait longer with \
                  --wait-for-state",
                 GoDuration::from(timeout)
             )));
@@ -51,7 +51,7 @@ pub(super) async fn lock(
             // Not earlier: without a wait, signals keep their default actions while manifests are read.
             signals::forward_to(stop)?;
             say(&format!(
-                "waiting for another run that uses the state in {place}, up to {}",
+                "waiting for another run that uses the state in {directory}, up to {}",
                 GoDuration::from(timeout)
             ));
             is_told = true;
@@ -60,7 +60,7 @@ pub(super) async fn lock(
             biased;
             () = stop.cancelled() => {
                 return Err(Failure::new(format!(
-                    "tagboat was told to stop while it waited for another run that uses the state in {place}"
+                    "tagboat was told to stop while it waited for another run that uses the state in {directory}"
                 )));
             }
             () = sleep(TRY_INTERVAL.min(timeout)) => {}

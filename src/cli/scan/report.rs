@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn an_age_has_one_unit() {
-        for (seconds, wanted) in [
+        for (seconds, expected) in [
             (-5, "0s"),
             (59, "59s"),
             (60, "1m"),
@@ -91,7 +91,7 @@ mod tests {
             (364 * 86_400, "364d"),
             (800 * 86_400, "2y"),
         ] {
-            assert_eq!(age(seconds), wanted);
+            assert_eq!(age(seconds), expected);
         }
     }
 }

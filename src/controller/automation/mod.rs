@@ -161,6 +161,6 @@ async fn stop_reconciles(automations: &Automations, dispatcher: &mut Dispatcher)
 }
 
 /// Waits until no work on a mirror is in progress, but not for long.
-async fn finish_writer(automations: &Automations, patience: Duration) {
-    let _ = timeout(patience, automations.writer.finish()).await;
+async fn finish_writer(automations: &Automations, limit: Duration) {
+    let _ = timeout(limit, automations.writer.finish()).await;
 }

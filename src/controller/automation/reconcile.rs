@@ -10,23 +10,23 @@ use tracing::{Instrument, Span};
 
 use super::memory::ObservedInputs;
 use super::state::Automations;
-use crate::controller::engine::frame::{
-    Fetched, fetch, finalize, log_event, patch_status, record, status_of, update_status,
-};
 use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::kind::forget_if_gone;
+use crate::controller::engine::reconcile_steps::{
+    Fetched, fetch, finalize, log_event, patch_final_status, patch_status, record, status_of,
+};
 use crate::error::chain;
 use crate::git::CommitTime;
 use crate::git::outcome::Outcome;
 use crate::metrics::RunOutcome;
-use crate::objects::cluster::{ClusterError, ClusterObjects, Occurrence};
+use crate::objects::cluster::{ClusterError, ClusterObjects, EventIdentity};
 use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable_lines;
 use crate::reconcile::action::Action;
 use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::compare::{CompareResult, CompareRun};
 use crate::reconcile::automation::conclusion::Conclusion;
-use crate::reconcile::automation::findings::{Findings, News};
+use crate::reconcile::automation::findings::{Findings, FindingsChange};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
 use crate::reconcile::automation::report::{Report, interval, report, while_suspended};
 use crate::reconcile::automation::request::ImageOverrides;
@@ -146,8 +146,8 @@ impl Reconcile {
             self.restore_status().await;
             return;
         }
-        if let Some(words) = conclusion.hinted() {
-            tracing::info!("{words}");
+        if let Some(message) = conclusion.hinted() {
+            tracing::info!("{message}");
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
@@ -197,12 +197,12 @@ impl Reconcile {
             tracing::error!(error = %stop.reason, "{}", stop.message);
         }
         self.announce(&report.event, conclusion).await;
-        if let (Some(news), Some(findings)) = (report.news, findings) {
-            self.announce_markers(news, findings).await;
+        if let (Some(findings_change), Some(findings)) = (report.findings_change, findings) {
+            self.announce_markers(findings_change, findings).await;
         }
         let status =
             |status: &ImageUpdateAutomationStatus| self.report_on(status, conclusion, findings, now).status;
-        patch_status(self.automations.as_ref(), automation, previous, &status).await?;
+        patch_final_status(self.automations.as_ref(), automation, previous, &status).await?;
         self.automations.memory.forget_announced(&self.in_flight.name);
         Ok(report.action)
     }
@@ -224,8 +224,8 @@ impl Reconcile {
         if report.event.type_ == EventType::Warning {
             log_event(&report.event);
         }
-        if let (Some(news), Some(findings)) = (&report.news, findings) {
-            log_markers(news, findings);
+        if let (Some(findings_change), Some(findings)) = (&report.findings_change, findings) {
+            log_markers(findings_change, findings);
         }
         comparisons.set_status(&self.in_flight.name, report.status);
         report.action
@@ -241,7 +241,8 @@ impl Reconcile {
         if !exists || status_of(automation) == *previous {
             return;
         }
-        let restored = patch_status(self.automations.as_ref(), automation, previous, &Clone::clone).await;
+        let restored =
+            patch_final_status(self.automations.as_ref(), automation, previous, &Clone::clone).await;
         if let Err(error) = restored {
             tracing::error!(error = chain(&error), "cannot restore the status");
         }
@@ -256,24 +257,25 @@ impl Reconcile {
         if memory.has_announced(name, event) {
             return;
         }
-        let occurrence = match conclusion {
+        let identity = match conclusion {
             Conclusion::Success { outcome: Outcome::Pushed(push), .. } => {
-                Occurrence::Pushed(push.commit.to_string())
+                EventIdentity::Pushed(push.commit.to_string())
             }
-            _ => Occurrence::Repeated,
+            _ => EventIdentity::Repeated,
         };
-        record(&self.automations.kind, &self.started.automation, event, occurrence).await;
+        record(&self.automations.kind, &self.started.automation, event, identity).await;
         memory.announced(name, event);
     }
 
     /// Announces a change of the problems with markers.
     ///
     /// The key of the event keeps it from being announced twice.
-    async fn announce_markers(&self, news: News, findings: &Findings) {
-        log_markers(&news, findings);
+    async fn announce_markers(&self, findings_change: FindingsChange, findings: &Findings) {
+        log_markers(&findings_change, findings);
         let is_warning = self.automations.options.warns_of_markers;
-        let News { event, key } = if is_warning { news.as_warning() } else { news };
-        record(&self.automations.kind, &self.started.automation, &event, Occurrence::Once(key)).await;
+        let FindingsChange { event, key } =
+            if is_warning { findings_change.as_warning() } else { findings_change };
+        record(&self.automations.kind, &self.started.automation, &event, EventIdentity::Once(key)).await;
     }
 }
 
@@ -295,7 +297,7 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
                 while_suspended(&status_of(current), current.metadata.generation.unwrap_or(1))
             };
             if !is_dry_run {
-                update_status(automations, &automation, &status).await?;
+                patch_status(automations, &automation, &status).await?;
             }
             return Ok(None);
         }
@@ -309,7 +311,7 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
         automation.status = Some(previous.clone());
     } else if run.begin(&previous).must_be_written {
         let status = |current: &ImageUpdateAutomation| run.begin(&status_of(current)).status;
-        let Some(written) = update_status(automations, &automation, &status).await? else { return Ok(None) };
+        let Some(written) = patch_status(automations, &automation, &status).await? else { return Ok(None) };
         (automation.metadata, automation.status) = (written.metadata, written.status);
     }
     Ok(Some(Box::new(Started { automation, previous, run, inputs })))
@@ -318,8 +320,8 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
 /// Logs a change of the problems with markers.
 ///
 /// All of them are logged at the debug level.
-fn log_markers(news: &News, findings: &Findings) {
-    tracing::info!("{}", news.event.message);
+fn log_markers(findings_change: &FindingsChange, findings: &Findings) {
+    tracing::info!("{}", findings_change.event.message);
     for line in findings.lines() {
         tracing::debug!("{line}");
     }

@@ -4,10 +4,10 @@
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControllerError {
     /// Another process is the leader, or may be.
-    #[error("the leadership is lost: {words}")]
-    Deposed {
+    #[error("the leadership is lost: {message}")]
+    LeadershipLost {
         /// The reason.
-        words: String,
+        message: String,
     },
     /// The API server refuses the label selector of the objects to reconcile.
     #[error("--watch-label-selector {selector:?} cannot be used: {refusal}")]

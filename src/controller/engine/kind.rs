@@ -35,9 +35,10 @@ pub(crate) struct KindOptions<K> {
     pub(crate) trace_interval: Duration,
 }
 
-/// The state that the reconciles of one kind share.
+/// Reconciler of one kind: the state that its reconciles share.
 ///
-/// A kind implements this, and a function that reconciles one object by the steps of [`frame`](super::frame).
+/// A kind implements this, and a function that reconciles one object by the steps of
+/// [`reconcile_steps`](super::reconcile_steps).
 pub(crate) trait Reconciler: Send + Sync + 'static {
     /// The type of the objects.
     type Object: Watched + HasStatus<Status: Status + Serialize>;

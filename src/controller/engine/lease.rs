@@ -59,7 +59,7 @@ impl Leadership {
     /// Renews the Lease until that fails, and returns the reason.
     pub(super) async fn keep(&mut self) -> String {
         match &mut self.candidate {
-            Some(candidate) => words(&candidate.keep(&self.permit).await),
+            Some(candidate) => message_of(&candidate.keep(&self.permit).await),
             None => pending().await,
         }
     }
@@ -108,7 +108,7 @@ impl Candidate {
     ///
     /// Work is permitted for as long as the leadership lasts.
     async fn win(&mut self, permit: &StopToken) {
-        let mut said = String::new();
+        let mut logged = String::new();
         let name = format!("{}/{}", self.election.namespace, self.election.name);
         tracing::info!(lease = name, "waiting to become the leader");
         loop {
@@ -118,16 +118,18 @@ impl Candidate {
                     return;
                 }
                 Err(error) => {
-                    let (is_error, words) = match error {
+                    let (is_error, message) = match error {
                         RenewError::HeldBy(holder) => (false, format!("{holder} is the leader")),
                         RenewError::Failed(error) => (true, error.to_string()),
                     };
-                    if words != said {
+                    if message != logged {
                         match is_error {
-                            true => tracing::error!(lease = name, error = words, "cannot become the leader"),
-                            false => tracing::info!(lease = name, "{words}"),
+                            true => {
+                                tracing::error!(lease = name, error = message, "cannot become the leader");
+                            }
+                            false => tracing::info!(lease = name, "{message}"),
                         }
-                        said = words;
+                        logged = message;
                     }
                 }
             }
@@ -157,7 +159,7 @@ impl Candidate {
                 permit.cancel();
                 return error;
             }
-            tracing::warn!(error = %words(&error), "cannot renew the lease, trying again");
+            tracing::warn!(error = %message_of(&error), "cannot renew the lease, trying again");
         }
     }
 
@@ -217,7 +219,7 @@ impl Candidate {
 }
 
 /// Returns the reason for which a process is not the leader any more.
-fn words(error: &RenewError) -> String {
+fn message_of(error: &RenewError) -> String {
     match error {
         RenewError::HeldBy(holder) => format!("{holder} is the leader now"),
         RenewError::Failed(error) => error.to_string(),

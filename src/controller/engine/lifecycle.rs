@@ -155,8 +155,8 @@ impl Engine {
     /// If the leadership was lost.
     pub(crate) async fn shut_down(self, lost: Option<String>) -> Result<(), ControllerError> {
         self.context.announcer.finish().await;
-        if let Some(words) = lost {
-            return Err(ControllerError::Deposed { words });
+        if let Some(message) = lost {
+            return Err(ControllerError::LeadershipLost { message });
         }
         self.leadership.release().await;
         Ok(())

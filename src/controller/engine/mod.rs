@@ -7,14 +7,13 @@
 //! | `context`, `kind` | the parts that the kinds of a controller share; one kind with its cache and queue |
 //! | `watch`, `predicates` | watches with their error reports; the changes that make an object due |
 //! | `queue`, `dispatcher` | the work queue with debouncing, backoff and rate limit; the start of reconciles |
-//! | `frame`, `in_flight` | the steps of a reconcile that are the same for all kinds; its guard and its cancellation |
+//! | `reconcile_steps`, `in_flight` | the steps of a reconcile that are the same for all kinds; its guard and its cancellation |
 //! | `run_ids`, `traces` | ids of reconciles for the log; the limit of trace events |
 //! | `error` | the errors that end a controller |
 
 pub(super) mod context;
 pub(super) mod dispatcher;
 mod error;
-pub(super) mod frame;
 pub(super) mod in_flight;
 pub(super) mod kind;
 mod lease;
@@ -22,6 +21,7 @@ mod lifecycle;
 pub(super) mod predicates;
 mod preflight;
 pub(super) mod queue;
+pub(super) mod reconcile_steps;
 mod run_ids;
 mod traces;
 mod watch;

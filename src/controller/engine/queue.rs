@@ -25,7 +25,7 @@ pub(crate) const DEBOUNCE: Duration = Duration::from_millis(50);
 const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
 
 /// The number of objects from which on the rate limits of idle ones are removed.
-const FEW: usize = 64;
+const MIN_CLEANUP_AT: usize = 64;
 
 /// A message to the dispatcher of a queue.
 #[derive(Debug)]
@@ -228,7 +228,7 @@ impl RateLimits {
         if self.buckets.len() >= self.cleanup_at {
             self.buckets.retain(|_, bucket| !bucket.is_full(now));
             // So the removal takes no more time than the insertions.
-            self.cleanup_at = FEW.max(2 * self.buckets.len());
+            self.cleanup_at = MIN_CLEANUP_AT.max(2 * self.buckets.len());
         }
         self.buckets.entry(name.clone()).or_default().take(RATE, now);
     }
@@ -428,7 +428,7 @@ mod tests {
             queue.done(&name(&number.to_string()), Action::AwaitChange, now);
         }
         // Each counts for a second.
-        assert!(queue.limits.buckets.len() <= FEW, "{}", queue.limits.buckets.len());
+        assert!(queue.limits.buckets.len() <= MIN_CLEANUP_AT, "{}", queue.limits.buckets.len());
     }
 
     #[test]

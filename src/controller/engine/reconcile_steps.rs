@@ -1,9 +1,9 @@
-//! The frame of a reconcile: the steps common to all kinds, in their order.
+//! The steps of a reconcile, common to all kinds, in their order.
 //!
 //! 1. [`Kind::begin`](super::kind::Kind::begin) waits for a slot and guards the reconcile.
 //! 2. [`fetch`] gets the object, adds the finalizer, and tells deleted and suspended objects from others.
 //! 3. [`with_progress_status`] does the work, and writes meanwhile that it is in progress if it takes long.
-//! 4. [`report`], or [`record`] and [`patch_status`], announce the result and write it.
+//! 4. [`report`], or [`record`] and [`patch_final_status`], announce the result and write it.
 //! 5. [`Kind::end`](super::kind::Kind::end) counts the reconcile, and the drop of the guard requeues the object.
 //!
 //! [`reconcile`] does the first and the last for a kind whose objects are not batched.
@@ -22,7 +22,7 @@ use tracing::Instrument;
 
 use super::in_flight::InFlight;
 use super::kind::{Kind, Reconciler, forget_if_gone, observe};
-use crate::objects::cluster::{Announcement, ClusterError, Occurrence, Watched};
+use crate::objects::cluster::{Announcement, ClusterError, EventIdentity, Watched};
 use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::action::Action;
 use crate::reconcile::run::reported_on;
@@ -137,28 +137,28 @@ pub(crate) async fn with_progress_status<R: Reconciler, T>(
             Ok(done) => Some((object, done)),
             Err(_) => {
                 let writer = &reconciler.kind().context.writer;
-                let (written, done) = tokio::join!(writer.update_status(&object, status), work);
+                let (written, done) = tokio::join!(writer.patch_status(&object, status), work);
                 written?.map(|written| (written, done))
             }
         },
     };
     in_flight.acquire_slot().await;
-    if let Some((begun, _)) = &done {
-        observe(reconciler, begun);
+    if let Some((initial, _)) = &done {
+        observe(reconciler, initial);
     }
     Ok(done)
 }
 
 /// Logs and records the events of a run while it patches the status.
 ///
-/// The status is patched as by [`patch_status`].
+/// The status is patched as by [`patch_final_status`].
 ///
 /// # Errors
 ///
 /// If the status cannot be written.
 pub(crate) async fn report<R: Reconciler>(
     reconciler: &R,
-    begun: &R::Object,
+    initial: &R::Object,
     previous: &StatusOf<R>,
     events: &[Event],
     status: &(dyn Fn(&StatusOf<R>) -> StatusOf<R> + Sync),
@@ -166,46 +166,46 @@ pub(crate) async fn report<R: Reconciler>(
     let recording = async {
         for event in events {
             log_event(event);
-            record(reconciler.kind(), begun, event, Occurrence::Repeated).await;
+            record(reconciler.kind(), initial, event, EventIdentity::Repeated).await;
         }
     };
-    let ((), written) = tokio::join!(recording, patch_status(reconciler, begun, previous, status));
+    let ((), written) = tokio::join!(recording, patch_final_status(reconciler, initial, previous, status));
     written
 }
 
 /// Patches the status after a run.
 ///
-/// `begun` is the object as it was stored when the run began, and `previous` the status before that. `status`
+/// `initial` is the object as it was stored when the run began, and `previous` the status before that. `status`
 /// makes the new status from the one on which the run is reported. Returns the object as it then is, unless
 /// it was deleted.
 ///
 /// # Errors
 ///
 /// If the status cannot be written.
-pub(crate) async fn patch_status<R: Reconciler>(
+pub(crate) async fn patch_final_status<R: Reconciler>(
     reconciler: &R,
-    begun: &R::Object,
+    initial: &R::Object,
     previous: &StatusOf<R>,
     status: &(dyn Fn(&StatusOf<R>) -> StatusOf<R> + Sync),
 ) -> Result<Option<R::Object>, ClusterError> {
-    let begun_status = status_of(begun);
-    let status = |current: &R::Object| status(&reported_on(previous, &begun_status, &status_of(current)));
-    update_status(reconciler, begun, &status).await
+    let initial_status = status_of(initial);
+    let status = |current: &R::Object| status(&reported_on(previous, &initial_status, &status_of(current)));
+    patch_status(reconciler, initial, &status).await
 }
 
-/// Updates the status of an object, and returns the updated object.
+/// Patches the status of an object (JSON merge patch), and returns the updated object.
 ///
 /// Returns `None` if the object was deleted.
 ///
 /// # Errors
 ///
 /// If the status cannot be written.
-pub(crate) async fn update_status<R: Reconciler>(
+pub(crate) async fn patch_status<R: Reconciler>(
     reconciler: &R,
     object: &R::Object,
     status: StatusMaker<'_, R::Object, StatusOf<R>>,
 ) -> Result<Option<R::Object>, ClusterError> {
-    let written = reconciler.kind().context.writer.update_status(object, status).await?;
+    let written = reconciler.kind().context.writer.patch_status(object, status).await?;
     written.iter().for_each(|written| observe(reconciler, written));
     Ok(written)
 }
@@ -219,7 +219,7 @@ pub(crate) fn log_event(event: &Event) {
 }
 
 /// Records an event about an object, and notifies of it. Trace events are limited.
-pub(crate) async fn record<K: Watched>(kind: &Kind<K>, object: &K, event: &Event, occurrence: Occurrence) {
+pub(crate) async fn record<K: Watched>(kind: &Kind<K>, object: &K, event: &Event, identity: EventIdentity) {
     let is_trace = event.type_ == EventType::Trace;
     let interval = kind.options.trace_interval;
     if is_trace && !kind.traces.admits(&ObjectName::of(object), interval, Instant::now()) {
@@ -229,7 +229,7 @@ pub(crate) async fn record<K: Watched>(kind: &Kind<K>, object: &K, event: &Event
         object: object.object_ref(&()),
         annotations: object.annotations().clone(),
         event: event.clone(),
-        occurrence,
+        identity,
         time: Timestamp::now(),
     };
     kind.context.announce(announcement).await;

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use super::context::Context;
 use crate::backoff::Backoff;
 use crate::objects::cluster::{
-    Announcement, Cache, Change, ClusterError, Observation, Occurrence, Scope, Watched, watch_objects,
+    Announcement, Cache, Change, ClusterError, EventIdentity, Observation, Scope, Watched, watch_objects,
 };
 use crate::objects::{Event, EventType, ObjectName};
 use crate::printable::printable;
@@ -69,10 +69,10 @@ pub(super) async fn watch<K: Watched>(
             }
         }
         Observation::WatchError(error) => {
-            let words = with_advice(&error);
-            if words != failure {
-                tracing::error!(resource = %plural, error = words, "watch failed, retrying");
-                failure = words;
+            let message = with_advice(&error);
+            if message != failure {
+                tracing::error!(resource = %plural, error = message, "watch failed, retrying");
+                failure = message;
             }
         }
     })
@@ -123,8 +123,8 @@ impl Unreadable {
 }
 
 /// Returns the fingerprint of an object's defect, since its description may be long.
-fn defect(uid: Option<&str>, words: &str) -> Fingerprint {
-    Fingerprint::of([uid.unwrap_or_default(), words])
+fn defect(uid: Option<&str>, message: &str) -> Fingerprint {
+    Fingerprint::of([uid.unwrap_or_default(), message])
 }
 
 /// Returns the message of an error, with advice if there is an evident remedy.
@@ -139,7 +139,7 @@ fn with_advice(error: &ClusterError) -> String {
 }
 
 /// Reports an object that cannot be read, in the log and by an event.
-fn report_unreadable<K: Watched>(context: &Arc<Context>, metadata: ObjectMeta, words: &str) {
+fn report_unreadable<K: Watched>(context: &Arc<Context>, metadata: ObjectMeta, cause: &str) {
     let object = ObjectReference {
         api_version: Some(K::api_version(&()).into_owned()),
         kind: Some(K::kind(&()).into_owned()),
@@ -150,24 +150,24 @@ fn report_unreadable<K: Watched>(context: &Arc<Context>, metadata: ObjectMeta, w
         ..Default::default()
     };
     // Two controllers watch policies, and several processes everything: each defect is announced once.
-    let occurrence = Occurrence::Once(format!("{:?} {words}", metadata.generation));
+    let identity = EventIdentity::Once(format!("{:?} {cause}", metadata.generation));
     let annotations = metadata.annotations.unwrap_or_default();
     let message = format!(
         "the object cannot be understood and is left alone until it is corrected: {}",
-        printable(words)
+        printable(cause)
     );
     let event = Event { type_: EventType::Warning, reason: UNREADABLE.to_owned(), message };
     tracing::error!(
         kind = object.kind,
         namespace = object.namespace,
         name = object.name,
-        error = words,
+        error = cause,
         "an object cannot be understood and is left alone until it is corrected"
     );
     if context.is_dry_run {
         return;
     }
-    let announcement = Announcement { object, annotations, event, occurrence, time: Timestamp::now() };
+    let announcement = Announcement { object, annotations, event, identity, time: Timestamp::now() };
     let announcing = context.clone();
     context.announcer.announce_later(announcement, |announcement| async move {
         announcing.become_leader().await;
@@ -186,7 +186,7 @@ async fn remove_finalizer<K: Watched>(
     let Some(finalizer) = finalizer.filter(is_set).filter(|_| !context.is_dry_run) else { return };
     context.become_leader().await;
     for attempt in 1..=TRIES {
-        match context.writer.release::<K>(&metadata, finalizer).await {
+        match context.writer.remove_finalizer_by_metadata::<K>(&metadata, finalizer).await {
             // After a change by another client, the watch reports the object again.
             Err(error) if !error.is_conflict() => {
                 tracing::error!(

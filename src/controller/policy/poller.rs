@@ -22,7 +22,7 @@ use crate::polling::{FailureScope, InRegistry, PollFailure, PollingInterval};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::{FollowedTags, members};
-use crate::reconcile::policy::run::{Ended, FollowedTag};
+use crate::reconcile::policy::run::{FollowedTag, PolicyRunResult};
 use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::tenancy::{FairCache, FairSemaphore, Permit, SlotLimits};
 
@@ -65,7 +65,7 @@ impl InRegistry for Target {
 
 impl Target {
     fn of(followed: &FollowedTag) -> Self {
-        let RepositoryTarget { repository, address, .. } = &followed.place;
+        let RepositoryTarget { repository, address, .. } = &followed.target;
         let spec = &repository.spec;
         let name = |reference: &Option<tagboat_api::reference::LocalObjectReference>| {
             reference.as_ref().map(|reference| reference.name.clone())
@@ -84,7 +84,7 @@ impl Target {
             name(&spec.proxy_secret_ref),
             spec.service_account_name.clone(),
         ];
-        let tenant = followed.place.referred_from.clone().unwrap_or_else(|| namespace.clone());
+        let tenant = followed.target.referred_from.clone().unwrap_or_else(|| namespace.clone());
         Self {
             registry: format!("{route} for {tenant} of {namespace} as {login:?}"),
             namespace,
@@ -141,15 +141,15 @@ impl Poller {
     pub(super) fn follow(
         &self,
         policy: &ObjectName,
-        ended: &Ended,
+        result: &PolicyRunResult,
         latest: Option<&ImageRef>,
         policies: &Cache<ImagePolicy>,
     ) -> Vec<ObjectName> {
         // Outside the lock: it reads the settings of all policies of the namespace.
-        let group = ended.followed.as_ref().and_then(|followed| followed.group.as_ref());
+        let group = result.followed.as_ref().and_then(|followed| followed.group.as_ref());
         let members = group.map(|group| members(group, policies.in_namespace(&policy.namespace).into_iter()));
         let members = |_: &str| members.unwrap_or_default();
-        let changed = self.tags.lock().follow(policy, ended, Target::of, latest, members);
+        let changed = self.tags.lock().follow(policy, result, Target::of, latest, members);
         self.changed.notify_one();
         changed
     }
@@ -184,8 +184,8 @@ pub(crate) async fn poll<R: Registry>(policies: Arc<Policies<R>>) {
     let mut lookups = JoinSet::new();
     loop {
         let due = policies.poller.tags.lock().take_due(Timestamp::now());
-        for (place, target) in due {
-            lookups.spawn(look_up(policies.clone(), place, target));
+        for (repository, target) in due {
+            lookups.spawn(look_up(policies.clone(), repository, target));
         }
         let next = policies.poller.tags.lock().schedule.next();
         let wait = async {
@@ -210,39 +210,43 @@ async fn release_after<T>(time: Duration, slot: Permit, work: impl Future<Output
     let mut work = pin!(work);
     tokio::select! {
         biased;
-        ended = &mut work => return ended,
+        result = &mut work => return result,
         () = sleep(time) => drop(slot),
     }
     work.await
 }
 
 /// Looks up one digest, and makes the policies due that follow the tag.
-async fn look_up<R: Registry>(policies: Arc<Policies<R>>, place: RepositoryTarget, target: Target) {
-    let reference = format!("{}:{}", place.address, target.tag);
-    let place = RepositoryTarget { timeout: place.timeout.min(LOOKUP_TIMEOUT), ..place };
+async fn look_up<R: Registry>(policies: Arc<Policies<R>>, repository: RepositoryTarget, target: Target) {
+    let reference = format!("{}:{}", repository.address, target.tag);
+    let repository = RepositoryTarget { timeout: repository.timeout.min(LOOKUP_TIMEOUT), ..repository };
     let slot = policies.poller.slots(&target).acquire(&target.tenant, 1).await;
     let overtaken = policies.poller.tags.lock().schedule.blocked_since_taken(&target);
     let answer = match overtaken {
         // The timeout leaves waits for memory out, so that a lookup which takes longer waits for memory.
         None => {
-            release_after(place.timeout, slot, policies.repositories.registry.digest(&place, &target.tag))
-                .await
+            release_after(
+                repository.timeout,
+                slot,
+                policies.repositories.registry.digest(&repository, &target.tag),
+            )
+            .await
         }
         // While this lookup waited for a slot, others found that the registry does not answer.
         Some(until) => Err(LookupFailure {
             kind: LookupFailureKind::Unavailable,
-            words: format!(
+            message: format!(
                 "{} is left alone until {until:.0}, for it did not answer others",
-                place.address.registry()
+                repository.address.registry()
             ),
             retry_after: None,
         }),
     };
     if let Err(failure) = &answer {
-        tracing::warn!(image = reference, error = failure.words, "cannot look up the digest, trying again");
+        tracing::warn!(image = reference, error = failure.message, "cannot look up the digest, trying again");
     }
     // A policy that gives a registry less time than others cannot tell its state for them.
-    let is_patient = place.timeout >= LOOKUP_TIMEOUT;
+    let is_patient = repository.timeout >= LOOKUP_TIMEOUT;
     let answer = answer.map_err(|failure| PollFailure {
         reason: failure.staleness(&reference),
         scope: match failure.kind {

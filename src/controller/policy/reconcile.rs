@@ -12,10 +12,10 @@ use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
 use super::memory::UserIntent;
 use super::state::Policies;
-use crate::controller::engine::frame::{
+use crate::controller::engine::in_flight::InFlight;
+use crate::controller::engine::reconcile_steps::{
     self, Fetched, StatusMaker, fetch, finalize, status_of, with_progress_status,
 };
-use crate::controller::engine::in_flight::InFlight;
 use crate::objects::cluster::{ClusterError, ClusterObjects};
 use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::downgrade::Trigger;
@@ -23,7 +23,7 @@ use crate::reconcile::action::Action;
 use crate::reconcile::conditions::is_ready;
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::report::Conclusion;
-use crate::reconcile::policy::run::{Ended, PolicyInputs, Run};
+use crate::reconcile::policy::run::{PolicyInputs, PolicyRunResult, Run};
 use crate::reconcile::tags::Registry;
 use crate::tenancy::INLINE_BYTES;
 
@@ -67,25 +67,27 @@ pub(crate) async fn reconcile<R: Registry>(
     let is_repository_pending =
         repository.is_some() && run.repository().is_some_and(|name| !repositories.memory.is_reconciled(name));
     let trigger = memory.trigger(&name, &intent, &run);
-    let scene = PolicyInputs {
+    let policy_inputs = PolicyInputs {
         labels: Box::pin(labels(&kind.context.objects, &name.namespace, repository.as_deref())).await,
         scan_failure: run.repository().and_then(|name| repositories.memory.scan_failure(name)),
         repository,
         trigger,
         polled: &|followed| poller.known(&name, followed),
     };
-    if run.is_untouched(options, &scene) {
+    if run.is_untouched(options, &policy_inputs) {
         return Ok(Action::AwaitChange);
     }
-    let work = async { run.reconcile(options, scene, &repositories.shelf, &repositories.registry).await };
+    let work = async {
+        run.reconcile(options, policy_inputs, &repositories.tag_store, &repositories.registry).await
+    };
     let object = ImagePolicy::clone(&policy);
     let done = Box::pin(with_progress_status(own, in_flight, object, begin, Box::pin(work))).await?;
-    let Some((begun, ended)) = done else { return Ok(Action::AwaitChange) };
-    let has_no_tags = matches!(&ended.conclusion, Conclusion::Stopped(stop) if stop.retry_after.is_some());
+    let Some((initial, result)) = done else { return Ok(Action::AwaitChange) };
+    let has_no_tags = matches!(&result.conclusion, Conclusion::Stopped(stop) if stop.retry_after.is_some());
     if is_repository_pending && has_no_tags {
         return Ok(Action::RequeueAfter(REPOSITORY_PENDING));
     }
-    if let (Conclusion::Stopped(stop), Some(name)) = (&ended.conclusion, run.repository())
+    if let (Conclusion::Stopped(stop), Some(name)) = (&result.conclusion, run.repository())
         && stop.needs_scan
         && repositories.kind.cache.get(name).is_some_and(|repository| is_scanned(&repository))
     {
@@ -93,16 +95,16 @@ pub(crate) async fn reconcile<R: Registry>(
         repositories.kind.enqueue(name.clone());
     }
     let now = Timestamp::now();
-    let report = run.report(&previous, &ended.conclusion, now);
-    let status = |status: &ImagePolicyStatus| run.report(status, &ended.conclusion, now).status;
-    let written = frame::report(own, &begun, &previous, &report.events, &status).await?;
-    match ended.conclusion {
-        Conclusion::Resolved(_) if !ended.is_provisional => memory.satisfied(&name, intent),
+    let report = run.report(&previous, &result.conclusion, now);
+    let status = |status: &ImagePolicyStatus| run.report(status, &result.conclusion, now).status;
+    let written = reconcile_steps::report(own, &initial, &previous, &report.events, &status).await?;
+    match result.conclusion {
+        Conclusion::Resolved(_) if !result.is_provisional => memory.satisfied(&name, intent),
         Conclusion::Resolved(_) if trigger == Trigger::User => memory.defer(&name),
         _ => {}
     }
     let latest = written.and_then(|written| written.status).and_then(|status| status.latest_ref);
-    follow(policies, &name, ended, latest).await;
+    follow(policies, &name, result, latest).await;
     Ok(report.action)
 }
 
@@ -110,14 +112,14 @@ pub(crate) async fn reconcile<R: Registry>(
 async fn follow<R: Registry>(
     policies: &Arc<Policies<R>>,
     name: &ObjectName,
-    ended: Ended,
+    result: PolicyRunResult,
     latest: Option<ImageRef>,
 ) {
     // The members of a group are found in the annotations of all policies of the namespace.
-    let is_in_group = ended.followed.as_ref().is_some_and(|followed| followed.group.is_some());
+    let is_in_group = result.followed.as_ref().is_some_and(|followed| followed.group.is_some());
     let bytes = if is_in_group { INLINE_BYTES } else { 0 };
     let (following, policy) = (policies.clone(), name.clone());
-    let follow = move || following.poller.follow(&policy, &ended, latest.as_ref(), &following.kind.cache);
+    let follow = move || following.poller.follow(&policy, &result, latest.as_ref(), &following.kind.cache);
     let pool = &policies.options.capacity.pool;
     for changed in Box::pin(pool.run_sized(&name.namespace, bytes, follow)).await {
         policies.kind.enqueue(changed);

@@ -38,7 +38,7 @@ impl Memory {
         let mut failures = self.failures.lock();
         let failure = match conclusion {
             Conclusion::Stopped(stop) => stop.staleness(&repository.spec.image),
-            Conclusion::Scanned(..) | Conclusion::Rested(_) => None,
+            Conclusion::Scanned(..) | Conclusion::Skipped(_) => None,
         };
         match failure {
             Some(failure) => failures.insert(ObjectName::of(repository), failure),

@@ -7,10 +7,10 @@ use tagboat_api::ImageRepository;
 use tagboat_api::repository::ImageRepositoryStatus;
 
 use super::state::Repositories;
-use crate::controller::engine::frame::{
+use crate::controller::engine::in_flight::InFlight;
+use crate::controller::engine::reconcile_steps::{
     self, Fetched, StatusMaker, fetch, finalize, status_of, with_progress_status,
 };
-use crate::controller::engine::in_flight::InFlight;
 use crate::objects::cluster::ClusterError;
 use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::action::Action;
@@ -41,12 +41,12 @@ async fn reconcile_once<R: Registry>(
     in_flight: &mut InFlight,
 ) -> Result<Action, ClusterError> {
     let own = repositories.as_ref();
-    let Repositories { kind, registry, shelf, memory, .. } = own;
+    let Repositories { kind, registry, tag_store, memory, .. } = own;
     let repository = match fetch(own, &in_flight.name).await? {
         Fetched::Gone | Fetched::Suspended(_) => return Ok(Action::AwaitChange),
         Fetched::Deleted(known) => {
-            if let Err(words) = shelf.delete(&in_flight.name).await {
-                tracing::error!(error = words, "cannot forget the tags, trying again");
+            if let Err(message) = tag_store.delete(&in_flight.name).await {
+                tracing::error!(error = message, "cannot forget the tags, trying again");
                 return Ok(Action::Retry);
             }
             finalize(kind, &known).await?;
@@ -55,13 +55,13 @@ async fn reconcile_once<R: Registry>(
         Fetched::Active(repository) => Arc::new(repository),
     };
     let previous = status_of(repository.as_ref());
-    let run = Run::of(repository.clone(), &repositories.options, shelf, Timestamp::now()).await;
+    let run = Run::of(repository.clone(), &repositories.options, tag_store, Timestamp::now()).await;
     let begin = |current: &ImageRepository| run.begin(&status_of(current)).status;
     let begin = run.begin(&previous).must_be_written.then_some(&begin as StatusMaker<'_, _, _>);
-    let work = Box::pin(run.reconcile(registry, shelf));
+    let work = Box::pin(run.reconcile(registry, tag_store));
     let object = ImageRepository::clone(&repository);
     let done = Box::pin(with_progress_status(own, in_flight, object, begin, work)).await?;
-    let Some((begun, conclusion)) = done else { return Ok(Action::AwaitChange) };
+    let Some((initial, conclusion)) = done else { return Ok(Action::AwaitChange) };
     memory.scanned(&repository, &conclusion);
     let now = Timestamp::now();
     let report = run.report(&previous, &conclusion, now);
@@ -72,6 +72,6 @@ async fn reconcile_once<R: Registry>(
     });
     let events: Vec<Event> = left_out.into_iter().chain([report.event]).collect();
     let status = |status: &ImageRepositoryStatus| run.report(status, &conclusion, now).status;
-    frame::report(own, &begun, &previous, &events, &status).await?;
+    reconcile_steps::report(own, &initial, &previous, &events, &status).await?;
     Ok(report.action)
 }

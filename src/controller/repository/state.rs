@@ -18,7 +18,7 @@ pub(crate) struct Repositories<R> {
     /// The policies, which are due when their repository has changed.
     pub(crate) policies: Arc<Kind<ImagePolicy>>,
     pub(crate) registry: R,
-    pub(crate) shelf: SharedTagStore,
+    pub(crate) tag_store: SharedTagStore,
     pub(crate) options: ScanOptions,
     pub(crate) memory: Memory,
 }

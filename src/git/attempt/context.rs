@@ -12,7 +12,7 @@ use crate::git::mirror::Mirror;
 use crate::git::name::{CommitId, RefName};
 use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
-use crate::git::waits::ServerDeadline;
+use crate::git::server_deadline::ServerDeadline;
 
 /// The depths of history that are fetched to find a commit.
 /// A commit that is deeper counts as missing.
@@ -58,16 +58,16 @@ impl AttemptContext<'_> {
         })
     }
 
-    /// Returns whether `wanted` is in the history of `listed`, a commit that the remote has.
+    /// Returns whether `commit` is in the history of `listed`, a commit that the remote has.
     ///
     /// The mirror has next to no history, so some may be fetched. Commits below `floor` are not searched.
     pub(super) fn is_in_history(
         &self,
-        wanted: CommitId,
+        commit: CommitId,
         listed: CommitId,
         floor: Option<CommitId>,
     ) -> Result<bool, SyncError> {
-        let walk = || walk(&self.mirror.repository.odb()?, listed, wanted, floor);
+        let walk = || walk(&self.mirror.repository.odb()?, listed, commit, floor);
         let mut found = walk()?;
         for depth in DEPTHS {
             match found {
@@ -83,7 +83,7 @@ impl AttemptContext<'_> {
     /// Returns the error of a commit that is too large for this mirror.
     /// A new mirror would have room for it. The result is `None` if the mirror is new, or for another error.
     pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
-        let is_mendable = matches!(error, CommitError::NoRoom) && !self.mirror.is_new;
+        let is_mendable = matches!(error, CommitError::NoSpace) && !self.mirror.is_new;
         is_mendable.then(|| self.remote.too_large(self.mirror).into())
     }
 

@@ -27,8 +27,8 @@ use super::push::PushReply;
 use super::push_journal::PushJournal;
 use super::remote::{ListingQuery, Remote};
 use super::remote_error::RemoteError;
+use super::server_deadline::ServerDeadline;
 use super::source;
-use super::waits::ServerDeadline;
 use crate::directory::open;
 use crate::update::MarkerIndex;
 use context::AttemptContext;
@@ -36,8 +36,8 @@ use deadline::PlanDeadline;
 use proposal_state::{ProposalState, SharedObjects};
 use push_plan::PushPlan;
 
-/// The end of an attempt.
-pub(super) enum Ended {
+/// The outcome of an attempt.
+pub(super) enum AttemptOutcome {
     /// Every proposal has its answer.
     Done,
     /// An error was repaired, and the next attempt may succeed.
@@ -50,7 +50,7 @@ pub(super) enum Ended {
     Failed(SyncError),
 }
 
-impl From<SyncError> for Ended {
+impl From<SyncError> for AttemptOutcome {
     fn from(error: SyncError) -> Self {
         Self::Failed(error)
     }
@@ -101,8 +101,13 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Makes the attempt.
-    pub(super) fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> Ended {
-        let ended = self.try_to_make(mirror, remote, journal).err().unwrap_or(Ended::Done);
+    pub(super) fn make(
+        &mut self,
+        mirror: &mut Mirror,
+        remote: &Remote,
+        journal: &mut PushJournal,
+    ) -> AttemptOutcome {
+        let outcome = self.try_to_make(mirror, remote, journal).err().unwrap_or(AttemptOutcome::Done);
         let packs = std::mem::take(&mut self.packs);
         // Objects of commits that were not pushed, and never will be, would fill the mirror.
         if self.states.iter().any(|state| journal.pending.contains_key(&state.proposal.name)) {
@@ -111,7 +116,7 @@ impl<P: Proposer> Attempt<P> {
             // A mirror that cannot be opened fails the next attempt.
             let _ = mirror.release_objects();
         }
-        ended
+        outcome
     }
 
     fn try_to_make(
@@ -119,7 +124,7 @@ impl<P: Proposer> Attempt<P> {
         mirror: &mut Mirror,
         remote: &Remote,
         journal: &mut PushJournal,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AttemptOutcome> {
         self.end_cancelled();
         let Some(branch) = self.branch.as_ref().map(BranchName::reference).filter(|_| self.is_open()) else {
             return Ok(());
@@ -139,7 +144,7 @@ impl<P: Proposer> Attempt<P> {
         }
         let Some(base) = self.base(old) else { return Ok(()) };
         let base = context.fetch_commit(base)?;
-        mirror.keep(&kept(journal, base)).map_err(SyncError::from)?;
+        mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
         for state in self.open() {
             state.recover_push(&context, journal)?;
         }
@@ -161,17 +166,17 @@ impl<P: Proposer> Attempt<P> {
             }
             store(journal, mirror)?;
             if mirror.is_cancelled() {
-                return Err(Ended::Repaired);
+                return Err(AttemptOutcome::Repaired);
             }
             let reply = remote.push(mirror, &plan.request, &ServerDeadline::after(remote.timeout));
             self.verify_push(&mut plan, reply, &context, journal)?;
         }
         let tip = if self.has_commits() { Some(tip) } else { old };
         for state in self.open() {
-            state.settle(&plan, tip, &context, journal);
+            state.resolve_push(&plan, tip, &context, journal);
         }
         store(journal, mirror)?;
-        mirror.keep(&kept(journal, tip.unwrap_or(base))).map_err(SyncError::from)?;
+        mirror.keep(&retained_commits(journal, tip.unwrap_or(base))).map_err(SyncError::from)?;
         Ok(())
     }
 
@@ -205,30 +210,30 @@ impl<P: Proposer> Attempt<P> {
         remote: &Remote,
         deadline: &ServerDeadline,
     ) -> Result<Listing, RemoteError> {
-        let wanted = self.wanted();
-        if let ([ListingQuery::Reference(reference)], true) = (wanted.as_slice(), self.is_another)
+        let queries = self.queries();
+        if let ([ListingQuery::Reference(reference)], true) = (queries.as_slice(), self.is_another)
             && let Some(listing) = remote.fetch_branch(mirror, reference, deadline)
         {
             return Ok(listing);
         }
-        remote.list(mirror, &wanted, deadline)
+        remote.list(mirror, &queries, deadline)
     }
 
     /// Returns the references to list.
-    fn wanted(&self) -> Vec<ListingQuery> {
-        let mut wanted = Vec::new();
+    fn queries(&self) -> Vec<ListingQuery> {
+        let mut queries = Vec::new();
         for state in &self.states {
             let target = &state.proposal.target;
             let references =
                 [Some(target.push.reference()), target.refspec.as_ref().map(|spec| spec.destination.clone())];
             let references = references.into_iter().flatten().map(ListingQuery::Reference);
-            for one in references.chain(source::wanted(&target.checkout)) {
-                if !wanted.contains(&one) {
-                    wanted.push(one);
+            for one in references.chain(source::listing_query(&target.checkout)) {
+                if !queries.contains(&one) {
+                    queries.push(one);
                 }
             }
         }
-        wanted
+        queries
     }
 
     /// Returns the object to build on, if there is anything to build.
@@ -252,9 +257,9 @@ impl<P: Proposer> Attempt<P> {
         let database = repository.odb()?;
         let has_room = || context.remote.has_room(context.mirror);
         let objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
-        let place = context.mirror.index();
+        let path = context.mirror.index();
         let mut index =
-            open(&place).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+            open(&path).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
         let mut made = SharedObjects { index: &mut index, objects };
         let mut tip = Ok(base);
         for state in self.open() {
@@ -276,7 +281,7 @@ impl<P: Proposer> Attempt<P> {
         // Entries from damaged objects may be wrong.
         if index.is_modified() && !tip.as_ref().is_err_and(SyncError::is_damage) {
             // It is made again if it cannot be stored.
-            let _ = store_index(&index, &place);
+            let _ = store_index(&index, &path);
         }
         tip
     }
@@ -297,7 +302,7 @@ impl<P: Proposer> Attempt<P> {
         reply: Result<PushReply, RemoteError>,
         context: &AttemptContext<'_>,
         journal: &mut PushJournal,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), AttemptOutcome> {
         let PushPlan { request, rejected } = plan;
         if reply.as_ref().is_ok_and(|reply| reply.is_all_done(request)) {
             return Ok(());
@@ -308,10 +313,10 @@ impl<P: Proposer> Attempt<P> {
         {
             // Git has checked the condition and sent nothing, and the next attempt begins with a listing.
             self.forget_push(context, journal)?;
-            return Err(Ended::LostRace);
+            return Err(AttemptOutcome::LostRace);
         }
         let deadline = ServerDeadline::after(context.remote.timeout);
-        let after = context.remote.list(context.mirror, &self.wanted(), &deadline).ok();
+        let after = context.remote.list(context.mirror, &self.queries(), &deadline).ok();
         // After a broken connection git sends the push again, and its refusal says nothing of the first time.
         if let (Some(branch), Ok(reply), Some(after)) = (&branch, &reply, &after)
             && reply.is_refused(branch)
@@ -324,14 +329,14 @@ impl<P: Proposer> Attempt<P> {
         if let (Some(branch), Some(after)) = (&of_branch, &after)
             && after.commit(branch) != context.old
         {
-            return Err(Ended::LostRace);
+            return Err(AttemptOutcome::LostRace);
         }
         match (reply, of_branch) {
             _ if missing.is_empty() => Ok(()),
-            (Err(error), _) => Err(Ended::Failed(error.into())),
+            (Err(error), _) => Err(AttemptOutcome::Failed(error.into())),
             (Ok(reply), Some(branch)) => {
                 let message = reply.refusal(&branch);
-                Err(Ended::Refused(context.refusal(branch, message)))
+                Err(AttemptOutcome::Refused(context.refusal(branch, message)))
             }
             (Ok(reply), None) => {
                 for reference in missing {
@@ -346,12 +351,12 @@ impl<P: Proposer> Attempt<P> {
 
 /// Returns the tips of past runs and the current one.
 /// The next runs build on them, so that the mirror keeps them.
-fn kept(journal: &PushJournal, tip: CommitId) -> Vec<CommitId> {
+fn retained_commits(journal: &PushJournal, tip: CommitId) -> Vec<CommitId> {
     journal.commits().chain([tip]).collect()
 }
 
-fn store_index(index: &MarkerIndex, place: &Path) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(place)?);
+fn store_index(index: &MarkerIndex, path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
     index.write_to(&mut file)?;
     file.flush()
 }

@@ -263,7 +263,7 @@ impl<P: Proposer> ProposalState<P> {
 
     /// Sets the answer to the proposal after a push, if there was one.
     /// It also records the state of the remote, with `tip` on the push branch.
-    pub(super) fn settle(
+    pub(super) fn resolve_push(
         &mut self,
         plan: &PushPlan,
         tip: Option<CommitId>,

@@ -17,8 +17,9 @@ use crate::git::remote_error::RemoteError;
 #[derive(Default)]
 pub(super) struct PushPlan {
     pub(super) request: PushRequest,
-    /// The references that are not updated, each with the message: they would lose commits of others, or the server
-    /// refused them.
+    /// The references that are not updated, each with the message.
+    ///
+    /// An update would lose commits of others, or the server refused it.
     pub(super) rejected: BTreeMap<RefName, String>,
 }
 

@@ -63,9 +63,9 @@ fn a_login_is_read_as_flux_reads_it() {
         ("/srv/x", &[], "local"),
         ("file:///srv/x", &[("username", "u")], "local"),
     ];
-    for (url, data, wanted) in cases {
+    for (url, data, expected) in cases {
         let credentials = read(url, data).unwrap_or_else(|error| panic!("{url} {data:?}: {error}"));
-        assert_eq!(show(&credentials), *wanted, "{url} {data:?}");
+        assert_eq!(show(&credentials), *expected, "{url} {data:?}");
     }
 }
 
@@ -178,9 +178,9 @@ fn a_bad_secret_is_refused_in_one_sentence() {
         ),
         ("ssh://h/x", &[("githubAppID", "1")], "invalid 'ssh' auth option: 'identity' is required"),
     ];
-    for (url, data, wanted) in cases {
+    for (url, data, expected) in cases {
         let error = read(url, data).unwrap_err();
-        assert_eq!(error.to_string(), *wanted, "{url} {data:?}");
+        assert_eq!(error.to_string(), *expected, "{url} {data:?}");
         assert!(!format!("{error:?}").contains("hunter"), "{error:?}");
     }
 }
@@ -257,11 +257,11 @@ fn a_secret_with_nothing_for_http_is_no_anonymous_login() {
             let url = RemoteUrl::parse(&format!("{scheme}://h/x"), LocalPaths::Refused).unwrap();
             let secret = SecretData { name: "apps/login", data: &data };
             let error = Credentials::generic(&url, Some(secret)).unwrap_err();
-            let words = format!(
+            let message = format!(
                 "secret 'apps/login' has nothing for a login by {scheme}: it has {found}; wanted are username and \
                  password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
             );
-            assert_eq!(error.to_string(), words);
+            assert_eq!(error.to_string(), message);
         }
     }
 }
@@ -278,7 +278,7 @@ fn logins_and_keys_have_a_longest_length() {
         ("ssh://h/x", vec![("identity", &*key), ("known_hosts", HOSTS)], "identity"),
     ] {
         let error = read(url, &items).unwrap_err();
-        let wanted = format!("secret 'apps/login': key '{name}' is longer than 64 KiB: correct it");
-        assert_eq!(error.to_string(), wanted);
+        let expected = format!("secret 'apps/login': key '{name}' is longer than 64 KiB: correct it");
+        assert_eq!(error.to_string(), expected);
     }
 }

@@ -19,8 +19,10 @@ impl<'s> Passphrase<'s> {
         self.value.is_some()
     }
 
-    /// Tries the passphrase as it stands. Only if it is wrong, it is tried without the line break at the end of a text
-    /// file. An attempt with a wrong passphrase gives `None`, and so does this function.
+    /// Tries the passphrase as it stands, then without the line break of a text file.
+    ///
+    /// The second attempt is made only if the first passphrase is wrong. If both are, the result is `None`, as that of an
+    /// attempt with a wrong passphrase.
     ///
     /// # Errors
     ///

@@ -79,40 +79,40 @@ pub enum RemoteUrlError {
     #[error("the repository URL is empty: give an http, https or ssh URL")]
     Empty,
     /// A scheme that git may not use.
-    #[error("the repository URL '{shown}' has the scheme '{scheme}': use http, https or ssh")]
+    #[error("the repository URL '{redacted}' has the scheme '{scheme}': use http, https or ssh")]
     Scheme {
         /// The URL without user info.
-        shown: String,
+        redacted: String,
         /// Its scheme, or its transport helper.
         scheme: String,
     },
     /// The short form of SSH.
-    #[error("the repository URL '{shown}' is the short form of SSH: write {wanted}")]
+    #[error("the repository URL '{redacted}' is the short form of SSH: write {suggestion}")]
     ShortForm {
         /// The URL, or the part of it that may be shown.
-        shown: String,
+        redacted: String,
         /// The same as a URL.
-        wanted: String,
+        suggestion: String,
     },
     /// A local path, which is refused here.
-    #[error("the repository URL '{shown}' is a path of this machine: use http, https or ssh")]
+    #[error("the repository URL '{redacted}' is a path of this machine: use http, https or ssh")]
     Local {
         /// The path.
-        shown: String,
+        redacted: String,
     },
     /// Any other defect.
-    #[error("the repository URL '{shown}' {defect}")]
+    #[error("the repository URL '{redacted}' {defect}")]
     Malformed {
         /// The URL without user info.
-        shown: String,
+        redacted: String,
         /// The defect, and its remedy.
         defect: String,
     },
     /// A redirect to something else than a repository.
-    #[error("the server redirects to '{shown}', which is no git repository: correct the repository URL")]
+    #[error("the server redirects to '{redacted}', which is no git repository: correct the repository URL")]
     NoRepository {
         /// The target without user info.
-        shown: String,
+        redacted: String,
     },
 }
 
@@ -123,9 +123,11 @@ impl RemoteUrl {
     ///
     /// If git would misread it, could take it for an option, or may not use it.
     pub fn parse(text: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
-        let shown = redact_url(text);
-        let malformed =
-            |defect: &str| RemoteUrlError::Malformed { shown: shown.clone(), defect: defect.to_owned() };
+        let redacted = redact_url(text);
+        let malformed = |defect: &str| RemoteUrlError::Malformed {
+            redacted: redacted.clone(),
+            defect: defect.to_owned(),
+        };
         if text.is_empty() {
             return Err(RemoteUrlError::Empty);
         }
@@ -136,43 +138,49 @@ impl RemoteUrl {
             return Err(malformed("has a control character: take it out"));
         }
         let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
-            return Self::parse_without_scheme(text, &shown, locals);
+            return Self::parse_without_scheme(text, &redacted, locals);
         };
         let transport = match scheme {
             "http" => Transport::Http,
             "https" => Transport::Https,
             "ssh" => Transport::Ssh,
             "file" => {
-                let LocalPaths::Under(_) = locals else { return Err(RemoteUrlError::Local { shown }) };
+                let LocalPaths::Under(_) = locals else { return Err(RemoteUrlError::Local { redacted }) };
                 if !rest.starts_with('/') {
                     return Err(malformed("names a host, which a file URL cannot: write file:///PATH"));
                 }
                 return Ok(Self::local(text));
             }
-            _ => return Err(RemoteUrlError::Scheme { shown, scheme: scheme.to_owned() }),
+            _ => return Err(RemoteUrlError::Scheme { redacted, scheme: scheme.to_owned() }),
         };
         Self::parse_network(transport, rest)
-            .map_err(|defect| RemoteUrlError::Malformed { shown, defect: defect.into_owned() })
+            .map_err(|defect| RemoteUrlError::Malformed { redacted, defect: defect.into_owned() })
     }
 
-    fn parse_without_scheme(text: &str, shown: &str, locals: LocalPaths<'_>) -> Result<Self, RemoteUrlError> {
-        let shown = shown.to_owned();
+    fn parse_without_scheme(
+        text: &str,
+        redacted: &str,
+        locals: LocalPaths<'_>,
+    ) -> Result<Self, RemoteUrlError> {
+        let redacted = redacted.to_owned();
         // As git distinguishes them: a colon before the first slash is no path of this machine.
         let first = text.split('/').next().unwrap_or_default();
         if let Some((helper, _)) = first.split_once("::").filter(|(helper, _)| is_scheme(helper)) {
-            return Err(RemoteUrlError::Scheme { shown, scheme: format!("{helper}::") });
+            return Err(RemoteUrlError::Scheme { redacted, scheme: format!("{helper}::") });
         }
         if let Some((place, path)) = text.split_once(':').filter(|_| first.contains(':')) {
-            let wanted = format!("ssh://{place}/{}", path.trim_start_matches('/'));
+            let suggestion = format!("ssh://{place}/{}", path.trim_start_matches('/'));
             // With a later `@` it may as well be USER:PASSWORD@HOST.
-            let is_certain = !path.contains('@') && Self::parse(&wanted, LocalPaths::Refused).is_ok();
+            let is_certain = !path.contains('@') && Self::parse(&suggestion, LocalPaths::Refused).is_ok();
             return Err(match is_certain {
-                true => RemoteUrlError::ShortForm { shown: text.to_owned(), wanted },
-                false => RemoteUrlError::ShortForm { shown, wanted: "ssh://USER@HOST/PATH".to_owned() },
+                true => RemoteUrlError::ShortForm { redacted: text.to_owned(), suggestion },
+                false => {
+                    RemoteUrlError::ShortForm { redacted, suggestion: "ssh://USER@HOST/PATH".to_owned() }
+                }
             });
         }
         match locals {
-            LocalPaths::Refused => Err(RemoteUrlError::Local { shown }),
+            LocalPaths::Refused => Err(RemoteUrlError::Local { redacted }),
             // The components leave out redundant parts: `./` and doubled slashes.
             LocalPaths::Under(base) => Ok(Self::local(base.join(text).components().collect::<PathBuf>())),
         }
@@ -270,8 +278,8 @@ impl RemoteUrl {
     ///
     /// If the target is no address of a repository.
     pub fn redirected(&self, location: &str) -> Result<Self, RemoteUrlError> {
-        let shown = redact_url(location);
-        let no_repository = || RemoteUrlError::NoRepository { shown: shown.clone() };
+        let redacted = redact_url(location);
+        let no_repository = || RemoteUrlError::NoRepository { redacted: redacted.clone() };
         if location.is_empty() || location.chars().any(char::is_control) {
             return Err(no_repository());
         }
@@ -279,7 +287,7 @@ impl RemoteUrl {
             .and_then(|asked| asked.join(location))
             .map_err(|_| no_repository())?;
         if !matches!(target.scheme(), "http" | "https") {
-            return Err(RemoteUrlError::Scheme { shown, scheme: target.scheme().to_owned() });
+            return Err(RemoteUrlError::Scheme { redacted, scheme: target.scheme().to_owned() });
         }
         target.set_query(None);
         target.set_fragment(None);

@@ -38,11 +38,11 @@ fn user_info_is_split_out_and_the_rest_stays_as_written() {
         ("ssh://git:p@host:22/x", "ssh://git@host:22/x", Some("git"), Some("p")),
         ("ssh://a.corp@my_host/x@y/[z]", "ssh://a.corp@my_host/x@y/[z]", Some("a.corp"), None),
     ];
-    for (text, wanted, user, password) in cases {
+    for (text, expected, user, password) in cases {
         let url = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(argument(&url), *wanted, "{text}");
-        assert_eq!(url.to_string(), *wanted, "{text}");
-        assert_eq!(format!("{url:?}"), format!("RemoteUrl({wanted:?})"), "{text}");
+        assert_eq!(argument(&url), *expected, "{text}");
+        assert_eq!(url.to_string(), *expected, "{text}");
+        assert_eq!(format!("{url:?}"), format!("RemoteUrl({expected:?})"), "{text}");
         assert_eq!(url.user(), *user, "{text}");
         assert_eq!(url.password().map(Secret::expose), password.map(str::as_bytes), "{text}");
     }
@@ -58,9 +58,9 @@ fn local_paths_are_for_those_who_may() {
         ("./a://b", "/work tree/fleet/a:/b"),
         ("file:///srv/a%20b", "file:///srv/a%20b"),
     ];
-    for (text, wanted) in cases {
+    for (text, expected) in cases {
         let url = parse_local(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(argument(&url), wanted, "{text}");
+        assert_eq!(argument(&url), expected, "{text}");
         assert_eq!(url.transport(), Transport::Local, "{text}");
         let error = parse(text).unwrap_err();
         assert!(matches!(error, RemoteUrlError::Local { .. }), "{text}: {error}");
@@ -153,8 +153,8 @@ fn what_is_refused_is_refused_in_one_sentence() {
             "the repository URL 'file:///srv/x' is a path of this machine: use http, https or ssh",
         ),
     ];
-    for (text, wanted) in cases {
-        assert_eq!(parse(text).unwrap_err().to_string(), wanted, "{text}");
+    for (text, expected) in cases {
+        assert_eq!(parse(text).unwrap_err().to_string(), expected, "{text}");
     }
     let error = parse_local("file://host/x").unwrap_err();
     assert!(
@@ -212,8 +212,8 @@ fn a_url_that_is_advised_can_be_used() {
         "git@ho st:x",
         "git@häuser.example:x",
     ] {
-        let RemoteUrlError::ShortForm { wanted, .. } = parse(text).unwrap_err() else { panic!("{text}") };
-        assert!(wanted == "ssh://USER@HOST/PATH" || parse(&wanted).is_ok(), "{text}: {wanted}");
+        let RemoteUrlError::ShortForm { suggestion, .. } = parse(text).unwrap_err() else { panic!("{text}") };
+        assert!(suggestion == "ssh://USER@HOST/PATH" || parse(&suggestion).is_ok(), "{text}: {suggestion}");
     }
 }
 
@@ -264,7 +264,7 @@ fn a_password_with_a_slash_is_not_shown() {
 #[test]
 fn same_origin_is_scheme_host_and_port() {
     let url = parse("https://u:p@Git.Example.com/a").unwrap();
-    for (other, wanted) in [
+    for (other, expected) in [
         ("https://git.example.com:443/b", true),
         ("https://git.example.com/a.git", true),
         ("http://git.example.com/a", false),
@@ -272,7 +272,7 @@ fn same_origin_is_scheme_host_and_port() {
         ("https://example.com/a", false),
         ("ssh://git.example.com:443/a", false),
     ] {
-        assert_eq!(url.is_same_origin(&parse(other).unwrap()), wanted, "{other}");
+        assert_eq!(url.is_same_origin(&parse(other).unwrap()), expected, "{other}");
     }
     assert_eq!(url.to_origin().unwrap(), "https://git.example.com:443");
     assert_eq!(parse("http://[0:0::1]/").unwrap().to_origin().unwrap(), "http://[::1]:80");
@@ -282,7 +282,7 @@ fn same_origin_is_scheme_host_and_port() {
 fn a_redirect_stands_for_a_repository() {
     let url = parse("https://u:p@host/acme/fleet").unwrap();
     let tail = "info/refs?service=git-upload-pack";
-    for (location, wanted, keeps_login) in [
+    for (location, expected, keeps_login) in [
         (format!("https://host/acme/fleet.git/{tail}"), "https://host/acme/fleet.git", true),
         (format!("https://host:443/new/{tail}#x"), "https://host/new", true),
         (format!("/new//~x/%7Ey.git/{tail}"), "https://host/new//~x/%7Ey.git", true),
@@ -293,7 +293,7 @@ fn a_redirect_stands_for_a_repository() {
         (format!("../../x/{tail}"), "https://host/acme/x", true),
     ] {
         let target = url.redirected(&location).unwrap_or_else(|error| panic!("{location}: {error}"));
-        assert_eq!(argument(&target), wanted, "{location}");
+        assert_eq!(argument(&target), expected, "{location}");
         assert_eq!(url.is_same_origin(&target), keeps_login, "{location}");
         assert_eq!(
             (target.user(), target.password().is_some()),

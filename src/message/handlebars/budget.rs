@@ -27,8 +27,8 @@ impl Budget {
     pub(super) fn take(&self, steps: usize) -> Result<(), RenderError> {
         let left = self.left.load(Ordering::Relaxed);
         let Some(left) = left.checked_sub(steps) else {
-            let words = format!("the template takes more than the limit of {} steps", self.most);
-            return Err(RenderErrorReason::Other(words).into());
+            let message = format!("the template takes more than the limit of {} steps", self.most);
+            return Err(RenderErrorReason::Other(message).into());
         };
         self.left.store(left, Ordering::Relaxed);
         Ok(())

@@ -25,8 +25,8 @@ impl HelperDef for Len {
             Json::Object(members) => members.len(),
             Json::String(text) => text.len(),
             other => {
-                let words = format!("len of {other}: only lists, objects and texts have a length");
-                return Err(RenderErrorReason::Other(words).into());
+                let message = format!("len of {other}: only lists, objects and texts have a length");
+                return Err(RenderErrorReason::Other(message).into());
             }
         };
         Ok(Json::from(length).into())

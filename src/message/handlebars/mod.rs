@@ -96,7 +96,7 @@ impl HandlebarsTemplate {
 /// Returns true if the text mentions files, objects, or all data at once.
 fn mentions_files(text: &str) -> bool {
     const NAMES: [&str; 7] = ["Files", "FileChanges", "Objects", "@root", "lookup", "each this", "each ."];
-    let is_whole = |tag: &str, name: &str| {
+    let is_reference = |tag: &str, name: &str| {
         tag.match_indices(name).any(|(at, _)| !tag[at + name.len()..].starts_with('.'))
     };
     // With a quotation mark before it, the end may be inside a text.
@@ -106,7 +106,7 @@ fn mentions_files(text: &str) -> bool {
     };
     text.split("{{").skip(1).map(tag).any(|tag| {
         NAMES.iter().any(|name| tag.contains(name))
-            || ["Changed", "Updated", "ImageResult"].iter().any(|name| is_whole(&tag, name))
+            || ["Changed", "Updated", "ImageResult"].iter().any(|name| is_reference(&tag, name))
     })
 }
 

@@ -38,9 +38,9 @@ const MAX_MESSAGE: usize = 256 * 1024;
 /// The maximum wait for delayed events at shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Identifies an event among others with the same content.
+/// Deduplication of events: identifies an event among others with the same content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Occurrence {
+pub enum EventIdentity {
     /// A pushed commit, which happens once. These events are not limited.
     Pushed(String),
     /// An event that happens once in the life of the object, even if found again.
@@ -61,7 +61,7 @@ pub struct Announcement {
     /// The event.
     pub event: Event,
     /// Identifies the event among others with the same content.
-    pub occurrence: Occurrence,
+    pub identity: EventIdentity,
     /// The time of the event.
     pub time: Timestamp,
 }
@@ -120,7 +120,7 @@ impl Announcer {
 
     /// Returns whether the rate limit admits an event.
     fn admits(&self, announcement: &Announcement) -> bool {
-        if matches!(announcement.occurrence, Occurrence::Pushed(_)) {
+        if matches!(announcement.identity, EventIdentity::Pushed(_)) {
             return true;
         }
         let mut limiter = self.limiter.lock();

@@ -41,7 +41,7 @@ use crate::secrets::{Secret, data_size};
 use crate::tenancy::INLINE_BYTES;
 
 pub use accounts::ClusterAccounts;
-pub use announcer::{Announcement, Announcer, Occurrence};
+pub use announcer::{Announcement, Announcer, EventIdentity};
 pub use api_guard::ApiGuard;
 pub use cache::{Cache, Change};
 pub use error::ClusterError;

@@ -167,7 +167,7 @@ pub(super) fn named(object: &ObjectReference) -> String {
 mod tests {
     use super::*;
     use crate::objects::Event;
-    use crate::objects::cluster::Occurrence;
+    use crate::objects::cluster::EventIdentity;
 
     #[test]
     fn the_body_is_what_receivers_read() {
@@ -184,7 +184,7 @@ mod tests {
                 message: "pushed".to_owned(),
             },
             annotations: BTreeMap::new(),
-            occurrence: Occurrence::Repeated,
+            identity: EventIdentity::Repeated,
             time: "2026-01-01T00:00:00.5Z".parse().unwrap(),
         };
         let read = |announcement: &Announcement| {

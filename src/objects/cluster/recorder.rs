@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::announcer::{Announcement, Occurrence};
+use super::announcer::{Announcement, EventIdentity};
 use super::{ApiGuard, ClusterError};
 use crate::objects::{Event, EventType};
 use crate::secrets::Fingerprint;
@@ -60,12 +60,12 @@ impl Recorder {
     ///
     /// If the cluster rejects the event.
     pub(super) async fn record(&self, announcement: &Announcement) -> Result<bool, ClusterError> {
-        let Announcement { object, event, occurrence, time: now, .. } = announcement;
+        let Announcement { object, event, identity, time: now, .. } = announcement;
         let now = *now;
         let namespace = object.namespace.as_deref().unwrap_or("default");
         let api: Api<ClusterEvent> = Api::namespaced(self.client.clone(), namespace);
         let key = key(object, event);
-        if let (Occurrence::Repeated, Some(before)) = (occurrence, self.recent_one(key, now)) {
+        if let (EventIdentity::Repeated, Some(before)) = (identity, self.recent_one(key, now)) {
             let count = before.count.saturating_add(1);
             let patch = json!({"count": count, "lastTimestamp": Time(whole_seconds(now))});
             let parameters =
@@ -82,7 +82,7 @@ impl Recorder {
                 Err(error) => return Err(error),
             }
         }
-        let name = event_name(object, occurrence, now);
+        let name = event_name(object, identity, now);
         let new = ClusterEvent {
             metadata: ObjectMeta {
                 name: Some(name.clone()),
@@ -150,12 +150,12 @@ fn whole_seconds(time: Timestamp) -> Timestamp {
 /// Returns the name of an event.
 ///
 /// An event that happens once always has the same name, so that it cannot be created twice.
-fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp) -> String {
+fn event_name(object: &ObjectReference, identity: &EventIdentity, now: Timestamp) -> String {
     let mut name = object.name.clone().unwrap_or_default();
     name.truncate(MAX_NAME);
     let name = name.trim_end_matches(['.', '-']);
-    match occurrence {
-        Occurrence::Pushed(what) | Occurrence::Once(what) => {
+    match identity {
+        EventIdentity::Pushed(what) | EventIdentity::Once(what) => {
             let mut hash = Sha256::new();
             hash.update(object.uid.as_deref().unwrap_or_default());
             hash.update([0]);
@@ -163,7 +163,7 @@ fn event_name(object: &ObjectReference, occurrence: &Occurrence, now: Timestamp)
             let digits: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
             format!("{name}.{digits}")
         }
-        Occurrence::Repeated => format!("{name}.{:x}", now.as_nanosecond()),
+        EventIdentity::Repeated => format!("{name}.{:x}", now.as_nanosecond()),
     }
 }
 
@@ -179,12 +179,12 @@ mod tests {
             ..Default::default()
         };
         let (early, late) = (Timestamp::from_second(1).unwrap(), Timestamp::from_second(2).unwrap());
-        let once = |what: &str| Occurrence::Once(what.to_owned());
+        let once = |what: &str| EventIdentity::Once(what.to_owned());
         let app = object("app", "1");
         assert_eq!(event_name(&app, &once("a"), early), event_name(&app, &once("a"), late));
         assert_ne!(event_name(&app, &once("a"), early), event_name(&app, &once("b"), early));
         assert_ne!(event_name(&app, &once("a"), early), event_name(&object("app", "2"), &once("a"), early));
-        assert_eq!(event_name(&app, &Occurrence::Repeated, early), "app.3b9aca00");
+        assert_eq!(event_name(&app, &EventIdentity::Repeated, early), "app.3b9aca00");
         let long = object(&"x.".repeat(126), "1");
         assert!(event_name(&long, &once("a"), early).len() <= 253);
         assert!(!event_name(&long, &once("a"), early).contains(".."));

@@ -95,7 +95,7 @@ impl ObjectWriter {
     /// # Errors
     ///
     /// If it cannot be written or was changed by another client; an object that was deleted is no error.
-    pub async fn release<K: Watched>(
+    pub async fn remove_finalizer_by_metadata<K: Watched>(
         &self,
         metadata: &ObjectMeta,
         finalizer: &str,
@@ -117,7 +117,9 @@ impl ObjectWriter {
         }
     }
 
-    /// Updates the status of an object and returns the updated object, unless it was deleted.
+    /// Patches the status (JSON merge patch) of an object.
+    ///
+    /// Returns the updated object, unless it was deleted.
     ///
     /// `status` makes the new status from the current object. It is called again if another client changed the object
     /// meanwhile.
@@ -125,7 +127,7 @@ impl ObjectWriter {
     /// # Errors
     ///
     /// If it cannot be written.
-    pub async fn update_status<K: Watched + HasStatus>(
+    pub async fn patch_status<K: Watched + HasStatus>(
         &self,
         object: &K,
         status: &(dyn Fn(&K) -> K::Status + Sync),

@@ -134,12 +134,12 @@ pub enum SyntaxError {
     #[error("it is not UTF-8 at byte {}", .0.valid_up_to())]
     NotUtf8(Utf8Error),
     /// The parser's error. The position is omitted from its message, which begins with it already.
-    #[error("{}", words(.0))]
+    #[error("{}", message(.0))]
     Parser(Box<serde_saphyr::Error>),
 }
 
 /// Returns the parser's message, without the position and without its API options.
-fn words(error: &serde_saphyr::Error) -> String {
+fn message(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     let line = line.split(", set DuplicateKeyPolicy").next().unwrap_or_default();

@@ -6,7 +6,7 @@ use tagboat_api::{DEPRECATED_VERSION, Kind, VERSION};
 /// A kind that is read from manifests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ManifestKind {
-    /// A kind of Flux's.
+    /// A Flux kind.
     Flux(Kind),
     Secret,
     ServiceAccount,

@@ -156,7 +156,7 @@ impl Manifests {
         })
     }
 
-    /// Returns the object of a name and of the kind that `content` matches, with its content.
+    /// Returns the object of a name whose kind `content` matches, with its content.
     ///
     /// # Errors
     ///

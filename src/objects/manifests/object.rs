@@ -142,7 +142,7 @@ impl Parser<'_> {
         for violation in violations.unwrap_or_default() {
             match violation {
                 Violation::UnknownField { path, .. } if is_in_status(&path) => {
-                    self.note_status(format!("it has the unknown field {path}"));
+                    self.note_status(&format!("it has the unknown field {path}"));
                 }
                 Violation::UnknownField { path, nearest } => {
                     let hint =
@@ -155,7 +155,7 @@ impl Parser<'_> {
                     });
                 }
                 Violation::UnknownValue { path, value, .. } if is_in_status(&path) => {
-                    self.note_status(format!("it has the unknown value {value:?} at {path}"));
+                    self.note_status(&format!("it has the unknown value {value:?} at {path}"));
                 }
                 Violation::UnknownValue { path, .. } if self.is_validated_later(&path) => {}
                 Violation::UnknownValue { path, value, choices, nearest } => {
@@ -202,7 +202,7 @@ impl Parser<'_> {
                 let old: v1beta2::ImagePolicy = self.deserialize(value)?;
                 let without_status = v1beta2::ImagePolicy { status: None, ..old.clone() };
                 let policy = old.into_v1().or_else(|error| {
-                    self.note_status(chain(&error));
+                    self.note_status(&chain(&error));
                     without_status.into_v1()
                 });
                 Object::Policy(Box::new(policy.expect("without a status there is no image to split")))
@@ -232,7 +232,7 @@ impl Parser<'_> {
             && let Some(object) = value.as_object_mut()
         {
             object.remove("status");
-            self.note_status(format!("{path}: {}", FieldError::Value(cause)));
+            self.note_status(&format!("{path}: {}", FieldError::Value(cause)));
             return serde_path_to_error::deserialize(value).map_err(|error| {
                 self.invalid(error.path().to_string(), FieldError::Value(error.into_inner()))
             });
@@ -240,7 +240,7 @@ impl Parser<'_> {
         Err(self.invalid(path, FieldError::Value(cause)))
     }
 
-    fn note_status(&mut self, cause: String) {
+    fn note_status(&mut self, cause: &str) {
         let (file, object) = (self.file.display(), &self.name);
         self.notes.push(format!("{file}: a part of the status of {object} was ignored: {cause}"));
     }

@@ -1,5 +1,7 @@
 //! Downgrade protection: holds a lower winner unless the user caused it.
 //!
+//! Flags and the condition `RegressionHeld` call a downgrade a *regression*.
+//!
 //! A deleted tag, a page missing from a registry's answer, a lagging mirror: each makes a list of tags whose winner is
 //! lower than the one before, and following it at once would roll a fleet back. So a lower winner that only the list
 //! caused must persist through some complete scans and for some time. If the user changed something, it is accepted at
@@ -14,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Policy;
 
-/// The conditions under which a lower winner is accepted.
+/// Downgrade protection: the scans and the time that a lower winner must persist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DowngradeProtection {
     /// The number of consecutive complete scans that must show a lower winner.

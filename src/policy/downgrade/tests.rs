@@ -58,9 +58,10 @@ fn chain(steps: &[Step]) -> Vec<(String, u32)> {
 }
 
 #[track_caller]
-fn check(steps: &[Step], wanted: &[(&str, u32)]) {
-    let wanted: Vec<(String, u32)> = wanted.iter().map(|(tag, scans)| ((*tag).to_owned(), *scans)).collect();
-    assert_eq!(chain(steps), wanted);
+fn check(steps: &[Step], expected: &[(&str, u32)]) {
+    let expected: Vec<(String, u32)> =
+        expected.iter().map(|(tag, scans)| ((*tag).to_owned(), *scans)).collect();
+    assert_eq!(chain(steps), expected);
 }
 
 /// A clock that was ahead for a moment left a scan of next week.
@@ -176,9 +177,9 @@ fn the_first_winner_and_one_that_cannot_be_compared_count_at_once() {
 
 #[test]
 fn no_more_scans_are_said_to_have_counted_than_are_wanted() {
-    for (scans, wanted, said) in [(4, 3, "3 of 3"), (3, 3, "3 of 3"), (2, 3, "2 of 3"), (1, 0, "1 of 1")] {
+    for (scans, required, said) in [(4, 3, "3 of 3"), (3, 3, "3 of 3"), (2, 3, "2 of 3"), (1, 0, "1 of 1")] {
         let pending = HeldDowngrade { tag: "1.3.9".to_owned(), since: at(0), scans, last_scan: at(5) };
-        let downgrade_protection = DowngradeProtection { scans: wanted, ..DowngradeProtection::default() };
+        let downgrade_protection = DowngradeProtection { scans: required, ..DowngradeProtection::default() };
         let message = downgrade_protection.message("1.4.0", &pending);
         assert!(message.contains(&format!(" waits: {said} complete scans in a row ")), "{message}");
     }

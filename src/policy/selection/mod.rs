@@ -114,7 +114,7 @@ impl<'p, 't> Selection<'p, 't> {
         match &verdict.outcome {
             Outcome::Latest if self.candidate_count == 1 => "the only candidate".to_owned(),
             Outcome::Latest => {
-                let (which, order) = superlative(&self.policy.rule);
+                let (which, order) = describe_winner(&self.policy.rule);
                 format!("the {which} of {} candidates{order}", self.candidate_count)
             }
             Outcome::Candidate => self.reason_of_loss(verdict.tag, value),
@@ -125,12 +125,12 @@ impl<'p, 't> Selection<'p, 't> {
             Outcome::OutOfRange => self.reason_of_range(value),
             Outcome::Excluded => "the annotation tagboat.dev/exclude names it".to_owned(),
             Outcome::TooNew { age, .. } => {
-                let wanted = Span(self.policy.minimum_age());
+                let minimum = Span(self.policy.minimum_age());
                 match age {
                     Some(age) => {
-                        format!("it is {} old, and tagboat.dev/minimum-age requires {wanted}", Span(*age))
+                        format!("it is {} old, and tagboat.dev/minimum-age requires {minimum}", Span(*age))
                     }
-                    None => format!("its age is not known, and tagboat.dev/minimum-age requires {wanted}"),
+                    None => format!("its age is not known, and tagboat.dev/minimum-age requires {minimum}"),
                 }
             }
         }
@@ -198,11 +198,11 @@ fn evaluate<'t>(policy: &Policy, tag: &'t str) -> (Option<Cow<'t, str>>, Result<
 }
 
 fn too_new<'t>(policy: &Policy, tag: &str, ages: Ages<'_>) -> Option<Outcome<'t>> {
-    let wanted = policy.minimum_age();
-    if wanted.is_zero() {
+    let minimum = policy.minimum_age();
+    if minimum.is_zero() {
         return None;
     }
-    match ages.maturity(tag, wanted) {
+    match ages.maturity(tag, minimum) {
         Maturity::Mature => None,
         Maturity::Unknown { .. } if policy.unknown_age() == UnknownAge::Accept => None,
         Maturity::Unknown { left } => Some(Outcome::TooNew { age: None, left }),
@@ -274,7 +274,7 @@ fn best_first<'t>(verdicts: Vec<Verdict<'t>>, ranked: &[usize]) -> Vec<Verdict<'
 }
 
 /// Describes the winner among the candidates, and the order if it has a name.
-fn superlative(rule: &Rule) -> (&'static str, &'static str) {
+fn describe_winner(rule: &Rule) -> (&'static str, &'static str) {
     match rule {
         Rule::SemVer(_) | Rule::Number(Direction::Ascending) => ("greatest", ""),
         Rule::Number(Direction::Descending) => ("least", ""),

@@ -69,7 +69,7 @@ fn winners_are_those_of_flux() {
     let all = "0.1.0 0.1.1 0.2.0 1.0.0 1.0.1 1.0.2 1.1.0-alpha";
     let mixed = "test-0.1.0 test-0.1.1 dev-0.2.0 1.0.0 1.0.1 1.0.2 1.1.0-alpha";
     let times = "1606234201 1606364286 1606334092 1606334284 1606334201";
-    for (tags, rule, filter, wanted) in [
+    for (tags, rule, filter, expected) in [
         ("1.0.0 1.0.0.1 1.0.0p 1.0.1 1.2.0 0.1.0", semver("1.0.x"), none.clone(), "1.0.1"),
         ("v1.2.3 v1.0.0 v0.1.0", semver("1.0.x"), none.clone(), "v1.0.0"),
         ("1.0.0 2.0.0 1.0.1 1.2.0", semver("v1.0.x"), none.clone(), "1.0.1"),
@@ -115,7 +115,7 @@ fn winners_are_those_of_flux() {
         ("a-1 b-1", number("asc"), filter("-(.*)", "$1"), "a-1"),
         ("a-v1.0.0 b-1.0.0", semver("*"), filter("-(.*)", "$1"), "b-1.0.0"),
     ] {
-        assert_eq!(latest(tags, &rule, &filter).as_deref(), Ok(wanted), "{tags} {rule} {filter}");
+        assert_eq!(latest(tags, &rule, &filter).as_deref(), Ok(expected), "{tags} {rule} {filter}");
     }
 }
 
@@ -124,7 +124,7 @@ fn errors_are_those_of_flux() {
     let none = Value::Null;
     let undetermined = "unable to determine latest version from provided list";
     let pattern = |pattern: &str| json!({"pattern": pattern});
-    for (tags, rule, filter, wanted) in [
+    for (tags, rule, filter, expected) in [
         ("b1.2.3 b1.0.0 b0.1.0", semver("1.0.x"), none.clone(), undetermined),
         ("1.2.0", semver("1.0.x"), none.clone(), undetermined),
         ("1.2.0", semver("1.0.x"), pattern("^v"), "version list argument cannot be empty"),
@@ -150,7 +150,7 @@ fn errors_are_those_of_flux() {
             "failed to filter tags: invalid regular expression pattern '[=': error parsing regexp: missing closing ]: `[=`",
         ),
     ] {
-        assert_eq!(latest(tags, &rule, &filter), Err(wanted.to_owned()), "{tags} {rule} {filter}");
+        assert_eq!(latest(tags, &rule, &filter), Err(expected.to_owned()), "{tags} {rule} {filter}");
     }
 }
 

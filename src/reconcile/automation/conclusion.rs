@@ -119,8 +119,8 @@ impl Conclusion {
     /// (`docs/flux-behaviour.md`, Failures).
     pub fn stopped(stage: Stage, error: &(impl ReconcileError + 'static)) -> Self {
         if error.is_retryable() {
-            let (reason, words) = stage.failure();
-            Self::Failure(Stop { stage, reason, message: format!("{words}: {}", chain(error)), hint: None })
+            let (reason, message) = stage.failure();
+            Self::Failure(Stop { stage, reason, message: format!("{message}: {}", chain(error)), hint: None })
         } else {
             Self::Stall(Stop { stage, reason: error.reason(), message: chain(error), hint: None })
         }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_failure_is_called_by_its_stage_and_a_stall_by_its_error() {
         const CAUSE: &str = "it went wrong: an error occurred when formatting an argument";
-        for (stage, reason, words) in [
+        for (stage, reason, message) in [
             (Stage::Policies, Reason::Failed, "failed to list policies: "),
             (Stage::Source, Reason::SourceManagerFailed, "failed configuring source manager: "),
             (Stage::Checkout, Reason::GitOperationFailed, "failed to checkout source: "),
@@ -179,7 +179,7 @@ mod tests {
             let failure = Conclusion::stopped(stage, &Wrong { is_retryable: true, cause: std::fmt::Error });
             assert_eq!(
                 failure,
-                Conclusion::Failure(Stop { stage, reason, message: format!("{words}{CAUSE}"), hint: None })
+                Conclusion::Failure(Stop { stage, reason, message: format!("{message}{CAUSE}"), hint: None })
             );
             let stall = Conclusion::stopped(stage, &Wrong { is_retryable: false, cause: std::fmt::Error });
             let reason = Reason::RemovedTemplateField;

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::git::checkout::Revision;
     use crate::reconcile::automation::conclusion::{Stage, Stop};
-    use crate::reconcile::conditions::{ConditionStatus, Draft};
+    use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
 
     fn push(message: &str, refspec: Option<&str>) -> Outcome {
         let commit = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
@@ -90,10 +90,10 @@ mod tests {
             (true, looked(), Trace, "Succeeded", "repository up-to-date"),
             (true, success(Outcome::NothingNew), Trace, "Succeeded", "no change since last reconciliation"),
         ] {
-            let mut after = Draft::new(&[], 1);
+            let mut after = ConditionsBuilder::new(&[], 1);
             let status = ConditionStatus::False;
             after.set(ConditionType::Ready, status, Reason::UpdateFailed, "what Ready says");
-            let after = after.settle(&[], Timestamp::UNIX_EPOCH);
+            let after = after.build(&[], Timestamp::UNIX_EPOCH);
             let expected = Event { type_, reason: reason.to_owned(), message: message.to_owned() };
             assert_eq!(of(was_ready, &after, &conclusion), expected, "{was_ready} {conclusion:?}");
         }

@@ -16,7 +16,7 @@ use crate::objects::{Event, EventType};
 use crate::printable::printable;
 use crate::reconcile::conditions::ConditionStatus::{False, True};
 use crate::reconcile::conditions::ConditionType::MarkersResolved;
-use crate::reconcile::conditions::{self, Draft};
+use crate::reconcile::conditions::{self, ConditionsBuilder};
 use crate::reconcile::run::ReconcileRun;
 use crate::update::UpdatePlan;
 
@@ -53,12 +53,12 @@ pub struct Findings {
 struct Problem<'p> {
     file: &'p str,
     line: usize,
-    words: Cow<'p, str>,
+    message: Cow<'p, str>,
 }
 
-/// A change of the set of problems.
+/// A change of the findings: of the set of problems.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct FindingsChange {
     /// The event to announce.
     pub event: Event,
     /// The key that tells this change from all others of the object.
@@ -69,15 +69,15 @@ impl Findings {
     /// Creates the findings from a plan and the images that it could not use.
     pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
         let images =
-            unusable.iter().map(|image| Problem { file: "", line: 0, words: image.to_string().into() });
+            unusable.iter().map(|image| Problem { file: "", line: 0, message: image.to_string().into() });
         let markers = plan.warnings().filter_map(|marker| {
-            let words = format!("{}: {}", marker.setter, marker.outcome.warning()?);
-            Some(Problem { file: &marker.file, line: marker.line, words: words.into() })
+            let message = format!("{}: {}", marker.setter, marker.outcome.warning()?);
+            Some(Problem { file: &marker.file, line: marker.line, message: message.into() })
         });
         let files = plan.unparsable.iter().map(|unparsable| Problem {
             file: &unparsable.file,
             line: unparsable.error.line,
-            words: unparsable.error.message.as_str().into(),
+            message: unparsable.error.message.as_str().into(),
         });
         let mut problems: Vec<Problem<'_>> = images.chain(markers).chain(files).collect();
         problems.sort();
@@ -116,10 +116,10 @@ fn name_of_set(problems: &[Problem<'_>]) -> Option<String> {
         return None;
     }
     let mut parts: Vec<(&str, &str)> =
-        problems.iter().map(|problem| (problem.file, &*problem.words)).collect();
+        problems.iter().map(|problem| (problem.file, &*problem.message)).collect();
     parts.sort_unstable();
     let mut hash = Sha256::new();
-    for part in parts.iter().flat_map(|(file, words)| [file, words]) {
+    for part in parts.iter().flat_map(|(file, message)| [file, message]) {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
@@ -129,8 +129,8 @@ fn name_of_set(problems: &[Problem<'_>]) -> Option<String> {
 impl Problem<'_> {
     fn line(&self) -> String {
         let text = match self.file {
-            "" => self.words.to_string(),
-            file => format!("{file}:{}: {}", self.line, self.words),
+            "" => self.message.to_string(),
+            file => format!("{file}:{}: {}", self.line, self.message),
         };
         let mut text = printable(&text).into_owned();
         if text.len() > LONGEST {
@@ -141,7 +141,7 @@ impl Problem<'_> {
     }
 }
 
-impl News {
+impl FindingsChange {
     /// The same as a warning, if it is about problems.
     pub fn as_warning(mut self) -> Self {
         if self.event.reason == Reason::MarkersUnresolved.to_string() {
@@ -169,11 +169,12 @@ impl Report {
             let since = before.map(|before| before.last_transition_time.0.to_string()).unwrap_or_default();
             let key = format!("markers {since} {}", set.unwrap_or_default());
             let (reason, message) = (reason.to_string(), message.clone());
-            self.news = Some(News { event: Event { type_: EventType::Normal, reason, message }, key });
+            self.findings_change =
+                Some(FindingsChange { event: Event { type_: EventType::Normal, reason, message }, key });
         }
-        let mut draft = Draft::new(stored, run.generation);
-        draft.set(MarkersResolved, status, reason, &message);
-        self.status.conditions = draft.settle(stored, now);
+        let mut builder = ConditionsBuilder::new(stored, run.generation);
+        builder.set(MarkersResolved, status, reason, &message);
+        self.status.conditions = builder.build(stored, now);
         self
     }
 }
@@ -276,7 +277,7 @@ mod tests {
         };
         let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
         let mut keys = Vec::new();
-        for (markers, conclusion, condition, news) in [
+        for (markers, conclusion, condition, findings_change) in [
             (None, &done, "", None),
             (Some(&[][..]), &done, "True MarkersResolved every", None),
             (Some(&["a:1 unknown"]), &done, "False MarkersUnresolved 1 problem: a:1", Some("1 problem: a:1")),
@@ -305,13 +306,13 @@ mod tests {
             let found = found.iter().find_map(|one| one.strip_prefix("MarkersResolved="));
             assert!(found.unwrap_or_default().starts_with(condition), "{markers:?} {found:?}");
             assert_eq!(found.is_none(), condition.is_empty());
-            assert_eq!(report.news.is_some(), news.is_some(), "{markers:?}");
-            if let Some(told) = report.news {
-                assert!(told.event.message.starts_with(news.unwrap()), "{told:?}");
-                assert_eq!(told.event.type_, EventType::Normal);
-                let is_bad = !told.event.message.starts_with("every");
-                keys.push(told.key.clone());
-                assert_eq!(told.as_warning().event.type_ == EventType::Warning, is_bad);
+            assert_eq!(report.findings_change.is_some(), findings_change.is_some(), "{markers:?}");
+            if let Some(reported) = report.findings_change {
+                assert!(reported.event.message.starts_with(findings_change.unwrap()), "{reported:?}");
+                assert_eq!(reported.event.type_, EventType::Normal);
+                let is_bad = !reported.event.message.starts_with("every");
+                keys.push(reported.key.clone());
+                assert_eq!(reported.as_warning().event.type_ == EventType::Warning, is_bad);
             }
             assert!(!report.event.message.contains("problem"));
             before = report.status;

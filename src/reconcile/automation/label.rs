@@ -24,13 +24,13 @@ const EMPTY_NAME: &str = "name part must be non-empty";
 /// A key with a name that is too long.
 const LONG_NAME: &str = "name part must be no more than 63 bytes";
 
-/// A key with a forbidden character, or with one at its end that is only allowed inside.
+/// A key with a forbidden character, or with one that is forbidden at its ends.
 const NAME: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 /// A value that is too long.
 const LONG_VALUE: &str = "must be no more than 63 bytes";
 
-/// A value with a forbidden character, or with one at its end that is only allowed inside.
+/// A value with a forbidden character, or with one that is forbidden at its ends.
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// Returns all defects of the key of a label: `[PREFIX/]NAME`.

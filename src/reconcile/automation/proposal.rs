@@ -223,7 +223,7 @@ impl Proposer for UpdateProposal {
                 // The places of the markers are copied, and their values are kept.
                 plan.check_memory_for_markers()
                     .map_err(ProposalError::from)
-                    .and_then(|()| compare.look(&view, checkpoint).map_err(ProposalError::Diff))
+                    .and_then(|()| compare.compare(&view, checkpoint).map_err(ProposalError::Diff))
             }
             _ => Ok(()),
         };

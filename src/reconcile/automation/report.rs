@@ -12,14 +12,14 @@ use tagboat_api::{Condition, ImageUpdateAutomation, Reason};
 
 use super::conclusion::{Conclusion, Stage, Stop};
 use super::event::{self, UP_TO_DATE};
-use super::findings::News;
+use super::findings::FindingsChange;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::objects::Event;
 use crate::reconcile::action::Action;
 use crate::reconcile::conditions::ConditionStatus::{False, True, Unknown};
 use crate::reconcile::conditions::ConditionType::{Ready, Reconciling, Stalled};
-use crate::reconcile::conditions::{self, Draft, whole_seconds};
+use crate::reconcile::conditions::{self, ConditionsBuilder, whole_seconds};
 use crate::reconcile::run::{IN_PROGRESS, ReconcileRun, Started};
 use crate::reconcile::times;
 
@@ -31,7 +31,7 @@ pub struct Report {
     /// The one event of the run.
     pub event: Event,
     /// The change of the problems with markers, if there is one.
-    pub news: Option<News>,
+    pub findings_change: Option<FindingsChange>,
     /// The requeue.
     pub action: Action,
 }
@@ -50,9 +50,9 @@ pub fn report(
     now: Timestamp,
 ) -> Report {
     let Started { mut status, must_be_written } = run.begin(previous);
-    let draft = conclude(run.generation, &status.conditions, conclusion);
+    let builder = conclude(run.generation, &status.conditions, conclusion);
     let stored = if must_be_written { &status.conditions } else { &previous.conditions };
-    let conditions = draft.settle(stored, now);
+    let conditions = builder.build(stored, now);
     if let Conclusion::Success { outcome, policies } = conclusion {
         if let Some(revision) = observed_revision(outcome) {
             status.observed_source_revision = Some(revision.to_string());
@@ -71,37 +71,37 @@ pub fn report(
         Conclusion::Stall(_) => Action::AwaitChange,
         Conclusion::Failure(_) => Action::Retry,
     };
-    Report { status, event, news: None, action }
+    Report { status, event, findings_change: None, action }
 }
 
 /// Makes the conditions after a run from those that it began with (`docs/flux-behaviour.md`, Conditions).
-fn conclude(generation: i64, begun: &[Condition], conclusion: &Conclusion) -> Draft {
-    let mut draft = Draft::new(begun, generation);
+fn conclude(generation: i64, initial: &[Condition], conclusion: &Conclusion) -> ConditionsBuilder {
+    let mut builder = ConditionsBuilder::new(initial, generation);
     match conclusion {
         Conclusion::Success { .. } => {
-            draft.remove(Reconciling);
-            draft.set(Ready, True, Reason::Succeeded, UP_TO_DATE);
+            builder.remove(Reconciling);
+            builder.set(Ready, True, Reason::Succeeded, UP_TO_DATE);
         }
         Conclusion::Stall(stop) => {
-            forget_settled_reasons(&mut draft, stop);
-            draft.remove(Reconciling);
-            draft.set(Stalled, True, stop.reason, &stop.message);
+            forget_settled_reasons(&mut builder, stop);
+            builder.remove(Reconciling);
+            builder.set(Stalled, True, stop.reason, &stop.message);
             // An oddity of Flux's: a Ready that is False already keeps its old reason and message.
-            if !draft.is(Ready, False) {
-                draft.set(Ready, False, stop.reason, &stop.message);
+            if !builder.is(Ready, False) {
+                builder.set(Ready, False, stop.reason, &stop.message);
             }
         }
         Conclusion::Failure(stop) => {
-            forget_settled_reasons(&mut draft, stop);
+            forget_settled_reasons(&mut builder, stop);
             // A failure without a reason of its own does not hide one that has.
-            if stop.reason != Reason::Failed || !draft.is(Ready, False) {
-                draft.set(Ready, False, stop.reason, &stop.message);
+            if stop.reason != Reason::Failed || !builder.is(Ready, False) {
+                builder.set(Ready, False, stop.reason, &stop.message);
             }
-            let begun = conditions::find(begun, Reconciling).expect("a run begins with Reconciling");
-            draft.set(Reconciling, True, Reason::ProgressingWithRetry, &begun.message);
+            let initial = conditions::find(initial, Reconciling).expect("a run begins with Reconciling");
+            builder.set(Reconciling, True, Reason::ProgressingWithRetry, &initial.message);
         }
     }
-    draft
+    builder
 }
 
 /// Creates the status of a suspended automation.
@@ -119,12 +119,12 @@ pub fn while_suspended(
 }
 
 /// Removes the reason of Ready if its stage has passed in this run.
-fn forget_settled_reasons(draft: &mut Draft, stop: &Stop) {
+fn forget_settled_reasons(builder: &mut ConditionsBuilder, stop: &Stop) {
     let settled = stop.stage.before().flat_map(Stage::settles);
-    let is_settled = conditions::find(draft.conditions(), Ready)
+    let is_settled = conditions::find(builder.conditions(), Ready)
         .is_some_and(|ready| settled.into_iter().any(|reason| reason.to_string() == ready.reason));
     if is_settled {
-        draft.set(Ready, Unknown, Reason::Progressing, IN_PROGRESS);
+        builder.set(Ready, Unknown, Reason::Progressing, IN_PROGRESS);
     }
 }
 

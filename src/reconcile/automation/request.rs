@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_carried_out_is_refused_in_the_words_of_flux() {
-        for (spec, reason, words) in [
+        for (spec, reason, message) in [
             (
                 json!({"update": {"strategy": "Magic"}}),
                 Reason::InvalidUpdateStrategy,
@@ -302,7 +302,7 @@ mod tests {
             ),
         ] {
             let error = of_automation(&automation(&spec), [].iter(), &ImageOverrides::new()).unwrap_err();
-            assert_eq!(crate::error::chain(&error), words);
+            assert_eq!(crate::error::chain(&error), message);
             assert_eq!((error.reason(), error.is_retryable()), (reason, false));
         }
     }

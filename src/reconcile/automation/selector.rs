@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    fn words(selector: serde_json::Value) -> String {
+    fn message(selector: serde_json::Value) -> String {
         parse(&serde_json::from_value(selector).unwrap()).unwrap_err().to_string()
     }
 
@@ -190,7 +190,7 @@ mod tests {
             (0..2_000).map(|number| (format!("a{number}"), String::new())).collect();
         for selector in [of(250_000, ""), of(1, &"x".repeat(20_000)), json!({"matchLabels": labels})] {
             assert_eq!(
-                words(selector),
+                message(selector),
                 "its keys and values take more than 16 KiB: select by fewer of them, or give the policies one label of \
                  their own"
             );
@@ -226,7 +226,7 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(words(selector), expected);
+            assert_eq!(message(selector), expected);
         }
     }
 }

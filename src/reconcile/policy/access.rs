@@ -36,17 +36,17 @@ pub enum AccessError {
     #[error(
         "access denied: '{repository}' can't be accessed due to ACL labels mismatch on namespace '{namespace}'"
     )]
-    NotForUs {
+    NamespaceNotAllowed {
         /// The repository.
         repository: ObjectName,
         /// The policy's namespace.
         namespace: String,
     },
     /// The labels of the policy's namespace cannot be read.
-    #[error("access denied: {words}")]
+    #[error("access denied: {message}")]
     NoLabels {
         /// The cause.
-        words: String,
+        message: String,
     },
 }
 
@@ -104,7 +104,11 @@ pub fn check(
         .namespace_selectors
         .iter()
         .any(|selector| selector.match_labels.iter().all(|(label, value)| labels.get(label) == Some(value)));
-    if is_met { Ok(()) } else { Err(AccessError::NotForUs { repository: name, namespace: own.to_owned() }) }
+    if is_met {
+        Ok(())
+    } else {
+        Err(AccessError::NamespaceNotAllowed { repository: name, namespace: own.to_owned() })
+    }
 }
 
 #[cfg(test)]
@@ -152,8 +156,8 @@ mod tests {
             let repository = repository(&spec, &json!({}));
             let labels = serde_json::from_value(labels).unwrap();
             let found = check(own, &repository, &labels);
-            let words = found.as_ref().err().map(|error| chain(error));
-            assert_eq!(words.as_deref(), expected, "{own} {selectors}");
+            let message = found.as_ref().err().map(|error| chain(error));
+            assert_eq!(message.as_deref(), expected, "{own} {selectors}");
             assert!(found.is_ok() || found.is_err_and(|error| error.reason() == Reason::AccessDenied));
         }
     }

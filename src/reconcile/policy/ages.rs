@@ -21,7 +21,7 @@ use crate::tenancy::Interrupted;
 /// The maximum number of images that are looked up for one selection.
 ///
 /// Registries count each lookup as a pull.
-pub const MOST: usize = 32;
+pub const MAX_LOOKUPS: usize = 32;
 
 /// The maximum number of lookups at the same time.
 const AT_ONCE: usize = 8;
@@ -29,9 +29,9 @@ const AT_ONCE: usize = 8;
 /// The number of failed lookups after which the registry is not asked any more.
 const FAILURES: usize = 3;
 
-/// A selection for which ages are needed.
+/// Resolves the ages of tags for one selection.
 #[derive(Clone, Debug)]
-pub struct AgeQuery {
+pub struct AgeResolver {
     /// The policy.
     pub policy: Arc<Policy>,
     /// The current tag.
@@ -55,8 +55,8 @@ pub struct Shortlist(Vec<Candidate>);
 struct Candidate {
     tag: String,
     age: TagAge,
-    /// The question to the registry about the tag.
-    ask: Option<Ask>,
+    /// The lookup at the registry that the tag needs.
+    kind: Option<LookupKind>,
 }
 
 /// The ages that the registry gave.
@@ -69,9 +69,9 @@ pub struct KnownAges {
     /// The ages of lower tags do not matter then.
     has_mature: bool,
     /// The images that were looked up, by their tags.
-    pub learned: Vec<(String, ImageFacts)>,
+    pub facts: Vec<(String, ImageFacts)>,
     /// The ages that are missing.
-    pub gap: Option<MissingAges>,
+    pub missing_ages: Option<MissingAges>,
 }
 
 /// The reason for which ages that matter are missing.
@@ -100,7 +100,7 @@ impl MissingAges {
     }
 }
 
-impl AgeQuery {
+impl AgeResolver {
     /// Returns the tags whose age decides, the best first ([`Policy::age_candidates`]).
     ///
     /// # Errors
@@ -112,40 +112,40 @@ impl AgeQuery {
         known: Option<&StoredTags>,
         check: &dyn Fn() -> Result<(), Interrupted>,
     ) -> Result<Shortlist, Interrupted> {
-        let (mut listed, mut asks) = (Vec::new(), 0);
+        let (mut listed, mut lookups) = (Vec::new(), 0);
         let mut best: Option<&str> = None;
         for tag in candidates {
             check()?;
             // A better tag that is eligible settles it. Of equal tags each may win.
             let is_settled = best.is_some_and(|best| self.policy.compare(tag, best) != Some(Ordering::Equal));
-            if is_settled || asks > MOST {
+            if is_settled || lookups > MAX_LOOKUPS {
                 break;
             }
             let age = self.known(tag, known);
-            let ask = self.ask(age, known.and_then(|known| known.image(tag)));
-            if ask.is_none() && self.takes_part(age) {
+            let kind = self.lookup_kind(age, known.and_then(|known| known.image(tag)));
+            if kind.is_none() && self.takes_part(age) {
                 if best.is_some() {
                     continue;
                 }
                 best = Some(tag);
-            } else if matches!(self.maturity(age), Maturity::Young { .. }) && ask.is_none() {
+            } else if matches!(self.maturity(age), Maturity::Young { .. }) && kind.is_none() {
                 continue;
             }
-            asks += usize::from(ask.is_some());
-            listed.push(Candidate { tag: (*tag).to_owned(), age, ask });
+            lookups += usize::from(kind.is_some());
+            listed.push(Candidate { tag: (*tag).to_owned(), age, kind });
         }
         Ok(Shortlist(listed))
     }
 
     /// Asks the registry about the tags of a shortlist.
-    pub async fn answers(
+    pub async fn look_up(
         self,
         shortlist: Shortlist,
         registry: &impl Registry,
-        place: &RepositoryTarget,
+        target: &RepositoryTarget,
     ) -> KnownAges {
         let mut walk = Walk {
-            inquiry: self,
+            resolver: self,
             candidates: shortlist.0,
             next: 0,
             best: None,
@@ -160,13 +160,13 @@ impl AgeQuery {
                 return walk.answers;
             }
             // A closure that returns these futures would have to be valid for every lifetime.
-            let mut looks = Vec::with_capacity(batch.len());
-            for question in &batch {
-                looks.push(question.look(registry, place));
+            let mut lookups = Vec::with_capacity(batch.len());
+            for lookup in &batch {
+                lookups.push(lookup.run(registry, target));
             }
-            let answers = join_all(looks).await;
-            for (question, answer) in batch.iter().zip(answers) {
-                walk.take(question, answer);
+            let answers = join_all(lookups).await;
+            for (lookup, answer) in batch.iter().zip(answers) {
+                walk.take(lookup, answer);
             }
             width = AT_ONCE.min(width * 2);
         }
@@ -174,7 +174,7 @@ impl AgeQuery {
 
     /// Returns the age of a tag after the registry was asked.
     ///
-    /// `known` may be newer than the tags in the questions: tags that were found since are young.
+    /// `known` may be newer than the tags of the lookups: tags that were found since are young.
     pub fn age(&self, tag: &str, known: Option<&StoredTags>, answers: &KnownAges) -> TagAge {
         let found = answers.ages.get(tag).copied();
         found.unwrap_or_else(|| TagAge { is_irrelevant: answers.has_mature, ..self.known(tag, known) })
@@ -199,16 +199,16 @@ impl AgeQuery {
     /// Returns the question to the registry about a tag, if there is one.
     ///
     /// A tag that was too young when it was looked up is no older with another image.
-    fn ask(&self, age: TagAge, image: Option<&KnownImage>) -> Option<Ask> {
+    fn lookup_kind(&self, age: TagAge, image: Option<&KnownImage>) -> Option<LookupKind> {
         let is_mature = |age: TagAge| self.maturity(age) == Maturity::Mature;
         if age.first_seen.is_some() || is_mature(TagAge { created: None, ..age }) {
             return None;
         }
-        let Some(image) = image else { return Some(Ask::Age) };
+        let Some(image) = image else { return Some(LookupKind::Age) };
         match self.maturity(age) {
             Maturity::Young { .. } => None,
-            Maturity::Unknown { .. } => self.is_wanted.then_some(Ask::Age),
-            Maturity::Mature => Some(Ask::IsStill(image.clone())),
+            Maturity::Unknown { .. } => self.is_wanted.then_some(LookupKind::Age),
+            Maturity::Mature => Some(LookupKind::IsStill(image.clone())),
         }
     }
 
@@ -226,44 +226,44 @@ impl AgeQuery {
     }
 }
 
-/// A question about a tag.
+/// The kind of a lookup.
 #[derive(Clone, Debug)]
-enum Ask {
+enum LookupKind {
     /// The age of its image.
     Age,
     /// True if its image is still this one, which is old enough.
     IsStill(KnownImage),
 }
 
-/// A question about a tag, with the tag.
+/// A lookup of the age of a tag at the registry.
 #[derive(Clone, Debug)]
-struct AgeQuestion {
-    place: usize,
+struct AgeLookup {
+    index: usize,
     tag: String,
-    ask: Ask,
+    kind: LookupKind,
 }
 
-impl AgeQuestion {
-    /// Asks the registry; returns nothing if nothing has changed.
-    async fn look(
+impl AgeLookup {
+    /// Looks the tag up; returns nothing if nothing has changed.
+    async fn run(
         &self,
         registry: &impl Registry,
-        place: &RepositoryTarget,
+        target: &RepositoryTarget,
     ) -> Result<Option<ImageFacts>, LookupFailure> {
-        if let Ask::IsStill(image) = &self.ask {
-            match registry.digest(place, &self.tag).await {
+        if let LookupKind::IsStill(image) = &self.kind {
+            match registry.digest(target, &self.tag).await {
                 Ok(digest) if digest != image.digest => {}
                 // The known age stays while the registry does not answer.
                 _ => return Ok(None),
             }
         }
-        registry.facts(place, &self.tag).await.map(Some)
+        registry.facts(target, &self.tag).await.map(Some)
     }
 }
 
 /// The walk from the best tag down to the first that is old enough.
 struct Walk {
-    inquiry: AgeQuery,
+    resolver: AgeResolver,
     candidates: Vec<Candidate>,
     next: usize,
     /// The index of the best eligible tag so far.
@@ -274,24 +274,24 @@ struct Walk {
 }
 
 impl Walk {
-    /// Returns the next questions, at most `width`; none at the end of the walk.
-    fn batch(&mut self, width: usize) -> Vec<AgeQuestion> {
+    /// Returns the next lookups, at most `width`; none at the end of the walk.
+    fn batch(&mut self, width: usize) -> Vec<AgeLookup> {
         let mut batch = Vec::new();
         while batch.len() < width && !self.is_settled() {
-            let Some(Candidate { tag, age, ask }) = self.candidates.get(self.next) else { break };
-            let (place, tag, age) = (self.next, tag.clone(), *age);
-            match ask {
+            let Some(Candidate { tag, age, kind }) = self.candidates.get(self.next) else { break };
+            let (index, tag, age) = (self.next, tag.clone(), *age);
+            match kind {
                 Some(_) if self.failures >= FAILURES => break,
-                Some(_) if self.asked == MOST => {
-                    self.answers.gap.get_or_insert(MissingAges::TooMany);
+                Some(_) if self.asked == MAX_LOOKUPS => {
+                    self.answers.missing_ages.get_or_insert(MissingAges::TooMany);
                     break;
                 }
-                Some(ask) => {
+                Some(kind) => {
                     self.asked += 1;
-                    batch.push(AgeQuestion { place, tag: tag.clone(), ask: ask.clone() });
+                    batch.push(AgeLookup { index, tag: tag.clone(), kind: kind.clone() });
                     self.answers.ages.insert(tag, age);
                 }
-                None => self.note(place, &tag, age),
+                None => self.note(index, &tag, age),
             }
             self.next += 1;
         }
@@ -304,32 +304,32 @@ impl Walk {
     fn is_settled(&self) -> bool {
         let (Some(best), Some(next)) = (self.best, self.candidates.get(self.next)) else { return false };
         let best = &self.candidates[best].tag;
-        self.inquiry.policy.compare(&next.tag, best) != Some(Ordering::Equal)
+        self.resolver.policy.compare(&next.tag, best) != Some(Ordering::Equal)
     }
 
-    fn take(&mut self, question: &AgeQuestion, answer: Result<Option<ImageFacts>, LookupFailure>) {
-        let AgeQuestion { place, tag, .. } = question;
-        let mut age = self.candidates[*place].age;
+    fn take(&mut self, lookup: &AgeLookup, answer: Result<Option<ImageFacts>, LookupFailure>) {
+        let AgeLookup { index, tag, .. } = lookup;
+        let mut age = self.candidates[*index].age;
         match answer {
             Ok(None) => {}
             Ok(Some(facts)) => {
                 age.created = facts.created;
-                self.answers.learned.push((tag.clone(), facts));
+                self.answers.facts.push((tag.clone(), facts));
             }
             // It is listed before it can be pulled, so its age is unknown.
             Err(failure) if failure.kind == LookupFailureKind::Missing => {}
             Err(failure) => {
                 self.failures += 1;
-                self.answers.gap.get_or_insert(MissingAges::Failed { tag: tag.clone(), failure });
+                self.answers.missing_ages.get_or_insert(MissingAges::Failed { tag: tag.clone(), failure });
             }
         }
-        self.note(*place, tag, age);
+        self.note(*index, tag, age);
     }
 
-    fn note(&mut self, place: usize, tag: &str, age: TagAge) {
+    fn note(&mut self, index: usize, tag: &str, age: TagAge) {
         self.answers.ages.insert(tag.to_owned(), age);
-        if self.inquiry.takes_part(age) {
-            self.best = Some(self.best.map_or(place, |best| best.min(place)));
+        if self.resolver.takes_part(age) {
+            self.best = Some(self.best.map_or(index, |best| best.min(index)));
             self.answers.has_mature = true;
         }
     }

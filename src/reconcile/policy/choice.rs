@@ -16,7 +16,7 @@ use crate::reference::TagList;
 
 /// The inputs of a selection.
 #[derive(Clone, Copy, Debug)]
-pub struct Offer<'a> {
+pub struct SelectionInputs<'a> {
     /// The image, by the name that its repository has for it.
     pub image: &'a str,
     /// The tags that are stored.
@@ -108,20 +108,20 @@ impl ReconcileError for ChoiceError {
 /// If no tag matches, or `check` fails, which is called between two tags.
 pub fn choose(
     policy: &Policy,
-    offer: &Offer<'_>,
+    inputs: &SelectionInputs<'_>,
     previous: &ImagePolicyStatus,
     check: Check<'_>,
 ) -> Result<Choice, ChoiceError> {
     // Tags of another image tell nothing about this one's.
-    let current = previous.latest_ref.as_ref().filter(|latest| latest.name == offer.image);
+    let current = previous.latest_ref.as_ref().filter(|latest| latest.name == inputs.image);
     let current = current.map(|latest| latest.tag.as_str());
-    let (winner, matures_in) = match policy.select_fast(offer.tags, check).map_err(PolicyError::from)? {
+    let (winner, matures_in) = match policy.select_fast(inputs.tags, check).map_err(PolicyError::from)? {
         Some(winner) => (Some(winner), None),
         None => {
-            let selection = policy.select_within(offer.tags, offer.ages, check)?;
+            let selection = policy.select_within(inputs.tags, inputs.ages, check)?;
             let matures_in = selection.matures_in();
             if let Some(error) = selection.error()
-                && (current.is_none() || !offer.is_provisional)
+                && (current.is_none() || !inputs.is_provisional)
             {
                 return Err(ChoiceError::Selection { error: error.clone(), matures_in });
             }
@@ -130,11 +130,12 @@ pub fn choose(
     };
     let pending = pending(&previous.conditions);
     let (trigger, complete_scan) =
-        if offer.is_provisional { (Trigger::TagList, None) } else { (offer.trigger, offer.scanned) };
-    let inputs = DowngradeInputs { policy, current, winner, trigger, complete_scan, now: offer.ages.now };
-    match (offer.downgrade_protection.decide(pending.as_ref(), &inputs), current) {
+        if inputs.is_provisional { (Trigger::TagList, None) } else { (inputs.trigger, inputs.scanned) };
+    let downgrade_inputs =
+        DowngradeInputs { policy, current, winner, trigger, complete_scan, now: inputs.ages.now };
+    match (inputs.downgrade_protection.decide(pending.as_ref(), &downgrade_inputs), current) {
         (Decision::Hold(pending), Some(current)) => {
-            let held = pending.map(|pending| Held::of(pending, current, &offer.downgrade_protection));
+            let held = pending.map(|pending| Held::of(pending, current, &inputs.downgrade_protection));
             Ok(Choice { tag: current.to_owned(), held, matures_in })
         }
         _ => {
@@ -202,22 +203,22 @@ mod tests {
     use super::*;
     use crate::error::chain;
     use crate::policy::TagAge;
-    use crate::reconcile::conditions::{ConditionStatus, Draft};
+    use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
 
     fn at(minute: i64) -> Timestamp {
         Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()
     }
 
     fn status(tag: &str, held: Option<&Held>) -> ImagePolicyStatus {
-        let mut draft = Draft::new(&[], 1);
+        let mut builder = ConditionsBuilder::new(&[], 1);
         if let Some(held) = held {
             let type_ = ConditionType::RegressionHeld;
-            draft.set(type_, ConditionStatus::True, Reason::LowerWinner, &held.message);
+            builder.set(type_, ConditionStatus::True, Reason::LowerWinner, &held.message);
         }
         let latest = ImageRef { name: "img".to_owned(), tag: tag.to_owned(), digest: None };
         ImagePolicyStatus {
             latest_ref: Some(latest).filter(|latest| !latest.tag.is_empty()),
-            conditions: draft.settle(&[], at(0)),
+            conditions: builder.build(&[], at(0)),
             ..Default::default()
         }
     }
@@ -231,7 +232,7 @@ mod tests {
     ) -> Result<Choice, ChoiceError> {
         let request = Request::of(&policy(&json!({}), &json!({}))).unwrap();
         let tags: TagList = tags.split_whitespace().collect();
-        let offer = Offer {
+        let inputs = SelectionInputs {
             image: "img",
             tags: &tags,
             ages: Ages { now: at(minute), age_of: &|_| TagAge::default() },
@@ -240,7 +241,7 @@ mod tests {
             downgrade_protection: DowngradeProtection::default(),
             is_provisional: false,
         };
-        choose(&request.policy.compile().unwrap(), &offer, previous, &|| Ok(()))
+        choose(&request.policy.compile().unwrap(), &inputs, previous, &|| Ok(()))
     }
 
     #[test]
@@ -306,18 +307,18 @@ mod tests {
 
     #[test]
     fn no_winner_is_an_error_in_the_words_of_flux() {
-        for (tags, reason, words) in [
+        for (tags, reason, message) in [
             ("", Reason::DependencyNotReady, "no tags in database"),
             ("latest", Reason::Failure, "unable to determine latest version from provided list"),
         ] {
             let error = choose_at(0, tags, Trigger::User, &status("1.4.0", None)).unwrap_err();
-            assert_eq!((error.reason(), chain(&error).as_str()), (reason, words));
+            assert_eq!((error.reason(), chain(&error).as_str()), (reason, message));
             assert!(error.is_retryable());
         }
         let request =
             Request::of(&policy(&json!({"filterTags": {"pattern": "^test-(.*"}}), &json!({}))).unwrap();
         let tags: TagList = ["1.0.0"].into_iter().collect();
-        let offer = Offer {
+        let inputs = SelectionInputs {
             image: "img",
             tags: &tags,
             ages: Ages { now: at(0), age_of: &|_| TagAge::default() },
@@ -327,12 +328,12 @@ mod tests {
             is_provisional: false,
         };
         let error =
-            choose(&request.policy.compile().unwrap(), &offer, &status("", None), &|| Ok(())).unwrap_err();
+            choose(&request.policy.compile().unwrap(), &inputs, &status("", None), &|| Ok(())).unwrap_err();
         assert_eq!(error.reason(), Reason::InvalidPolicy);
-        let words = chain(&error);
+        let message = chain(&error);
         assert!(
-            words.starts_with("failed to filter tags: invalid regular expression pattern '^test-(.*'"),
-            "{words}"
+            message.starts_with("failed to filter tags: invalid regular expression pattern '^test-(.*'"),
+            "{message}"
         );
         assert!(!error.is_retryable());
     }

@@ -41,7 +41,7 @@ pub enum FirstImage {
     /// It is looked up like any other winner.
     ///
     /// A caller without earlier state may be about to overwrite a tag that works.
-    LookedAt,
+    LookedUp,
 }
 
 /// The way in which the digest of a tag is followed.
@@ -200,13 +200,13 @@ impl DigestResolver<'_> {
         let outcome = if wants_digest {
             Outcome::Failure(
                 Reason::Failed,
-                format!("failed fetching digest of {reference}: {}", failure.words),
+                format!("failed fetching digest of {reference}: {}", failure.message),
             )
         } else {
-            let words = &failure.words;
+            let cause = &failure.message;
             let message = format!(
                 "{reference} is listed but cannot be pulled yet, and no image before it is known, so markers are left \
-                 alone; try again later: {words}"
+                 alone; try again later: {cause}"
             );
             Outcome::Failure(Reason::Failure, message)
         };
@@ -247,7 +247,7 @@ mod tests {
     }
 
     fn failure(kind: LookupFailureKind) -> LookupFailure {
-        LookupFailure { kind, words: "the words".to_owned(), retry_after: None }
+        LookupFailure { kind, message: "the words".to_owned(), retry_after: None }
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
             (Always, "", LOOK),
         ] {
             let question =
-                DigestResolver { first: FirstImage::LookedAt, ..question(&digests, TagList, None) };
+                DigestResolver { first: FirstImage::LookedUp, ..question(&digests, TagList, None) };
             assert_eq!(question.need(&status(latest)), expected, "{digests:?} {latest}");
         }
         for (following, latest, polled, expected) in [
@@ -322,10 +322,10 @@ mod tests {
             assert_eq!(staleness.message, "the manifest of img:1 is not there: the words");
         }
         let nothing = question.looked(false, missing(), &status("")).unwrap_err();
-        let words = "img:1 is listed but cannot be pulled yet, and no image before it is known, so markers are left alone; \
+        let message = "img:1 is listed but cannot be pulled yet, and no image before it is known, so markers are left alone; \
                      try again later: the words"
             .to_owned();
-        assert_eq!(nothing.outcome, Outcome::Failure(Reason::Failure, words));
+        assert_eq!(nothing.outcome, Outcome::Failure(Reason::Failure, message));
         // Any other answer lets it through where no digest is wanted.
         for kind in [LookupFailureKind::Denied, LookupFailureKind::Unavailable, LookupFailureKind::Unreadable]
         {
@@ -347,8 +347,8 @@ mod tests {
             // Where there is no digest of this tag yet, it is Flux's failure.
             for latest in ["", "1", "0@d1"] {
                 let failed = question.looked(true, Err(failure(kind)), &status(latest)).unwrap_err();
-                let words = "failed fetching digest of img:1: the words".to_owned();
-                assert_eq!(failed.outcome, Outcome::Failure(Reason::Failed, words));
+                let message = "failed fetching digest of img:1: the words".to_owned();
+                assert_eq!(failed.outcome, Outcome::Failure(Reason::Failed, message));
                 assert_eq!(failed.staleness.reason, reason);
             }
         }
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(kept.latest.to_string(), "img:0@d1");
         assert_eq!(kept.staleness.unwrap().reason, Reason::GroupIncomplete);
         let nothing = question.awaiting(&status("")).unwrap_err();
-        let words = "the digests of the group are not all known yet".to_owned();
-        assert_eq!(nothing.outcome, Outcome::Failure(Reason::DependencyNotReady, words));
+        let message = "the digests of the group are not all known yet".to_owned();
+        assert_eq!(nothing.outcome, Outcome::Failure(Reason::DependencyNotReady, message));
     }
 }

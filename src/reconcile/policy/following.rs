@@ -10,7 +10,7 @@ use tagboat_api::{ImagePolicy, ImageRef, Reason};
 use super::choice::is_same_tag;
 use super::digest::Polled;
 use super::request::Request;
-use super::run::{Ended, FollowedTag};
+use super::run::{FollowedTag, PolicyRunResult};
 use crate::objects::ObjectName;
 use crate::polling::{DigestState, Group, InRegistry, Missing, Schedule, StaleReason, Subscription};
 use crate::reconcile::lookup::Staleness;
@@ -24,12 +24,12 @@ pub struct FollowedTags<T> {
     /// The lookups, and the digests that are known.
     pub schedule: Schedule<ObjectName, T, Staleness>,
     /// The repository of each tag.
-    places: BTreeMap<T, RepositoryTarget>,
+    repositories: BTreeMap<T, RepositoryTarget>,
 }
 
 impl<T> Default for FollowedTags<T> {
     fn default() -> Self {
-        Self { schedule: Schedule::default(), places: BTreeMap::new() }
+        Self { schedule: Schedule::default(), repositories: BTreeMap::new() }
     }
 }
 
@@ -41,21 +41,21 @@ impl<T: InRegistry + Clone + Ord> FollowedTags<T> {
     pub fn follow(
         &mut self,
         policy: &ObjectName,
-        ended: &Ended,
+        result: &PolicyRunResult,
         target: impl FnOnce(&FollowedTag) -> T,
         latest: Option<&ImageRef>,
         members: impl FnOnce(&str) -> BTreeSet<ObjectName>,
     ) -> Vec<ObjectName> {
-        let Some(followed) = &ended.followed else {
+        let Some(followed) = &result.followed else {
             self.unfollow(policy);
             return Vec::new();
         };
         let target = target(followed);
         let subscription = Subscription {
-            is_fresh: ended.is_fresh,
+            is_fresh: result.is_fresh,
             ..followed.subscription(policy, target.clone(), latest, members)
         };
-        self.places.insert(target, followed.place.clone());
+        self.repositories.insert(target, followed.target.clone());
         let changed = self.schedule.subscribe(policy, subscription, Timestamp::now());
         self.forget_unfollowed();
         changed
@@ -70,7 +70,7 @@ impl<T: InRegistry + Clone + Ord> FollowedTags<T> {
     /// Returns the tags whose lookups are due, and counts them as in flight.
     pub fn take_due(&mut self, now: Timestamp) -> Vec<(RepositoryTarget, T)> {
         let due = self.schedule.take_due(now).into_iter();
-        due.filter_map(|target| Some((self.places.get(&target)?.clone(), target))).collect()
+        due.filter_map(|target| Some((self.repositories.get(&target)?.clone(), target))).collect()
     }
 
     /// Returns the known digest of the tag that a policy follows.
@@ -80,9 +80,9 @@ impl<T: InRegistry + Clone + Ord> FollowedTags<T> {
 
     /// Forgets the repositories of tags that no policy follows any more.
     fn forget_unfollowed(&mut self) {
-        if self.places.len() > self.schedule.count() {
+        if self.repositories.len() > self.schedule.count() {
             let schedule = &self.schedule;
-            self.places.retain(|target, _| schedule.followers(target).next().is_some());
+            self.repositories.retain(|target, _| schedule.followers(target).next().is_some());
         }
     }
 }
@@ -96,7 +96,7 @@ impl FollowedTag {
         latest: Option<&ImageRef>,
         members: impl FnOnce(&str) -> BTreeSet<ObjectName>,
     ) -> Subscription<ObjectName, T> {
-        let image = self.place.address.to_string();
+        let image = self.target.address.to_string();
         let same = latest.filter(|_| is_same_tag(latest, &image, &self.tag));
         // Each namespace has its own groups.
         let group = self
@@ -155,11 +155,11 @@ mod tests {
     #[test]
     fn a_group_that_waits_says_for_whom() {
         let first = ObjectName { namespace: "apps".to_owned(), name: "web".to_owned() };
-        for (others, words) in [
+        for (others, message) in [
             (0, "the digest of the policy apps/web of the group shop is not known"),
             (2, "the digests of the policy apps/web and of 2 more of the group shop are not known"),
         ] {
-            assert_eq!(incomplete("shop", &Missing { first: first.clone(), others }), words);
+            assert_eq!(incomplete("shop", &Missing { first: first.clone(), others }), message);
         }
     }
 }

@@ -10,12 +10,12 @@ use super::choice::Held;
 use super::digest::Resolution;
 use crate::objects::{Event, EventType};
 use crate::reconcile::action::Action;
-use crate::reconcile::conditions::{self, ConditionStatus, ConditionType, Draft};
+use crate::reconcile::conditions::{self, ConditionStatus, ConditionType, ConditionsBuilder};
 use crate::reconcile::lookup::Staleness;
 use crate::reconcile::run::{self, Outcome, ReconcileRun};
 
 /// The requeue while there are more images than can be looked up at one time.
-pub const LOOK_ON: Duration = Duration::from_secs(300);
+pub const LOOKUP_REQUEUE: Duration = Duration::from_secs(300);
 
 /// The conclusion of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,17 +71,17 @@ impl Stop {
 
     /// Makes the stop at a repository that cannot be used.
     pub fn at_repository(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
-        let words = format!("failed to get the referred ImageRepository: {}", crate::error::chain(error));
-        Self::at(Outcome::Failure(error.reason(), words))
+        let message = format!("failed to get the referred ImageRepository: {}", crate::error::chain(error));
+        Self::at(Outcome::Failure(error.reason(), message))
     }
 
     /// Creates the stop of a policy without an image while ages are looked up.
     ///
     /// There are more images than can be looked up at one time.
-    pub fn while_looking() -> Self {
-        let words = "the ages of the best images are still being looked up, for many of them are too new";
-        let outcome = Outcome::Failure(Reason::DependencyNotReady, words.to_owned());
-        Self { retry_after: Some(LOOK_ON), ..Self::at(outcome) }
+    pub fn lookups_pending() -> Self {
+        let message = "the ages of the best images are still being looked up, for many of them are too new";
+        let outcome = Outcome::Failure(Reason::DependencyNotReady, message.to_owned());
+        Self { retry_after: Some(LOOKUP_REQUEUE), ..Self::at(outcome) }
     }
 
     /// Creates the stop at a repository without stored tags, with a requeue.
@@ -90,8 +90,8 @@ impl Stop {
     /// policy. `is_stored` is true if an empty list is stored.
     pub fn without_tags(requeue: Duration, staleness: Option<Staleness>, is_stored: bool) -> Self {
         let seconds = Duration::from_secs(requeue.as_secs() + u64::from(requeue.subsec_millis() >= 500));
-        let words = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));
-        let outcome = Outcome::Failure(Reason::DependencyNotReady, words);
+        let message = format!("retrying in {} error: no tags in database", GoDuration::from(seconds));
+        let outcome = Outcome::Failure(Reason::DependencyNotReady, message);
         Self { retry_after: Some(requeue), staleness, needs_scan: !is_stored, ..Self::at(outcome) }
     }
 }
@@ -103,7 +103,7 @@ pub fn report(
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> Report {
-    let begun = run.begin(previous).status;
+    let initial = run.begin(previous).status;
     let mut status = previous.clone();
     let (outcome, action) = match conclusion {
         Conclusion::Resolved(resolved) => {
@@ -112,21 +112,21 @@ pub fn report(
         }
         Conclusion::Stopped(stop) => (stop.outcome.clone(), stop.action()),
     };
-    let mut draft = run.conclude(&begun.conditions, &outcome);
+    let mut builder = run.conclude(&initial.conditions, &outcome);
     let is_news = match conclusion {
         Conclusion::Resolved(resolved) => {
             let held = resolved.held.as_ref().map(|held| (held.reason, held.message.as_str()));
             let stale = resolved.resolution.staleness.as_ref();
-            let is_held = put(&mut draft, ConditionType::RegressionHeld, held);
-            let is_stale = put(&mut draft, ConditionType::Stale, stale.map(Staleness::parts));
+            let is_held = put(&mut builder, ConditionType::RegressionHeld, held);
+            let is_stale = put(&mut builder, ConditionType::Stale, stale.map(Staleness::parts));
             [is_held, is_stale]
         }
         Conclusion::Stopped(Stop { staleness: Some(staleness), .. }) => {
-            [false, put(&mut draft, ConditionType::Stale, Some(staleness.parts()))]
+            [false, put(&mut builder, ConditionType::Stale, Some(staleness.parts()))]
         }
         Conclusion::Stopped(_) => [false, false],
     };
-    let conditions = draft.settle(&previous.conditions, now);
+    let conditions = builder.build(&previous.conditions, now);
     let status = run.finish(status, conditions);
     let trace = match &outcome {
         Outcome::Success(message) => message.as_str(),
@@ -176,13 +176,13 @@ impl Staleness {
 }
 
 /// Sets or removes a condition, and returns whether its reason has changed.
-fn put(draft: &mut Draft, type_: ConditionType, said: Option<(Reason, &str)>) -> bool {
-    let before = conditions::find(draft.conditions(), type_).map(|condition| condition.reason.clone());
-    let Some((reason, message)) = said else {
-        draft.remove(type_);
+fn put(builder: &mut ConditionsBuilder, type_: ConditionType, value: Option<(Reason, &str)>) -> bool {
+    let before = conditions::find(builder.conditions(), type_).map(|condition| condition.reason.clone());
+    let Some((reason, message)) = value else {
+        builder.remove(type_);
         return false;
     };
-    draft.set(type_, ConditionStatus::True, reason, message);
+    builder.set(type_, ConditionStatus::True, reason, message);
     before != Some(reason.to_string())
 }
 
@@ -315,7 +315,7 @@ mod tests {
     fn each_way_to_end_has_its_conditions() {
         let work = "Reconciling=True ProgressingWithRetry reconciliation in progress".to_owned();
         let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
-        let failure = |reason: Reason, words: &str| Stop::at(Outcome::Failure(reason, words.to_owned()));
+        let failure = |reason: Reason, message: &str| Stop::at(Outcome::Failure(reason, message.to_owned()));
         let stall = |reason: Reason| Stop::at(Outcome::Stall(reason, "bad".to_owned()));
         let no_tags = Stop::without_tags(Duration::from_secs(30), None, false);
         for conditions in [
@@ -374,9 +374,9 @@ mod tests {
                 assert_eq!(report.events[0].type_ == EventType::Warning, !is_good);
             }
         }
-        let words = Stop::without_tags(Duration::from_millis(1_500), None, false).outcome;
+        let outcome = Stop::without_tags(Duration::from_millis(1_500), None, false).outcome;
         let expected = "retrying in 2s error: no tags in database".to_owned();
-        assert_eq!(words, Outcome::Failure(Reason::DependencyNotReady, expected));
+        assert_eq!(outcome, Outcome::Failure(Reason::DependencyNotReady, expected));
     }
 
     #[test]
@@ -437,8 +437,8 @@ mod tests {
     fn a_repository_that_cannot_be_used_is_named_in_the_words_of_flux() {
         let error = super::super::access::AccessError::Missing { name: "r".to_owned() };
         let stop = Stop::at_repository(&error);
-        let words = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \
+        let message = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \
                      ImageRepository.image.toolkit.fluxcd.io \"r\" not found";
-        assert_eq!(stop.outcome, Outcome::Failure(Reason::DependencyNotReady, words.to_owned()));
+        assert_eq!(stop.outcome, Outcome::Failure(Reason::DependencyNotReady, message.to_owned()));
     }
 }

@@ -159,7 +159,7 @@ pub(in crate::reconcile) mod tests {
 
     #[test]
     fn what_only_a_changed_policy_helps_stalls() {
-        for (spec, metadata, reason, words) in [
+        for (spec, metadata, reason, message) in [
             (
                 json!({"digestReflectionPolicy": "Always"}),
                 json!({}),
@@ -182,7 +182,7 @@ pub(in crate::reconcile) mod tests {
             ),
         ] {
             let error = Request::of(&policy(&spec, &metadata)).unwrap_err();
-            assert_eq!((error.reason(), chain(&error).as_str()), (reason, words));
+            assert_eq!((error.reason(), chain(&error).as_str()), (reason, message));
         }
         let bad = Request::of(&policy(&json!({"policy": {"semver": {"range": "*-*"}}}), &json!({}))).unwrap();
         let error = bad.policy.compile().unwrap_err();

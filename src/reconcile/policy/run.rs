@@ -11,10 +11,10 @@ use tagboat_api::settings::{PollInterval, UnknownAge};
 use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
 
 use super::access::{self, AccessError};
-use super::ages::{AgeQuery, KnownAges, MissingAges};
-use super::choice::{self, Choice, ChoiceError, Held, Offer, is_same_tag};
+use super::ages::{AgeResolver, KnownAges, MissingAges};
+use super::choice::{self, Choice, ChoiceError, Held, SelectionInputs, is_same_tag};
 use super::digest::{DigestResolver, DigestSource, FirstImage, Following, Polled, Resolution};
-use super::report::{Conclusion, LOOK_ON, Report, Resolved, Stop, report};
+use super::report::{Conclusion, LOOKUP_REQUEUE, Report, Resolved, Stop, report};
 use super::request::{Request, RequestError};
 use crate::error::ReconcileError;
 use crate::objects::{ObjectName, ObjectsError};
@@ -38,7 +38,7 @@ use crate::tenancy::{Capacity, Checkpoint};
 const BYTES_OF_VERDICT: usize = 512;
 
 /// The shortest requeue.
-const SOONEST: Duration = Duration::from_secs(1);
+const MIN_REQUEUE: Duration = Duration::from_secs(1);
 
 /// The options of all runs of policies.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ pub struct PolicyInputs<'a> {
 #[derive(Clone, Debug)]
 pub struct FollowedTag {
     /// The repository of the tag.
-    pub place: RepositoryTarget,
+    pub target: RepositoryTarget,
     /// The tag.
     pub tag: String,
     /// The time between two lookups.
@@ -97,9 +97,9 @@ pub struct FollowedTag {
     pub group: Option<String>,
 }
 
-/// The end of a run, with the tag to follow from then on.
+/// The result of a reconcile of a policy, with the tag to follow next.
 #[derive(Debug)]
-pub struct Ended {
+pub struct PolicyRunResult {
     /// The conclusion.
     pub conclusion: Conclusion,
     /// The tag to follow.
@@ -112,7 +112,7 @@ pub struct Ended {
     pub is_provisional: bool,
 }
 
-/// A run that is about to begin.
+/// A reconcile of one ImagePolicy, not started yet.
 #[derive(Debug)]
 pub struct Run {
     policy: Arc<ImagePolicy>,
@@ -153,10 +153,10 @@ impl Run {
     ///
     /// That is so if its repository, which it may use, has an invalid address. The defect is the
     /// repository's, whose own status shows it.
-    pub fn is_untouched(&self, options: &PolicyOptions, scene: &PolicyInputs<'_>) -> bool {
+    pub fn is_untouched(&self, options: &PolicyOptions, policy_inputs: &PolicyInputs<'_>) -> bool {
         let is_ready = conditions::is_ready(&self.previous.conditions) && !self.is_wanted();
         let Ok(request) = &self.request else { return false };
-        let repository = self.repository_of(request, options, scene);
+        let repository = self.repository_of(request, options, policy_inputs);
         let is_invalid = |repository: Arc<ImageRepository>| {
             RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure).is_err()
         };
@@ -167,42 +167,45 @@ impl Run {
     pub async fn reconcile(
         &self,
         options: &PolicyOptions,
-        scene: PolicyInputs<'_>,
-        shelf: &SharedTagStore,
+        policy_inputs: PolicyInputs<'_>,
+        tag_store: &SharedTagStore,
         registry: &impl Registry,
-    ) -> Ended {
+    ) -> PolicyRunResult {
         let mut is_provisional = false;
         let chosen = async {
-            let inputs = self.inputs(options, &scene).await?;
-            let (inquiry, mut ages) = self.ages(options, &inputs, &scene, shelf, registry).await?;
+            let inputs = self.inputs(options, &policy_inputs).await?;
+            let (resolver, mut ages) =
+                self.ages(options, &inputs, &policy_inputs, tag_store, registry).await?;
             is_provisional = is_wanting(&ages, &inputs.policy);
-            let learned = std::mem::take(&mut ages.learned);
-            let canonical = inputs.place.address.canonical();
-            shelf.learn(&inputs.namespace, &inputs.request.repository, &canonical, learned).await;
-            self.choose(options, &scene, &inputs, shelf, (inquiry, ages)).await
+            let facts = std::mem::take(&mut ages.facts);
+            let canonical = inputs.target.address.canonical();
+            tag_store
+                .save_image_facts(&inputs.namespace, &inputs.request.repository, &canonical, facts)
+                .await;
+            self.choose(options, &policy_inputs, &inputs, tag_store, (resolver, ages)).await
         };
         let chosen = match Box::pin(chosen).await {
             Ok(chosen) => chosen,
-            Err(NoChoice::EmptyList(resolved)) => return Ended::of_empty_list(resolved),
+            Err(NoChoice::EmptyList(resolved)) => return PolicyRunResult::of_empty_list(resolved),
             Err(NoChoice::Stopped(stop)) => {
                 let conclusion = Conclusion::Stopped(stop);
-                return Ended { conclusion, followed: None, is_fresh: false, is_provisional };
+                return PolicyRunResult { conclusion, followed: None, is_fresh: false, is_provisional };
             }
         };
-        let Chosen { place, choice, followed, digests, gap } = chosen;
-        let polled = followed.as_ref().and_then(|followed| (scene.polled)(followed));
+        let Chosen { target, choice, followed, digests, missing_ages } = chosen;
+        let polled = followed.as_ref().and_then(|followed| (policy_inputs.polled)(followed));
         let following =
             match (&options.polling, followed.as_ref().and_then(|followed| followed.group.as_ref())) {
                 (PollingInterval::Disabled, _) => Following::Disabled,
                 (_, Some(_)) => Following::InGroup,
                 (_, None) => Following::Alone,
             };
-        let image = place.address.to_string();
+        let image = target.address.to_string();
         let question = DigestResolver {
             image: &image,
             tag: &choice.tag,
             digests: &digests,
-            trigger: scene.trigger,
+            trigger: policy_inputs.trigger,
             polled: polled.as_ref(),
             following,
             first: options.first_image,
@@ -212,7 +215,7 @@ impl Run {
             DigestSource::Settled(digest) => Ok(question.settled(digest)),
             DigestSource::AwaitGroup => question.awaiting(&self.previous),
             DigestSource::Lookup { wants_digest } => {
-                let answer = registry.digest(&place, &choice.tag).await;
+                let answer = registry.digest(&target, &choice.tag).await;
                 is_fresh = wants_digest && answer.is_ok();
                 question.looked(wants_digest, answer, &self.previous)
             }
@@ -223,7 +226,7 @@ impl Run {
         let conclusion = match resolution {
             // The poller makes the policy due when the digest changes.
             Ok(resolution) => Conclusion::Resolved(Resolved {
-                resolution: with_gap(resolution, gap.as_ref()),
+                resolution: with_missing_ages(resolution, missing_ages.as_ref()),
                 held: choice.held,
                 matures_in: choice.matures_in,
             }),
@@ -234,18 +237,19 @@ impl Run {
                 ..Stop::at(unresolved.outcome)
             }),
         };
-        Ended { conclusion, followed, is_fresh, is_provisional }
+        PolicyRunResult { conclusion, followed, is_fresh, is_provisional }
     }
 
     /// Resolves the inputs of the selection: the policy and the repository.
     async fn inputs<'r>(
         &'r self,
         options: &PolicyOptions,
-        scene: &PolicyInputs<'_>,
+        policy_inputs: &PolicyInputs<'_>,
     ) -> Result<ChoiceInputs<'r>, Stop> {
         let request = self.request.as_ref().map_err(|error| Stop::at(Outcome::of(error)))?;
-        let repository =
-            self.repository_of(request, options, scene).map_err(|error| Stop::at_repository(&error))?;
+        let repository = self
+            .repository_of(request, options, policy_inputs)
+            .map_err(|error| Stop::at_repository(&error))?;
         let spec = &repository.spec;
         let address = RepositoryAddress::parse(&spec.image, spec.insecure)
             .map_err(|error| Stop::at(Outcome::of(&error)))?;
@@ -260,30 +264,30 @@ impl Run {
         let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
         let own = self.policy.namespace();
         let referred_from = own.filter(|own| *own != request.repository.namespace);
-        let place = RepositoryTarget { repository, address, timeout, referred_from };
-        Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), place })
+        let target = RepositoryTarget { repository, address, timeout, referred_from };
+        Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), target })
     }
 
     /// Opens the tags to select from, with memory for their verdicts.
     async fn open(
         &self,
         options: &PolicyOptions,
-        scene: &PolicyInputs<'_>,
+        policy_inputs: &PolicyInputs<'_>,
         inputs: &ChoiceInputs<'_>,
-        shelf: &SharedTagStore,
+        tag_store: &SharedTagStore,
     ) -> Result<OpenTags, NoChoice> {
-        let ChoiceInputs { namespace, request, policy, place } = inputs;
+        let ChoiceInputs { namespace, request, policy, target } = inputs;
         let verdicts = |tags: u64| {
             let tags = usize::try_from(tags).unwrap_or(usize::MAX);
             let bytes = tags.saturating_mul(BYTES_OF_VERDICT).saturating_add(policy.max_value_bytes(tags));
             u64::try_from(bytes).unwrap_or(u64::MAX)
         };
-        let canonical = place.address.canonical();
-        let open = shelf.open(namespace, &request.repository, &canonical, verdicts).await;
+        let canonical = target.address.canonical();
+        let open = tag_store.open(namespace, &request.repository, &canonical, verdicts).await;
         let is_stored = open.is_some();
         let open = match open {
             Some(open) if open.stored.tags.is_empty() => {
-                if let Some(resolved) = self.kept_by_empty_list(options, &place.address) {
+                if let Some(resolved) = self.kept_by_empty_list(options, &target.address) {
                     return Err(NoChoice::EmptyList(resolved));
                 }
                 None
@@ -292,8 +296,8 @@ impl Run {
         };
         open.ok_or_else(|| {
             let is_followed = request.digests == DigestReflectionPolicy::Always;
-            let trouble = scene.scan_failure.clone().filter(|_| is_followed);
-            Stop::without_tags(options.requeue_dependency, trouble, is_stored).into()
+            let scan_failure = policy_inputs.scan_failure.clone().filter(|_| is_followed);
+            Stop::without_tags(options.requeue_dependency, scan_failure, is_stored).into()
         })
     }
 
@@ -315,106 +319,110 @@ impl Run {
         &self,
         options: &PolicyOptions,
         inputs: &ChoiceInputs<'_>,
-        scene: &PolicyInputs<'_>,
-        shelf: &SharedTagStore,
+        policy_inputs: &PolicyInputs<'_>,
+        tag_store: &SharedTagStore,
         registry: &impl Registry,
-    ) -> Result<(AgeQuery, KnownAges), NoChoice> {
+    ) -> Result<(AgeResolver, KnownAges), NoChoice> {
         let latest = self.previous.latest_ref.as_ref();
-        let image = inputs.place.address.to_string();
-        let inquiry = AgeQuery {
+        let image = inputs.target.address.to_string();
+        let resolver = AgeResolver {
             policy: inputs.policy.clone(),
             current: latest.filter(|latest| latest.name == image).map(|latest| latest.tag.clone()),
-            is_wanted: scene.trigger == Trigger::User,
+            is_wanted: policy_inputs.trigger == Trigger::User,
             now: self.run.started,
         };
         if inputs.policy.minimum_age().is_zero() {
-            return Ok((inquiry, KnownAges::default()));
+            return Ok((resolver, KnownAges::default()));
         }
-        let open = self.open(options, scene, inputs, shelf).await?;
-        let (asked, count) = (inquiry.clone(), open.stored.tags.len());
+        let open = self.open(options, policy_inputs, inputs, tag_store).await?;
+        let (asked, count) = (resolver.clone(), open.stored.tags.len());
         let shortlist = inputs.run(&options.capacity, move |checkpoint| {
             let stored = &open.stored;
             let candidates = asked.policy.age_candidates(&stored.tags, &|| checkpoint.check())?;
             Ok(asked.shortlist(&candidates, Some(stored), &|| checkpoint.check())?)
         });
         let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.stop(&error.into(), count))?;
-        let answers = inquiry.clone().answers(shortlist, registry, &inputs.place).await;
-        Ok((inquiry, answers))
+        let answers = resolver.clone().look_up(shortlist, registry, &inputs.target).await;
+        Ok((resolver, answers))
     }
 
     /// Selects the tag.
     async fn choose(
         &self,
         options: &PolicyOptions,
-        scene: &PolicyInputs<'_>,
+        policy_inputs: &PolicyInputs<'_>,
         inputs: &ChoiceInputs<'_>,
-        shelf: &SharedTagStore,
-        (inquiry, ages): (AgeQuery, KnownAges),
+        tag_store: &SharedTagStore,
+        (resolver, ages): (AgeResolver, KnownAges),
     ) -> Result<Chosen, NoChoice> {
-        let ChoiceInputs { request, policy, place, .. } = inputs;
-        let last = place.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
-        let image = place.address.to_string();
-        let gap = ages.gap.clone().filter(|_| is_wanting(&ages, policy));
+        let ChoiceInputs { request, policy, target, .. } = inputs;
+        let last = target.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
+        let image = target.address.to_string();
+        let missing_ages = ages.missing_ages.clone().filter(|_| is_wanting(&ages, policy));
         let scanned = last.and_then(|last| last.scan_time.as_ref()).map(|time| time.0);
         let (now, trigger, downgrade_protection) =
-            (self.run.started, scene.trigger, options.downgrade_protection);
-        let open = self.open(options, scene, inputs, shelf).await?;
+            (self.run.started, policy_inputs.trigger, options.downgrade_protection);
+        let open = self.open(options, policy_inputs, inputs, tag_store).await?;
         let (policy, previous, count) = (policy.clone(), self.previous.clone(), open.stored.tags.len());
-        let (offered, is_provisional) = (image.clone(), gap.is_some());
+        let (offered, is_provisional) = (image.clone(), missing_ages.is_some());
         let choosing = inputs.run(&options.capacity, move |checkpoint| {
             let stored = &open.stored;
-            let offer = Offer {
+            let selection_inputs = SelectionInputs {
                 image: &offered,
                 tags: &stored.tags,
-                ages: Ages { now, age_of: &|tag| inquiry.age(tag, Some(stored), &ages) },
+                ages: Ages { now, age_of: &|tag| resolver.age(tag, Some(stored), &ages) },
                 scanned,
                 trigger,
                 downgrade_protection,
                 is_provisional,
             };
-            choice::choose(&policy, &offer, &previous, &|| checkpoint.check())
+            choice::choose(&policy, &selection_inputs, &previous, &|| checkpoint.check())
         });
         let choice = choosing.await;
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
         // A better tag may be old enough, and an image that is soon replaced is worse than none.
-        if gap == Some(MissingAges::TooMany) && is_first {
-            return Err(Stop::while_looking().into());
+        if missing_ages == Some(MissingAges::TooMany) && is_first {
+            return Err(Stop::lookups_pending().into());
         }
         let mut choice = choice.map_err(|error| Stop {
             // Time helps before anything else, so no user is told of it every few minutes.
-            retry_after: error.matures_in().filter(|_| gap.is_none()).map(|wait| wait.max(SOONEST)),
-            staleness: gap.as_ref().and_then(|gap| gap.staleness(&image)),
+            retry_after: error
+                .matures_in()
+                .filter(|_| missing_ages.is_none())
+                .map(|wait| wait.max(MIN_REQUEUE)),
+            staleness: missing_ages.as_ref().and_then(|missing_ages| missing_ages.staleness(&image)),
             ..inputs.stop(&error, count)
         })?;
-        if gap == Some(MissingAges::TooMany) {
-            choice.matures_in = Some(choice.matures_in.map_or(LOOK_ON, |wait| wait.min(LOOK_ON)));
+        if missing_ages == Some(MissingAges::TooMany) {
+            choice.matures_in =
+                Some(choice.matures_in.map_or(LOOKUP_REQUEUE, |wait| wait.min(LOOKUP_REQUEUE)));
         }
         let interval = polling(request, options.polling);
         let followed = interval.map(|interval| FollowedTag {
-            place: place.clone(),
+            target: target.clone(),
             tag: choice.tag.clone(),
             interval,
             group: request.group.clone(),
         });
-        let (place, digests) = (place.clone(), request.digests.clone());
-        Ok(Chosen { place, choice, followed, digests, gap })
+        let (target, digests) = (target.clone(), request.digests.clone());
+        Ok(Chosen { target, choice, followed, digests, missing_ages })
     }
 
     fn repository_of(
         &self,
         request: &Request,
         options: &PolicyOptions,
-        scene: &PolicyInputs<'_>,
+        policy_inputs: &PolicyInputs<'_>,
     ) -> Result<Arc<ImageRepository>, AccessError> {
         let own = self.policy.namespace().unwrap_or_default();
         access::check_namespace(&own, &request.repository, options.cross_namespace)?;
-        let repository = scene
+        let repository = policy_inputs
             .repository
             .clone()
             .ok_or_else(|| AccessError::Missing { name: request.repository.name.clone() })?;
-        match &scene.labels {
+        match &policy_inputs.labels {
             Ok(labels) => access::check(&own, &repository, labels)?,
-            Err(error) => return Err(AccessError::NoLabels { words: crate::error::chain(error) }),
+            Err(error) => return Err(AccessError::NoLabels { message: crate::error::chain(error) }),
         }
         Ok(repository)
     }
@@ -445,7 +453,7 @@ struct ChoiceInputs<'r> {
     namespace: String,
     request: &'r Request,
     policy: Arc<Policy>,
-    place: RepositoryTarget,
+    target: RepositoryTarget,
 }
 
 impl ChoiceInputs<'_> {
@@ -455,7 +463,7 @@ impl ChoiceInputs<'_> {
         capacity: &Capacity,
         job: impl FnOnce(&Checkpoint) -> T + Send + 'static,
     ) -> T {
-        capacity.pool.run_within(&self.namespace, self.place.timeout, job).await
+        capacity.pool.run_within(&self.namespace, self.target.timeout, job).await
     }
 
     /// Makes the stop of a run whose selection failed.
@@ -463,18 +471,18 @@ impl ChoiceInputs<'_> {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
             return Stop::at(Outcome::of(error));
         }
-        let RepositoryTarget { repository, address, timeout, .. } = &self.place;
-        let words = format!(
+        let RepositoryTarget { repository, address, timeout, .. } = &self.target;
+        let message = format!(
             "the {tags} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
              of ImageRepository '{}'",
             GoDuration::from(*timeout),
             ObjectName::of(repository.as_ref()),
         );
-        Stop::at(Outcome::Failure(error.reason(), words))
+        Stop::at(Outcome::Failure(error.reason(), message))
     }
 }
 
-impl Ended {
+impl PolicyRunResult {
     /// Creates the end of a run that keeps its image because there are no tags.
     ///
     /// That cannot satisfy a user's intent.
@@ -486,21 +494,24 @@ impl Ended {
 
 /// The selection, before its digest.
 struct Chosen {
-    place: RepositoryTarget,
+    target: RepositoryTarget,
     choice: Choice,
     followed: Option<FollowedTag>,
     digests: DigestReflectionPolicy,
-    gap: Option<MissingAges>,
+    missing_ages: Option<MissingAges>,
 }
 
 /// Returns whether ages are missing that matter; none do if unknown ages are accepted.
 fn is_wanting(ages: &KnownAges, policy: &Policy) -> bool {
-    ages.gap.is_some() && policy.unknown_age() == UnknownAge::Wait
+    ages.missing_ages.is_some() && policy.unknown_age() == UnknownAge::Wait
 }
 
 /// Adds the staleness of a selection for which the registry did not return all ages.
-fn with_gap(resolution: Resolution, gap: Option<&MissingAges>) -> Resolution {
-    let Some(found) = gap.and_then(|gap| gap.staleness(&resolution.latest.name)) else { return resolution };
+fn with_missing_ages(resolution: Resolution, missing_ages: Option<&MissingAges>) -> Resolution {
+    let Some(found) = missing_ages.and_then(|missing_ages| missing_ages.staleness(&resolution.latest.name))
+    else {
+        return resolution;
+    };
     let staleness = resolution.staleness.clone().or(Some(found));
     Resolution { staleness, is_retried: true, ..resolution }
 }

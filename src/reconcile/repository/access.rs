@@ -20,16 +20,16 @@ use crate::registry::{CloudProvider, Credential, ProxyChoice, RepositoryAuth, Ro
 use crate::secrets::{Secret, SecretData};
 use crate::tenancy::BlockingPool;
 
-/// The threads on which large secrets are read, and the namespace that this counts for.
+/// The blocking pool on behalf of one namespace: large secrets are read on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Threads<'p> {
-    /// The threads.
+pub struct NamespacePool<'p> {
+    /// The pool.
     pub pool: &'p BlockingPool,
     /// The namespace of the object that needs the access.
     pub namespace: &'p str,
 }
 
-impl Threads<'_> {
+impl NamespacePool<'_> {
     /// Reads a secret, inline if it is small.
     pub(super) async fn read<T: Send + 'static>(
         self,
@@ -59,7 +59,7 @@ pub async fn access(
     objects: &impl Objects,
     repository: &ImageRepository,
     logins: &Logins,
-    threads: Threads<'_>,
+    namespace_pool: NamespacePool<'_>,
 ) -> Result<FoundAccess, AccessError> {
     let spec = &repository.spec;
     let namespace = repository.namespace().unwrap_or_default();
@@ -95,7 +95,7 @@ pub async fn access(
                 ));
             }
             let name = full(reference);
-            threads.read(data, move |data| Tls::from_secret(&name, data)).await?
+            namespace_pool.read(data, move |data| Tls::from_secret(&name, data)).await?
         }
     };
     // The logins in a secret do not count for a cloud.
@@ -108,7 +108,7 @@ pub async fn access(
             logins::at_cloud(accounts.as_ref(), repository, provider).await?
         }
         (Logins::Named(_), None) => {
-            let logins = pull_secrets::logins(objects, repository, &mut notes, threads).await?;
+            let logins = pull_secrets::logins(objects, repository, &mut notes, namespace_pool).await?;
             let login = logins.login(&address);
             if let (Credential::Anonymous, Some(reference), false) =
                 (&login, &spec.secret_ref, logins.is_empty())

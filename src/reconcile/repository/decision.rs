@@ -9,10 +9,10 @@ use tagboat_api::repository::ImageRepositoryStatus;
 
 use super::request::Request;
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
-use crate::reconcile::run::{Drift, ReconcileRun};
+use crate::reconcile::run::{PreviousResult, ReconcileRun};
 
 /// A scan that would be due within this time is made now.
-const SOON: Duration = Duration::from_secs(1);
+const DUE_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// The decision on a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Decision {
     /// A scan is due.
     Scan(ScanReason),
     /// No scan is due before this time has passed.
-    Rest(Duration),
+    NotDue(Duration),
 }
 
 /// The reason for a scan.
@@ -60,15 +60,17 @@ impl fmt::Display for ScanReason {
 }
 
 impl ScanReason {
-    /// Tells whether the status is known to be false: that no tags are stored.
-    pub fn drift(self) -> Drift {
-        if self == Self::NothingStored { Drift::Yes } else { Drift::No }
+    /// Returns the validity of the status.
+    ///
+    /// A status is known to be false if no tags are stored.
+    pub fn previous_result(self) -> PreviousResult {
+        if self == Self::NothingStored { PreviousResult::Invalid } else { PreviousResult::Valid }
     }
 
     /// Returns whether the start of the scan is written to the status.
     ///
     /// The start of a scan by interval is not.
-    pub fn is_worth_saying(self) -> bool {
+    pub fn is_reported_at_start(self) -> bool {
         self != Self::Interval
     }
 }
@@ -99,7 +101,7 @@ impl Decision {
         let rest = last.scan_time.as_ref().map(|time| rest(request.interval, time.0, run.started));
         match rest.flatten() {
             Some(_) if has_failed(previous) => Self::Scan(ScanReason::Failed),
-            Some(rest) => Self::Rest(rest),
+            Some(rest) => Self::NotDue(rest),
             None => Self::Scan(ScanReason::Interval),
         }
     }
@@ -113,7 +115,7 @@ fn rest(interval: Duration, last: Timestamp, now: Timestamp) -> Option<Duration>
         return None;
     }
     let passed = Duration::try_from(now.duration_since(last)).unwrap_or_default();
-    interval.checked_sub(passed).filter(|rest| *rest >= SOON)
+    interval.checked_sub(passed).filter(|rest| *rest >= DUE_TOLERANCE)
 }
 
 /// Returns whether the last run failed at the registry.
@@ -168,7 +170,7 @@ mod tests {
             let conditions = list(&[(ConditionType::Ready, ConditionStatus::False, reason, "")]);
             ImageRepositoryStatus { conditions, ..status(json!({})) }
         };
-        let rest = |milliseconds| Decision::Rest(Duration::from_millis(milliseconds));
+        let rest = |milliseconds| Decision::NotDue(Duration::from_millis(milliseconds));
         for (name, spec, metadata, previous, is_stored, expected) in [
             (
                 "new object",

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
-use super::access::Threads;
+use super::access::NamespacePool;
 use super::access_error::AccessError;
 use crate::objects::{Objects, ObjectsError};
 use crate::registry::DockerConfig;
@@ -25,7 +25,7 @@ pub(super) async fn logins(
     objects: &impl Objects,
     repository: &ImageRepository,
     notes: &mut Vec<String>,
-    threads: Threads<'_>,
+    namespace_pool: NamespacePool<'_>,
 ) -> Result<DockerConfig, AccessError> {
     let spec = &repository.spec;
     let namespace = repository.namespace().unwrap_or_default();
@@ -39,7 +39,7 @@ pub(super) async fn logins(
             }
             error => AccessError::Objects(error),
         })?;
-        logins.add(read(&format!("{namespace}/{name}"), data, notes, threads).await?);
+        logins.add(read(&format!("{namespace}/{name}"), data, notes, namespace_pool).await?);
     }
     if let Some(account) = spec.service_account_name.as_deref().filter(|name| !name.is_empty()) {
         for name in objects.pull_secrets(&namespace, account).await? {
@@ -47,7 +47,7 @@ pub(super) async fn logins(
                 account: format!("{namespace}/{account}"),
                 cause: Box::new(cause.with_advice(objects.advice().registry_login)),
             })?;
-            logins.add(read(&format!("{namespace}/{name}"), data, notes, threads).await?);
+            logins.add(read(&format!("{namespace}/{name}"), data, notes, namespace_pool).await?);
         }
     }
     Ok(logins)
@@ -58,9 +58,9 @@ async fn read(
     secret: &str,
     data: BTreeMap<String, Secret>,
     notes: &mut Vec<String>,
-    threads: Threads<'_>,
+    namespace_pool: NamespacePool<'_>,
 ) -> Result<DockerConfig, AccessError> {
-    let logins = threads
+    let logins = namespace_pool
         .read(data, DockerConfig::from_secret)
         .await
         .map_err(|cause| AccessError::Login { secret: secret.to_owned(), cause })?;

@@ -17,7 +17,7 @@ use crate::reconcile::run::{self, Outcome, ReconcileRun};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Conclusion {
     /// No scan was due; with the time until the next one.
-    Rested(std::time::Duration),
+    Skipped(std::time::Duration),
     /// The scan succeeded.
     ///
     /// The number counts the names in the list that are no tags; it is absent if the list is unchanged.
@@ -58,12 +58,12 @@ impl Stop {
 
     /// Returns the staleness of the repository's tags, if its registry stopped the run.
     pub fn staleness(&self, image: &str) -> Option<Staleness> {
-        let (kind, words) = match self {
-            Self::Listing(kind, words) => (*kind, words),
-            Self::Login(words) => (LookupFailureKind::Denied, words),
+        let (kind, cause) = match self {
+            Self::Listing(kind, cause) => (*kind, cause),
+            Self::Login(cause) => (LookupFailureKind::Denied, cause),
             Self::Stall(..) | Self::Scan(_) => return None,
         };
-        let message = format!("the tags of {image} could not be listed: {words}");
+        let message = format!("the tags of {image} could not be listed: {cause}");
         Some(Staleness { reason: kind.reason(), message })
     }
 
@@ -84,22 +84,22 @@ impl Stop {
 /// Makes the status while a scan is in progress from that of the beginning.
 pub fn scanning(
     run: &ReconcileRun,
-    begun: &ImageRepositoryStatus,
+    initial: &ImageRepositoryStatus,
     reason: ScanReason,
 ) -> ImageRepositoryStatus {
-    run.progress(begun, &format!("scanning: {reason}"), reason.drift())
+    run.progress(initial, &format!("scanning: {reason}"), reason.previous_result())
 }
 
 /// Makes the status with which a run begins, from the decision if there is one.
-pub fn begun(
+pub fn initial_status(
     run: &ReconcileRun,
     previous: &ImageRepositoryStatus,
     decision: Option<Decision>,
 ) -> ImageRepositoryStatus {
-    let begun = run.begin(previous).status;
+    let initial = run.begin(previous).status;
     match decision {
-        Some(Decision::Scan(reason)) => scanning(run, &begun, reason),
-        _ => begun,
+        Some(Decision::Scan(reason)) => scanning(run, &initial, reason),
+        _ => initial,
     }
 }
 
@@ -111,7 +111,7 @@ pub fn report(
     conclusion: &Conclusion,
     now: Timestamp,
 ) -> Report {
-    let begun = begun(run, previous, planned.decision);
+    let initial = initial_status(run, previous, planned.decision);
     let mut status = previous.clone();
     let (mut trace, mut action) = (String::new(), Action::Retry);
     let outcome = match conclusion {
@@ -122,10 +122,10 @@ pub fn report(
             }
             outcome
         }
-        Conclusion::Rested(_) | Conclusion::Scanned(..) => {
+        Conclusion::Skipped(_) | Conclusion::Scanned(..) => {
             let request = planned.request.expect("only what was understood is scanned");
             let (what, rest) = match conclusion {
-                Conclusion::Rested(rest) => ("no change in repository configuration since last scan", *rest),
+                Conclusion::Skipped(rest) => ("no change in repository configuration since last scan", *rest),
                 _ => ("tags did not change", request.interval),
             };
             let mut what = what;
@@ -147,7 +147,7 @@ pub fn report(
             ))
         }
     };
-    let conditions = run.conclude(&begun.conditions, &outcome).settle(&previous.conditions, now);
+    let conditions = run.conclude(&initial.conditions, &outcome).build(&previous.conditions, now);
     let status = run.finish(status, conditions);
     let event = run::event(&previous.conditions, &status.conditions, &trace);
     Report { status, event, action }
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    fn ended(previous: &ImageRepositoryStatus, decision: Decision, conclusion: &Conclusion) -> Report {
+    fn report_after(previous: &ImageRepositoryStatus, decision: Decision, conclusion: &Conclusion) -> Report {
         let request =
             Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off, TimeBounds::default())
                 .unwrap();
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn each_way_to_end_from_each_state() {
         let scan = Decision::Scan(ScanReason::Requested);
-        let rest = Decision::Rest(Duration::from_secs(30));
+        let rest = Decision::NotDue(Duration::from_secs(30));
         let fresh = ImageRepositoryStatus::default();
         let failing = ImageRepositoryStatus {
             conditions: list(&[
@@ -229,7 +229,7 @@ mod tests {
             vec![format!("Reconciling=True ProgressingWithRetry {work}"), format!("Ready=False {ready}")]
         };
         for previous in [&steady(), &fresh, &failing] {
-            let report = ended(previous, scan, &Conclusion::Scanned(found("7"), None));
+            let report = report_after(previous, scan, &Conclusion::Scanned(found("7"), None));
             assert_eq!(short(&report.status.conditions), good);
             assert_eq!(report.action, Action::RequeueAfter(Duration::from_secs(60)));
             assert_eq!(report.status.observed_generation, Some(1));
@@ -237,7 +237,7 @@ mod tests {
             assert_eq!(report.status.observed_exclusion_list, [r"^.*\.sig$"]);
             assert_eq!(report.status.last_scan_result, Some(found("7")));
 
-            for (stop, reason, words) in [
+            for (stop, reason, message) in [
                 (
                     Stop::Login("secrets \"x\" not found".to_owned()),
                     "AuthenticationFailed",
@@ -250,13 +250,13 @@ mod tests {
                     "scan failed: refused",
                 ),
             ] {
-                let report = ended(previous, scan, &Conclusion::Stopped(stop));
-                let expected = retry("scanning: reconcile requested", &format!("{reason} {words}"));
+                let report = report_after(previous, scan, &Conclusion::Stopped(stop));
+                let expected = retry("scanning: reconcile requested", &format!("{reason} {message}"));
                 assert_eq!(short(&report.status.conditions), expected);
                 assert_eq!(report.action, Action::Retry);
                 assert_eq!(report.status.observed_generation, previous.observed_generation);
                 assert_eq!(report.status.last_scan_result, previous.last_scan_result);
-                assert_eq!((report.event.type_, report.event.message.as_str()), (Warning, words));
+                assert_eq!((report.event.type_, report.event.message.as_str()), (Warning, message));
             }
 
             let stall = Stop::Stall(Reason::ImageURLInvalid, "bad".to_owned());
@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(short(&report.status.conditions), expected);
             assert_eq!((report.action, report.status.observed_generation), (Action::AwaitChange, Some(1)));
         }
-        let report = ended(&steady(), rest, &Conclusion::Rested(Duration::from_secs(30)));
+        let report = report_after(&steady(), rest, &Conclusion::Skipped(Duration::from_secs(30)));
         assert_eq!(report.status, steady());
         assert_eq!(report.action, Action::RequeueAfter(Duration::from_secs(30)));
     }
@@ -310,8 +310,8 @@ mod tests {
             ),
             (
                 steady(),
-                Decision::Rest(seconds),
-                Conclusion::Rested(seconds),
+                Decision::NotDue(seconds),
+                Conclusion::Skipped(seconds),
                 Trace,
                 "no change in repository configuration since last scan, next scan in 30s",
             ),
@@ -323,7 +323,7 @@ mod tests {
                 "successful scan: found 2 tags with checksum 7",
             ),
         ] {
-            let event = ended(&previous, decision, &conclusion).event;
+            let event = report_after(&previous, decision, &conclusion).event;
             assert_eq!(
                 (event.type_, event.reason.as_str(), event.message.as_str()),
                 (type_, "Succeeded", message)
@@ -335,8 +335,11 @@ mod tests {
     fn a_scan_of_the_same_tags_changes_its_time_only() {
         let later: Timestamp = "2026-01-01T00:01:05Z".parse().unwrap();
         let again = ScanResult { scan_time: Some(whole_seconds(later)), ..found("7") };
-        let report =
-            ended(&steady(), Decision::Scan(ScanReason::Interval), &Conclusion::Scanned(again.clone(), None));
+        let report = report_after(
+            &steady(),
+            Decision::Scan(ScanReason::Interval),
+            &Conclusion::Scanned(again.clone(), None),
+        );
         assert_eq!(report.status, ImageRepositoryStatus { last_scan_result: Some(again), ..steady() });
     }
 
@@ -356,16 +359,17 @@ mod tests {
 
     #[test]
     fn only_lost_tags_are_known_to_be_wrong() {
-        let begun = |reason| short(&begun(&run(1), &steady(), Some(Decision::Scan(reason))).conditions);
+        let initial =
+            |reason| short(&initial_status(&run(1), &steady(), Some(Decision::Scan(reason))).conditions);
         assert_eq!(
-            begun(ScanReason::NothingStored),
+            initial(ScanReason::NothingStored),
             [
                 "Reconciling=True Progressing scanning: no tags in database",
                 "Ready=Unknown Progressing scanning: no tags in database"
             ]
         );
         assert_eq!(
-            begun(ScanReason::NewImage)[1],
+            initial(ScanReason::NewImage)[1],
             "Ready=True Succeeded successful scan: found 2 tags with checksum 7"
         );
     }

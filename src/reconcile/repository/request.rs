@@ -168,7 +168,7 @@ pub(in crate::reconcile) mod tests {
     #[test]
     fn what_only_a_changed_object_helps_stalls() {
         let provider = json!({"provider": "aws", "serviceAccountName": "sa"});
-        for (spec, metadata, reason, words) in [
+        for (spec, metadata, reason, message) in [
             (
                 provider.clone(),
                 json!({}),
@@ -205,7 +205,7 @@ pub(in crate::reconcile) mod tests {
             let error =
                 Request::of(&repository(&spec, &metadata), ObjectIdentity::Off, TimeBounds::default())
                     .unwrap_err();
-            assert_eq!((error.reason(), crate::error::chain(&error).as_str()), (reason, words));
+            assert_eq!((error.reason(), crate::error::chain(&error).as_str()), (reason, message));
             assert!(!error.is_retryable());
         }
         assert!(

@@ -8,7 +8,7 @@ use tagboat_api::{GoDuration, ImageRepository, Reason};
 
 use super::decision::Decision;
 use super::exclusion::Exclusion;
-use super::report::{Conclusion, Planned, Report, Stop, begun, report};
+use super::report::{Conclusion, Planned, Report, Stop, initial_status, report};
 use super::request::{ObjectIdentity, Request, RequestError};
 use super::scan;
 use crate::error::chain;
@@ -48,7 +48,7 @@ impl Run {
     pub async fn of(
         repository: Arc<ImageRepository>,
         options: &ScanOptions,
-        shelf: &SharedTagStore,
+        tag_store: &SharedTagStore,
         now: Timestamp,
     ) -> Self {
         let run = ReconcileRun::of(repository.as_ref(), now);
@@ -57,7 +57,7 @@ impl Run {
         let (mut decision, mut stored) = (None, None);
         if let Ok(request) = &request {
             let name = ObjectName::of(repository.as_ref());
-            stored = shelf.head(&name.namespace, &name, &request.address.canonical()).await;
+            stored = tag_store.head(&name.namespace, &name, &request.address.canonical()).await;
             decision = Some(Decision::of(request, &run, &previous, stored.is_some()));
         }
         Self { repository, run, request, decision, stored, capacity: options.capacity.clone() }
@@ -65,23 +65,23 @@ impl Run {
 
     /// Makes the status with which the run begins.
     pub fn begin(&self, previous: &ImageRepositoryStatus) -> Started<ImageRepositoryStatus> {
-        let is_worth_saying =
-            matches!(self.decision, Some(Decision::Scan(reason)) if reason.is_worth_saying());
+        let is_reported_at_start =
+            matches!(self.decision, Some(Decision::Scan(reason)) if reason.is_reported_at_start());
         Started {
-            status: begun(&self.run, previous, self.decision),
-            must_be_written: is_worth_saying || self.run.begin(previous).must_be_written,
+            status: initial_status(&self.run, previous, self.decision),
+            must_be_written: is_reported_at_start || self.run.begin(previous).must_be_written,
         }
     }
 
     /// Scans, if a scan is due.
-    pub async fn reconcile(&self, registry: &impl Registry, shelf: &SharedTagStore) -> Conclusion {
+    pub async fn reconcile(&self, registry: &impl Registry, tag_store: &SharedTagStore) -> Conclusion {
         let (request, decision) = match (&self.request, self.decision) {
             (Err(error), _) => return Conclusion::Stopped(Stop::stall(error)),
             (Ok(request), Some(decision)) => (request, decision),
             (Ok(_), None) => unreachable!("what is understood is decided on"),
         };
-        if let Decision::Rest(rest) = decision {
-            return Conclusion::Rested(rest);
+        if let Decision::NotDue(rest) = decision {
+            return Conclusion::Skipped(rest);
         }
         let object = ObjectName::of(self.repository.as_ref());
         let (pool, namespace) = (&self.capacity.pool, &object.namespace);
@@ -91,7 +91,7 @@ impl Run {
             Ok(exclusion) => exclusion,
             Err(error) => return Conclusion::Stopped(Stop::Scan(chain(&error))),
         };
-        let place = RepositoryTarget {
+        let target = RepositoryTarget {
             repository: self.repository.clone(),
             address: request.address.clone(),
             timeout: request.timeout,
@@ -101,32 +101,32 @@ impl Run {
         // same.
         let known = self.stored.as_ref().and_then(|stored| stored.etag.as_deref());
         let known = known.filter(|_| self.has_same_exclusions(request));
-        let mut listed = Box::pin(registry.tags(&place, known)).await;
+        let mut listed = Box::pin(registry.tags(&target, known)).await;
         if let Ok(Listed::Unchanged) = listed {
-            match self.renew(request, &object, shelf).await {
+            match self.renew(request, &object, tag_store).await {
                 Ok(Some(result)) => return Conclusion::Scanned(result, None),
                 // It was evicted meanwhile.
-                Ok(None) => listed = Box::pin(registry.tags(&place, None)).await,
+                Ok(None) => listed = Box::pin(registry.tags(&target, None)).await,
                 Err(stop) => return Conclusion::Stopped(stop),
             }
         }
         match listed {
             Ok(Listed::Tags(listing)) => {
                 let left_out = listing.left_out;
-                match Box::pin(self.keep(request, exclusion, listing, shelf)).await {
+                match Box::pin(self.keep(request, exclusion, listing, tag_store)).await {
                     Ok(result) => Conclusion::Scanned(result, Some(left_out)),
                     Err(stop) => Conclusion::Stopped(stop),
                 }
             }
             Ok(Listed::Unchanged) => {
-                let words = "the registry calls the list of tags unchanged, and nothing is known of it";
-                Conclusion::Stopped(Stop::Scan(words.to_owned()))
+                let message = "the registry calls the list of tags unchanged, and nothing is known of it";
+                Conclusion::Stopped(Stop::Scan(message.to_owned()))
             }
-            Err(ListFailure::Login(words)) => Conclusion::Stopped(Stop::Login(words)),
-            Err(ListFailure::Forbidden(words)) => {
-                Conclusion::Stopped(Stop::Stall(Reason::AccessDenied, words))
+            Err(ListFailure::Login(message)) => Conclusion::Stopped(Stop::Login(message)),
+            Err(ListFailure::Forbidden(message)) => {
+                Conclusion::Stopped(Stop::Stall(Reason::AccessDenied, message))
             }
-            Err(ListFailure::Scan(kind, words)) => Conclusion::Stopped(Stop::Listing(kind, words)),
+            Err(ListFailure::Scan(kind, message)) => Conclusion::Stopped(Stop::Listing(kind, message)),
         }
     }
 
@@ -137,12 +137,12 @@ impl Run {
         &self,
         request: &Request,
         object: &ObjectName,
-        shelf: &SharedTagStore,
+        tag_store: &SharedTagStore,
     ) -> Result<Option<ScanResult>, Stop> {
         let (canonical, scanned) = (request.address.canonical(), Timestamp::now());
         let result = move |stored: &StoredTags| scan::result(&stored.tags, stored.tags.revision(), scanned);
-        let renewed = Box::pin(shelf.renew(object, &canonical, scanned, result)).await;
-        renewed.map_err(|words| unkept(&canonical, &words))
+        let renewed = Box::pin(tag_store.renew(object, &canonical, scanned, result)).await;
+        renewed.map_err(|message| storage_error(&canonical, &message))
     }
 
     /// Stores the tags of a list that are not excluded.
@@ -154,26 +154,26 @@ impl Run {
         request: &Request,
         exclusion: Exclusion,
         listing: Listing,
-        shelf: &SharedTagStore,
+        tag_store: &SharedTagStore,
     ) -> Result<ScanResult, Stop> {
         let object = ObjectName::of(self.repository.as_ref());
         let turn = listing.turn().await;
-        let memory = if listing.is_reserved() { None } else { shelf.reserve_for_scan(&object).await };
+        let memory = if listing.is_reserved() { None } else { tag_store.reserve_for_scan(&object).await };
         let (count, timeout, canonical) = (listing.tags.len(), request.timeout, request.address.canonical());
-        let (namespace, shelf) = (object.namespace.clone(), shelf.clone());
+        let (namespace, tag_store) = (object.namespace.clone(), tag_store.clone());
         let job = move |checkpoint: &Checkpoint| {
             let _held = (turn, memory);
             let tags = exclusion.apply(&listing.tags, || checkpoint.check())?;
             let (etag, _list) = listing.leave_tags();
             let scanned = Timestamp::now();
             let scan = Scan { canonical: canonical.clone(), scanned, etag, tags };
-            let kept = shelf.keep(&object, scan);
-            Ok(kept
-                .map(|kept| scan::result(&kept.tags, kept.tags.revision(), scanned))
-                .map_err(|words| unkept(&canonical, &words)))
+            let saved = tag_store.keep(&object, scan);
+            Ok(saved
+                .map(|saved| scan::result(&saved.tags, saved.tags.revision(), scanned))
+                .map_err(|message| storage_error(&canonical, &message)))
         };
-        let kept: Result<_, Interrupted> = self.capacity.pool.run_within(&namespace, timeout, job).await;
-        kept.unwrap_or_else(|_| {
+        let saved: Result<_, Interrupted> = self.capacity.pool.run_within(&namespace, timeout, job).await;
+        saved.unwrap_or_else(|_| {
             Err(Stop::Scan(format!(
                 "spec.exclusionList could not be applied to all {count} tags within {}: use fewer or simpler expressions, or a \
                  longer spec.timeout",
@@ -200,6 +200,6 @@ impl Run {
 }
 
 /// Makes the stop at tags that cannot be stored.
-fn unkept(canonical: &str, words: &str) -> Stop {
-    Stop::Scan(format!("failed to set tags for {canonical:?}: {words}"))
+fn storage_error(canonical: &str, message: &str) -> Stop {
+    Stop::Scan(format!("failed to set tags for {canonical:?}: {message}"))
 }

@@ -8,7 +8,7 @@ use tagboat_api::repository::ScanResult;
 use crate::reconcile::conditions::whole_seconds;
 use crate::reference::TagList;
 
-/// The number of tags that a status shows.
+/// The maximum number of tags in the status.
 const SHOWN: usize = 10;
 
 /// Creates the result of a scan that found and stored these tags.

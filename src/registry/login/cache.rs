@@ -169,15 +169,15 @@ mod tests {
 
     #[tokio::test]
     async fn failed_logins_are_cached_for_a_moment() {
-        let kept: CredentialCache<u32> = CredentialCache::new(CredentialCacheOptions::default());
+        let cache: CredentialCache<u32> = CredentialCache::new(CredentialCacheOptions::default());
         let key = Fingerprint::of([&b"a"[..]]);
         let failing = || async {
             let defect = "says nothing";
             Err(LoginError::Malformed { cloud: "AWS", what: "a token", defect })
         };
-        assert!(kept.get("apps", key, at(0), failing()).await.is_err());
+        assert!(cache.get("apps", key, at(0), failing()).await.is_err());
         let good = || async { Ok(Expiring { value: 1, expires_at: Some(at(100)) }) };
-        assert!(kept.get("apps", key, at(4), good()).await.is_err());
-        assert_eq!(kept.get("apps", key, at(5), good()).await.unwrap().value, 1);
+        assert!(cache.get("apps", key, at(4), good()).await.is_err());
+        assert_eq!(cache.get("apps", key, at(5), good()).await.unwrap().value, 1);
     }
 }

@@ -107,7 +107,9 @@ impl CloudLogin {
 }
 
 impl Login {
-    /// Returns the credential for the registry of an address, or its token server, valid at the time `now`.
+    /// Returns the credential for the registry of an address, or for its token server.
+    ///
+    /// It is valid at the time `now`.
     ///
     /// # Errors
     ///

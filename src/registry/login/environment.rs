@@ -89,11 +89,11 @@ impl CloudEnvironment {
         variable: &'static str,
     ) -> Result<Option<Secret>, LoginError> {
         let Some(path) = self.text(variable).map(PathBuf::from) else { return Ok(None) };
-        let shown = path.display().to_string();
+        let path_text = path.display().to_string();
         trimmed(path).await.map(Some).map_err(|defect| LoginError::Variable {
             cloud,
             variable,
-            defect: format!("names {shown}, which {defect}"),
+            defect: format!("names {path_text}, which {defect}"),
         })
     }
 }

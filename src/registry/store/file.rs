@@ -155,10 +155,10 @@ pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
         return Ok(None);
     }
     if !tags.left_out.is_empty() {
-        let mut place = 0;
+        let mut index = 0;
         first_seen.retain(|_| {
-            place += 1;
-            tags.left_out.binary_search(&(place - 1)).is_err()
+            index += 1;
+            tags.left_out.binary_search(&(index - 1)).is_err()
         });
     }
     let (tags, begun) = (tags.tags.finish(), begun.unwrap_or(scanned));

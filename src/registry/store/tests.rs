@@ -281,8 +281,8 @@ fn a_scan_that_cannot_be_written_stays_in_memory() {
     let store = TagStore::new(Some(root.clone()));
     for _ in 0..2 {
         let kept = store.save_scan(&key("web"), scan(&["1.0"], FIRST)).unwrap();
-        let words = format!("cannot write {}", root.join("apps/web.tags").display());
-        assert_eq!(kept.write_error.unwrap().to_string(), words);
+        let message = format!("cannot write {}", root.join("apps/web.tags").display());
+        assert_eq!(kept.write_error.unwrap().to_string(), message);
         assert_eq!(store.read(&key("web"), "r.io/app").unwrap().unwrap(), kept.tags);
     }
 }

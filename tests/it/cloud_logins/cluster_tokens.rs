@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tagboat::error::chain;
 use tagboat::objects::cluster::ClusterObjects;
 use tagboat::permissions;
-use tagboat::reconcile::repository::access::{Threads, access};
+use tagboat::reconcile::repository::access::{NamespacePool, access};
 use tagboat::reconcile::repository::access_error::AccessError;
 use tagboat::reconcile::repository::logins::{Logins, ServiceAccounts};
 use tagboat::registry::{CloudIdentity, LoginChoice};
@@ -79,8 +79,8 @@ async fn identity(
     let accounts =
         ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default.map(str::to_owned) };
     let pool = BlockingPool::for_this_machine();
-    let threads = Threads { pool: &pool, namespace: "apps" };
-    let found = access(objects, repository, &Logins::Named(Some(accounts)), threads).await?;
+    let namespace_pool = NamespacePool { pool: &pool, namespace: "apps" };
+    let found = access(objects, repository, &Logins::Named(Some(accounts)), namespace_pool).await?;
     match found.access.login {
         LoginChoice::Cloud(_, identity) => Ok(identity),
         LoginChoice::Given(_) => panic!("a cloud is asked"),
@@ -185,8 +185,8 @@ async fn the_account_is_that_of_the_object_or_else_the_one_of_all() {
         assert!(error.is_late());
     }
     let pool = BlockingPool::for_this_machine();
-    let threads = Threads { pool: &pool, namespace: "apps" };
+    let namespace_pool = NamespacePool { pool: &pool, namespace: "apps" };
     let named = repository(here, Some("puller"));
-    let error = access(&objects, &named, &Logins::default(), threads).await.unwrap_err();
+    let error = access(&objects, &named, &Logins::default(), namespace_pool).await.unwrap_err();
     assert!(matches!(error, AccessError::Identity), "{error}");
 }

@@ -57,8 +57,10 @@ async fn a_controller_that_loses_the_lease_ends_its_pushes_at_once() {
         .await
         .unwrap();
     let begin = std::time::Instant::now();
-    let ControllerError::Deposed { words } = controller.ended().await else { panic!("it lost the Lease") };
-    assert_eq!(words, "flux is the leader now");
+    let ControllerError::LeadershipLost { message } = controller.ended().await else {
+        panic!("it lost the Lease")
+    };
+    assert_eq!(message, "flux is the leader now");
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     assert_eq!(holder(&scene).await, "flux");
     assert!(scene.commits().is_empty());
@@ -91,8 +93,10 @@ async fn a_controller_that_loses_the_lease_writes_no_status() {
     })
     .await;
     faults.heal();
-    let ControllerError::Deposed { words } = controller.ended().await else { panic!("it lost the Lease") };
-    assert_eq!(words, "flux is the leader now");
+    let ControllerError::LeadershipLost { message } = controller.ended().await else {
+        panic!("it lost the Lease")
+    };
+    assert_eq!(message, "flux is the leader now");
     assert_eq!(scene.status("app").await, before);
 }
 
@@ -105,8 +109,10 @@ async fn a_leader_that_cannot_renew_the_lease_stops_leading() {
     scene.ready("app").await;
     faults.next(usize::MAX, Fault::Silence, |call| call.resource == "leases");
     let begin = std::time::Instant::now();
-    let ControllerError::Deposed { words } = controller.ended().await else { panic!("it lost the Lease") };
-    assert!(words.starts_with("the API server did not answer"), "{words}");
+    let ControllerError::LeadershipLost { message } = controller.ended().await else {
+        panic!("it lost the Lease")
+    };
+    assert!(message.starts_with("the API server did not answer"), "{message}");
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 

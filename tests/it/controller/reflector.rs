@@ -117,7 +117,7 @@ impl ReflectorBuilder {
         };
         let capacity = options.policies.capacity.clone();
         let sources =
-            Sources { registry, shelf: SharedTagStore::new(TagStore::limited(tags, limits), capacity) };
+            Sources { registry, tag_store: SharedTagStore::new(TagStore::limited(tags, limits), capacity) };
         let (end, ended) = oneshot::channel();
         let end_of_test = async move {
             // A test that drops its reflector ends it, too.

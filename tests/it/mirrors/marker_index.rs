@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tagboat::reference::ImageReference;
 use tagboat::update::{
-    ContentId, Descent, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, PolicyState, Setters,
-    TreeError, TreePath, TreeVisitor, UpdateRequest, plan,
+    ContentId, Entry, EntryKind, FileTree, Interrupt, MarkerIndex, PlanError, PolicyState, Setters,
+    TreeError, TreePath, TreeVisitor, UpdateRequest, WalkDecision, plan,
 };
 use tagboat_api::ObjectName;
 
@@ -57,7 +57,7 @@ impl Memory {
                 visitor.entry(Entry { path, kind, content: Some(id_of(text.as_bytes())) })?;
             } else {
                 let id = id_of(format!("{:?}", self.below(&path)).as_bytes());
-                if visitor.enter(&path, Some(id))? == Descent::Enter {
+                if visitor.enter(&path, Some(id))? == WalkDecision::Enter {
                     self.list(&path, visitor)?;
                     visitor.leave();
                 }

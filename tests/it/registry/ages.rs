@@ -44,7 +44,7 @@ fn at(hours: i64) -> Timestamp {
 struct Cooldown {
     front: Front,
     root: TempDir,
-    shelf: SharedTagStore,
+    tag_store: SharedTagStore,
     registry: AuthenticatedRegistries<ManifestStore>,
     policy: Value,
     /// The number of requests that were returned already.
@@ -55,7 +55,7 @@ impl Cooldown {
     fn new(registry: &Registry, plan: fn(&str) -> Reply) -> Self {
         let front = Front::before(registry.port(), move |request| plan(&request.path));
         let root = tempfile::tempdir().unwrap();
-        let shelf = SharedTagStore::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
+        let tag_store = SharedTagStore::new(TagStore::new(Some(root.path().to_owned())), Capacity::default());
         let store = ManifestStore {
             manifests: Manifests::default().into(),
             secrets: Vec::new(),
@@ -68,7 +68,7 @@ impl Cooldown {
             "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "*"}}},
         });
         let registry = AuthenticatedRegistries { objects: store, registries, logins: Logins::default() };
-        Self { front, root, shelf, registry, policy, seen: AtomicUsize::default() }
+        Self { front, root, tag_store, registry, policy, seen: AtomicUsize::default() }
     }
 
     fn image(&self) -> String {
@@ -77,7 +77,7 @@ impl Cooldown {
 
     /// Drops everything that a restart loses.
     fn restart(&mut self) {
-        self.shelf =
+        self.tag_store =
             SharedTagStore::new(TagStore::new(Some(self.root.path().to_owned())), Capacity::default());
     }
 
@@ -86,7 +86,7 @@ impl Cooldown {
         let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
         let scan =
             Scan { canonical: self.image(), scanned: at(hour), etag: None, tags: tags.into_iter().collect() };
-        self.shelf.keep(&object, scan).unwrap();
+        self.tag_store.keep(&object, scan).unwrap();
     }
 
     async fn scan_tags(&self, hour: i64, tags: &str) {
@@ -130,7 +130,7 @@ impl Cooldown {
             polled: &|_| None,
             scan_failure: None,
         };
-        let ended = run.reconcile(&options, scene, &self.shelf, &self.registry).await;
+        let ended = run.reconcile(&options, scene, &self.tag_store, &self.registry).await;
         let report = run.report(previous, &ended.conclusion, at(hour));
         (report.status, report.action)
     }
@@ -220,7 +220,7 @@ async fn no_tags_are_held_during_requests_to_the_registry() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let object = ObjectName { namespace: "n".to_owned(), name: "r".to_owned() };
-        let open = cooldown.shelf.open("n", &object, &cooldown.image(), |_| 0).await.unwrap();
+        let open = cooldown.tag_store.open("n", &object, &cooldown.image(), |_| 0).await.unwrap();
         Arc::strong_count(&open.stored)
     };
     let previous = ImagePolicyStatus::default();

@@ -20,8 +20,8 @@ const PARTS: [(&str, &str); 11] = [
     ("impl Drop for InFlight", "in_flight.rs"),
     ("Message::Done", "in_flight.rs"),
     ("info_span!", "kind.rs"),
-    ("add_finalizer", "frame.rs"),
-    ("remove_finalizer", "frame.rs"),
+    ("add_finalizer", "reconcile_steps.rs"),
+    ("remove_finalizer", "reconcile_steps.rs"),
 ];
 
 /// Words that would make the engine depend on a kind.

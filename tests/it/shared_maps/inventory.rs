@@ -207,7 +207,7 @@ pub(super) const INVENTORY: &[Row] = &[
     ),
     row(
         "src/reconcile/tags.rs",
-        "SharedTagStore.told",
+        "SharedTagStore.reported",
         "namespace and name of a repository",
         GOES_WITH_OBJECT,
     ),

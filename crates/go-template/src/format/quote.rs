@@ -84,13 +84,13 @@ mod tests {
 
     #[test]
     fn text_is_quoted_as_go_does_it() {
-        for (bytes, wanted) in [
+        for (bytes, expected) in [
             (b"".as_slice(), r#""""#),
             (br#"a "b" \ 'c'"#, r#""a \"b\" \\ 'c'""#),
             (b"\x07\x08\x0c\n\r\t\x0b\0\x1b\x7f\xff", r#""\a\b\f\n\r\t\v\x00\x1b\x7f\xff""#),
             ("\u{80}\u{a0}\u{fffd}ä😀\u{e0001}".as_bytes(), "\"\\u0080\\u00a0\u{fffd}ä😀\\U000e0001\""),
         ] {
-            assert_eq!(quote_bytes(bytes), wanted);
+            assert_eq!(quote_bytes(bytes), expected);
         }
         assert_eq!(quoted("ä'".as_bytes(), '\'', true), r"'\u00e4\''");
     }

@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_go_writes_them() {
-        for (number, wanted) in [
+        for (number, expected) in [
             (0.0, "0"),
             (-0.0, "-0"),
             (1e20, "1e+20"),
@@ -173,7 +173,7 @@ mod tests {
             (3.25, "3.25"),
             (f64::MAX, "1.7976931348623157e+308"),
         ] {
-            assert_eq!(format_float(number, FloatFormat::General, None), wanted);
+            assert_eq!(format_float(number, FloatFormat::General, None), expected);
         }
         assert_eq!(format_float(1234.5678, FloatFormat::General, Some(3)), "1.23e+03");
         assert_eq!(format_float(100.0, FloatFormat::General, Some(3)), "100");
@@ -186,13 +186,13 @@ mod tests {
     #[test]
     fn any_precision_can_be_asked_for() {
         let zeros = "0".repeat(99_998);
-        for (format, wanted) in [
+        for (format, expected) in [
             (FloatFormat::Plain, format!("1.25{zeros}")),
             (FloatFormat::Exponent, format!("1.25{zeros}e+00")),
             (FloatFormat::Hex, format!("0x1.40{zeros}p+00")),
             (FloatFormat::General, "1.25".to_owned()),
         ] {
-            assert_eq!(format_float(1.25, format, Some(100_000)), wanted, "{format:?}");
+            assert_eq!(format_float(1.25, format, Some(100_000)), expected, "{format:?}");
         }
         let least = format_float(f64::from_bits(1), FloatFormat::Plain, Some(2_000));
         assert!(least.trim_end_matches('0').len() == 1_076 && least.len() == 2_002);

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn integers_are_read_as_go_reads_them() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("0", Ok(0)),
             ("-0", Ok(0)),
             ("017", Ok(15)),
@@ -72,7 +72,7 @@ mod tests {
             ("-9223372036854775808", Ok(i64::MIN)),
             ("9223372036854775808", Err(NumberError::Range)),
         ] {
-            assert_eq!(parse_int(text, 0), wanted, "{text}");
+            assert_eq!(parse_int(text, 0), expected, "{text}");
         }
     }
 }

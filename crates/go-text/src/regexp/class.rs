@@ -50,7 +50,7 @@ pub(super) fn unicode_class(translator: &mut Translator<'_>) -> Result<String, R
     Ok(class)
 }
 
-/// Translates a class in brackets at the start of the remaining text.
+/// Translates a bracketed character class at the start of the remaining text.
 pub(super) fn translate(translator: &mut Translator<'_>) -> Result<(), RegexpError> {
     let whole = translator.rest;
     translator.rest = &translator.rest[1..];

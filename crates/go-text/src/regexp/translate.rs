@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn repetitions_count_as_often_as_they_are_written_out() {
-        for (expression, wanted) in [
+        for (expression, expected) in [
             ("", 1),
             ("a", 2),
             ("ab*", 3),
@@ -430,7 +430,7 @@ mod tests {
             ("((a{10}){10}){10}", 1_122),
             ("x(a|b){0}", 3),
         ] {
-            assert_eq!(translate(expression).map(|translated| translated.size), Ok(wanted), "{expression}");
+            assert_eq!(translate(expression).map(|translated| translated.size), Ok(expected), "{expression}");
         }
     }
 }

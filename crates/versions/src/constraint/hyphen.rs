@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn ranges_are_rewritten_as_the_library_does_it() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("2 - 3", ">= 2, <= 3 "),
             ("2 - 3 4.0.0 - 5.1", ">= 2, <= 3 >= 4.0.0, <= 5.1 "),
             ("1.2-1.4.5", "1.2-1.4.5"),
@@ -100,7 +100,7 @@ mod tests {
             ("", ""),
             (" - ", " - "),
         ] {
-            assert_eq!(rewrite(text), wanted, "{text:?}");
+            assert_eq!(rewrite(text), expected, "{text:?}");
         }
     }
 }

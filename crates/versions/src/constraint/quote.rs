@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn text_is_quoted_as_go_does_it() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("", r#""""#),
             (r#"a "b" \ 'c'"#, r#""a \"b\" \\ 'c'""#),
             ("\x07\x08\x0c\n\r\t\x0b\0\x1b\x7f", r#""\a\b\f\n\r\t\v\x00\x1b\x7f""#),
@@ -53,7 +53,7 @@ mod tests {
             ("ä٣e\u{301}€\u{fffd}😀", "\"ä٣e\u{301}€\u{fffd}😀\""),
             ("\u{e0001}\u{10ffff}", r#""\U000e0001\U0010ffff""#),
         ] {
-            assert_eq!(Quoted(text).to_string(), wanted);
+            assert_eq!(Quoted(text).to_string(), expected);
         }
     }
 }

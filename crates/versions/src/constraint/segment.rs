@@ -10,7 +10,7 @@ pub(super) struct Term<'t> {
     pub(super) sign: &'t str,
     /// The parsed operator.
     pub(super) operator: Operator,
-    /// The pattern behind the operator.
+    /// The version pattern after the operator.
     pub(super) pattern: Shape<'t>,
 }
 

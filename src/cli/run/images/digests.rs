@@ -11,7 +11,7 @@ use crate::objects::ObjectName;
 use crate::polling::{FailureScope, InRegistry, PollFailure};
 use crate::reconcile::policy::digest::Polled;
 use crate::reconcile::policy::following::{FollowedTags, members};
-use crate::reconcile::policy::run::{Ended, FollowedTag};
+use crate::reconcile::policy::run::{FollowedTag, PolicyRunResult};
 use crate::reconcile::tags::Registry;
 
 /// A tag of an ImageRepository, which implies the login.
@@ -33,21 +33,21 @@ impl Digests {
     pub(super) fn follow(
         &mut self,
         policy: &ObjectName,
-        ended: &Ended,
+        result: &PolicyRunResult,
         previous: &ImagePolicyStatus,
         policies: &Policies,
     ) {
         let own = policies.iter().filter(|(name, _)| name.namespace == policy.namespace);
         let members = |group: &str| members(group, own.map(|(_, policy)| policy));
-        self.0.follow(policy, ended, target, previous.latest_ref.as_ref(), members);
+        self.0.follow(policy, result, target, previous.latest_ref.as_ref(), members);
     }
 
     /// Looks up the digests of all tags.
     pub(super) async fn look_up(&mut self, registry: &impl Registry) {
         let now = Timestamp::now();
-        let lookups = self.0.take_due(now).into_iter().map(async |(place, target)| {
-            let answer = registry.digest(&place, &target.1).await;
-            let reference = format!("{}:{}", place.address, target.1);
+        let lookups = self.0.take_due(now).into_iter().map(async |(repository, target)| {
+            let answer = registry.digest(&repository, &target.1).await;
+            let reference = format!("{}:{}", repository.address, target.1);
             let answer = answer.map_err(|failure| PollFailure {
                 reason: failure.staleness(&reference),
                 scope: FailureScope::Tag,
@@ -67,5 +67,5 @@ impl Digests {
 }
 
 fn target(followed: &FollowedTag) -> Target {
-    (ObjectName::of(followed.place.repository.as_ref()), followed.tag.clone())
+    (ObjectName::of(followed.target.repository.as_ref()), followed.tag.clone())
 }

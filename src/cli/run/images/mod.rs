@@ -116,7 +116,7 @@ pub(super) async fn choose(
             registries: Registries::new(RegistryOptions::from_env()),
             logins,
         },
-        shelf: SharedTagStore::new(tags, options.capacity.clone()),
+        tag_store: SharedTagStore::new(tags, options.capacity.clone()),
         state: RunState::new(store.state.clone(), options.is_dry_run),
         policies: PolicyOptions {
             cross_namespace: CrossNamespace::Allowed,
@@ -124,7 +124,7 @@ pub(super) async fn choose(
             requeue_dependency: Duration::from_secs(30),
             downgrade_protection: options.downgrade_protection,
             polling: PollingInterval::default(),
-            first_image: FirstImage::LookedAt,
+            first_image: FirstImage::LookedUp,
             times: TimeBounds::default(),
             capacity: options.capacity.clone(),
         },
@@ -141,10 +141,10 @@ impl Sources {
         let mut choices = self.resolve(&selection.policies, &scanned).await?;
         let manifests = &self.registry.objects.manifests;
         let there: BTreeSet<ObjectName> = manifests.repositories().map(ObjectName::of).collect();
-        self.shelf.sweep_old(|name| there.contains(name), SystemTime::now());
+        self.tag_store.sweep_old(|name| there.contains(name), SystemTime::now());
         for (policy, choice) in &choices {
-            for words in choice.held.iter().chain(&choice.stale) {
-                say(&format!("warning: ImagePolicy {policy}: {words}"));
+            for message in choice.held.iter().chain(&choice.stale) {
+                say(&format!("warning: ImagePolicy {policy}: {message}"));
             }
         }
         let skipped = self.skipped(&selection.skipped, &mut choices)?;

@@ -27,11 +27,11 @@ use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::policy::digest::{Polled, Resolution};
 use crate::reconcile::policy::report::{Conclusion, Resolved};
 use crate::reconcile::policy::request::repository_of;
-use crate::reconcile::policy::run::{Ended, FollowedTag, PolicyInputs, Run};
+use crate::reconcile::policy::run::{FollowedTag, PolicyInputs, PolicyRunResult, Run};
 use crate::reference::RepositoryAddress;
 
 /// A policy that is reconciled.
-struct Chooser<'s> {
+struct PolicyRun<'s> {
     name: ObjectName,
     repository: ObjectName,
     /// The policy, with its status before the run.
@@ -55,31 +55,33 @@ impl Sources {
     ) -> Result<BTreeMap<ObjectName, Choice>, Failure> {
         let failed = |error: StateError| Failure::new(chain(&error));
         let mut choices = BTreeMap::new();
-        let mut choosers = Vec::new();
+        let mut policy_runs = Vec::new();
         let mut unavailable = BTreeMap::<ObjectName, UnavailableRepository>::new();
         for (name, manifest) in policies {
             let repository = repository_of(manifest);
             let scanned =
                 repositories.get(&repository).expect("the repositories of all policies were scanned");
             let known = self.state.policy(manifest).map_err(failed)?;
-            if let Some(place) = &known.damage {
-                choices.insert(name.clone(), Choice::state_lost(name, repository, place));
+            if let Some(path) = &known.damage {
+                choices.insert(name.clone(), Choice::state_lost(name, repository, path));
                 continue;
             }
             let image = known.image();
-            let chooser = self.chooser(name, repository.clone(), known, scanned).map_err(failed)?;
+            let policy_run = self.policy_run(name, repository.clone(), known, scanned).map_err(failed)?;
             let Some(reason) = self.unavailability(&repository, scanned).await else {
-                choosers.push(chooser);
+                policy_runs.push(policy_run);
                 continue;
             };
             let effect = match image {
-                None => ScanFailureEffect::HasNothing,
-                Some(image) if chooser.trigger == Trigger::TagList => ScanFailureEffect::Keeps(image),
-                Some(_) if self.has_tags(&repository, scanned).await => ScanFailureEffect::Chooses,
-                Some(_) => ScanFailureEffect::IsStranded,
+                None => ScanFailureEffect::NoImage,
+                Some(image) if policy_run.trigger == Trigger::TagList => {
+                    ScanFailureEffect::ImageRetained(image)
+                }
+                Some(_) if self.has_tags(&repository, scanned).await => ScanFailureEffect::Reselected,
+                Some(_) => ScanFailureEffect::NoTags,
             };
-            if effect == ScanFailureEffect::Chooses {
-                choosers.push(Chooser { is_unavailable: true, ..chooser });
+            if effect == ScanFailureEffect::Reselected {
+                policy_runs.push(PolicyRun { is_unavailable: true, ..policy_run });
             }
             unavailable
                 .entry(repository)
@@ -89,12 +91,12 @@ impl Sources {
         for (name, repository) in &unavailable {
             choices.extend(repository.choices(name));
         }
-        for (chooser, ended) in self.reconcile(&choosers, policies).await {
-            let mut choice = self.conclude(chooser, &ended).map_err(failed)?;
-            if let Some(repository) = unavailable.get(&chooser.repository) {
+        for (policy_run, result) in self.reconcile(&policy_runs, policies).await {
+            let mut choice = self.conclude(policy_run, &result).map_err(failed)?;
+            if let Some(repository) = unavailable.get(&policy_run.repository) {
                 choice.add_error_of(repository);
             }
-            choices.insert(chooser.name.clone(), choice);
+            choices.insert(policy_run.name.clone(), choice);
         }
         Ok(choices)
     }
@@ -113,8 +115,8 @@ impl Sources {
         for (manifest, _) in policies {
             let name = ObjectName::of(manifest);
             let known = self.state.policy(manifest).map_err(|error| Failure::new(chain(&error)))?;
-            if let Some(place) = &known.damage {
-                choices.insert(name.clone(), Choice::state_lost(&name, repository_of(manifest), place));
+            if let Some(path) = &known.damage {
+                choices.insert(name.clone(), Choice::state_lost(&name, repository_of(manifest), path));
                 continue;
             }
             let wanted = repository_of(manifest);
@@ -166,29 +168,29 @@ impl Sources {
         {
             return None;
         }
-        let words = if spec.suspend {
+        let message = if spec.suspend {
             "is suspended, and no run that is remembered has scanned it"
         } else {
             "has no tags to choose from: the registry lists none, or none that spec.exclusionList does not leave out"
         };
-        Some(format!("ImageRepository {name} {words}"))
+        Some(format!("ImageRepository {name} {message}"))
     }
 
     /// Returns true if a repository has tags, of this run or of an earlier one.
     async fn has_tags(&self, name: &ObjectName, scanned: &Scanned) -> bool {
         let spec = &scanned.object.spec;
         let Ok(address) = RepositoryAddress::parse(&spec.image, spec.insecure) else { return false };
-        let open = self.shelf.open(&name.namespace, name, &address.canonical(), |_| 0).await;
+        let open = self.tag_store.open(&name.namespace, name, &address.canonical(), |_| 0).await;
         open.is_some_and(|open| !open.stored.tags.is_empty())
     }
 
-    fn chooser<'s>(
+    fn policy_run<'s>(
         &self,
         name: &ObjectName,
         repository: ObjectName,
         known: KnownPolicy,
         scanned: &'s Scanned,
-    ) -> Result<Chooser<'s>, StateError> {
+    ) -> Result<PolicyRun<'s>, StateError> {
         let (policy, origin) = (Arc::new(known.policy), known.origin);
         let run = Run::of(policy.clone(), Timestamp::now());
         let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
@@ -198,31 +200,31 @@ impl Sources {
             || latest.is_some_and(|latest| !allows(&policy, Some(&scanned.manifest), latest));
         let trigger = if is_wanted { Trigger::User } else { Trigger::TagList };
         let name = name.clone();
-        Ok(Chooser { name, repository, policy, origin, scanned, run, trigger, is_unavailable: false })
+        Ok(PolicyRun { name, repository, policy, origin, scanned, run, trigger, is_unavailable: false })
     }
 
     /// Reconciles policies, and those that follow floating tags once more with their digests.
     async fn reconcile<'c, 's>(
         &self,
-        choosers: &'c [Chooser<'s>],
+        policy_runs: &'c [PolicyRun<'s>],
         policies: &Policies,
-    ) -> Vec<(&'c Chooser<'s>, Ended)> {
+    ) -> Vec<(&'c PolicyRun<'s>, PolicyRunResult)> {
         let nothing = |_: &FollowedTag| None;
-        let first = choosers.iter().map(|chooser| chooser.reconcile(self, &nothing));
-        let mut ended = join_all(first).await;
+        let first = policy_runs.iter().map(|policy_run| policy_run.reconcile(self, &nothing));
+        let mut results = join_all(first).await;
         let mut digests = Digests::default();
-        let is_open = |ended: &Ended| ended.followed.is_some() && !ended.is_fresh;
-        for (chooser, ended) in choosers.iter().zip(&ended).filter(|(_, ended)| is_open(ended)) {
-            digests.follow(&chooser.name, ended, &chooser.previous(), policies);
+        let is_open = |result: &PolicyRunResult| result.followed.is_some() && !result.is_fresh;
+        for (policy_run, result) in policy_runs.iter().zip(&results).filter(|(_, result)| is_open(result)) {
+            digests.follow(&policy_run.name, result, &policy_run.previous(), policies);
         }
         digests.look_up(&self.registry).await;
         let digests = &digests;
-        let again = choosers.iter().zip(&mut ended).filter(|(_, ended)| is_open(ended));
-        join_all(again.map(async |(chooser, ended)| {
-            *ended = chooser.reconcile(self, &|followed| digests.known(&chooser.name, followed)).await;
+        let again = policy_runs.iter().zip(&mut results).filter(|(_, result)| is_open(result));
+        join_all(again.map(async |(policy_run, result)| {
+            *result = policy_run.reconcile(self, &|followed| digests.known(&policy_run.name, followed)).await;
         }))
         .await;
-        choosers.iter().zip(ended).collect()
+        policy_runs.iter().zip(results).collect()
     }
 
     /// Returns the held downgrade, and the condition under which it counts.
@@ -239,74 +241,76 @@ impl Sources {
     }
 
     /// Saves the status of a policy, and returns its choice.
-    fn conclude(&self, chooser: &Chooser<'_>, ended: &Ended) -> Result<Choice, StateError> {
-        let report = chooser.run.report(&chooser.previous(), &ended.conclusion, Timestamp::now());
+    fn conclude(&self, policy_run: &PolicyRun<'_>, result: &PolicyRunResult) -> Result<Choice, StateError> {
+        let report = policy_run.run.report(&policy_run.previous(), &result.conclusion, Timestamp::now());
         let mut status = report.status;
-        let is_resolved = matches!(ended.conclusion, Conclusion::Resolved(_));
+        let is_resolved = matches!(result.conclusion, Conclusion::Resolved(_));
         // The image of the manifest is not a choice, neither of this run nor for the next one.
-        let is_doubtful = ended.is_provisional || find(&status.conditions, ConditionType::Stale).is_some();
-        let is_unfounded = chooser.origin == Origin::Manifest
-            && (!is_resolved || is_doubtful && status.latest_ref == chooser.previous().latest_ref);
+        let is_doubtful = result.is_provisional || find(&status.conditions, ConditionType::Stale).is_some();
+        let is_unfounded = policy_run.origin == Origin::Manifest
+            && (!is_resolved || is_doubtful && status.latest_ref == policy_run.previous().latest_ref);
         if is_unfounded {
             status.latest_ref = None;
         }
-        if is_resolved && ended.is_provisional {
+        if is_resolved && result.is_provisional {
             // The request of the user is not fulfilled yet, so the next run must see it, too.
-            let ImagePolicyStatus { observed_generation, last_handled_reconcile_at, .. } = chooser.previous();
+            let ImagePolicyStatus { observed_generation, last_handled_reconcile_at, .. } =
+                policy_run.previous();
             (status.observed_generation, status.last_handled_reconcile_at) =
                 (observed_generation, last_handled_reconcile_at);
         }
         let latest = status.latest_ref.clone();
         let forbidden =
-            latest.filter(|latest| !allows(&chooser.policy, Some(&chooser.scanned.manifest), latest));
+            latest.filter(|latest| !allows(&policy_run.policy, Some(&policy_run.scanned.manifest), latest));
         // A forbidden image does not fulfil the request of the user, so the next run must see it, too.
         if let Some(state) = self.state.writable() {
             if forbidden.is_none() || !is_resolved {
-                state.save_policy(&chooser.policy, &status)?;
+                state.save_policy(&policy_run.policy, &status)?;
             }
-            if is_resolved && !ended.is_provisional && forbidden.is_none() {
-                state.save_intent(&chooser.policy, &chooser.scanned.manifest)?;
+            if is_resolved && !result.is_provisional && forbidden.is_none() {
+                state.save_intent(&policy_run.policy, &policy_run.scanned.manifest)?;
             }
         }
-        let words = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
-        let failure = words(ConditionType::Ready).filter(|_| !is_resolved);
+        let message = |type_| find(&status.conditions, type_).map(|found| found.message.clone());
+        let failure = message(ConditionType::Ready).filter(|_| !is_resolved);
         // Tags may seem too new because their age is unknown.
-        let cause = words(ConditionType::Stale).filter(|_| ended.is_provisional);
-        let cause = cause.map(|words| format!("; {words}")).unwrap_or_default();
-        let is_passed_over = is_unfounded && chooser.previous().latest_ref.is_some();
+        let cause = message(ConditionType::Stale).filter(|_| result.is_provisional);
+        let cause = cause.map(|message| format!("; {message}")).unwrap_or_default();
+        let is_passed_over = is_unfounded && policy_run.previous().latest_ref.is_some();
         let end = if is_passed_over { NOT_KNOWN } else { "" };
-        let name = &chooser.name;
+        let name = &policy_run.name;
         if let Some(forbidden) = forbidden {
-            let cause = words(ConditionType::Stale).map(|words| format!("; {words}")).unwrap_or_default();
-            let failure = failure.map(|words| format!("{words}; ")).unwrap_or_default();
-            let words = format!("ImagePolicy {name}: {failure}{}{cause}", forbidden_image(&forbidden));
-            return Ok(Choice::kept(chooser.repository.clone(), None, words));
+            let cause =
+                message(ConditionType::Stale).map(|message| format!("; {message}")).unwrap_or_default();
+            let failure = failure.map(|message| format!("{message}; ")).unwrap_or_default();
+            let message = format!("ImagePolicy {name}: {failure}{}{cause}", forbidden_image(&forbidden));
+            return Ok(Choice::failed(policy_run.repository.clone(), None, message));
         }
         // The error of a policy is stated once.
-        let stale = words(ConditionType::Stale).map(|words| words + end);
-        let of_old_tags = chooser.is_unavailable.then(|| OF_OLD_TAGS.to_owned());
+        let stale = message(ConditionType::Stale).map(|message| message + end);
+        let of_old_tags = policy_run.is_unavailable.then(|| OF_OLD_TAGS.to_owned());
         let stale: Vec<String> = stale.into_iter().chain(of_old_tags).filter(|_| is_resolved).collect();
         Ok(Choice {
-            repository: chooser.repository.clone(),
-            held: self.held(&ended.conclusion),
-            stale: Some(stale.join("; ")).filter(|words| !words.is_empty()),
-            error: failure.map(|words| format!("ImagePolicy {name}: {words}{cause}{end}")),
+            repository: policy_run.repository.clone(),
+            held: self.held(&result.conclusion),
+            stale: Some(stale.join("; ")).filter(|message| !message.is_empty()),
+            error: failure.map(|message| format!("ImagePolicy {name}: {message}{cause}{end}")),
             latest: status.latest_ref,
         })
     }
 }
 
-impl Chooser<'_> {
+impl PolicyRun<'_> {
     async fn reconcile(
         &self,
         sources: &Sources,
         polled: &(dyn Fn(&FollowedTag) -> Option<Polled> + Sync),
-    ) -> Ended {
+    ) -> PolicyRunResult {
         let own = self.policy.namespace().unwrap_or_default();
         let manifests = &sources.registry.objects.manifests;
         let mut labels = manifests.namespace_labels(&own).unwrap_or_default();
         labels.insert(NAME_LABEL.to_owned(), own);
-        let scene = PolicyInputs {
+        let policy_inputs = PolicyInputs {
             repository: Some(self.scanned.object.clone()),
             labels: Ok(labels),
             // A policy of an unreadable registry is not reconciled.
@@ -314,7 +318,7 @@ impl Chooser<'_> {
             trigger: self.trigger,
             polled,
         };
-        self.run.reconcile(&sources.policies, scene, &sources.shelf, &sources.registry).await
+        self.run.reconcile(&sources.policies, policy_inputs, &sources.tag_store, &sources.registry).await
     }
 
     fn previous(&self) -> ImagePolicyStatus {
@@ -324,8 +328,8 @@ impl Chooser<'_> {
 
 impl Choice {
     /// Creates the choice of a policy that could not choose anew.
-    pub(super) fn kept(repository: ObjectName, latest: Option<ImageRef>, words: String) -> Self {
-        Self { repository, latest, held: None, stale: None, error: Some(words) }
+    pub(super) fn failed(repository: ObjectName, latest: Option<ImageRef>, message: String) -> Self {
+        Self { repository, latest, held: None, stale: None, error: Some(message) }
     }
 
     /// Adds the reason for which the tags of an earlier scan were used.
@@ -340,13 +344,13 @@ impl Choice {
     /// Creates the choice of a policy whose state is lost, which is no image.
     ///
     /// Any image could be a downgrade.
-    fn state_lost(name: &ObjectName, repository: ObjectName, place: &Path) -> Self {
-        let words = format!(
+    fn state_lost(name: &ObjectName, repository: ObjectName, path: &Path) -> Self {
+        let message = format!(
             "ImagePolicy {name}: the state in {} is damaged, so the lowest image that may be written is unknown, and its \
              markers are left alone; restore the file, or remove it to choose as a first run does",
-            place.display()
+            path.display()
         );
-        Self::kept(repository, None, words)
+        Self::failed(repository, None, message)
     }
 }
 

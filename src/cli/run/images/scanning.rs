@@ -19,7 +19,7 @@ use crate::objects::ObjectName;
 use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::lookup::LookupFailureKind;
-use crate::reconcile::repository::access::{Threads, access};
+use crate::reconcile::repository::access::{NamespacePool, access};
 use crate::reconcile::repository::report::{Conclusion, Stop};
 use crate::reconcile::repository::run::Run;
 
@@ -65,16 +65,17 @@ impl Sources {
     async fn sentence(&self, object: &ImageRepository, stop: &Stop) -> String {
         let status = object.status.as_ref();
         let ready = status.and_then(|status| find(&status.conditions, ConditionType::Ready));
-        let mut words = ready.map(|ready| ready.message.clone()).unwrap_or_default();
+        let mut message = ready.map(|ready| ready.message.clone()).unwrap_or_default();
         let namespace = object.namespace().unwrap_or_default();
-        let threads = Threads { pool: self.registry.registries.pool(), namespace: &namespace };
+        let namespace_pool = NamespacePool { pool: self.registry.registries.pool(), namespace: &namespace };
         if matches!(stop, Stop::Listing(LookupFailureKind::Denied, _))
-            && let Ok(found) = access(&self.registry.objects, object, &self.registry.logins, threads).await
+            && let Ok(found) =
+                access(&self.registry.objects, object, &self.registry.logins, namespace_pool).await
             && let Some(advice) = advice(object, &self.registry.logins, &found.access.login)
         {
-            words = format!("{words}; {advice}");
+            message = format!("{message}; {advice}");
         }
-        words
+        message
     }
 
     async fn scan_one(&self, manifest: &ImageRepository) -> Result<Scanned, StateError> {
@@ -87,8 +88,8 @@ impl Sources {
         // A run is a request for a scan, regardless of the interval.
         asked.annotations_mut().insert(RECONCILE_REQUEST_ANNOTATION.to_owned(), started.to_string());
         let previous = known.status.clone().unwrap_or_default();
-        let run = Run::of(Arc::new(asked.clone()), &self.policies.scans(), &self.shelf, started).await;
-        let conclusion = run.reconcile(&self.registry, &self.shelf).await;
+        let run = Run::of(Arc::new(asked.clone()), &self.policies.scans(), &self.tag_store, started).await;
+        let conclusion = run.reconcile(&self.registry, &self.tag_store).await;
         let report = run.report(&previous, &conclusion, Timestamp::now());
         if let Some(state) = self.state.writable() {
             state.save_repository(&known, &report.status)?;

@@ -15,7 +15,7 @@ use crate::reconcile::tags::SharedTagStore;
 /// The sources of a run's images: registries, kept tags and the state.
 pub(super) struct Sources {
     pub(super) registry: AuthenticatedRegistries<ManifestStore>,
-    pub(super) shelf: SharedTagStore,
+    pub(super) tag_store: SharedTagStore,
     pub(super) state: RunState,
     pub(super) policies: PolicyOptions,
 }

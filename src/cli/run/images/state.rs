@@ -75,7 +75,7 @@ impl RunState {
         let (is_known, damage) = match result {
             LoadResult::Missing => (false, None),
             LoadResult::Loaded => (true, None),
-            LoadResult::Corrupt(place) => (false, Some(place)),
+            LoadResult::Corrupt(path) => (false, Some(path)),
         };
         let origin = if is_known && has_image { Origin::State } else { Origin::Manifest };
         if origin == Origin::Manifest {

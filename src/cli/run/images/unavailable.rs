@@ -14,27 +14,27 @@ use crate::objects::ObjectName;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ScanFailureEffect {
     /// It keeps its image.
-    Keeps(ImageRef),
+    ImageRetained(ImageRef),
     /// The state has no choice of it.
-    HasNothing,
+    NoImage,
     /// It was changed or requested, and chooses from the tags of an earlier scan.
-    Chooses,
+    Reselected,
     /// It was changed or requested, and there are no tags to choose from.
-    IsStranded,
+    NoTags,
 }
 
 impl ScanFailureEffect {
     /// Returns the clause about all policies with this effect.
     fn clause(&self) -> &'static str {
         match self {
-            Self::Keeps(_) => "its policies keep the images that they have",
-            Self::HasNothing => {
+            Self::ImageRetained(_) => "its policies keep the images that they have",
+            Self::NoImage => {
                 "no run that is remembered has chosen an image for its policies, so their markers are left alone"
             }
-            Self::Chooses => {
+            Self::Reselected => {
                 "its policies were changed or asked for since they last chose, so they choose from the tags that the state has"
             }
-            Self::IsStranded => {
+            Self::NoTags => {
                 "its policies were changed or asked for since they last chose, but the state has no tags to choose from, so \
                  their markers are left alone"
             }
@@ -66,14 +66,14 @@ impl UnavailableRepository {
 
     /// Returns the choices of policies that do not choose anew.
     pub(super) fn choices(&self, repository: &ObjectName) -> Vec<(ObjectName, Choice)> {
-        let words = self.sentence();
-        let idle = self.effects.iter().filter(|(_, effect)| **effect != ScanFailureEffect::Chooses);
+        let message = self.sentence();
+        let idle = self.effects.iter().filter(|(_, effect)| **effect != ScanFailureEffect::Reselected);
         let choice = |effect: &ScanFailureEffect| {
             let latest = match effect {
-                ScanFailureEffect::Keeps(image) => Some(image.clone()),
+                ScanFailureEffect::ImageRetained(image) => Some(image.clone()),
                 _ => None,
             };
-            Choice::kept(repository.clone(), latest, words.clone())
+            Choice::failed(repository.clone(), latest, message.clone())
         };
         idle.map(|(policy, effect)| (policy.clone(), choice(effect))).collect()
     }
@@ -85,18 +85,19 @@ fn without_choice(effects: &BTreeMap<ObjectName, ScanFailureEffect>) -> String {
     for (policy, effect) in effects {
         clauses.entry(effect.clause()).or_default().push(policy.to_string());
     }
-    if let [words] = clauses.keys().copied().collect::<Vec<_>>()[..] {
-        return words.to_owned();
+    if let [message] = clauses.keys().copied().collect::<Vec<_>>()[..] {
+        return message.to_owned();
     }
     if effects
         .values()
-        .all(|effect| matches!(effect, ScanFailureEffect::Keeps(_) | ScanFailureEffect::HasNothing))
+        .all(|effect| matches!(effect, ScanFailureEffect::ImageRetained(_) | ScanFailureEffect::NoImage))
     {
-        let words = "its policies keep the images that runs which are remembered have chosen, and the markers of those \
+        let message = "its policies keep the images that runs which are remembered have chosen, and the markers of those \
                      without one are left alone";
-        return words.to_owned();
+        return message.to_owned();
     }
-    let clauses = clauses.into_iter().map(|(words, policies)| format!("{words}: {}", policies.join(", ")));
+    let clauses =
+        clauses.into_iter().map(|(message, policies)| format!("{message}: {}", policies.join(", ")));
     clauses.collect::<Vec<_>>().join("; ")
 }
 
@@ -104,7 +105,7 @@ fn without_choice(effects: &BTreeMap<ObjectName, ScanFailureEffect>) -> String {
 mod tests {
     use super::*;
 
-    fn words(effects: &[ScanFailureEffect]) -> String {
+    fn message(effects: &[ScanFailureEffect]) -> String {
         let named = effects.iter().enumerate().map(|(index, effect)| {
             (ObjectName { namespace: "n".to_owned(), name: index.to_string() }, effect.clone())
         });
@@ -113,15 +114,15 @@ mod tests {
 
     #[test]
     fn effects_on_policies_are_stated_once_and_by_name_if_they_differ() {
-        let kept = ScanFailureEffect::Keeps("i:1".parse().unwrap());
-        assert_eq!(words(&[kept.clone(), kept.clone()]), "its policies keep the images that they have");
+        let kept = ScanFailureEffect::ImageRetained("i:1".parse().unwrap());
+        assert_eq!(message(&[kept.clone(), kept.clone()]), "its policies keep the images that they have");
         assert!(
-            words(&[kept.clone(), ScanFailureEffect::HasNothing])
+            message(&[kept.clone(), ScanFailureEffect::NoImage])
                 .ends_with("those without one are left alone")
         );
-        assert!(words(&[ScanFailureEffect::IsStranded]).ends_with("so their markers are left alone"));
+        assert!(message(&[ScanFailureEffect::NoTags]).ends_with("so their markers are left alone"));
         assert_eq!(
-            words(&[kept.clone(), ScanFailureEffect::Chooses, kept]),
+            message(&[kept.clone(), ScanFailureEffect::Reselected, kept]),
             "its policies keep the images that they have: n/0, n/2; its policies were changed or asked for since they last \
              chose, so they choose from the tags that the state has: n/1"
         );

@@ -12,29 +12,29 @@ const SECRET_SUBKEY: u8 = 7;
 const TRUST: u8 = 12;
 
 /// Returns the packets of a key without those that confuse parsers.
-pub(super) fn tidy(mut bytes: &[u8]) -> Zeroizing<Vec<u8>> {
-    let mut tidied = Zeroizing::new(Vec::with_capacity(bytes.len()));
+pub(super) fn normalize(mut bytes: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut normalized = Zeroizing::new(Vec::with_capacity(bytes.len()));
     while !bytes.is_empty() {
         // If the packets cannot be separated, the parser will report it.
         let Some((kind, head, length)) =
             header(bytes).filter(|(_, head, length)| head + length <= bytes.len())
         else {
-            tidied.extend_from_slice(bytes);
+            normalized.extend_from_slice(bytes);
             break;
         };
         let (packet, rest) = bytes.split_at(head + length);
         if kind != TRUST {
-            let start = tidied.len();
-            tidied.extend_from_slice(packet);
+            let start = normalized.len();
+            normalized.extend_from_slice(packet);
             if [SECRET_KEY, SECRET_SUBKEY].contains(&kind)
                 && let Some(place) = cipher_of_stub(&packet[head..])
             {
-                tidied[start + head + place] = 0;
+                normalized[start + head + place] = 0;
             }
         }
         bytes = rest;
     }
-    tidied
+    normalized
 }
 
 /// Returns the type of the first packet, and the lengths of header and content.
@@ -109,22 +109,22 @@ mod tests {
             for head in [vec![0x80 | 5 << 2, length], vec![0x81 | 7 << 2, 0, length], vec![0xc5, length]] {
                 let packet = [head.as_slice(), content].concat();
                 assert_eq!(
-                    *tidy(&packet),
+                    *normalize(&packet),
                     [head.as_slice(), expected].concat(),
                     "{}",
                     content.escape_ascii()
                 );
             }
             let other = [&[0x80 | 2 << 2, length], content].concat();
-            assert_eq!(*tidy(&other), other, "a signature is left as it is");
+            assert_eq!(*normalize(&other), other, "a signature is left as it is");
         }
     }
 
     #[test]
     fn notes_on_trust_go_and_what_cannot_be_told_apart_stays() {
-        assert_eq!(*tidy(&[0xcc, 1, 9, 0xcd, 1, 65, 0xb0, 1, 6]), [0xcd, 1, 65]);
+        assert_eq!(*normalize(&[0xcc, 1, 9, 0xcd, 1, 65, 0xb0, 1, 6]), [0xcd, 1, 65]);
         for bytes in [&[0xcd, 5, 65][..], &[0xcd], &[0x05, 1], &[0xcd, 224, 1], &[0xcd, 255, 0, 0, 0, 9, 1]] {
-            assert_eq!(*tidy(bytes), bytes);
+            assert_eq!(*normalize(bytes), bytes);
         }
     }
 }

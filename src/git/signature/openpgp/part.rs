@@ -38,7 +38,7 @@ pub(super) enum UnlockError {
     NoPassphrase,
     /// The passphrase does not unlock the part with this id.
     WrongPassphrase(String),
-    Flaw(OpenPgpKeyDefect),
+    Defect(OpenPgpKeyDefect),
 }
 
 impl UnlockError {
@@ -47,7 +47,7 @@ impl UnlockError {
         match self {
             Self::NoPassphrase => SigningKeyError::PassphraseMissing { secret, key: PASSPHRASE },
             Self::WrongPassphrase(id) => SigningKeyError::WrongPassphrase { secret, id },
-            Self::Flaw(defect) => SigningKeyError::OpenPgp { secret, defect },
+            Self::Defect(defect) => SigningKeyError::OpenPgp { secret, defect },
         }
     }
 }
@@ -120,7 +120,7 @@ impl UnlockedPart {
             return Ok(());
         }
         let mebibytes = |exponent: u8| 1_u64.checked_shl(exponent.into()).unwrap_or(u64::MAX) >> 10;
-        Err(UnlockError::Flaw(OpenPgpKeyDefect::Argon2 {
+        Err(UnlockError::Defect(OpenPgpKeyDefect::Argon2 {
             memory: mebibytes(m_enc),
             passes,
             max_memory: mebibytes(MAX_MEMORY_EXPONENT),
@@ -148,12 +148,12 @@ impl UnlockedPart {
         let probe = b"probe".as_slice();
         let signature = self
             .signature(probe, self.key().created_at())
-            .map_err(|_| UnlockError::Flaw(OpenPgpKeyDefect::Damaged))?;
+            .map_err(|_| UnlockError::Defect(OpenPgpKeyDefect::Damaged))?;
         let verified = match self {
             Self::Primary(key) => signature.verify(key.public_key(), probe),
             Self::Subkey(key) => signature.verify(key.public_key(), probe),
         };
-        verified.map_err(|_| UnlockError::Flaw(OpenPgpKeyDefect::Damaged))
+        verified.map_err(|_| UnlockError::Defect(OpenPgpKeyDefect::Damaged))
     }
 
     /// Returns the time of the part's creation, in seconds after 1970.

@@ -57,7 +57,7 @@ fn keys(text: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpKeyDefect> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Vec<PublicOrSecret>, OpenPgpKeyDefect> {
-    let bytes = packets::tidy(bytes);
+    let bytes = packets::normalize(bytes);
     // The errors are dropped: some show parts of the malformed input.
     let found = PublicOrSecret::from_bytes_many(bytes.as_slice()).map_err(|_| OpenPgpKeyDefect::Damaged)?;
     let mut keys = Vec::new();

@@ -55,8 +55,8 @@ impl<'d> EncryptedKey<'d> {
         let cipher = cipher.ok_or_else(|| SshKeyDefect::Lock { scheme: name.to_owned() })?;
         let iv = from_hex(iv.trim()).ok_or(SshKeyDefect::Damaged)?;
         let size = cipher.block_size();
-        let is_whole = iv.len() == size && !data.is_empty() && data.len().is_multiple_of(size);
-        if is_whole { Ok(Self { cipher, iv, data }) } else { Err(SshKeyDefect::Damaged) }
+        let is_complete = iv.len() == size && !data.is_empty() && data.len().is_multiple_of(size);
+        if is_complete { Ok(Self { cipher, iv, data }) } else { Err(SshKeyDefect::Damaged) }
     }
 
     /// Decrypts the key; returns `None` if the passphrase is obviously wrong.

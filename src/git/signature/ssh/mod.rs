@@ -43,12 +43,12 @@ pub(super) struct UnlockedKey(Box<PrivateKey>);
 enum UnlockError {
     /// It is encrypted, and there is no passphrase.
     NoPassphrase,
-    Flaw(SshKeyDefect),
+    Defect(SshKeyDefect),
 }
 
 impl From<SshKeyDefect> for UnlockError {
     fn from(defect: SshKeyDefect) -> Self {
-        Self::Flaw(defect)
+        Self::Defect(defect)
     }
 }
 
@@ -84,7 +84,7 @@ pub(super) fn unlock(
         UnlockError::NoPassphrase => {
             SigningKeyError::PassphraseMissing { secret: name.to_owned(), key: PASSPHRASE }
         }
-        UnlockError::Flaw(defect) => SigningKeyError::Ssh { secret: name.to_owned(), defect },
+        UnlockError::Defect(defect) => SigningKeyError::Ssh { secret: name.to_owned(), defect },
     })
 }
 

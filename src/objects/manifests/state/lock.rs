@@ -150,11 +150,11 @@ mod tests {
         fs::write(root.path().join("HEAD"), "").unwrap();
         let state = StateDirectory::new(root.path());
         let error = state.try_lock(StateAccess::ReadWrite).unwrap_err();
-        let place = root.path().display();
+        let directory = root.path().display();
         assert_eq!(
             chain(&error),
             format!(
-                "cannot use the state in {place}: HEAD: it does not belong to a state; name an empty directory, or one \
+                "cannot use the state in {directory}: HEAD: it does not belong to a state; name an empty directory, or one \
                  that does not exist"
             )
         );

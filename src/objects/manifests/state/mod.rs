@@ -144,9 +144,9 @@ impl StateDirectory {
     ) -> Result<bool, StateError> {
         let intent = intent(repository);
         // A truncated file does not show a change.
-        let is_whole =
+        let is_complete =
             |known: &Vec<u8>| known.len() == intent.len() && known.iter().all(u8::is_ascii_hexdigit);
-        let known = self.read_bytes(&self.path_of(INTENT, policy))?.filter(is_whole);
+        let known = self.read_bytes(&self.path_of(INTENT, policy))?.filter(is_complete);
         Ok(known.is_some_and(|known| known != intent))
     }
 
@@ -382,29 +382,32 @@ mod tests {
         let (whole, below) = (at("file"), at("file/state"));
         for (state, path) in [(&whole, String::new()), (&below, format!(": {}", whole.display()))] {
             let state_directory = StateDirectory::new(state);
-            let words = |operation: &str| {
+            let message = |operation: &str| {
                 format!(
                     "cannot {operation} the state in {}{path}: Not a directory (os error 20)",
                     state.display()
                 )
             };
-            assert_eq!(chain(&state_directory.load_automation(&mut object).unwrap_err()), words("read"));
+            assert_eq!(chain(&state_directory.load_automation(&mut object).unwrap_err()), message("read"));
             for access in [StateAccess::ReadWrite, StateAccess::ReadOnly] {
-                assert_eq!(chain(&state_directory.try_lock(access).unwrap_err()), words("read"));
+                assert_eq!(chain(&state_directory.try_lock(access).unwrap_err()), message("read"));
             }
-            assert_eq!(chain(&state_directory.save_automation(&object, &status).unwrap_err()), words("save"));
+            assert_eq!(
+                chain(&state_directory.save_automation(&object, &status).unwrap_err()),
+                message("save")
+            );
         }
 
         fs::create_dir_all(at("state").join(name)).unwrap();
         let state = StateDirectory::new(&at("state"));
-        let words = |operation: &str| {
+        let message = |operation: &str| {
             format!(
                 "cannot {operation} the state in {}: {name}: Is a directory (os error 21)",
                 at("state").display()
             )
         };
-        assert_eq!(chain(&state.load_automation(&mut object).unwrap_err()), words("read"));
-        assert_eq!(chain(&state.save_automation(&object, &status).unwrap_err()), words("save"));
+        assert_eq!(chain(&state.load_automation(&mut object).unwrap_err()), message("read"));
+        assert_eq!(chain(&state.save_automation(&object, &status).unwrap_err()), message("save"));
         assert_eq!(fs::read_dir(at("state/objects/ImageUpdateAutomation/n")).unwrap().count(), 1);
     }
 }

@@ -32,14 +32,14 @@ impl Proposed {
         update: &UpdateRequest,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<BTreeMap<TreePath, Self>, DiffError> {
-        let (mut files, mut content, mut room) = (BTreeMap::new(), Vec::new(), KEPT);
+        let (mut files, mut content, mut remaining) = (BTreeMap::new(), Vec::new(), KEPT);
         for edit in edits {
             checkpoint(Progress::default())?;
             tree.read(&edit.entry, usize::MAX, &mut content)?;
             let after = edit.apply(&content).expect("a tree of git does not change");
             let digest = digest(&after, update);
-            let rest = room.checked_sub(after.len());
-            room = rest.unwrap_or(room);
+            let rest = remaining.checked_sub(after.len());
+            remaining = rest.unwrap_or(remaining);
             let content = rest.map(|_| after);
             files.insert(edit.entry.path.clone(), Self { digest, content });
         }

@@ -1,13 +1,15 @@
-//! The places whose values an automation sets.
+//! The markers whose values an automation sets.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::update::{MarkerOutcome, ObjectIdentifier, UpdatePlan};
 
-/// A marker of a policy that has an image, independent of its line.
+/// The identity of a marker whose policy has an image.
+///
+/// It is independent of the line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct MarkerKey {
     /// The file, relative to `update.path`.
     pub(super) file: String,
     object: ObjectIdentifier,
@@ -16,8 +18,8 @@ pub(super) struct Place {
     count: usize,
 }
 
-impl Place {
-    /// Returns the memory that the place takes, in bytes.
+impl MarkerKey {
+    /// Returns the memory that the key takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let Self { file, object, setter, .. } = self;
         let object = [&object.api_version, &object.kind, &object.name, &object.namespace];
@@ -26,16 +28,16 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for MarkerKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({})", self.file, self.setter)
     }
 }
 
-/// The value at a place, and the value that is wanted there.
+/// The value of a marker, and the value that is wanted there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Values {
-    /// `None` at the place of a value that was left out.
+    /// `None` for a value that was left out.
     pub(super) found: Option<String>,
     pub(super) wanted: String,
 }
@@ -59,13 +61,13 @@ impl fmt::Display for Values {
     }
 }
 
-/// The places of a plan.
-pub(super) fn places(plan: &UpdatePlan) -> BTreeMap<Place, Values> {
-    // The value of a setter is the same at all of its places.
+/// Returns the markers of a plan with their values.
+pub(super) fn marker_values(plan: &UpdatePlan) -> BTreeMap<MarkerKey, Values> {
+    // The value of a setter is the same at all of its markers.
     let changes = plan.result.changes().into_iter();
     let wanted: BTreeMap<&str, &str> =
         changes.map(|change| (change.setter.as_str(), change.new_value.as_str())).collect();
-    let mut places = BTreeMap::new();
+    let mut markers = BTreeMap::new();
     let mut counts: BTreeMap<(&str, &ObjectIdentifier, &str), usize> = BTreeMap::new();
     for marker in &plan.markers {
         let wanted = match marker.outcome {
@@ -75,14 +77,14 @@ pub(super) fn places(plan: &UpdatePlan) -> BTreeMap<Place, Values> {
         };
         let Some(wanted) = wanted else { continue };
         let count = counts.entry((&marker.file, &marker.object, &marker.setter)).or_default();
-        let place = Place {
+        let key = MarkerKey {
             file: marker.file.clone(),
             object: marker.object.clone(),
             setter: marker.setter.clone(),
             count: *count,
         };
         *count += 1;
-        places.insert(place, Values { found: marker.value.clone(), wanted: wanted.to_owned() });
+        markers.insert(key, Values { found: marker.value.clone(), wanted: wanted.to_owned() });
     }
-    places
+    markers
 }

@@ -1,11 +1,11 @@
 //! Compare mode of an automation: compares our would-be commit with another controller's pushes.
 //!
 //! Each reconcile gives a [`CompareResult`] with the result and the [`CompareState`] for the next reconcile. The values
-//! of markers are compared ([`place`]), and if all values of a would-be commit are there, also the bytes of its files
-//! ([`file`]). Commits of others are not read: the comparison is with the branch at the time of the reconcile.
+//! of markers are compared ([`marker_key`]), and if all values of a would-be commit are there, also the bytes of its
+//! files ([`file`]). Commits of others are not read: the comparison is with the branch at the time of the reconcile.
 
 mod file;
-mod place;
+mod marker_key;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::metrics::ComparisonOutcome;
 use crate::update::diff::DiffError;
 use crate::update::{Checkpoint, FileEdit, FileTree, Progress, TreePath, UpdatePlan, UpdateRequest};
 use file::{Proposed, bounded, would_be};
-use place::{Place, Values, places};
+use marker_key::{MarkerKey, Values, marker_values};
 
-/// The state of an automation between two reconciles.
+/// State of compare mode for one automation, between two reconciles.
 #[derive(Clone, Debug, Default)]
 pub struct CompareState {
-    /// The values at the places that this automation sets.
-    seen: BTreeMap<Place, Option<String>>,
+    /// The values of the markers that this automation sets.
+    seen: BTreeMap<MarkerKey, Option<String>>,
     /// The would-be commit that the branch does not have yet.
-    wish: Option<Wish>,
+    pending_commit: Option<PendingCommit>,
 }
 
-/// A would-be commit.
+/// A would-be commit that the branch does not have yet.
 #[derive(Clone, Debug)]
-struct Wish {
-    changes: BTreeMap<Place, Values>,
+struct PendingCommit {
+    changes: BTreeMap<MarkerKey, Values>,
     message: String,
     files: BTreeMap<TreePath, Proposed>,
 }
@@ -90,15 +90,15 @@ pub struct View<'v> {
 }
 
 /// The state of a would-be commit.
-enum Fate {
+enum CommitState {
     /// It may still be pushed.
     Pending,
     /// All of its values are in the tree.
-    Arrived,
-    /// Other values are in its places.
-    Supplanted(Vec<Place>),
-    /// Its places are gone, or its values are not wanted any more.
-    Void,
+    Applied,
+    /// Its markers have other values.
+    Superseded(Vec<MarkerKey>),
+    /// Its markers are gone, or its values are not wanted any more.
+    Obsolete,
 }
 
 impl CompareRun {
@@ -107,8 +107,8 @@ impl CompareRun {
     /// # Errors
     ///
     /// If a file cannot be read, or if `checkpoint` fails.
-    pub fn look(&mut self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), DiffError> {
-        self.result = Some(self.before.look(view, checkpoint)?);
+    pub fn compare(&mut self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<(), DiffError> {
+        self.result = Some(self.before.compare(view, checkpoint)?);
         Ok(())
     }
 }
@@ -117,54 +117,67 @@ impl CompareState {
     /// Returns the memory that the state takes, in bytes.
     pub fn bytes(&self) -> u64 {
         let found = |found: &Option<String>| size_of_val(found) + found.as_ref().map_or(0, String::len);
-        let seen: usize = self.seen.iter().map(|(place, value)| place.bytes() + found(value)).sum();
-        let wish = self.wish.as_ref().map_or(0, Wish::bytes);
-        u64::try_from(seen + wish).unwrap_or(u64::MAX)
+        let seen: usize = self.seen.iter().map(|(key, value)| key.bytes() + found(value)).sum();
+        let pending_commit = self.pending_commit.as_ref().map_or(0, PendingCommit::bytes);
+        u64::try_from(seen + pending_commit).unwrap_or(u64::MAX)
     }
 
     /// Compares a tree with the state.
-    fn look(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<CompareResult, DiffError> {
-        let places = places(view.plan);
-        let fate = self.wish.as_ref().map(|wish| (wish, wish.fate(&places)));
-        let pending = fate.as_ref().filter(|(_, fate)| matches!(fate, Fate::Pending)).map(|(wish, _)| *wish);
-        let unforeseen = self.unforeseen(&places);
-        let comparison = match fate {
-            Some((_, Fate::Supplanted(by))) => {
-                let others = [by, unforeseen].concat();
-                Some(view.other_values(ComparisonOutcome::differed, &others, &places, checkpoint)?)
+    fn compare(&self, view: &View<'_>, checkpoint: &mut Checkpoint<'_>) -> Result<CompareResult, DiffError> {
+        let markers = marker_values(view.plan);
+        let state = self
+            .pending_commit
+            .as_ref()
+            .map(|pending_commit| (pending_commit, pending_commit.state(&markers)));
+        let pending = state
+            .as_ref()
+            .filter(|(_, state)| matches!(state, CommitState::Pending))
+            .map(|(pending_commit, _)| *pending_commit);
+        let unexpected = self.unexpected(&markers);
+        let comparison = match state {
+            Some((_, CommitState::Superseded(by))) => {
+                let others = [by, unexpected].concat();
+                Some(view.other_values(ComparisonOutcome::differed, &others, &markers, checkpoint)?)
             }
-            Some((wish, Fate::Arrived)) if unforeseen.is_empty() => Some(wish.compare(view, checkpoint)?),
-            Some((_, Fate::Arrived)) => {
-                Some(view.other_values(ComparisonOutcome::differed, &unforeseen, &places, checkpoint)?)
+            Some((pending_commit, CommitState::Applied)) if unexpected.is_empty() => {
+                Some(pending_commit.compare(view, checkpoint)?)
             }
-            _ if unforeseen.is_empty() => None,
-            _ => Some(view.other_values(ComparisonOutcome::missed, &unforeseen, &places, checkpoint)?),
+            Some((_, CommitState::Applied)) => {
+                Some(view.other_values(ComparisonOutcome::differed, &unexpected, &markers, checkpoint)?)
+            }
+            _ if unexpected.is_empty() => None,
+            _ => Some(view.other_values(ComparisonOutcome::missed, &unexpected, &markers, checkpoint)?),
         };
-        let wish = view.wish(&places, checkpoint)?;
-        let is_known = |wish: &Wish| pending.is_some_and(|pending| pending.is_alike(wish));
-        let would_be = match &wish {
-            Some(wish) if !is_known(wish) => {
+        let pending_commit = view.pending_commit(&markers, checkpoint)?;
+        let is_known =
+            |pending_commit: &PendingCommit| pending.is_some_and(|pending| pending.is_alike(pending_commit));
+        let would_be = match &pending_commit {
+            Some(pending_commit) if !is_known(pending_commit) => {
                 let diff = would_be(view.tree, view.edits, checkpoint)?;
-                Some(WouldBe { message: wish.message.clone(), diff })
+                Some(WouldBe { message: pending_commit.message.clone(), diff })
             }
             _ => None,
         };
-        let seen = places.into_iter().map(|(place, values)| (place, values.found)).collect();
-        Ok(CompareResult { state: Self { seen, wish }, comparison, would_be })
+        let seen = markers.into_iter().map(|(key, values)| (key, values.found)).collect();
+        Ok(CompareResult { state: Self { seen, pending_commit }, comparison, would_be })
     }
 
     /// Returns the places with a new, unwanted value that we would not have changed.
-    fn unforeseen(&self, places: &BTreeMap<Place, Values>) -> Vec<Place> {
-        let is_wished = |place| self.wish.as_ref().is_some_and(|wish| wish.changes.contains_key(place));
-        let unforeseen = places.iter().filter(|(place, now)| {
-            let is_new = self.seen.get(place).is_some_and(|before| *before != now.found);
-            is_new && !now.is_settled() && !is_wished(place)
+    fn unexpected(&self, markers: &BTreeMap<MarkerKey, Values>) -> Vec<MarkerKey> {
+        let is_pending = |key| {
+            self.pending_commit
+                .as_ref()
+                .is_some_and(|pending_commit| pending_commit.changes.contains_key(key))
+        };
+        let unexpected = markers.iter().filter(|(key, now)| {
+            let is_new = self.seen.get(key).is_some_and(|before| *before != now.found);
+            is_new && !now.is_settled() && !is_pending(key)
         });
-        unforeseen.map(|(place, _)| place.clone()).collect()
+        unexpected.map(|(key, _)| key.clone()).collect()
     }
 }
 
-impl Wish {
+impl PendingCommit {
     /// Returns whether both are the same commit, except for changes of others around it.
     fn is_alike(&self, other: &Self) -> bool {
         (&self.changes, &self.message) == (&other.changes, &other.message)
@@ -172,26 +185,26 @@ impl Wish {
 
     fn bytes(&self) -> usize {
         let Self { changes, message, files } = self;
-        let changes: usize = changes.iter().map(|(place, values)| place.bytes() + values.bytes()).sum();
+        let changes: usize = changes.iter().map(|(key, values)| key.bytes() + values.bytes()).sum();
         let files: usize = files.iter().map(|(path, file)| path.as_bytes().len() + file.bytes()).sum();
         changes + message.len() + files
     }
 
-    fn fate(&self, places: &BTreeMap<Place, Values>) -> Fate {
-        let (mut supplanted, mut is_waiting, mut is_void) = (Vec::new(), false, false);
-        for (place, wished) in &self.changes {
-            match places.get(place) {
-                Some(now) if now.found.as_ref() == Some(&wished.wanted) => {}
-                Some(now) if now.found == wished.found => is_waiting = true,
-                Some(now) if !now.is_settled() => supplanted.push(place.clone()),
-                Some(_) | None => is_void = true,
+    fn state(&self, markers: &BTreeMap<MarkerKey, Values>) -> CommitState {
+        let (mut superseded, mut is_waiting, mut is_obsolete) = (Vec::new(), false, false);
+        for (key, proposed) in &self.changes {
+            match markers.get(key) {
+                Some(now) if now.found.as_ref() == Some(&proposed.wanted) => {}
+                Some(now) if now.found == proposed.found => is_waiting = true,
+                Some(now) if !now.is_settled() => superseded.push(key.clone()),
+                Some(_) | None => is_obsolete = true,
             }
         }
-        match (supplanted.is_empty(), is_void, is_waiting) {
-            (false, _, _) => Fate::Supplanted(supplanted),
-            (true, true, _) => Fate::Void,
-            (true, false, true) => Fate::Pending,
-            (true, false, false) => Fate::Arrived,
+        match (superseded.is_empty(), is_obsolete, is_waiting) {
+            (false, _, _) => CommitState::Superseded(superseded),
+            (true, true, _) => CommitState::Obsolete,
+            (true, false, true) => CommitState::Pending,
+            (true, false, false) => CommitState::Applied,
         }
     }
 
@@ -217,37 +230,37 @@ impl Wish {
 }
 
 impl View<'_> {
-    /// Compares the places to which others gave other values than we would have.
+    /// Compares the markers to which others gave other values than we would have.
     fn other_values(
         &self,
         outcome: ComparisonOutcome,
-        others: &[Place],
-        places: &BTreeMap<Place, Values>,
+        others: &[MarkerKey],
+        markers: &BTreeMap<MarkerKey, Values>,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Comparison, DiffError> {
         let each: Vec<String> =
-            others.iter().filter_map(|place| Some(format!("{place}: {}", places.get(place)?))).collect();
+            others.iter().filter_map(|key| Some(format!("{key}: {}", markers.get(key)?))).collect();
         let what = match outcome {
             ComparisonOutcome::missed => "values that we would have left alone",
             _ => "other values",
         };
         let sentence = format!("another controller pushed {what}: {}", listed(&each));
-        let others: BTreeSet<&str> = others.iter().map(|place| place.file.as_str()).collect();
+        let others: BTreeSet<&str> = others.iter().map(|key| key.file.as_str()).collect();
         let is_meant = |edit: &&FileEdit| others.contains(&*edit.key);
         let edits: Vec<FileEdit> = self.edits.iter().filter(is_meant).cloned().collect();
         Ok(Comparison { outcome, sentence, diff: would_be(self.tree, &edits, checkpoint)? })
     }
 
     /// Makes the would-be commit, if there is one.
-    fn wish(
+    fn pending_commit(
         &self,
-        places: &BTreeMap<Place, Values>,
+        markers: &BTreeMap<MarkerKey, Values>,
         checkpoint: &mut Checkpoint<'_>,
-    ) -> Result<Option<Wish>, DiffError> {
+    ) -> Result<Option<PendingCommit>, DiffError> {
         let Some(message) = self.message else { return Ok(None) };
-        let changes = places.iter().filter(|(_, values)| !values.is_settled());
-        Ok(Some(Wish {
-            changes: changes.map(|(place, values)| (place.clone(), values.clone())).collect(),
+        let changes = markers.iter().filter(|(_, values)| !values.is_settled());
+        Ok(Some(PendingCommit {
+            changes: changes.map(|(key, values)| (key.clone(), values.clone())).collect(),
             message: String::from_utf8_lossy(message).into_owned(),
             files: Proposed::all(self.tree, self.edits, self.update, checkpoint)?,
         }))

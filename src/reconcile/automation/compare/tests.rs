@@ -33,7 +33,7 @@ impl Scene {
     }
 
     /// Looks at the branch while the policies have chosen these tags.
-    fn look(&mut self, [a, b]: [&str; 2]) -> CompareResult {
+    fn compare(&mut self, [a, b]: [&str; 2]) -> CompareResult {
         let policies = [("a", a), ("b", b)].map(|(name, tag)| {
             let image = ImageReference::parse(&format!("img:{tag}")).unwrap();
             (ObjectName { namespace: "n".to_owned(), name: name.to_owned() }, PolicyState::Image(image))
@@ -44,7 +44,7 @@ impl Scene {
         let message = (!plan.edits.is_empty()).then_some(b"Update".as_slice());
         let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message };
         let mut compare = CompareRun { before: self.before.clone(), result: None };
-        compare.look(&view, &mut |_| Ok(())).unwrap();
+        compare.compare(&view, &mut |_| Ok(())).unwrap();
         let result = compare.result.unwrap();
         self.before = Arc::new(result.state.clone());
         result
@@ -80,47 +80,47 @@ fn what_is_pushed_is_compared_with_what_would_have_been() {
         ("a: '2' A\n", "a: '2' A\nb: '7' B\n", None),
     ] {
         let mut scene = Scene::new();
-        scene.push("f.yaml", before).look(["2", "1"]);
-        let result = scene.push("f.yaml", after).look(["2", "1"]);
+        scene.push("f.yaml", before).compare(["2", "1"]);
+        let result = scene.push("f.yaml", after).compare(["2", "1"]);
         assert_eq!(outcome(&result), expected, "{before:?} {after:?} {:?}", result.comparison);
         // Nothing is counted twice.
-        assert_eq!(outcome(&scene.look(["2", "1"])), None, "{before:?} {after:?}");
+        assert_eq!(outcome(&scene.compare(["2", "1"])), None, "{before:?} {after:?}");
     }
 }
 
 #[test]
 fn a_would_be_commit_is_told_once() {
     let mut scene = Scene::new();
-    let told = |result: CompareResult| result.would_be.map(|would_be| would_be.diff);
+    let reported = |result: CompareResult| result.would_be.map(|would_be| would_be.diff);
     scene.push("f.yaml", "a: '1' A\nb: '1' B\n");
-    assert_eq!(told(scene.look(["1", "1"])), None);
-    let first = told(scene.look(["2", "1"])).unwrap();
+    assert_eq!(reported(scene.compare(["1", "1"])), None);
+    let first = reported(scene.compare(["2", "1"])).unwrap();
     assert!(first.contains("\n-a: '1' #") && first.contains("\n+a: '2' #"), "{first}");
-    assert_eq!(told(scene.look(["2", "1"])), None);
+    assert_eq!(reported(scene.compare(["2", "1"])), None);
     // Another part of the file changes.
     scene.push("f.yaml", "# more\na: '1' A\nb: '1' B\n");
-    assert_eq!(told(scene.look(["2", "1"])), None);
-    assert!(told(scene.look(["2", "2"])).unwrap().contains("\n+b: '2' #"));
+    assert_eq!(reported(scene.compare(["2", "1"])), None);
+    assert!(reported(scene.compare(["2", "2"])).unwrap().contains("\n+b: '2' #"));
     // What is pushed then is compared with what stood around it at the last look.
     scene.push("f.yaml", "# more\na: '2' A\nb: '2' B\n");
-    let result = scene.look(["2", "2"]);
-    assert_eq!((outcome(&result), told(result)), (Some(agreed), None));
+    let result = scene.compare(["2", "2"]);
+    assert_eq!((outcome(&result), reported(result)), (Some(agreed), None));
     // Another time is another commit.
-    assert!(told(scene.look(["1", "2"])).is_some());
+    assert!(reported(scene.compare(["1", "2"])).is_some());
 }
 
 #[test]
 fn what_nobody_wants_any_more_is_not_counted() {
     let mut scene = Scene::new();
-    scene.push("f.yaml", "a: '1' A\n").look(["2", "1"]);
+    scene.push("f.yaml", "a: '1' A\n").compare(["2", "1"]);
     // The policy moves on, and the other controller is faster than we are.
-    let result = scene.push("f.yaml", "a: '3' A\n").look(["3", "1"]);
+    let result = scene.push("f.yaml", "a: '3' A\n").compare(["3", "1"]);
     assert_eq!((outcome(&result), result.would_be), (None, None));
     // It changes back before any push.
-    scene.look(["4", "1"]);
-    assert_eq!(outcome(&scene.look(["3", "1"])), None);
+    scene.compare(["4", "1"]);
+    assert_eq!(outcome(&scene.compare(["3", "1"])), None);
     // The late push has values that are not wanted any more.
-    let result = scene.push("f.yaml", "a: '4' A\n").look(["3", "1"]);
+    let result = scene.push("f.yaml", "a: '4' A\n").compare(["3", "1"]);
     assert_eq!(outcome(&result), Some(missed));
     let comparison = result.comparison.unwrap();
     assert_eq!(
@@ -134,8 +134,8 @@ fn what_nobody_wants_any_more_is_not_counted() {
 #[test]
 fn differences_are_shown_from_theirs_to_ours() {
     let mut scene = Scene::new();
-    scene.push("f.yaml", "a: '1' A\n# kept\n").push("g.yaml", "a: '1' A\n").look(["2", "1"]);
-    let result = scene.push("f.yaml", "a: '2' A\n").push("g.yaml", "a: '2' A\n").look(["2", "1"]);
+    scene.push("f.yaml", "a: '1' A\n# kept\n").push("g.yaml", "a: '1' A\n").compare(["2", "1"]);
+    let result = scene.push("f.yaml", "a: '2' A\n").push("g.yaml", "a: '2' A\n").compare(["2", "1"]);
     let comparison = result.comparison.unwrap();
     assert_eq!(comparison.sentence, "another controller pushed the same values in other bytes: f.yaml");
     assert!(comparison.diff.ends_with("\n+# kept\n"), "{}", comparison.diff);
@@ -146,9 +146,9 @@ fn differences_are_shown_from_theirs_to_ours() {
 fn no_line_of_a_file_with_a_secret_is_shown() {
     let mut scene = Scene::new();
     let secret = "---\nkind: Secret\nstringData: {password: hunter2}\n";
-    let result = scene.push("f.yaml", &format!("a: '1' A\n{secret}")).look(["2", "1"]);
+    let result = scene.push("f.yaml", &format!("a: '1' A\n{secret}")).compare(["2", "1"]);
     assert_eq!(result.would_be.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
-    let result = scene.push("f.yaml", &format!("a: '2' A\n\n{secret}")).look(["2", "1"]);
+    let result = scene.push("f.yaml", &format!("a: '2' A\n\n{secret}")).compare(["2", "1"]);
     assert_eq!(outcome(&result), Some(differed));
     assert_eq!(result.comparison.unwrap().diff, "f.yaml has a Secret, so its lines are not shown\n");
 }
@@ -157,13 +157,13 @@ fn no_line_of_a_file_with_a_secret_is_shown() {
 fn what_is_too_large_is_compared_and_not_kept() {
     let mut scene = Scene::new();
     let rest = "# more of it\n".repeat(20_000);
-    let result = scene.push("f.yaml", &format!("a: '1' A\n{rest}")).look(["2", "1"]);
+    let result = scene.push("f.yaml", &format!("a: '1' A\n{rest}")).compare(["2", "1"]);
     assert!(result.would_be.is_some());
-    assert!(result.state.wish.unwrap().files.values().all(|file| file.content.is_none()));
-    let result = scene.push("f.yaml", &format!("a: '2' A\n{rest}")).look(["2", "1"]);
+    assert!(result.state.pending_commit.unwrap().files.values().all(|file| file.content.is_none()));
+    let result = scene.push("f.yaml", &format!("a: '2' A\n{rest}")).compare(["2", "1"]);
     assert_eq!(outcome(&result), Some(agreed));
-    scene.look(["3", "1"]);
-    let result = scene.push("f.yaml", &format!("a: '3' A\n\n{rest}")).look(["3", "1"]);
+    scene.compare(["3", "1"]);
+    let result = scene.push("f.yaml", &format!("a: '3' A\n\n{rest}")).compare(["3", "1"]);
     assert_eq!(result.comparison.unwrap().diff, "f.yaml is too large to be shown\n");
     assert_eq!(bounded("line\n".repeat(10_000)).lines().last(), Some("… the rest is not shown"));
 }
@@ -174,20 +174,20 @@ fn what_is_too_large_is_compared_and_not_kept() {
 #[test]
 fn a_comparison_ends_between_two_files_when_its_time_is_up() {
     let mut scene = Scene::new();
-    scene.push("a.yaml", "a: '1' A\n").push("b.yaml", "a: '1' A\n").look(["2", "1"]);
+    scene.push("a.yaml", "a: '1' A\n").push("b.yaml", "a: '1' A\n").compare(["2", "1"]);
     scene.push("a.yaml", "a: '2' A\n").push("b.yaml", "a: '2' A\n");
     let update = UpdateRequest::default();
     let tree = Directory::open(Path::new(scene.branch.path())).unwrap();
     let plan = plan(&tree, &update, &mut MarkerIndex::default(), &mut |_| Ok(())).unwrap();
     let view = View { tree: &tree, update: &update, plan: &plan, edits: &plan.edits, message: None };
-    let wish = scene.before.wish.as_ref().unwrap();
-    assert_eq!(wish.files.len(), 2);
+    let pending_commit = scene.before.pending_commit.as_ref().unwrap();
+    assert_eq!(pending_commit.files.len(), 2);
     let mut files = 0;
     let mut checkpoint = |_| {
         files += 1;
         if files > 1 { Err(Interrupt::Cancelled) } else { Ok(()) }
     };
-    let interrupted = wish.compare(&view, &mut checkpoint);
+    let interrupted = pending_commit.compare(&view, &mut checkpoint);
     assert!(matches!(interrupted, Err(DiffError::Interrupted(Interrupt::Cancelled))), "{interrupted:?}");
     assert_eq!(files, 2);
 }
@@ -197,9 +197,9 @@ fn a_comparison_ends_between_two_files_when_its_time_is_up() {
 fn the_memory_of_a_look_is_that_of_its_texts() {
     let mut scene = Scene::new();
     let long = "x".repeat(10_000);
-    scene.push("f.yaml", &format!("kind: {long}\na: '1' A\n")).look(["1", "1"]);
+    scene.push("f.yaml", &format!("kind: {long}\na: '1' A\n")).compare(["1", "1"]);
     let settled = scene.before.bytes();
-    scene.look(["2", "1"]);
+    scene.compare(["2", "1"]);
     assert!(scene.before.bytes() > settled + 5_000, "{settled} {}", scene.before.bytes());
     assert!(CompareState::default().bytes() == 0 && settled < 10_000);
 }

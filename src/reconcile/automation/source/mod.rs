@@ -349,12 +349,12 @@ mod tests {
                  the provider generic and a secret with a token or a key",
             ),
         ];
-        for (source, git, spec, reason, words) in rows {
+        for (source, git, spec, reason, message) in rows {
             let repository = spec.map(|spec| repository(&spec));
             let error = configure(&automation(&source, &git), repository.as_ref()).unwrap_err();
-            assert_eq!(chain(&error), words);
-            assert_eq!(error.reason(), reason, "{words}");
-            assert_eq!(error.is_retryable(), reason == SourceManagerFailed, "{words}");
+            assert_eq!(chain(&error), message);
+            assert_eq!(error.reason(), reason, "{message}");
+            assert_eq!(error.is_retryable(), reason == SourceManagerFailed, "{message}");
         }
         let error = SourceError::UnreadableRepository { cause: "connection refused".into() };
         assert_eq!(chain(&error), "failed to get referenced git repository: connection refused");

@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn what_git_cannot_take_stalls_with_its_place() {
         let main = json!({"branch": "main"});
-        for (checkout, push, reference, words) in [
+        for (checkout, push, reference, message) in [
             (
                 json!(null),
                 json!({"branch": "a b"}),
@@ -216,7 +216,7 @@ mod tests {
             ),
         ] {
             let error = target_of(&checkout, &push, &reference).unwrap_err();
-            assert!(chain(&error).starts_with(words), "{}", chain(&error));
+            assert!(chain(&error).starts_with(message), "{}", chain(&error));
             assert_eq!(error.reason(), tagboat_api::Reason::InvalidSourceConfiguration);
             assert!(!error.is_retryable());
         }

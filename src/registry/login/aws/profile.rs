@@ -61,12 +61,12 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
         [("AWS_CONFIG_FILE", ".aws/config", true), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", false)]
     {
         let Some(path) = environment.path(variable, at_home) else { continue };
-        let shown = path.display().to_string();
+        let path_text = path.display().to_string();
         match content(path).await {
             Ok(content) => profiles.add(&String::from_utf8_lossy(content.expose()), is_config),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
             Err(error) => {
-                let (what, defect) = (format!("the file {shown}"), format!("cannot be read: {error}"));
+                let (what, defect) = (format!("the file {path_text}"), format!("cannot be read: {error}"));
                 return Err(LoginError::Setting { cloud: CLOUD, what, defect });
             }
         }
@@ -277,7 +277,7 @@ aws_access_key_id = IGNORED
                  --format env` does"
             )
         };
-        for (name, words) in [
+        for (name, message) in [
             ("none", "is not there".to_owned()),
             ("role", exported("the keys of another profile (source_profile)", "role")),
             ("own", exported("the keys of another profile (source_profile)", "own")),
@@ -291,7 +291,7 @@ aws_access_key_id = IGNORED
             ),
             ("half", "has aws_access_key_id without aws_secret_access_key".to_owned()),
         ] {
-            assert_eq!(profiles().source(name).unwrap_err(), Defect(words), "{name}");
+            assert_eq!(profiles().source(name).unwrap_err(), Defect(message), "{name}");
         }
     }
 }

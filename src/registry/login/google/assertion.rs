@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::secrets::Secret;
 
 /// The lifetime in seconds, the longest that Google allows.
-const LIFE: i64 = 3600;
+const TOKEN_LIFETIME: i64 = 3600;
 
 #[derive(Serialize)]
 struct Header<'h> {
@@ -59,7 +59,7 @@ impl Assertion<'_> {
             scope: self.scope,
             aud: self.audience,
             iat: begin,
-            exp: begin.saturating_add(LIFE),
+            exp: begin.saturating_add(TOKEN_LIFETIME),
         };
         let header = Header { alg: "RS256", typ: "JWT", kid: self.key_id };
         let text = format!("{}.{}", part(&header), part(&claims));

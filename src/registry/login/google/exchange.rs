@@ -27,7 +27,7 @@ const IMPERSONATE: RequestLabel =
 pub(super) const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
 
 /// The lifetime of impersonation tokens.
-const LIFE: &str = "3600s";
+const TOKEN_LIFETIME: &str = "3600s";
 
 /// A token exchange.
 pub(super) struct Exchange<'e> {
@@ -84,7 +84,7 @@ async fn impersonate(
     token: &Secret,
     context: LoginContext<'_>,
 ) -> Result<Expiring<Secret>, LoginError> {
-    let request = serde_json::to_vec(&ImpersonationRequest { scope: SCOPES, lifetime: LIFE });
+    let request = serde_json::to_vec(&ImpersonationRequest { scope: SCOPES, lifetime: TOKEN_LIFETIME });
     let bytes = request.expect("texts are JSON").into();
     let request = Request::get(url, MAX_RESPONSE)
         .with_body(Body { kind: "application/json", bytes })

@@ -73,7 +73,7 @@ struct Format {
 
 /// A credential file, as errors name it.
 struct File<'v> {
-    shown: String,
+    path_text: String,
     context: LoginContext<'v>,
 }
 
@@ -81,7 +81,7 @@ struct File<'v> {
 pub(super) async fn token(context: LoginContext<'_>) -> Result<Option<Expiring<Secret>>, LoginError> {
     let environment = &context.options.environment;
     let Some(path) = environment.path(VARIABLE, AT_HOME) else { return Ok(None) };
-    let file = File { shown: path.display().to_string(), context };
+    let file = File { path_text: path.display().to_string(), context };
     let content = match content(path).await {
         Ok(content) => content,
         Err(error)
@@ -118,7 +118,7 @@ impl File<'_> {
     fn invalid(&self, defect: &str) -> LoginError {
         LoginError::Setting {
             cloud: CLOUD,
-            what: format!("the file {}", self.shown),
+            what: format!("the file {}", self.path_text),
             defect: defect.to_owned(),
         }
     }

@@ -82,11 +82,11 @@ mod tests {
             "gcr.io:443",
         ] {
             let error = hosts.captures(host).unwrap_err();
-            let words = format!(
+            let message = format!(
                 "invalid GCP registry: '{host}'. must match \
                  ^(((.+\\.)?gcr\\.io)|(.+-docker\\.pkg\\.dev)|(docker\\.s3nsregistry\\.fr))$"
             );
-            assert_eq!(error.to_string(), words);
+            assert_eq!(error.to_string(), message);
         }
     }
 }
