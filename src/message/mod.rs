@@ -1,9 +1,13 @@
 //! Commit messages, rendered from the changes of an update and a template.
 //!
-//! [`MessageData`] holds the data of a message, with foreign text cleaned (`clean`), and can be read from the JSON that
-//! `--output json` prints ([`recorded`]). A [`Template`] is compiled from the text of an automation, which may name one
-//! of the [`presets()`], in Go's language ([`go`], with Flux's types) or in handlebars ([`handlebars`], with the limits
-//! that its crate lacks).
+//! | file | contents |
+//! |---|---|
+//! | `data`, `image` | the data of a message: changes, objects and images |
+//! | `recorded` | the same data, read from the JSON that `--output json` prints |
+//! | `template`, `preset` | a compiled template; the templates included in the program |
+//! | `go`, `handlebars` | the two template languages, with Flux's types in Go's |
+//! | `limits`, `escape`, `truncate` | limits of templates; foreign text made harmless; the length of a message |
+//! | `error` | the errors of compiling and rendering |
 
 mod data;
 mod error;

@@ -1,4 +1,10 @@
 //! Objects that a reconcile reads and writes, from a cluster or from manifest files.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `cluster` | the objects of a cluster: watches, caches, writes, events |
+//! | `manifests` | the objects of manifest files, with statuses in a state directory |
+//! | `event` | an event, before it is sent |
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -1,7 +1,8 @@
 //! The RBAC permissions of the controller, with their reasons, and the roles that grant them.
 //!
 //! The files with roles below `deploy` are generated from this table. Flux's own roles grant all of it as well: if
-//! Tagboat replaces Flux's controllers, their roles stay.
+//! Tagboat replaces Flux's controllers, their roles stay. `lease` has the permissions for leader election, and `manifest`
+//! prints roles as YAML.
 
 mod lease;
 mod manifest;

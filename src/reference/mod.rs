@@ -1,4 +1,11 @@
 //! Image references as types: parsed once, valid from then on.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `image` | an image with its tag and digest |
+//! | `address` | the address of a repository at a registry |
+//! | `tag`, `tag_list` | a tag; many tags in one allocation |
+//! | `digest` | a digest |
 
 pub mod address;
 pub mod digest;

@@ -3,7 +3,8 @@
 //! A namespace stands for a tenant. All shared resources go through one of these: [`semaphore`] counts slots or bytes
 //! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
 //! inputs, [`cache`], [`idle_cache`] and [`in_use`] limit shared tables, [`queue`] limits items to be sent, and
-//! [`token_bucket`] limits rates. [`capacity`] combines the resources of a process.
+//! [`token_bucket`] limits rates. [`capacity`] combines the resources of a process. `waiters` has the round-robin queues of
+//! the semaphore, and `checkpoint` the deadline and cancellation of a job on the pool.
 
 mod cache;
 mod capacity;

@@ -7,6 +7,8 @@
 //!
 //! Code that only reads gets a file as trees of nodes with their positions ([`mod@tree`]).
 //!
+//! `path`, `lines` and `position` locate nodes and comments; `limits` bounds a file.
+//!
 //! Only [`reader`], [`walk`], [`mod@tree`], [`scalar`], [`fingerprint`] and [`error`] use the parser (`granit-parser`).
 
 pub mod attachment;

@@ -1,4 +1,12 @@
 //! `tagboat run`: reconcile automations on their git repositories, once.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `arguments`, `inputs` | the arguments; the objects that they select |
+//! | `state_lock`, `signals` | the lock of the state directory; cancellation by a signal |
+//! | `images` | scans, and the images that policies choose |
+//! | `work` | the reconcile of one automation, and its report |
+//! | `warnings` | log lines printed as warnings, each once |
 
 pub(super) mod arguments;
 mod images;

@@ -1,10 +1,17 @@
-//! An ImageUpdateAutomation, once.
+//! Reconciles ImageUpdateAutomations, alone or several on one repository.
 //!
-//! [`request`] says what to write, [`source`] where and how; [`login`] finds the way there, which automations that are
-//! reconciled together share ([`batch_logins`]), and [`signing`] the key that signs. [`reselection`] reads the policies again after a wait. [`transaction`] hands the
-//! [`proposal`] to the writer and turns its answer into a [`conclusion`], of which [`report`] makes the status and
-//! the [`event`]; [`findings`] add what is wrong with markers. A [`batch`] carries out several at once. A
-//! [`compare`] commits nothing and compares what it would have committed with what another controller pushes.
+//! | file | contents |
+//! |---|---|
+//! | `request`, `source` | the wanted values; repository, branches and commit settings, checked in Flux's order |
+//! | `login`, `batch_logins` | the credentials for the repository, shared by automations that are reconciled together |
+//! | `signing` | the signing key |
+//! | `reselection` | the policies, read again after a wait |
+//! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
+//! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
+//! | `findings` | condition `MarkersResolved` |
+//! | `batch` | reconciles several automations in one transaction |
+//! | `compare` | compare mode: compares the commit that it would make with that of another controller |
+//! | `label`, `selector` | Kubernetes labels and label selectors |
 
 pub mod batch;
 pub mod batch_logins;

@@ -1,10 +1,14 @@
-//! An ImagePolicy, once.
+//! Reconciles ImagePolicies.
 //!
-//! [`request`] says what the policy asks for, [`access`] whether it may use its repository; [`ages`] asks how old images
-//! are, where that matters; [`choice`] is the tag that
-//! counts, which may be an earlier one than the winner; [`digest`] says what is known of its digest, and what the
-//! registry is to be asked; [`following`] is for the schedule by which digests are looked up; [`report`] says what the status then is, what is announced, and when to look again. A [`run`] goes
-//! through all of it.
+//! | file | contents |
+//! |---|---|
+//! | `request` | the checked fields and annotations of a policy |
+//! | `access` | the permission to use the ImageRepository (`accessFrom`, cross-namespace references) |
+//! | `ages` | the ages of images, looked up if a minimum age is set |
+//! | `choice` | the selected tag, or an earlier one that remains |
+//! | `digest`, `following` | the digest of the tag; subscriptions to the digests of floating tags |
+//! | `run` | one reconcile through all of these |
+//! | `report` | the status, the events and the requeue |
 
 pub mod access;
 pub mod ages;

@@ -1,8 +1,13 @@
-//! An ImageRepository, once.
+//! Reconciles ImageRepositories.
 //!
-//! [`request`] says what to scan, [`decision`] whether it is time to, [`access`] who asks and by which way ([`logins`], of
-//! secrets by `pull_secrets`); what the registry lists goes through the [`exclusion`] and becomes a [`scan`]'s result, and [`report`] says what the status then is, what is
-//! announced, and when to look again. A [`run`] goes through all of it.
+//! | file | contents |
+//! |---|---|
+//! | `request` | the checked fields of a repository |
+//! | `decision` | whether a scan is due, and the reason |
+//! | `access`, `logins`, `pull_secrets`, `access_error` | credentials, proxy and certificates from Secrets and service accounts |
+//! | `exclusion`, `scan` | the tags that `spec.exclusionList` leaves; the result of a scan |
+//! | `run` | one reconcile through all of these |
+//! | `report` | the status, the events and the requeue |
 
 pub mod access;
 pub mod access_error;

@@ -1,8 +1,14 @@
 //! Logins at registries.
 //!
-//! A [`Login`] is a [`Credential`] that is known, or a [`CloudLogin`], which requests one from a cloud: for this
-//! process, or for a service account of a cluster ([`account`]). The clouds are [`aws`], [`azure`] and [`google`];
-//! each logs in within a [`context`].
+//! | file | contents |
+//! |---|---|
+//! | `choice`, `credential` | the login that an object asks for; user name and password, or a token |
+//! | `cloud`, `aws`, `azure`, `google` | logins at clouds, for this process or a service account |
+//! | `account` | service accounts of a cluster and their tokens |
+//! | `context`, `options`, `environment` | the context of one login; endpoints; environment variables |
+//! | `network`, `pattern` | HTTP requests to clouds; regular expressions for host names |
+//! | `cache` | the credential cache |
+//! | `error` | the errors of logins |
 
 mod account;
 mod aws;

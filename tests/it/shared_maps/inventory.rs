@@ -35,7 +35,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "src/controller/automation/compare.rs",
         "Comparisons.known",
         "namespace and name of an automation",
-        "one status for an object of the cluster, removed with it; 64 MiB of markers, evicts from the namespace with most",
+        "one status for an object of the cluster, removed with it; 32 MiB of markers, evicts from the namespace with most",
     ),
     row(
         "src/controller/automation/memory.rs",

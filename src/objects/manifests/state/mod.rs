@@ -1,4 +1,12 @@
 //! The state directory: stores the generations and statuses of objects, as a cluster would.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `file` | the files of objects, replaced atomically |
+//! | `fingerprint` | fingerprints of objects whose content is not stored, because a URL may hold a password |
+//! | `destination` | the repository and branch of the last run of an automation |
+//! | `lock` | the lock: one run at a time |
+//! | `error` | the errors, with the file |
 
 mod destination;
 mod error;
