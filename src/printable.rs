@@ -75,7 +75,7 @@ mod tests {
     ///
     /// Other characters hid text.
     #[test]
-    fn what_commands_a_terminal_or_turns_and_hides_text_is_escaped() {
+    fn control_bidirectional_and_invisible_characters_are_escaped() {
         for (text, expected) in [
             ("", ""),
             ("ghcr.io/a/b:1.0", "ghcr.io/a/b:1.0"),

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_or_empty_text_is_no_image() {
+    fn an_absent_or_empty_text_is_not_an_image() {
         for status in [json!({}), json!({ "latestImage": "" }), json!({ "latestImage": null })] {
             assert_eq!(policy(&status).into_v1().unwrap().status.unwrap().latest_ref, None);
         }

@@ -98,7 +98,7 @@ fn null_means_absent() {
 }
 
 #[test]
-fn what_a_newer_flux_may_write_is_read() {
+fn unknown_fields_and_values_of_a_newer_flux_are_accepted() {
     let mut spec = automation();
     spec["newField"] = json!({ "any": 1 });
     spec["sourceRef"]["kind"] = json!("OCIRepository");

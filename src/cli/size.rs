@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_are_parsed_with_units() {
         for (text, bytes) in
             [("17", 17), ("2GiB", 2 << 30), ("2Gi", 2 << 30), ("5 MB", 5_000_000), ("1kB", 1000)]
         {

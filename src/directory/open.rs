@@ -67,7 +67,7 @@ mod tests {
 
     /// Opening such a path used to block forever.
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once() {
+    fn special_files_are_refused_without_blocking() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         assert!(Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_an_author_ends_a_field() {
+    fn characters_that_end_a_field_are_removed_from_an_author() {
         for (name, email, expected) in [
             ("A", "a@example.com", ("A", "a@example.com")),
             ("", "a@example.com", ("", "a@example.com")),

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_shown_with_what_is_around_it() {
+    fn a_unified_diff_shows_changed_lines_with_their_context() {
         let diff = unified_diff("a/b.yaml", b"a: 1\nb: 2\n", b"a: 1\nb: 3\n");
         assert!(
             diff.ends_with("--- a/a/b.yaml\n+++ b/a/b.yaml\n@@ -1,2 +1,2 @@\n a: 1\n-b: 2\n+b: 3\n"),

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_it_between_two_edits() {
+    fn an_interrupt_ends_the_edits_between_two_files() {
         let (_place, repository) = repository();
         let names = ["a.yaml", "b.yaml", "c.yaml"];
         let files = names.map(|name| {

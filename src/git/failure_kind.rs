@@ -275,7 +275,7 @@ mod tests {
     use crate::git::process_memory::{OBJECT_MIB, PROCESS_MIB};
 
     #[test]
-    fn known_words_have_a_meaning() {
+    fn known_messages_of_git_are_classified() {
         for (text, kind) in [
             (
                 "could not read Username for 'http://h': terminal prompts disabled",
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_tells_more_is_passed_on() {
+    fn only_informative_lines_of_git_are_quoted() {
         for (text, expected) in [
             ("could not read Username for 'http://h': terminal prompts disabled", ""),
             (
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn every_meaning_has_words() {
+    fn every_failure_kind_has_advice() {
         for (text, kind) in MESSAGES.into_iter().chain(MEMORY) {
             for owner in [LoginOwner::Objects, LoginOwner::User] {
                 assert!(!kind.advice(owner).is_empty(), "{text}");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_print_on_one_line_and_without_secrets() {
+    fn git_output_prints_on_one_line_and_without_secrets() {
         let output = GitOutput::new("fatal: no hunter2 here\n\n  error: hunter2\n", |line| {
             line.replace("hunter2", "•")
         });

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_said() {
+    fn unusable_listings_are_errors() {
         let long = format!("{}\trefs/heads/main\n", "1".repeat(64));
         assert_eq!(Listing::parse(long.as_bytes()), Err(ListingError::Sha256));
         for bad in ["x", "<html>\n", "123\trefs/heads/main\n"] {

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn unused_mirrors_go_and_nothing_else() {
+    fn only_unused_mirrors_are_removed() {
         let directory = tempfile::tempdir().unwrap();
         let (at, now) = (directory.path(), SystemTime::now());
         for (name, days) in [("old", 8), ("new", 6), ("held", 8)] {

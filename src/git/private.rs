@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_reads_and_nothing_stays() {
+    fn private_files_are_readable_by_the_owner_only_and_removed_on_drop() {
         let (_base, bases) = base();
         let directory = PrivateDirectory::create_below(&bases, DirectoryPurpose::Files).unwrap();
         let file = directory.write("config", b"x").unwrap();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_takes_what_nobody_holds() {
+    fn a_sweep_removes_directories_that_no_process_holds() {
         let (base, bases) = base();
         let used = PrivateDirectory::create_below(&bases, DirectoryPurpose::Files).unwrap();
         used.write("config", b"x").unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn many_start_while_others_sweep() {
+    fn concurrent_sweeps_remove_no_directory_in_use() {
         let (base, bases) = base();
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_missing_is_named() {
+    fn a_missing_base_directory_is_named() {
         let (base, bases) = base();
         let error = PrivateDirectory::create_below(&bases[..1], DirectoryPurpose::Files).unwrap_err();
         assert!(error.to_string().contains(&base.path().join("missing").display().to_string()), "{error}");

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_and_the_status_are_given() {
+    fn a_process_returns_its_output_and_exit_status() {
         for (script, expected) in [
             ("echo out; echo words >&2", (true, "out\n", "words\n")),
             ("echo out; exit 3", (false, "out\n", "")),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_deadline_all_are_ended_even_those_that_do_not_listen() {
+    fn at_the_deadline_all_processes_are_killed_even_if_they_ignore_sigterm() {
         let directory = tempfile::tempdir().unwrap();
         let notes = directory.path().join("processes");
         let script = format!(
@@ -283,7 +283,7 @@ mod tests {
 
     /// As the connection that an `ssh` with `ControlPersist` leaves behind does.
     #[test]
-    fn one_that_holds_the_output_of_a_process_that_has_ended_is_not_waited_for() {
+    fn a_background_child_that_holds_the_output_open_is_not_waited_for() {
         let begin = Instant::now();
         let outcome = shell("echo out; sleep 600 & exit 0").wait(in_seconds(60), None).unwrap();
         let ProcessOutcome::Exited { is_success: true, stdout, .. } = outcome else {
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn words_beyond_the_bound_are_left_out() {
+    fn standard_error_beyond_the_limit_is_discarded() {
         let outcome = shell("head -c 3000000 /dev/zero >&2; echo done").wait(in_seconds(60), None).unwrap();
         let ProcessOutcome::Exited { is_success: true, stdout, stderr } = outcome else {
             panic!("it ended by itself")
@@ -303,13 +303,13 @@ mod tests {
     }
 
     #[test]
-    fn output_beyond_the_bound_ends_the_process() {
+    fn output_beyond_the_limit_ends_the_process() {
         let outcome = shell("cat /dev/zero").wait(in_seconds(60), None).unwrap();
         assert!(matches!(outcome, ProcessOutcome::TooMuchOutput));
     }
 
     #[test]
-    fn a_watch_that_says_no_ends_the_process() {
+    fn a_watch_that_returns_false_ends_the_process() {
         for script in ["sleep 600", "while echo more; do sleep 0.01; done"] {
             let begin = Instant::now();
             let mut questions = 0;

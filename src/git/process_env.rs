@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_set_up_has_no_way_to_ask() {
+    fn a_users_configuration_cannot_prompt() {
         let found = process_env(&[
             ("HOME", "/home/me"),
             ("GIT_ASKPASS", "x"),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servers_words_show_no_secret_and_mean_the_same() {
+    fn a_redacted_reply_of_a_server_keeps_its_meaning() {
         let redact = |line: &str| line.replace("info", "••••").replace("remote", "••••");
         let output = b"!\t1111:refs/heads/a\t[rejected] (stale info)\n";
         let reply = PushReply::parse(output, &GitOutput::new("remote: no info\n", redact), redact);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_push_is_bound_to_what_was_seen() {
+    fn every_push_is_conditional_on_the_observed_commit() {
         let commit: CommitId = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
         let update = |name: &str, old| PushUpdate { reference: name.parse().unwrap(), new: commit, old };
         let request = PushRequest {

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_redirect_is_read_in_full_whatever_must_not_be_shown() {
+    fn a_redirect_is_read_before_it_is_redacted() {
         let trace = "12:00:00.000001 http.c:725              <= Recv header: HTTP/1.1 301 Moved Permanently\n\
             12:00:00.000002 http.c:725              <= Recv header: Location: http://h/alice/fleet.git/info/refs?service=git-upload-pack\n";
         let output = GitOutput::new(trace, |line| line.replace("alice", "••••").replace("git", "••••"));

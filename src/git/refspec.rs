@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_refused_with_a_reason() {
+    fn invalid_refspecs_are_refused_with_a_reason() {
         for (text, message) in [
             ("", "it has no colon"),
             ("HEAD", "it has no colon"),

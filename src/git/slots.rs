@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_with_a_proxy_of_its_own_takes_no_slot_of_the_others_on_the_way_to_a_server() {
+    async fn a_transaction_through_its_own_proxy_takes_no_slot_of_the_direct_route() {
         let slots = releasing_after(1, Duration::ZERO);
         let own = RouteKey { own: Some(Fingerprint::of(["proxy"])), ..route("forge") };
         let attacker = slots.acquire("attacker", &own).now_or_never().unwrap();

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_reference_is_told_what_there_is_of_its_kind() {
+    fn the_error_of_a_missing_reference_lists_existing_ones() {
         let text = |names: &[&str]| -> String {
             names.iter().map(|name| format!("{}\t{name}\n", "1".repeat(40))).collect()
         };

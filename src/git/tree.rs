@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_no_checkout_has() {
+    fn names_that_git_does_not_check_out_are_invalid() {
         let possible = [
             ".github",
             ".gitignore",
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_tree_is_no_damage() {
+    fn a_malformed_tree_is_not_a_corrupt_mirror() {
         use git2::ErrorClass::{Odb, Os, Tree, Zlib};
         for (code, class, expected) in [
             (ErrorCode::GenericError, Tree, false),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_an_error_at_its_place() {
+    fn a_malformed_tree_entry_is_an_error_at_its_offset() {
         let good = tree(&[("100644", "a")]);
         let cut = &good[..good.len() - 1];
         for bad in [

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_commented_out_are_no_slips() {
+    fn commented_out_lines_are_recognized() {
         for (line, expected) in [
             (r##"  # image: app:1.0 # {"$imagepolicy": "a:b"}"##, true),
             (r##"#- app:1.0 # {"$imagepolicy": "a:b"}"##, true),

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_breaks_lines_or_commands_is_seen() {
+    fn line_breaks_and_control_characters_are_escaped() {
         for (text, expected) in [
             ("", ""),
             ("ghcr.io/a/b:1.0", "ghcr.io/a/b:1.0"),

@@ -257,7 +257,7 @@ mod tests {
     use crate::error::chain;
 
     #[test]
-    fn both_forms_are_read_and_what_is_not_known_is_passed_over() {
+    fn both_forms_are_read_and_unknown_members_are_ignored() {
         let one = r#"{"automation": {"namespace": "n", "name": "a", "x": 1}, "changes": {}, "new": [1]}"#;
         for (json, names) in [
             (one.to_owned(), vec!["n/a"]),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused_with_its_place() {
+    fn invalid_results_are_refused_with_their_place() {
         for (json, message) in [
             ("", "at the top (line 1, column 0): EOF while parsing a value"),
             ("7", "at the top (line 1, column 1): invalid type: integer `7`, expected an object"),

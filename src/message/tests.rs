@@ -92,7 +92,7 @@ fn the_sample_of_the_table_is_the_embedded_one() {
 }
 
 #[test]
-fn nothing_and_white_space_are_no_message() {
+fn an_empty_or_blank_message_becomes_the_default() {
     for language in [TemplateLanguage::Go, TemplateLanguage::Handlebars] {
         for text in
             ["", " ", "\n", " \t\r\n ", "{{#if Values.nope}}x{{/if}}\n", "{{ if .Values.nope }}x{{ end }}\n"]
@@ -106,7 +106,7 @@ fn nothing_and_white_space_are_no_message() {
 }
 
 #[test]
-fn what_others_wrote_cannot_begin_a_line() {
+fn foreign_text_cannot_begin_a_line() {
     let foreign = "x\r\nSigned-off-by: mallory\u{2028}\u{85}\u{0}";
     let json = serde_json::json!({
         "automation": {"namespace": foreign, "name": foreign},
@@ -297,7 +297,7 @@ fn every_preset_renders_updates_of_ten_thousand_images() {
 ///
 /// These templates used to take a minute and more.
 #[test]
-fn functions_that_look_at_all_data_in_a_loop_come_to_an_end() {
+fn functions_over_all_data_in_a_loop_reach_the_step_limit() {
     let data = large_update(100, false);
     for inner in
         ["{{ $_ := toJson $.Changed | sha256sum }}", "{{ range $.Changed.FileChanges }}{{ break }}{{ end }}"]
@@ -336,7 +336,7 @@ fn a_rendering_is_interrupted_whatever_the_language() {
 ///
 /// With 9,000 changes, a gigabyte was allowed.
 #[test]
-fn what_a_template_holds_does_not_grow_with_the_data() {
+fn the_memory_limit_of_a_template_does_not_grow_with_the_data() {
     let hostile = "{{ $d := dict }}{{ range until 600 }}{{ $_ := set $d (toString .) (splitList \"\" (repeat 20000 \"a\")) }}{{ end }}";
     for count in [1, 9_000] {
         let error = render(&large_update(count, true), hostile, TemplateLanguage::Go).unwrap_err();
@@ -479,7 +479,7 @@ fn long_values_count_before_they_are_copied() {
 
 /// An error used to contain all data, and to be in a condition.
 #[test]
-fn an_error_shows_no_more_of_a_value_than_people_read() {
+fn a_long_value_is_shortened_in_an_error() {
     let data = large_update(1_000, false);
     for text in ["{{ range .Changed }}{{ end }}", "{{ eq .Changed .Changed.FileChanges }}"] {
         let error = render(&data, text, TemplateLanguage::Go).unwrap_err();
@@ -489,7 +489,7 @@ fn an_error_shows_no_more_of_a_value_than_people_read() {
 
 /// An error about one long name used to take 60 KB in logs and terminals.
 #[test]
-fn an_error_shows_no_more_of_a_template_than_people_read() {
+fn a_long_template_is_shortened_in_an_error() {
     let data = large_update(1, false);
     let long = "x".repeat(60_000);
     for (language, text) in [

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn dashboards_find_the_names_that_they_ask_for() {
+    fn metrics_have_the_names_that_dashboards_query() {
         let metrics = Metrics::default();
         metrics.reconciled(&labels("a"), Duration::from_millis(5), true);
         metrics.reconciled(&labels("b"), Duration::from_secs(5), false);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hosts_are_none() {
+    fn other_hosts_are_not_local() {
         for other in [
             "git.example.com",
             "localhost.example.com",

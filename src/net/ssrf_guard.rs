@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_local_is_let_through_only_where_it_may() {
+    async fn local_addresses_are_admitted_only_if_allowed() {
         let refused = guard(LocalAddresses::Refused);
         let allowed = guard(LocalAddresses::Allowed);
         for local in [

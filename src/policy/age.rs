@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_clock_counts_before_that_of_the_image() {
+    fn the_time_of_the_first_scan_counts_before_the_creation_time() {
         let now = Timestamp::from_second(10_000_000).unwrap();
         let ago = |hours: i64| (hours != i64::MAX).then(|| now - jiff::SignedDuration::from_hours(hours));
         let none = i64::MAX;

@@ -87,7 +87,7 @@ mod tests {
 
     /// Compares every rule, filter and list with a full selection.
     #[test]
-    fn a_glance_finds_who_wins_the_selection() {
+    fn the_fast_path_finds_the_winner_of_the_selection() {
         let rules = [
             json!({"semver": {"range": "*"}}),
             json!({"semver": {"range": "1.x"}}),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glance_misses_no_winner_where_the_order_says_who_wins() {
+    fn the_fast_path_always_answers_for_ordered_rules() {
         let tags: TagList = ["1.0.0", "1.1.0", "2.0.0-rc.1", "latest"].into_iter().collect();
         for (rule, winner) in [
             (json!({"semver": {"range": "*"}}), Some("1.1.0")),

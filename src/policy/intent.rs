@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bears_on_no_choice_of_a_policy_is_no_wish() {
+    fn fields_without_effect_on_the_selection_do_not_change_the_intent_of_a_policy() {
         let whole = json!({
             "metadata": {"namespace": "n", "name": "p", "annotations": {}},
             "spec": {"imageRepositoryRef": {"name": "r"}, "policy": {"semver": {"range": "1.x"}}},
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bears_on_no_tag_of_a_repository_is_no_wish() {
+    fn fields_without_effect_on_the_tags_do_not_change_the_intent_of_a_repository() {
         let whole = json!({
             "metadata": {"namespace": "n", "name": "r", "annotations": {}},
             "spec": {"image": "r.io/app", "interval": "1m"},

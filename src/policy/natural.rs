@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_stand_in_the_order_that_people_expect() {
+    fn tags_sort_in_natural_order() {
         for ascending in [
             &["1.0.0-rc1", "1.0.0-rc2", "1.0.0-rc9", "1.0.0-rc10", "1.0.0", "1.0.1"][..],
             &["v1.2.3-alpha", "1.2.3-beta.2", "v1.2.3-beta.11", "1.2.3-RC1", "v1.2.3", "v1.2.10"],
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn some_texts_are_the_same_to_people() {
+    fn natural_order_ignores_case_leading_zeros_and_separators() {
         for (left, right) in
             [("1.2.3", "v1.2.3"), ("1.02", "1.2"), ("1.0-rc1", "1.0RC1"), ("a_b", "A-b"), ("", "-")]
         {
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_an_order(one in tags(), two in tags(), three in tags()) {
+        fn natural_order_is_a_total_order(one in tags(), two in tags(), three in tags()) {
             prop_assert_eq!(compare(&one, &two), compare(&two, &one).reverse());
             if compare(&one, &two).is_le() && compare(&two, &three).is_le() {
                 prop_assert!(compare(&one, &three).is_le());

@@ -291,7 +291,7 @@ two \u{202e}three\u{1b}[2J"
     }
 
     #[test]
-    fn ready_is_meant_strictly() {
+    fn an_object_is_ready_only_if_nothing_is_in_progress_or_stalled() {
         for (set, expected) in [
             (vec![(Ready, True)], true),
             (vec![(Ready, True), (Reconciling, False), (Stalled, False)], true),

@@ -239,7 +239,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_run_begins_by_saying_so_where_somebody_waits_for_it() {
+    fn the_start_of_a_run_is_written_if_a_client_waits_for_it() {
         let steady = policy(list(&[(Ready, True, Reason::Succeeded, "good")]));
         let initial = run(1).begin(&steady);
         assert!(!initial.must_be_written);
@@ -287,7 +287,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_known_to_be_wrong_is_not_ready() {
+    fn an_object_with_an_invalid_previous_result_is_not_ready() {
         for ready in [True, False, Unknown] {
             let before = policy(list(&[(Ready, ready, Reason::Failed, "old")]));
             let status = run(1).progress(&before, "scanning: x", PreviousResult::Invalid);
@@ -303,7 +303,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn conditions_follow_from_the_end_alone() {
+    fn final_conditions_depend_on_the_outcome_alone() {
         use Reason::{DependencyNotReady, InvalidPolicy};
         let work = "Reconciling=True ProgressingWithRetry reconciliation in progress";
         for before in [
@@ -341,7 +341,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_generation_is_observed_where_the_run_came_to_an_end_and_a_request_is_always_answered() {
+    fn the_generation_is_observed_after_success_or_stall_and_a_request_is_always_handled() {
         let run = ReconcileRun { requested_at: Some("now".to_owned()), ..run(7) };
         for (outcome, observed) in [
             (Outcome::Success(String::new()), Some(7)),
@@ -358,7 +358,7 @@ pub(super) mod tests {
 
     /// The rows of `docs/flux-behaviour.md`, Events.
     #[test]
-    fn each_change_of_ready_has_its_event() {
+    fn each_transition_of_ready_has_its_event() {
         let found = |count: &str| list(&[(Ready, True, Reason::Succeeded, &format!("found {count} tags"))]);
         let failed = list(&[(Ready, False, Reason::Failed, "scan failed")]);
         let busy = list(&[
@@ -380,7 +380,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_report_goes_on_top_of_what_others_wrote() {
+    fn a_report_keeps_the_concurrent_changes_of_others() {
         let foreign = |name: &str| Condition {
             type_: name.to_owned(),
             ..list(&[(Ready, True, Reason::Failed, "")])[0].clone()

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_in_the_words_of_flux() {
+    fn invalid_addresses_are_refused_with_the_messages_of_flux() {
         let digest = "0a".repeat(32);
         let refused = |image: &str| RepositoryAddress::parse(image, false).expect_err(image).to_string();
         assert_eq!(
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_without_a_certificate_are_spoken_to_in_the_open() {
+    fn local_and_private_hosts_are_requested_over_http() {
         let scheme =
             |image: &str, is_insecure| RepositoryAddress::parse(image, is_insecure).unwrap().scheme();
         for host in [

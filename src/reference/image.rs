@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_refused() {
+    fn invalid_references_are_refused() {
         for text in [
             "",
             "podinfo",
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_digest_is_none() {
+    fn an_empty_digest_counts_as_absent() {
         let reference = ImageReference::from_parts("podinfo", "1.0", Some("")).unwrap();
         assert_eq!(reference.digest, None);
     }

@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_in_order_beside_what_is_none() {
+    fn versions_are_sorted_and_other_tags_are_left_out() {
         let list: TagList = "1.10.0 latest v1.9.0 1.9.0 01.9.0 2.0.0-rc.1 2.0.0 1.2 9".split(' ').collect();
         let expected = ["2.0.0", "2.0.0-rc.1", "1.10.0", "v1.9.0", "1.9.0", "01.9.0"];
         assert_eq!(list.by_version().collect::<Vec<_>>(), expected);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_fall_by_bytes_and_none_is_there_twice() {
+    fn tags_are_unique_and_in_descending_byte_order() {
         let tags: TagList = ["1.9", "v1", "1.10", "B", "a", "1.9", ""].into_iter().collect();
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v1", "a", "B", "1.9", "1.10", ""]);
         assert_eq!(tags.len(), 6);

@@ -189,7 +189,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_quoted_is_read_back(realm in "\\PC{0,20}", service in "\\PC{0,20}") {
+        fn quoted_parameters_round_trip(realm in "\\PC{0,20}", service in "\\PC{0,20}") {
             let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
             let header = format!("Bearer realm=\"{}\",service=\"{}\"", quoted(&realm), quoted(&service));
             prop_assert_eq!(Challenge::choose([header.as_str()]), bearer(&realm, Some(&service), None));

@@ -51,7 +51,7 @@ mod tests {
 
     /// A page of 250,000 known tags blocked an async worker, on which pages were merged.
     #[test]
-    fn one_job_reads_a_page_and_adds_it_to_those_before() {
+    fn one_job_parses_a_page_and_merges_it() {
         let mut gathered = GatheredTags::default();
         for (page, has_new, tags, left_out) in [
             (r#"["a", "b"]"#, true, 2, 0),

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_pause_is_the_requesters_own() {
+    async fn a_pause_concerns_its_requester_only() {
         let (pauses, server) = (Pauses::default(), target("r.example:443"));
         let told = requester("a", "robot");
         pauses.pause(&server, &told, Instant::now() + Duration::from_secs(60));

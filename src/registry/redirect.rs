@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redirects_lead_nowhere_in_secret() {
+    fn redirects_to_less_secure_or_private_addresses_are_refused() {
         let request = |url: &str| Request::get(Url::parse(url).unwrap(), 1);
         for (from, location, expected) in [
             ("https://r.example/v2/", "/v2/x", Ok("https://r.example/v2/x")),

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_has_several_names() {
+    fn loopback_hosts_are_recognized_by_all_their_names() {
         for registry in
             ["127.0.0.1", "127.0.0.1:5000", "127.9.9.9", "localhost", "localhost:80", "[::1]", "[::1]:5000"]
         {

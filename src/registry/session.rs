@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn path_state_is_per_session_until_the_server_is_probed_anew() {
+    fn path_state_is_per_session_until_the_server_is_probed_again() {
         let (evil, victim) = (Session::default(), Session::default());
         let asked = server(Some(Challenge::Basic));
         evil.set_challenge(&asked, Challenge::Bearer(Default::default()));

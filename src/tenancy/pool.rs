@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lookups_that_were_given_up_keep_their_threads_and_leave_others_to_other_namespaces() {
+    async fn cancelled_lookups_keep_their_threads_and_leave_half_to_other_namespaces() {
         let pool = BlockingPool::for_lookups();
         let (release, released) = mpsc::channel::<()>();
         let released = Arc::new(std::sync::Mutex::new(released));

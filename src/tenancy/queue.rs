@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_nothing() {
+    fn removed_items_leave_no_entry() {
         let mut queue = FairQueue::new(QueueLimits { items: 2, bytes: 100 });
         let (first, second) = (queue.next_id(), queue.next_id());
         assert!(

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_that_are_markers() {
+    fn marker_comments_are_parsed() {
         for (comment, setter, expected) in [
             (r#"# {"$imagepolicy": "a:b"}"#, "a:b", Field::Reference),
             (r#"#{"$imagepolicy":"a:b:tag"}"#, "a:b:tag", Field::Tag),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_that_are_not() {
+    fn invalid_marker_comments_have_their_error() {
         for (comment, expected) in [
             ("# image", MarkerError::NotJson),
             (r#"# see {"$imagepolicy": "a:b"}"#, MarkerError::NotJson),

@@ -179,7 +179,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_left_out_is_not_missed() {
+    fn plans_from_markerless_directories_are_complete() {
         let tree = Tree::of(&FLEET);
         let mut index = MarkerIndex::default();
         let (first, all) = tree.plan(&mut index);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_changed_is_looked_into() {
+    fn a_changed_directory_is_searched() {
         let mut index = MarkerIndex::default();
         Tree::of(&FLEET).plan(&mut index);
         let mut changed = Tree::of(&FLEET);

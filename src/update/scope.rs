@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_name_is_not_looked_into() {
+    fn a_file_that_is_not_yaml_by_its_name_is_not_read() {
         assert_eq!(keys(&tree(&[("notes.txt", None)]), Some("notes.txt")).1, ["notes.txt: NotYaml"]);
     }
 

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_no_text() {
+    fn a_byte_order_mark_is_not_content() {
         assert_eq!(text_before("\u{feff}# c", 3), "");
         assert_eq!(text_before("x\n# c", 2), "");
     }

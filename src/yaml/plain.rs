@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_that_other_readers_take_for_something_else() {
+    fn tags_that_other_readers_take_for_other_types_are_quoted() {
         for text in [
             "",
             "1",
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_are_strings_everywhere() {
+    fn tags_that_every_reader_takes_for_strings_are_plain() {
         for text in [
             "v1.0",
             "1.2.3",
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_no_plain_scalar() {
+    fn texts_that_are_not_plain_scalars_are_recognized() {
         for text in [
             "- a", "-", "?", "a: b", "a #b", "#a", "&a", "*a", "!a", "|", ">", "'a", "\"a", "%a", "@a", "`a",
             "a:", "[a", "{a", "a,b", "a]b", " a", "a ", "a\nb", "a\tb", "...", "---", "a\u{7f}", "-x",

@@ -60,7 +60,7 @@ fn registry(output: &str) -> &str {
 /// The commands that the demo prints change nothing after its registry has ended.
 /// The reader may type them then. The run reports the missing registry.
 #[test]
-fn its_commands_change_nothing_without_its_registry() {
+fn the_demos_commands_change_nothing_without_its_registry() {
     let root = tempfile::tempdir().unwrap();
     let sample = root.path().join("a \"quoted\" name: x");
     let shown = run(&mut demo(&sample)).with_status(0);
@@ -79,7 +79,7 @@ fn its_commands_change_nothing_without_its_registry() {
 
 /// Loopback needs no proxy, even if the machine has one.
 #[test]
-fn a_proxy_of_the_machine_is_not_in_its_way() {
+fn the_demo_ignores_a_proxy_of_the_environment() {
     let root = tempfile::tempdir().unwrap();
     let mut command = demo(&root.path().join("sample"));
     command
@@ -90,7 +90,7 @@ fn a_proxy_of_the_machine_is_not_in_its_way() {
 }
 
 #[test]
-fn without_a_place_it_names_a_temporary_one_and_keeps_it() {
+fn without_a_directory_the_demo_names_a_temporary_one_and_keeps_it() {
     let root = tempfile::tempdir().unwrap();
     let ended = run(tagboat().arg("demo").env("TMPDIR", root.path())).with_status(0);
     let place = ended.output.lines().find_map(|line| line.strip_prefix("$ cd ")).unwrap();
@@ -101,7 +101,7 @@ fn without_a_place_it_names_a_temporary_one_and_keeps_it() {
 }
 
 #[test]
-fn it_unpacks_into_no_directory_that_holds_something() {
+fn the_demo_does_not_unpack_into_a_directory_with_files() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("mine"), "x").unwrap();
     let ended = run(&mut demo(root.path())).with_status(1);

@@ -125,7 +125,7 @@ fn configuration_sections_come_back_byte_for_byte() {
 }
 
 #[test]
-fn files_are_private_and_go_with_the_access() {
+fn files_are_private_and_removed_with_the_access() {
     let remote = url("https://h/x");
     let items = [
         ("username", "u"),
@@ -157,7 +157,7 @@ fn files_are_private_and_go_with_the_access() {
 
 /// Otherwise each plan would have a copy of the system's certificates.
 #[test]
-fn a_plan_has_no_files_and_equal_ones_share_theirs() {
+fn a_plan_has_no_files_and_equal_accesses_share_theirs() {
     let directory = tempfile::tempdir().unwrap();
     let roots = directory.path().join("roots.pem");
     let options = process_env(&[("SSL_CERT_FILE", &roots)]);
@@ -244,7 +244,7 @@ fn git_sends_the_login_with_the_first_request() {
 }
 
 #[test]
-fn git_goes_through_the_proxy_with_its_login() {
+fn git_uses_the_proxy_with_its_login() {
     let (port, server) = serve(REFUSAL);
     let address = format!("http://127.0.0.1:{port}");
     let data = data(&[("address", &address), ("username", "u@x"), ("password", "p/w")]);
@@ -265,7 +265,7 @@ fn git_goes_through_the_proxy_with_its_login() {
 }
 
 #[test]
-fn git_goes_through_the_proxy_of_the_surroundings() {
+fn git_uses_the_proxy_of_the_environment() {
     let (port, server) = serve(REFUSAL);
     let proxy = PathBuf::from(format!("http://u:hunter2@127.0.0.1:{port}"));
     let access = prepare(&url("http://nowhere.invalid/x"), &[], &process_env(&[("HTTP_PROXY", &proxy)]));
@@ -295,7 +295,7 @@ fn generate_key(passphrase: &str) -> String {
 /// A name that does not resolve is connected at its pinned address, so no other lookup can change the address
 /// meanwhile.
 #[test]
-fn git_goes_where_a_name_was_pinned() {
+fn git_connects_to_the_pinned_address() {
     for host in ["fleet.invalid", "Fleet.Invalid."] {
         let (port, server) = serve(REFUSAL);
         let remote = url(&format!("http://{host}:{port}/x"));
@@ -323,7 +323,7 @@ fn git_goes_where_a_name_was_pinned() {
 }
 
 #[test]
-fn ssh_understands_its_command() {
+fn ssh_parses_its_quoted_command() {
     let remote = url("ssh://h/x");
     let login = ssh_credentials(&remote, &generate_key(""), &[]);
     let access = open(&remote, Login::Given(login), &AccessOptions::default());
@@ -395,7 +395,7 @@ fn no_secret_stands_in_variables_or_debug_prints() {
 }
 
 #[test]
-fn a_users_own_set_up_is_let_through() {
+fn a_users_own_git_configuration_is_used() {
     let home = tempfile::tempdir().unwrap();
     let helper = "!f() { test \"$1\" = get && echo password=hunter2; }; f";
     let mut own = Configuration::new();
@@ -502,7 +502,7 @@ proptest! {
 }
 
 #[test]
-fn a_path_that_is_no_text_stays_as_it_is() {
+fn a_path_that_is_not_utf_8_stays_as_it_is() {
     let base = PathBuf::from(OsString::from_vec(b"/srv/\xff".to_vec()));
     let url = RemoteUrl::parse("fleet.git", LocalPaths::Under(&base)).unwrap();
     assert_eq!(url.to_argument().as_encoded_bytes(), b"/srv/\xff/fleet.git");

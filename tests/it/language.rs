@@ -68,7 +68,7 @@ impl Count {
 }
 
 #[test]
-fn comments_get_no_vaguer() {
+fn vague_comments_do_not_increase() {
     let mut count = Count::default();
     for root in ROOTS {
         for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(root)) {

@@ -122,7 +122,7 @@ fn standard_input_is_a_file_like_any_other() {
 }
 
 #[test]
-fn wrong_usage_is_no_finding() {
+fn wrong_usage_is_not_a_finding() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("a.yaml"), "image: x # {\"$imagepolicy\": \"a:b\"}\n").unwrap();
     let lint = |arguments: &[&str]| run(tagboat().current_dir(directory.path()).arg("lint").args(arguments));

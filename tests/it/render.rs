@@ -159,7 +159,7 @@ fn a_failure_is_one_error_and_no_output() {
 /// Templates that look at all data again and again exceed the budget soon.
 /// Without a budget, each of them took minutes, and more on larger updates, though within every other limit.
 #[test]
-fn templates_that_look_at_all_data_again_and_again_end_soon() {
+fn templates_that_read_all_data_repeatedly_reach_a_limit_soon() {
     let place = tempfile::tempdir().unwrap();
     let change = |of: usize| json!({"newValue": of.to_string(), "setter": "n:p"});
     let object = |number: usize| {

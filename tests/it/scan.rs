@@ -62,7 +62,7 @@ fn tags_are_listed_with_their_digests_and_ages() {
 }
 
 #[test]
-fn a_tag_that_cannot_be_looked_at_hides_no_other() {
+fn a_failed_lookup_of_a_tag_does_not_hide_others() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     registry.tag("app/web", "1.0.0", ["1.1.0".to_owned()]);
@@ -117,7 +117,7 @@ fn the_identity_at_a_cloud_comes_from_the_environment() {
 }
 
 #[test]
-fn an_authority_is_trusted_that_is_given() {
+fn a_certificate_authority_of_the_command_line_is_trusted() {
     let authority = Authority::new();
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);

@@ -57,7 +57,10 @@ fn each_promise_of_the_security_page_names_tests_that_exist() {
 fn a_test_is_found_by_its_path_and_nothing_else_is() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     assert!(exists(root, "security_page::a_test_is_found_by_its_path_and_nothing_else_is"));
-    assert!(exists(root, "objects::manifests::state::lock::tests::a_file_that_a_killed_run_left_is_no_lock"));
+    assert!(exists(
+        root,
+        "objects::manifests::state::lock::tests::a_lock_file_of_a_killed_run_does_not_lock_the_state"
+    ));
     for wrong in [
         "security_page::exists",
         "security_page::each_promise",

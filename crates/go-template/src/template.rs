@@ -108,7 +108,7 @@ mod tests {
     ///
     /// A tenant could make one in each rendering.
     #[test]
-    fn circles_are_freed_when_the_rendering_ends() {
+    fn cyclic_values_are_freed_at_the_end_of_the_rendering() {
         for text in [
             r#"{{ with .dict }}{{ set . "x" $ | len }}{{ end }}"#,
             r#"{{ with .dict }}{{ set . "a" . | len }}{{ end }}"#,

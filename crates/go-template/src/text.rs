@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_utf8_counts_byte_by_byte() {
+    fn invalid_utf8_counts_byte_by_byte() {
         let found: Vec<_> = runes(b"a\xc3\xa4\xff\xe2\x82b\xed\xa0\x80").map(|(at, c, _)| (at, c)).collect();
         let odd = char::REPLACEMENT_CHARACTER;
         let expected =

@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn what_rust_prints_is_read(number: f64) {
+    fn numbers_printed_by_rust_are_parsed(number: f64) {
         if number.is_finite() {
             prop_assert_eq!(parse_float(&number.to_string()), Ok(number));
             prop_assert_eq!(parse_float(&format!("{number:e}")), Ok(number));

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_refused() {
+    fn invalid_versions_are_refused() {
         for text in [
             "1.2.3-alpha.01",
             "1.2.3-beta.01",
@@ -419,7 +419,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_a_version_by_the_letter_is_one_leniently(text in "[v0-2.+a-]{0,12}") {
+        fn strict_versions_parse_leniently_to_the_same_value(text in "[v0-2.+a-]{0,12}") {
             if let Ok(strict) = Version::parse_strict(&text) {
                 prop_assert_eq!(Version::parse(&text), Ok(strict));
             }

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_tag() {
+    fn each_line_of_input_is_a_tag() {
         let tags = lines(b"\xef\xbb\xbf1.0\r\n\n  v2 \n1.0\nlatest").unwrap();
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v2", "latest", "1.0"]);
         let note = |bytes: &[u8]| TagFile(Path::new("-")).note(&lines(bytes).unwrap());

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_are_no_tags_are_reported_once_until_their_number_changes() {
+    fn invalid_tag_names_are_reported_once_until_their_number_changes() {
         let (memory, name) =
             (Memory::default(), ObjectName { namespace: "n".to_owned(), name: "r".to_owned() });
         for (number, expected) in [

@@ -186,7 +186,7 @@ fn a_bad_secret_is_refused_in_one_sentence() {
 }
 
 #[test]
-fn a_wrong_provider_is_no_authentication_option() {
+fn a_wrong_provider_is_not_an_authentication_option_error() {
     let unexpected = read("https://h/x", &[("githubAppID", "1")]).unwrap_err();
     assert!(matches!(unexpected, CredentialsError::UnexpectedAppData { .. }));
     assert!(!unexpected.is_authentication_option());
@@ -206,7 +206,7 @@ fn an_encrypted_openssh_key_is_known_by_its_cipher() {
 }
 
 #[test]
-fn a_key_is_written_as_ssh_wants_it() {
+fn a_key_is_normalized_to_the_form_that_ssh_reads() {
     let identity = "a comment\r\n-----BEGIN PRIVATE KEY-----\r\nAA==\r\n-----END PRIVATE KEY-----";
     let data = [("identity", identity), ("known_hosts", "h ssh-rsa A")];
     let Credentials::Ssh(ssh) = read("ssh://h/x", &data).unwrap() else { panic!("no ssh") };
@@ -239,7 +239,7 @@ fn no_secret_shows_in_debug() {
 }
 
 #[test]
-fn a_secret_with_nothing_for_http_is_no_anonymous_login() {
+fn a_secret_without_an_http_login_is_not_an_anonymous_login() {
     let many: Vec<(String, &str)> = (0..10).map(|number| (format!("k{number}"), "v")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(key, value)| (key.as_str(), *value)).collect();
     let cases: &[(Items<'_>, &str)] = &[

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_block_has_no_data() {
+    fn incomplete_armor_blocks_have_no_data() {
         for text in [
             "-----BEGIN A-----\nYWJj\n",
             "-----BEGIN A-----\nY%Jj\n-----END A-----",

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_nothing_waits_for_any_more_is_not_unlocked() {
+    async fn a_key_without_waiting_callers_is_not_unlocked() {
         let keyring = keyring();
         let thread = keyring.capacity.pool.enter("n").await;
         for number in 0..10 {

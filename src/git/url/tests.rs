@@ -49,7 +49,7 @@ fn user_info_is_split_out_and_the_rest_stays_as_written() {
 }
 
 #[test]
-fn local_paths_are_for_those_who_may() {
+fn local_paths_are_accepted_only_if_allowed() {
     let cases = [
         ("/srv/fleet.git", "/srv/fleet.git"),
         ("./remote.git", "/work tree/fleet/remote.git"),
@@ -69,7 +69,7 @@ fn local_paths_are_for_those_who_may() {
 }
 
 #[test]
-fn what_is_refused_is_refused_in_one_sentence() {
+fn unsupported_urls_are_refused_in_one_sentence() {
     let cases = [
         ("", "the repository URL is empty: give an http, https or ssh URL"),
         ("git://host/x", "the repository URL 'git://host/x' has the scheme 'git': use http, https or ssh"),
@@ -166,7 +166,7 @@ fn what_is_refused_is_refused_in_one_sentence() {
 /// Git connects to the host behind the first `@[`.
 /// It decodes the URL before it looks for that host.
 #[test]
-fn what_git_would_take_for_another_host_is_refused() {
+fn urls_that_git_reads_with_another_host_are_refused() {
     for text in [
         "ssh://git@[169.254.169.254]@203.0.113.7/x.git",
         "ssh://git@[127.0.0.1]@203.0.113.7:2222/x.git",
@@ -279,7 +279,7 @@ fn same_origin_is_scheme_host_and_port() {
 }
 
 #[test]
-fn a_redirect_stands_for_a_repository() {
+fn a_redirect_target_becomes_a_repository_url() {
     let url = parse("https://u:p@host/acme/fleet").unwrap();
     let tail = "info/refs?service=git-upload-pack";
     for (location, expected, keeps_login) in [

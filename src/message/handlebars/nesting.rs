@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_too_deep_is_refused() {
+    fn only_templates_beyond_the_nesting_limit_are_refused() {
         let blocks = |count: usize| "{{#if x}}".repeat(count) + &"{{/if}}".repeat(count);
         for (text, is_allowed) in [
             (blocks(MAX_DEPTH), true),

@@ -109,7 +109,7 @@ mod tests {
     type Answer = Result<(), kube::Error>;
 
     #[tokio::test]
-    async fn nothing_gets_through_once_another_may_be_the_leader() {
+    async fn no_write_is_sent_once_another_process_may_be_the_leader() {
         let permit = StopToken::default();
         let guard = ApiGuard::default().with_fence(permit.clone());
         let brief = guard.with_timeout(Duration::from_secs(1));

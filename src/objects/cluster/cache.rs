@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_told_once() {
+    fn every_change_is_reported_once() {
         let cache = Cache::default();
         assert!(cache.observe(Event::Init).is_empty());
         assert_eq!(short(&cache.observe(Event::InitApply(object("n", "a", "1", 1)))), ["n/a ->1"]);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn who_names_an_object_is_known_as_it_stands() {
+    fn the_index_of_references_follows_changes() {
         let reference = |object: &ConfigMap| {
             let name = object.data.as_ref()?.get("names")?.clone();
             Some(ObjectName { namespace: "n".to_owned(), name })

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_gives_up_its_own_deliveries() {
+    async fn a_flood_evicts_its_own_deliveries() {
         let deliveries = Deliveries::new(QueueLimits { items: 3, bytes: 100 });
         let (proceed, may_proceed) = oneshot::channel();
         let (arrive, arrived) = oneshot::channel();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_waits_for_what_is_in_flight() {
+    async fn the_shutdown_waits_for_deliveries_in_flight() {
         let deliveries = Deliveries::new(QueueLimits { items: 3, bytes: 100 });
         deliveries.drain(Duration::from_secs(60)).await;
         let (arrive, mut arrived) = oneshot::channel();

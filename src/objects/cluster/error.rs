@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_says_is_kept_and_told_apart() {
+    fn errors_of_the_api_server_are_classified_and_keep_their_message() {
         for (code, reason, expected) in [
             (404, "NotFound", [true, false, false, false, false]),
             (404, "Failed to parse error data", [true, false, false, false, false]),

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_refused() {
+    fn an_invalid_receiver_address_is_refused() {
         for address in ["", "notification-controller", "ftp://x/", "/x"] {
             let error = Notifier::new(address).err().unwrap();
             assert!(error.to_string().starts_with(&format!("--events-addr {address:?} is no")), "{error}");

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_once_has_one_name() {
+    fn an_event_that_happens_once_has_one_name() {
         let object = |name: &str, uid: &str| ObjectReference {
             name: Some(name.to_owned()),
             uid: Some(uid.to_owned()),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_value() {
+    fn errors_of_secrets_do_not_show_the_value() {
         let key = || "password".to_owned();
         for (secret, error) in [
             (json!({"data": {"password": "hunter2"}}), SecretError::NotBase64 { key: key() }),

@@ -142,7 +142,7 @@ fn an_empty_list_and_a_scan_that_failed_change_nothing() {
 }
 
 #[test]
-fn a_winner_that_falls_further_waits_anew_and_one_that_rises_does_not() {
+fn the_wait_restarts_for_a_lower_winner_and_not_for_a_higher_one() {
     let falling = [step(0, 0, "1.3.0"), step(10, 10, "1.2.0"), step(20, 20, "1.2.0"), step(30, 30, "1.2.0")];
     check(&falling, &[("1.4.0", 1), ("1.4.0", 1), ("1.4.0", 2), ("1.2.0", 0)]);
     let rising = [step(0, 0, "0.1.0"), step(10, 10, "0.2.0"), step(20, 20, "0.3.0")];
@@ -150,7 +150,7 @@ fn a_winner_that_falls_further_waits_anew_and_one_that_rises_does_not() {
 }
 
 #[test]
-fn a_person_is_obeyed_at_once() {
+fn a_user_change_applies_at_once() {
     let person = Step { trigger: Trigger::User, ..step(1, 0, "1.3.0") };
     check(&[step(0, 0, "1.3.0"), person], &[("1.4.0", 1), ("1.3.0", 0)]);
     let without_scan = Step { scan: None, trigger: Trigger::User, ..step(1, 0, "1.3.0") };
@@ -176,7 +176,7 @@ fn the_first_winner_and_one_that_cannot_be_compared_count_at_once() {
 }
 
 #[test]
-fn no_more_scans_are_said_to_have_counted_than_are_wanted() {
+fn the_message_counts_at_most_the_required_scans() {
     for (scans, required, said) in [(4, 3, "3 of 3"), (3, 3, "3 of 3"), (2, 3, "2 of 3"), (1, 0, "1 of 1")] {
         let pending = HeldDowngrade { tag: "1.3.9".to_owned(), since: at(0), scans, last_scan: at(5) };
         let downgrade_protection = DowngradeProtection { scans: required, ..DowngradeProtection::default() };

@@ -209,7 +209,7 @@ fn every_tag_has_a_reason() {
 }
 
 #[test]
-fn natural_order_is_for_texts() {
+fn natural_order_needs_the_alphabetical_rule() {
     let natural = [("order", "natural")];
     let policy = policy_with(&text("asc"), &Value::Null, &natural).unwrap();
     assert_eq!(
@@ -225,7 +225,7 @@ fn natural_order_is_for_texts() {
 }
 
 #[test]
-fn excluded_tags_are_out_of_the_contest() {
+fn excluded_tags_cannot_win() {
     let policy = policy_with(&semver("*"), &Value::Null, &[("exclude", "[1.4.2, 1.4.1]")]).unwrap();
     assert_eq!(
         verdicts(&policy, "1.4.2 1.4.1 1.4.0", UNKNOWN),
@@ -315,7 +315,7 @@ fn the_age_of_a_tag_decides_only_where_it_could_win() {
 }
 
 #[test]
-fn the_next_that_is_old_enough_can_be_waited_for() {
+fn the_time_of_the_next_winner_by_age_is_known() {
     let now = Timestamp::from_second(1_000_000).unwrap();
     let ago = |hours: i64| Timestamp::from_second(1_000_000 - hours * 3600).ok();
     let age_of = |tag: &str| match tag {

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_the_earlier_stages_behind_it() {
+    fn earlier_stages_are_listed_before_a_stage() {
         let before: Vec<Stage> = Stage::Update.before().collect();
         assert_eq!(before, [Stage::Policies, Stage::Source, Stage::Checkout]);
         assert_eq!(Stage::Policies.before().count(), 0);

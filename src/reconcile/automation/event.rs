@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_end_has_its_event() {
+    fn each_conclusion_has_its_event() {
         let source = Revision { reference: None, commit: "0".repeat(40).parse().unwrap() };
         let looked = || success(Outcome::NothingToCommit { source: source.clone() });
         let pushed = || success(push("Update", None));

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_is_what_is_wrong_where_and_not_in_which_line() {
+    fn the_set_of_findings_ignores_line_numbers() {
         let base = findings(&["a:1 unknown", "b:1 unknown", "c:1 stray", "d:1 stray"]).set;
         for (markers, is_same) in [
             (&["d:4 stray", "a:9 unknown", "b:8 unknown", "c:7 stray"][..], true),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_stays_until_somebody_looks_and_each_change_is_news_once() {
+    fn the_condition_stays_until_the_files_are_searched_and_each_change_is_announced_once() {
         let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
         let stopped = |stage| {
             Conclusion::Failure(Stop {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_stands_among_those_of_others() {
+    fn conditions_of_other_controllers_are_kept() {
         let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
         let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
         for (type_, generation) in [("Audited", 1), ("Newer", 9)] {

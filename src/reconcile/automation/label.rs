@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_qualified_names() {
+    fn label_keys_are_qualified_names() {
         let long = "x".repeat(64);
         let long_prefix = format!("{}/a", ["y".repeat(60).as_str(); 5].join("."));
         for (key, faults) in [
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_names_or_nothing() {
+    fn label_values_are_names_or_empty() {
         let long = "x".repeat(64);
         for (value, faults) in [
             ("", vec![]),

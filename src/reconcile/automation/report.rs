@@ -205,7 +205,7 @@ pub(super) mod tests {
 
     /// The rows of `docs/flux-behaviour.md`, Observations.
     #[test]
-    fn what_was_observed_is_stored_after_a_look_at_the_files_only() {
+    fn observations_are_stored_only_after_a_checkout_was_searched() {
         let at_source = format!("main@sha1:{SOURCE}");
         let before = ImageUpdateAutomationStatus {
             observed_source_revision: Some("main@sha1:old".to_owned()),
@@ -255,7 +255,7 @@ pub(super) mod tests {
 
     /// Each conclusion from each state of Ready (`docs/flux-behaviour.md`, Conditions).
     #[test]
-    fn conditions_follow_from_those_before_and_the_end() {
+    fn conditions_depend_on_the_previous_ones_and_the_conclusion() {
         use Reason::{GitOperationFailed, InvalidPolicySelector, RemovedTemplateField, UpdateFailed};
         let good = [(Ready, True, Reason::Succeeded, UP_TO_DATE)];
         let fresh = [];
@@ -321,7 +321,7 @@ pub(super) mod tests {
     ///
     /// Ready has another reason after a stall at a later stage.
     #[test]
-    fn a_stage_that_passed_takes_its_reasons_back() {
+    fn a_stage_that_passed_removes_its_reasons() {
         let stages = [Stage::Policies, Stage::Source, Stage::Checkout, Stage::Update, Stage::Push];
         for (reason, first_to_forget) in [
             (Reason::InvalidPolicySelector, Some(Stage::Source)),
@@ -347,7 +347,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_request_is_answered_however_the_run_ends() {
+    fn a_request_is_handled_whatever_the_conclusion() {
         let run = ReconcileRun { requested_at: Some("now".to_owned()), ..run(1) };
         for conclusion in [
             success(Outcome::NothingNew),
@@ -360,7 +360,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_generation_is_observed_once_a_run_came_to_an_end() {
+    fn the_generation_is_observed_after_success_or_stall() {
         for (conclusion, observed) in [
             (success(Outcome::NothingNew), 7),
             (Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)), 7),

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_image_counts_more_than_the_status() {
+    fn an_image_override_has_precedence_over_the_status() {
         let policies = policies();
         let name = ObjectName { namespace: "n".to_owned(), name: "none".to_owned() };
         let given = ImageOverrides::from([(name, ImageReference::parse("reg.io/app:9").ok())]);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_carried_out_is_refused_in_the_words_of_flux() {
+    fn unsupported_specs_are_refused_with_the_messages_of_flux() {
         for (spec, reason, message) in [
             (
                 json!({"update": {"strategy": "Magic"}}),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_sense_becomes_a_selector() {
+    fn valid_requirements_become_a_selector() {
         let selector = json!({
             "matchLabels": {"team": "x", "tier": ""},
             "matchExpressions": [
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_none_is_refused_in_the_words_of_kubernetes() {
+    fn invalid_selectors_are_refused_with_the_messages_of_kubernetes() {
         let long = "x".repeat(64);
         let name = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
                     alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \

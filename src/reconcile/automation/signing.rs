@@ -107,7 +107,7 @@ mod tests {
     ///
     /// The program prints other sentences about SSH keys.
     #[test]
-    fn each_sentence_of_the_page_about_signing_is_said() {
+    fn the_messages_of_the_signing_page_are_the_real_ones() {
         let secret = || "signing-key".to_owned();
         let expired = DefectivePart {
             is_subkey: false,

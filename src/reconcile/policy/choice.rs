@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lower_winner_waits_through_the_status_alone() {
+    fn a_lower_winner_is_held_by_the_status_alone() {
         let mut previous = status("1.4.0", None);
         for (minute, scans, until) in [(0, 1, None), (5, 2, None), (10, 3, Some(at(15)))] {
             let choice = choose_at(minute, "1.3.0 1.2.0", Trigger::TagList, &previous).unwrap();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_followed_at_once() {
+    fn a_user_change_selects_a_lower_tag_at_once() {
         let chosen =
             |trigger, previous: &ImagePolicyStatus| choose_at(0, "1.3.0", trigger, previous).unwrap().tag;
         assert_eq!(chosen(Trigger::User, &status("1.4.0", None)), "1.3.0");
@@ -284,7 +284,7 @@ mod tests {
 
     /// It once was Not Ready, and the wait began anew when the tags came back.
     #[test]
-    fn an_empty_list_keeps_what_counts_and_what_waits() {
+    fn an_empty_list_keeps_the_image_and_the_held_downgrade() {
         let downgrade_protection = DowngradeProtection::default();
         let held = Held::by_empty_list("img", "1.4.0", &status("1.4.0", None), &downgrade_protection);
         assert_eq!(

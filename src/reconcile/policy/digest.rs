@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_registry_says_is_reported_where_it_is_wanted() {
+    fn the_digest_of_the_registry_is_reported_only_if_it_is_wanted() {
         let question = question(&Never, Trigger::TagList, None);
         for (wants_digest, digest) in [(true, Some("d2".to_owned())), (false, None)] {
             let found = question.looked(wants_digest, Ok("d2".to_owned()), &status("0@d1")).unwrap();
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_counts_when_it_is_complete() {
+    fn a_group_is_applied_once_it_is_complete() {
         let question =
             DigestResolver { following: Following::InGroup, ..question(&Always, Trigger::TagList, None) };
         let kept = question.awaiting(&status("0@d1")).unwrap();

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_that_waits_says_for_whom() {
+    fn an_incomplete_group_names_the_missing_policies() {
         let first = ObjectName { namespace: "apps".to_owned(), name: "web".to_owned() };
         for (others, message) in [
             (0, "the digest of the policy apps/web of the group shop is not known"),

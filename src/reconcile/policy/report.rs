@@ -245,7 +245,7 @@ mod tests {
 
     /// The messages of `docs/flux-behaviour.md`, Policies.
     #[test]
-    fn ready_says_what_is_chosen_and_what_was() {
+    fn the_ready_message_names_the_selected_and_the_previous_image() {
         let digest = "sha256:1234567890abcdef";
         let before = "sha256:abcdef1234567890";
         for (latest, previous, message) in [
@@ -281,7 +281,7 @@ mod tests {
 
     /// Two reconciles in a row (`docs/flux-behaviour.md`, Policies).
     #[test]
-    fn the_image_before_is_remembered_where_anything_differs() {
+    fn the_previous_image_is_stored_if_the_image_differs() {
         for (first, second, previous) in [
             ("i:v1.1.1", "i:v1.1.1", None),
             ("i:v1.1.1@d1", "i:v1.1.1@d2", Some("i:v1.1.1@d1")),
@@ -312,7 +312,7 @@ mod tests {
 
     /// Each conclusion from each state (`docs/flux-behaviour.md`, Policies).
     #[test]
-    fn each_way_to_end_has_its_conditions() {
+    fn each_conclusion_has_its_conditions() {
         let work = "Reconciling=True ProgressingWithRetry reconciliation in progress".to_owned();
         let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
         let failure = |reason: Reason, message: &str| Stop::at(Outcome::Failure(reason, message.to_owned()));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_said_beside_ready_and_announced_once() {
+    fn a_held_downgrade_is_a_condition_beside_ready_and_announced_once() {
         let pending = HeldDowngrade { tag: "0.9".to_owned(), since: now(), scans: 3, last_scan: now() };
         let message = DowngradeProtection::default().message("1", &pending);
         let until = now() + Duration::from_secs(900);
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_out_of_date_is_said_beside_ready_and_announced_when_its_reason_changes() {
+    fn the_stale_condition_is_set_beside_ready_and_announced_if_its_reason_changes() {
         let stale = |reason, is_retried| {
             let staleness = Some(Staleness { reason, message: "no answer".to_owned() });
             let resolution = Resolution { staleness, is_retried, ..resolved("i:1").resolution };

@@ -158,7 +158,7 @@ pub(in crate::reconcile) mod tests {
     }
 
     #[test]
-    fn what_only_a_changed_policy_helps_stalls() {
+    fn errors_that_only_a_changed_policy_can_resolve_stall() {
         for (spec, metadata, reason, message) in [
             (
                 json!({"digestReflectionPolicy": "Always"}),

@@ -150,7 +150,7 @@ mod tests {
     ///
     /// The run begins 0.9 s into the year.
     #[test]
-    fn each_row_of_the_table() {
+    fn a_scan_is_due_by_the_table_of_decisions() {
         let scanned = |time: &str| json!({"revision": "1", "tagCount": 1, "scanTime": time});
         let (now, half, ten, two) =
             ("2026-01-01T00:00:00Z", "2025-12-31T23:59:30Z", "2025-12-31T23:59:50Z", "2025-12-31T23:58:00Z");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_second_is_nothing_to_wait_for() {
+    fn a_scan_due_within_a_second_is_due_now() {
         let (start, minute): (Timestamp, _) =
             ("2026-01-01T00:00:00Z".parse().unwrap(), Duration::from_secs(60));
         for (milliseconds, expected) in [

@@ -213,7 +213,7 @@ mod tests {
 
     /// The rows of `docs/flux-behaviour.md`, Conditions.
     #[test]
-    fn each_way_to_end_from_each_state() {
+    fn each_conclusion_has_its_status_from_each_state() {
         let scan = Decision::Scan(ScanReason::Requested);
         let rest = Decision::NotDue(Duration::from_secs(30));
         let fresh = ImageRepositoryStatus::default();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_that_cannot_be_asked_is_told_from_what_is_wrong_here() {
+    fn failures_of_the_registry_are_staleness_and_others_are_not() {
         let listing = |kind| Stop::Listing(kind, "refused".to_owned()).staleness("r.io/app");
         for (found, expected) in [
             (listing(LookupFailureKind::Denied), Some(Reason::AuthenticationFailed)),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_tells_what_is_new() {
+    fn the_event_states_the_change_of_the_tags() {
         let (scan, seconds) = (Decision::Scan(ScanReason::Interval), Duration::from_secs(30));
         for (previous, decision, conclusion, type_, message) in [
             (
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lost_tags_are_known_to_be_wrong() {
+    fn only_lost_tags_make_a_repository_not_ready_before_a_scan() {
         let initial =
             |reason| short(&initial_status(&run(1), &steady(), Some(Decision::Scan(reason))).conditions);
         assert_eq!(

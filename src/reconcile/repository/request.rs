@@ -130,7 +130,7 @@ pub(in crate::reconcile) mod tests {
     }
 
     #[test]
-    fn what_is_not_given_is_as_in_flux() {
+    fn omitted_fields_have_the_defaults_of_flux() {
         let request =
             Request::of(&repository(&json!({}), &json!({})), ObjectIdentity::Off, TimeBounds::default())
                 .unwrap();
@@ -166,7 +166,7 @@ pub(in crate::reconcile) mod tests {
     }
 
     #[test]
-    fn what_only_a_changed_object_helps_stalls() {
+    fn errors_that_only_a_changed_repository_can_resolve_stall() {
         let provider = json!({"provider": "aws", "serviceAccountName": "sa"});
         for (spec, metadata, reason, message) in [
             (

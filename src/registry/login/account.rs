@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_are_told_apart_by_namespace_name_and_annotations() {
+    fn accounts_differ_by_namespace_name_and_annotations() {
         let account = |namespace: &str, name: &str, annotations: &[(&str, &str)]| {
             let annotations =
                 annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fingerprint_tells_logins_apart() {
+    fn different_logins_have_different_fingerprints() {
         let basic = |user: &str, password: &str| Credential::Basic {
             user: Secret::new(user),
             password: Secret::new(password),

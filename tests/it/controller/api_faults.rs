@@ -87,7 +87,7 @@ async fn a_watch_that_ends_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_steady_state_writes_nothing_but_the_time_of_the_run() {
+async fn a_steady_state_writes_only_the_time_of_the_run() {
     let scene = Scene::new(&["app"]).await;
     scene.patch(Kind::Automation, "app", &serde_json::json!({"spec": {"interval": "1s"}})).await;
     let faults = Faults::default();

@@ -221,7 +221,7 @@ async fn a_ready_policy_is_left_alone_while_its_repository_stalls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn names_that_are_no_tags_are_reported_in_one_event() {
+async fn invalid_tag_names_are_reported_in_one_event() {
     let policy = PolicyScene::new().await;
     policy.front.answer(|request| {
         let list = r#"{"name":"web","tags":["1.0.0","1.1.0",".a","-b"]}"#;

@@ -25,7 +25,7 @@ fn left_by_flux() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_stale_of_flux_stays_and_flux_can_take_it_back() {
+async fn flux_can_be_replaced_and_can_take_over_again() {
     const FLUX: &str = "image-automation-controller";
     let scene = Scene::new(&["app"]).await;
     scene.patch_status("app", FLUX, &left_by_flux()).await;

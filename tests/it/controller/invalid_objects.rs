@@ -103,7 +103,7 @@ async fn an_invalid_object_stops_no_other_object() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_an_invalid_repository_the_leader_makes_one_report() {
+async fn the_leader_reports_an_invalid_repository_once() {
     let scene = Scene::on(Arc::new(ApiServer::start()), &["app"]).await;
     loosen(&scene, Kind::Repository).await;
     create_invalid(&scene, Kind::Repository, "bad").await;

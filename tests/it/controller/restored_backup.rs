@@ -8,7 +8,7 @@ use super::scene::{Kind, Scene, eventually};
 use crate::support::api_server::{ApiServer, Call, Faults};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_was_restored_from_a_backup_is_believed() {
+async fn objects_of_a_restored_api_server_replace_the_cache() {
     let server = tokio::task::spawn_blocking(ApiServer::start).await.unwrap();
     let server = Arc::new(server);
     let scene = Scene::on(Arc::clone(&server), &["app"]).await;

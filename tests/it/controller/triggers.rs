@@ -17,7 +17,7 @@ async fn last_run(scene: &Scene, name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_looks_at_the_files_again_and_is_answered() {
+async fn a_request_reads_the_files_again_and_is_handled() {
     let scene = Scene::new(&["app"]).await;
     let controller = scene.controller().start();
     scene.ready("app").await;

@@ -20,14 +20,14 @@ fn render(release: &str, namespace: &str, over: &Value) -> BTreeMap<String, Valu
 }
 
 #[test]
-fn helm_finds_nothing_wrong_with_it() {
+fn helm_lint_accepts_the_chart() {
     let lint = run(Helm::new("ns").command(&["lint", "--strict"], &json!({})).arg(chart())).with_status(0);
     assert!(lint.output.contains("1 chart(s) linted, 0 chart(s) failed"), "{lint:?}");
 }
 
 /// There are no nodes, so it does not wait for pods.
 #[tokio::test]
-async fn it_is_installed_changed_and_removed() {
+async fn the_chart_is_installed_changed_and_removed() {
     let cluster = Cluster::new().await;
     let helm = Helm::new(cluster.namespace());
     let kubeconfig = cluster.administrators_kubeconfig();
@@ -56,7 +56,7 @@ async fn it_is_installed_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn by_default_it_renders_the_objects_of_the_kustomization() {
+async fn by_default_the_chart_renders_the_objects_of_the_kustomization() {
     let cluster = Cluster::new().await;
     let objects = render("tagboat", cluster.namespace(), &json!({}));
     let kinds: Vec<&str> = objects.keys().map(String::as_str).collect();
@@ -96,7 +96,7 @@ async fn by_default_it_renders_the_objects_of_the_kustomization() {
 }
 
 #[tokio::test]
-async fn its_values_reach_the_objects() {
+async fn values_of_the_chart_reach_the_objects() {
     let cluster = Cluster::new().await;
     let over = json!({
         "image": {"repository": "registry.example.com/tagboat", "digest": "sha256:0123"},
@@ -164,7 +164,7 @@ fn a_value_stays_a_value() {
 }
 
 #[test]
-fn a_value_that_cannot_be_is_refused_and_named() {
+fn an_invalid_value_is_refused_and_named() {
     let hostile = "x\n  y: z";
     for (over, name) in [
         (json!({"image": {"repository": hostile}}), "repository"),

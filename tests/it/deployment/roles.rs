@@ -33,7 +33,7 @@ fn the_committed_roles_are_fresh() {
 }
 
 #[test]
-fn the_program_prints_them_or_writes_them() {
+fn the_program_prints_or_writes_the_roles() {
     let printed = run(tagboat().arg("rbac")).with_status(0).output;
     for path in ["rbac/cluster-role.yaml", "rbac/role.yaml", "rbac/account-tokens.yaml"] {
         assert!(printed.contains(&super::read(path)), "{printed}");

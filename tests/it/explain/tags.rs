@@ -273,7 +273,7 @@ fn a_tab_is_an_escape_in_the_table() {
 /// A file that is no list of tags is reported.
 /// If a list contains other things than tags, that is reported beside the message of the condition.
 #[test]
-fn a_file_that_is_no_list_of_tags_is_reported() {
+fn a_file_that_is_not_a_list_of_tags_is_reported() {
     for (tags, note) in [
         ("\n", "error: there is no tag in standard input"),
         (

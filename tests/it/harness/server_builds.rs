@@ -106,7 +106,7 @@ fn existing_programs_need_no_go() {
 }
 
 #[test]
-fn two_at_once_build_once() {
+fn concurrent_requests_build_once() {
     let checkout = Checkout::new(&format!("sleep 1\n{GOOD}"));
     let mut others: Vec<_> =
         (0..3).map(|_| checkout.command().stderr(Stdio::null()).spawn().unwrap()).collect();
@@ -133,7 +133,7 @@ fn a_failed_build_leaves_no_program() {
 }
 
 #[test]
-fn a_program_that_does_not_start_is_none() {
+fn a_program_that_does_not_start_is_not_used() {
     let checkout = Checkout::new("echo nonsense >\"$1/registry\"\nchmod +x \"$1/registry\"\n");
     let failed = checkout.build().with_status(1);
     assert!(failed.errors.contains("registry was built, but does not start"), "{failed:?}");

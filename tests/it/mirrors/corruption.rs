@@ -271,7 +271,7 @@ fn a_corrupt_mirror_is_repaired_with_new_commits() {
 
 /// Damage to objects that no run reads is found when the mirror is packed.
 #[test]
-fn a_mirror_that_cannot_be_packed_is_begun_anew() {
+fn a_mirror_that_cannot_be_packed_is_replaced() {
     let local = local();
     for number in 0..64 {
         local.remote.commit("main", "Change", &[file("d000/b.yaml", format!("b: {number}\n"))]);

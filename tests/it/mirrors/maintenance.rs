@@ -131,7 +131,7 @@ fn two_hundred_commits_of_our_own_leave_a_mirror_as_it_was() {
 }
 
 #[test]
-fn runs_that_come_to_nothing_do_not_let_a_mirror_grow_either() {
+fn runs_without_a_push_do_not_grow_a_mirror() {
     let local = local();
     local.remote.hook("pre-receive", "echo no; exit 1");
     let ends = live(&local, 150, 70, |number| {

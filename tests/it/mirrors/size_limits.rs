@@ -101,7 +101,7 @@ fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
 }
 
 #[test]
-fn a_mirror_that_age_has_made_too_large_is_begun_anew() {
+fn a_mirror_that_has_grown_too_large_is_replaced() {
     let limit = 3 * MEBIBYTE as u64;
     let file = |number| noise(number, MEBIBYTE);
     let local = LocalRemote::new(&[self::file("app.yaml", tag_line("1.0.0")), file(0)]).within(limit);

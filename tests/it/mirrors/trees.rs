@@ -211,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn a_commit_with_a_git_directory_is_not_looked_into_there() {
+fn a_git_directory_in_a_commit_is_not_searched() {
     let root = tempfile::tempdir().unwrap();
     let files = [change("x/config.yaml", Content::File(tag_line("1.0.0").into_bytes()))];
     let repository = BareRepository::with_files(&root.path().join("fleet.git"), &files);

@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn only_marked_values_change_and_they_read_as_wanted(shape in shapes::files()) {
+    fn only_marked_values_change_and_they_parse_as_the_new_value(shape in shapes::files()) {
         let document = Document::render(&shape);
         let source = document.text();
         let setters = setters(document.marked.iter().map(|marked| (marked.policy.clone(), marked.tag.as_str())));
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(content in vec(any::<u8>(), 0..200)) {
+    fn no_input_makes_the_update_panic(content in vec(any::<u8>(), 0..200)) {
         let _ = update_file(&content, &setters([("p".to_owned(), "1.10")].into_iter()), &Limits::default());
     }
 }

@@ -167,7 +167,7 @@ fn forward(_: &str) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn images_tell_their_age_until_our_own_clock_knows_it() {
+async fn the_creation_time_counts_until_the_tag_has_been_known_long_enough() {
     let registry = Registry::start();
     push(&registry, &[("1.3.0", 1), ("1.2.0", 50), ("1.1.0", 100), ("1.0.0", 1000)]);
     let mut cooldown = Cooldown::new(&registry, forward);
@@ -229,7 +229,7 @@ async fn no_tags_are_held_during_requests_to_the_registry() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
+async fn a_current_tag_missing_from_one_listing_stays_the_current_one() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 100), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
@@ -248,7 +248,7 @@ async fn a_tag_that_a_listing_left_out_for_once_does_not_lose_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_image_that_was_made_anew_is_young_again() {
+async fn a_rebuilt_image_has_the_age_of_its_new_creation_time() {
     let registry = Registry::start();
     push(&registry, &[("1.1.0", 60), ("1.0.0", 1000)]);
     let cooldown = Cooldown::new(&registry, forward);
@@ -265,7 +265,7 @@ async fn an_image_that_was_made_anew_is_young_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_image_without_a_time_waits_for_our_own_clock_or_is_let_in() {
+async fn an_image_without_a_creation_time_waits_from_its_first_scan_or_is_accepted_by_a_user() {
     let registry = Registry::start();
     registry.push("app", "1.0.0", "1970-01-01T00:00:00Z");
     let mut cooldown = Cooldown::new(&registry, forward);
@@ -336,7 +336,7 @@ async fn a_held_downgrade_behind_a_higher_winner_stays_while_ages_are_missing() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
+async fn the_ages_of_very_many_young_images_are_looked_up_in_parts() {
     let registry = Registry::start();
     push(&registry, &[("1.0.50", 1), ("1.0.0", 1000)]);
     registry.tag("app", "1.0.50", (1..50).map(|patch| format!("1.0.{patch}")));
@@ -361,7 +361,7 @@ async fn of_very_many_young_images_some_are_looked_at_at_a_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_number_that_is_none_spoils_nothing_before_it_is_old_enough() {
+async fn a_tag_that_is_no_number_is_ignored_until_it_is_old_enough() {
     let registry = Registry::start();
     push(&registry, &[("x", 1), ("7", 100), ("8", 2)]);
     let mut cooldown = Cooldown::new(&registry, forward);

@@ -207,7 +207,7 @@ async fn nothing_is_shared_between_namespaces_or_secrets() {
 }
 
 #[tokio::test]
-async fn looks_at_a_tag_are_shared_likewise() {
+async fn lookups_of_a_tag_are_coalesced() {
     let digest_of_all = format!("sha256:{}", "1".repeat(64));
     let shown = digest_of_all.clone();
     let registry = HeldRegistry::new(move |_| Reply::status(200).with("Docker-Content-Digest", &shown));

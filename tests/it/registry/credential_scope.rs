@@ -40,7 +40,7 @@ fn sends_to(target: String) -> Front {
 }
 
 #[tokio::test]
-async fn a_redirect_to_another_server_does_not_take_them_along() {
+async fn a_redirect_to_another_server_does_not_take_credentials_along() {
     let other = Front::alone(|_| Reply::body(200, r#"{"tags": ["1.0.0"]}"#));
     let registry = sends_to(other.url("/elsewhere"));
     assert_eq!(tags(user(&registry.address(), "app/web")).await.unwrap(), ["1.0.0"]);
@@ -50,7 +50,7 @@ async fn a_redirect_to_another_server_does_not_take_them_along() {
 }
 
 #[tokio::test]
-async fn nor_does_one_that_leads_back_again() {
+async fn a_redirect_back_to_the_registry_does_not_take_credentials_along() {
     let registry = std::sync::Arc::new(std::sync::OnceLock::<String>::new());
     let back = std::sync::Arc::clone(&registry);
     let other = Front::alone(move |_| Reply::redirect(back.get().unwrap()));
@@ -138,7 +138,7 @@ async fn a_challenge_of_one_tenants_path_gets_no_login_of_another() {
 }
 
 #[tokio::test]
-async fn blobs_are_fetched_from_elsewhere_without_them() {
+async fn blobs_are_fetched_from_another_server_without_credentials() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let store = Front::before(registry.port(), |request| {
@@ -177,7 +177,7 @@ async fn a_token_server_without_encryption_gets_nothing_from_an_encrypted_regist
 }
 
 #[tokio::test]
-async fn a_token_server_that_sends_elsewhere_does_not_pass_them_on() {
+async fn a_redirect_of_a_token_server_does_not_take_credentials_along() {
     let other = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
     let target = other.url("/token");
     let tokens = Front::alone(move |_| Reply::redirect(&target));
@@ -192,7 +192,7 @@ async fn a_token_server_that_sends_elsewhere_does_not_pass_them_on() {
 }
 
 #[tokio::test]
-async fn they_are_not_shown_before_the_registry_asks() {
+async fn credentials_are_not_sent_before_a_challenge() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let front = Front::before(registry.port(), |_| Reply::Forward);

@@ -43,7 +43,7 @@ async fn asked(front: &Front, number: usize, path: &str) {
 }
 
 #[tokio::test]
-async fn slots_that_are_held_by_own_proxies_are_none_of_the_direct_way() {
+async fn slots_held_for_own_proxies_do_not_count_for_the_direct_route() {
     let registry = hangs_for_evil();
     let registries = registries();
     let proxies: Vec<Front> = (0..16).map(|_| Front::alone(|_| Reply::Silence)).collect();
@@ -124,7 +124,7 @@ async fn a_retry_after_of_one_namespace_or_login_concerns_no_other() {
 
 /// The `Retry-After` of a redirect's target does not concern the server that redirects.
 #[tokio::test]
-async fn a_pause_of_the_target_of_a_redirect_is_none_of_the_server_that_redirects() {
+async fn a_retry_after_of_a_redirect_target_does_not_pause_the_redirecting_server() {
     let other = Front::alone(|_| Reply::status(429).with("Retry-After", "3600"));
     let target = other.url("/list");
     let registry = Front::alone(move |request| match request.path.as_str() {

@@ -208,7 +208,7 @@ async fn a_proxy_of_a_secret_is_used() {
 }
 
 #[tokio::test]
-async fn a_list_of_tags_with_errors_in_it_is_none() {
+async fn a_list_of_tags_with_errors_is_an_error() {
     let body = r#"{"errors":[{"code":"UNKNOWN","message":"the database is away"}]}"#;
     let registry = Front::alone(move |_| Reply::body(200, body));
     let error = tags(anonymous(&registry.address(), "app/web")).await.unwrap_err().to_string();
@@ -274,7 +274,7 @@ async fn a_retry_after_from_an_own_proxy_concerns_no_other_object() {
 }
 
 #[tokio::test]
-async fn waiting_for_such_a_retry_after_takes_no_slot() {
+async fn waiting_for_a_retry_after_from_an_own_proxy_takes_no_slot() {
     let registry = registry();
     let proxy = Front::alone(|request| match request.path.as_str() {
         path if path.ends_with("/tags/list") => Reply::status(429).with("Retry-After", "30"),

@@ -119,7 +119,7 @@ async fn links_that_lead_on_and_on_to_nothing_new_are_an_error() {
 }
 
 #[tokio::test]
-async fn empty_pages_between_full_ones_are_no_circle() {
+async fn empty_pages_between_full_ones_are_not_a_cycle() {
     let front = registry(|query| match number(query, "page").unwrap_or_default() {
         4 => page(named(3..6)),
         0 => page(named(0..3)).with("Link", &format!("<{LIST}?page=1>")),
@@ -215,7 +215,7 @@ async fn a_list_of_several_pages_is_never_unchanged() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_list_is_an_error() {
+async fn an_answer_that_is_not_a_list_is_an_error() {
     for body in ["", "<html>", r#"{"tags": [1]}"#, "[]", r#"{"tags": "x"}"#] {
         let front = registry(move |_| Reply::body(200, body));
         let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();

@@ -20,7 +20,7 @@ fn open() -> Front {
 }
 
 #[tokio::test]
-async fn a_registry_there_gets_no_request() {
+async fn a_registry_at_a_local_address_gets_no_request() {
     let front = open();
     let port = front.address().rsplit_once(':').unwrap().1.to_owned();
     for host in ["127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "[::1]", "[::ffff:7f00:1]"] {
@@ -38,7 +38,7 @@ async fn a_registry_there_gets_no_request() {
 /// A proxy at a local address gets no request either.
 /// The proxy stands in for the registry, so that the first request needs no local address.
 #[tokio::test]
-async fn nor_is_one_behind_a_proxy() {
+async fn a_local_registry_behind_a_proxy_gets_no_request() {
     let proxy = open();
     let error = tags_by(&guarded(), by_proxy("127.0.0.1:5000", &proxy)).await.unwrap_err();
     let words = "the proxy cannot be used: the host '127.0.0.1' is the controller's own machine";

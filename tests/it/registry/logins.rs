@@ -71,7 +71,7 @@ async fn a_token_is_not_used_after_the_time_that_it_is_said_to_hold() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_the_token_servers_to_refuse() {
+async fn a_wrong_password_is_refused_by_the_token_server() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     let guarded = registry.guarded_by(&tokens);
     let mut wrong = user(&guarded.address(), "app/web");

@@ -50,7 +50,7 @@ async fn a_tag_that_cannot_be_pulled_is_not_found() {
 /// A missing server for tokens does not count as a missing tag.
 /// A winner is held back only if its manifest is missing, and not if something else is missing.
 #[tokio::test]
-async fn a_missing_server_for_tokens_is_no_missing_tag() {
+async fn a_missing_token_server_is_not_a_missing_tag() {
     let tokens = Front::alone(|_| Reply::status(404));
     let realm = tokens.url("/token");
     let registry = Front::alone(move |_| {
@@ -141,7 +141,7 @@ fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_manifest_has_no_digest() {
+async fn an_answer_that_is_not_a_manifest_has_no_digest() {
     let cases: [Case; 5] = [
         (
             || Reply::body(200, r#"{"errors":[{"code":"DENIED","message":"no"}]}"#),
@@ -166,7 +166,7 @@ async fn an_answer_that_is_no_manifest_has_no_digest() {
 
 /// Without `Accept-Encoding`, a server may choose any encoding.
 #[tokio::test]
-async fn nothing_is_to_be_packed() {
+async fn requests_ask_for_the_identity_encoding() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let front = Front::before(registry.port(), |_| Reply::Forward);

@@ -31,7 +31,7 @@ fn page(names: impl IntoIterator<Item = String>) -> Reply {
 }
 
 #[tokio::test]
-async fn names_that_are_no_tags_are_left_out_and_counted() {
+async fn invalid_tag_names_are_left_out_and_counted() {
     let names = ["1.0.0", ".hidden", "-1", "a b", "", "\u{e9}", "_", "v1"].map(str::to_owned);
     let long = "x".repeat(129);
     let front = registry(move |_| page(names.iter().cloned().chain([long.clone()])));
@@ -54,7 +54,7 @@ async fn names_that_are_no_tags_are_left_out_and_counted() {
 /// A page of names that are no tags is followed by the next page.
 /// Invalid names fill a page like any others, and the next page starts after the last one.
 #[tokio::test]
-async fn pages_of_names_that_are_no_tags_are_followed_by_the_next() {
+async fn pages_of_invalid_tag_names_are_followed_by_the_next() {
     let front = registry(|query| match query.split_once("last=") {
         None => page((0..1000).map(|number| format!(".{number:04}"))),
         Some((_, ".0999")) => page((0..1000).map(|number| format!("-{number:04}"))),

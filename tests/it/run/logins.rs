@@ -385,7 +385,7 @@ fn by_the_callers_own_ssh_agent() {
 }
 
 #[test]
-fn by_the_callers_own_ssh_where_their_configuration_puts_it_in_the_place_of_https() {
+fn by_the_callers_own_ssh_if_their_configuration_replaces_https_with_it() {
     let host = SshHost::start();
     let scene = Scene::new();
     scene.source(json!({"url": "https://git.invalid/fleet.git"}));

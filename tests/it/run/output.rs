@@ -229,7 +229,7 @@ fn a_dry_run_after_a_run_still_shows_the_changes() {
 }
 
 #[test]
-fn a_given_image_counts_more_than_the_status_of_its_policy() {
+fn an_image_override_has_precedence_over_the_status_of_its_policy() {
     for name in ["podinfo", "default/podinfo"] {
         let scene = Scene::new().local();
         scene.run(["--latest", &format!("{name}={IMAGE}:9.9.9")]).with_status(0);
@@ -271,7 +271,7 @@ fn warnings_are_printed() {
 }
 
 #[test]
-fn a_given_image_that_no_automation_selects_is_said_once() {
+fn an_image_override_that_no_automation_selects_is_reported_once() {
     let label = |name: &str| json!({"policySelector": {"matchLabels": {"app": name}}});
     let scene =
         Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("empty/a.yaml", "a: 1\n")]).local();

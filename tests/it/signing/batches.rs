@@ -67,7 +67,7 @@ fn each_commit_of_a_push_has_the_signature_of_its_own_automation() {
 }
 
 #[test]
-fn one_without_its_key_does_not_keep_the_others_out() {
+fn an_automation_without_its_key_does_not_fail_the_others() {
     let scene = scene();
     let signer = SshSigner::new(&["-t", "ed25519"], "");
     scene.secret("ssh", json!({"stringData": {"identity": signer.private}}));

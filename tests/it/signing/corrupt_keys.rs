@@ -146,7 +146,7 @@ fn keys_with_as_many_rounds_as_are_allowed_are_unlocked() {
 
 /// The same ring selects another part of the same key at another time.
 #[tokio::test]
-async fn time_is_looked_at_each_time() {
+async fn the_validity_of_a_key_is_checked_at_each_use() {
     let home = GpgHome::new();
     let key = home.dated_key("ed25519", "sign", "", ("20200101T000000", "20200201T000000"));
     let secret = home.secret_key(&key, "");

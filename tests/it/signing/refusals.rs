@@ -12,7 +12,7 @@ use crate::run::scene::Scene;
 const DSA_KEY: &str = include_str!("../../../testdata/signing/openssh-dsa-key");
 
 #[test]
-fn a_secret_that_is_not_there_is_missed_in_the_automation_s_namespace() {
+fn a_missing_signing_secret_is_reported_in_the_namespace_of_the_automation() {
     let scene = Scene::new().local();
     sign_with(&scene, "");
     let run = scene.run(["--dry-run"]).with_status(1);

@@ -52,7 +52,7 @@ fn an_unknown_automation_is_wrong_usage() {
 }
 
 #[test]
-fn a_given_image_counts_more_than_the_status() {
+fn an_image_override_has_precedence_over_the_status() {
     for given in ["podinfo=ab:v2", "default/podinfo=ab:v2"] {
         let fleet = Fleet::small();
         fleet.update(["--latest", given]).with_status(0);
@@ -61,7 +61,7 @@ fn a_given_image_counts_more_than_the_status() {
 }
 
 #[test]
-fn a_given_image_that_makes_no_sense_is_wrong_usage() {
+fn an_invalid_image_override_is_wrong_usage() {
     for (given, words) in [
         ("podinfo", "not of the form [NAMESPACE/]NAME=IMAGE"),
         ("podinfo=", "has no tag"),
@@ -81,7 +81,7 @@ fn a_given_image_that_makes_no_sense_is_wrong_usage() {
 }
 
 #[test]
-fn a_given_image_must_name_one_policy() {
+fn an_image_override_must_name_one_policy() {
     let both = format!("{}{}", podinfo(), policy("other", "podinfo", "ab", "v9"));
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &both);
     let run = fleet.update(["--latest", "podinfo=ab:v1"]).with_status(2);
@@ -105,7 +105,7 @@ fn the_automation_s_namespace_decides_between_policies_of_one_name() {
 }
 
 #[test]
-fn a_given_image_for_another_namespace_has_no_effect_and_a_word_says_so() {
+fn an_image_override_for_another_namespace_has_no_effect_and_is_warned_of() {
     let fleet = two_namespaces();
     let before = fleet.text("app.yaml");
     let run = fleet.update(["--automation", "one", "--latest", "other/podinfo=ab:v1"]).with_status(0);

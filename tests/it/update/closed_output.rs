@@ -37,7 +37,7 @@ fn update_of(directory: &Path, manifests: &Path, more: &[&str]) -> Command {
 }
 
 #[test]
-fn a_closed_output_is_no_failure() {
+fn a_closed_output_is_not_a_failure() {
     for output in ["text", "json"] {
         let fleet = Fleet::small();
         let mut command = update_of(&fleet.directory(), &fleet.manifests(), &["--output", output]);
@@ -48,7 +48,7 @@ fn a_closed_output_is_no_failure() {
 }
 
 #[test]
-fn a_closed_output_of_a_dry_run_is_no_failure() {
+fn a_closed_output_of_a_dry_run_is_not_a_failure() {
     let fleet = Fleet::small();
     let mut command = update_of(&fleet.directory(), &fleet.manifests(), &["--dry-run"]);
     assert_eq!(run_into(pipe_without_reader(), &mut command).with_status(0).errors, "");

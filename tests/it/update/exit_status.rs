@@ -23,7 +23,7 @@ fn refused(manifests: &str, arguments: &[&str], status: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_directory_that_is_none_is_named_with_the_cause() {
+fn a_path_that_is_not_a_directory_is_named_with_the_cause() {
     let of_fleet = format!("{}{}", podinfo(), automation("default", "fleet", ""));
     for (directory, words) in [
         ("nowhere", ["cannot read the directory nowhere: ", "No such file or directory"]),
@@ -76,7 +76,7 @@ fn roles_are_printed_for_a_label_selector_only() {
 }
 
 #[test]
-fn a_bare_repository_is_no_state_directory() {
+fn a_bare_repository_is_refused_as_state_directory() {
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &automation("default", "fleet", ""));
     let bare = fleet.root().join("bare.git");
     run(Command::new("git").args(["init", "--quiet", "--bare"]).arg(&bare)).with_status(0);

@@ -27,7 +27,7 @@ fn broken_yaml_is_named_with_its_place() {
 }
 
 #[test]
-fn one_broken_document_spoils_the_manifests() {
+fn one_invalid_document_makes_the_manifests_an_error() {
     refused(&format!("{}---\na: b: c\n", podinfo()), 1, &["manifests.yaml:", "not YAML"]);
 }
 
@@ -155,7 +155,7 @@ fn the_old_version_and_its_latest_image_are_read() {
 }
 
 #[test]
-fn an_invalid_reference_spoils_its_own_policy_only() {
+fn an_invalid_reference_affects_its_own_policy_only() {
     for (image, tag) in [("img/UPPER CASE", "1"), (IMAGE, "a b"), ("https://ghcr.io/x/y", "1"), ("x", "1")] {
         let bad = policy("default", "bad", image, tag);
         let text = format!("{}bad: old {}\n", tag_line("4.0.6"), marker("default:bad:tag"));
@@ -173,7 +173,7 @@ fn an_invalid_reference_spoils_its_own_policy_only() {
 }
 
 #[test]
-fn a_digest_that_is_none_spoils_its_own_policy_only() {
+fn an_invalid_digest_affects_its_own_policy_only() {
     let bad = policy_with_status("default", "bad", "", "latestRef: {name: ab, tag: v1, digest: 'sha512:00'}");
     let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{bad}", podinfo()));
     assert!(fleet.update([""; 0]).with_status(0).only_error().contains("sha512:00"));
@@ -181,7 +181,7 @@ fn a_digest_that_is_none_spoils_its_own_policy_only() {
 }
 
 #[test]
-fn a_selector_that_cannot_be_understood_is_an_error() {
+fn an_invalid_selector_is_an_error() {
     let fields = "  policySelector: {matchExpressions: [{key: a, operator: Bogus}]}\n";
     let words = ["default/fleet: failed to parse policy selector: \"Bogus\""];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
@@ -195,14 +195,14 @@ fn a_selector_that_cannot_be_understood_is_an_error() {
 }
 
 #[test]
-fn a_strategy_that_does_not_exist_is_an_error() {
+fn an_unknown_strategy_is_an_error() {
     let fields = "  update: {strategy: Magic}\n";
     let words = ["default/fleet: ", "strategy", "Magic"];
     refused(&format!("{}{}", podinfo(), automation("default", "fleet", fields)), 1, &words);
 }
 
 #[test]
-fn an_annotation_that_an_image_repository_does_not_have_is_warned_of() {
+fn an_unknown_annotation_of_an_image_repository_is_warned_of() {
     let repository = "---\napiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\n\
                       metadata: {name: podinfo, namespace: default, annotations: {tagboat.dev/window: '9-17'}}\n\
                       spec: {image: ghcr.io/stefanprodan/podinfo, interval: 1m}\n";

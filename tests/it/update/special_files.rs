@@ -54,7 +54,7 @@ fn a_named_pipe_is_refused_wherever_a_file_is_read() {
 }
 
 #[test]
-fn a_named_pipe_is_no_directory_to_write_into() {
+fn a_named_pipe_is_refused_as_a_directory() {
     let place = tempfile::tempdir().unwrap();
     let pipe = place.path().join("pipe").display().to_string();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

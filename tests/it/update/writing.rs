@@ -129,7 +129,7 @@ fn the_directory_itself_may_be_given_in_any_way() {
 }
 
 #[test]
-fn an_empty_directory_is_no_mistake() {
+fn an_empty_directory_is_not_an_error() {
     let fleet = Fleet::of_tree(&trees::Tree::new(), &podinfo());
     let outcome = update(&fleet.directory(), &fleet.manifests(), ["--output", "json"]).with_status(0).json();
     assert_eq!((&outcome["outcome"], &outcome["filesRead"]), (&json!("unchanged"), &json!(0)));

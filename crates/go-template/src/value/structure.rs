@@ -190,7 +190,7 @@ mod tests {
     };
 
     #[test]
-    fn what_two_embedded_structs_have_is_nobodys() {
+    fn members_of_two_embedded_structs_are_ambiguous() {
         let outer = Struct::new(&OUTER, Vec::new());
         assert!(outer.field("One").is_some());
         assert!(outer.field("Both").is_none());

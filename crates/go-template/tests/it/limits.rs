@@ -74,7 +74,7 @@ fn values_have_a_bound() {
 }
 
 #[test]
-fn dicts_in_circles_are_no_trouble() {
+fn cyclic_dicts_reach_the_depth_limit() {
     let circle = r#"{{ $d := dict "a" 1 }}{{ $_ := set $d "d" $d }}"#;
     for rest in
         ["{{ $d }}", "{{ toJson $d }}", "{{ mustToJson $d }}", "{{ deepCopy $d }}", "{{ printf \"%v\" $d }}"]
@@ -87,7 +87,7 @@ fn dicts_in_circles_are_no_trouble() {
 }
 
 #[test]
-fn dicts_in_long_chains_are_given_back() {
+fn long_chains_of_dicts_are_freed() {
     let chain =
         r#"{{ $d := dict }}{{ range 14000 }}{{ $e := dict "d" $d }}{{ $d = $e }}{{ end }}{{ len $d }}"#;
     let template = Template::parse("x", chain).unwrap();
@@ -134,7 +134,7 @@ fn regular_expressions_have_bounds() {
 }
 
 #[test]
-fn what_looks_at_much_pays_for_it() {
+fn operations_over_many_values_cost_many_steps() {
     let dict = "{{ $d := dict }}{{ range 6000 }}{{ $_ := set $d (print .) . }}{{ end }}";
     for text in [
         format!("{dict}{{{{ range 100000 }}}}{{{{ range $d }}}}{{{{ break }}}}{{{{ end }}}}{{{{ end }}}}"),
@@ -146,7 +146,7 @@ fn what_looks_at_much_pays_for_it() {
 }
 
 #[test]
-fn what_looks_at_one_place_costs_the_same_in_large_lists() {
+fn indexed_access_costs_the_same_in_large_lists() {
     let text = "{{ $l := until 5000 }}{{ range $i, $_ := $l }}\
         {{ if eq (add1 $i) (len $l | int64) }}{{ index $l $i }} {{ first $l }}{{ end }}{{ end }}";
     let template = Template::parse("x", text).unwrap();
@@ -154,7 +154,7 @@ fn what_looks_at_one_place_costs_the_same_in_large_lists() {
 }
 
 #[test]
-fn a_long_set_of_characters_is_cut_off_in_one_go() {
+fn a_long_set_of_characters_is_trimmed_in_linear_time() {
     let text = r#"{{ trimAll (print (repeat 500000 "y") "x") (repeat 1000000 "x") | len }}"#;
     assert_eq!(Template::parse("x", text).unwrap().render(&Value::Nil).unwrap(), b"0");
 }
@@ -179,7 +179,7 @@ fn searching_takes_no_longer_than_reading() {
 }
 
 #[test]
-fn what_values_hold_has_a_bound() {
+fn the_memory_of_values_is_bounded() {
     for text in [
         r#"{{ split "a" (repeat 1000000 "a") }}"#,
         r#"{{ splitList "" (repeat 1000000 "a") }}"#,
@@ -195,7 +195,7 @@ fn what_values_hold_has_a_bound() {
 /// Released memory does not count.
 /// A list that grows by one element at a time is copied each time.
 #[test]
-fn what_is_dropped_does_not_count() {
+fn released_values_do_not_count_as_memory() {
     for (text, wanted) in [
         (r#"{{ range 500 }}{{ $x := repeat 100000 "a" }}{{ $x = "" }}{{ end }}ok"#, "ok"),
         (r#"{{ $l := list }}{{ range 2500 }}{{ $l = append $l (print .) }}{{ end }}{{ len $l }}"#, "2500"),
@@ -229,7 +229,7 @@ fn a_rendering_can_be_interrupted() {
 
 /// A method that collects a list was called anew in each iteration, almost for free.
 #[test]
-fn what_a_method_gathers_is_gathered_once() {
+fn a_method_call_is_evaluated_once() {
     static GATHERED: AtomicUsize = AtomicUsize::new(0);
     static ANY: Type = Type::String;
     static ALL: StructType = StructType {

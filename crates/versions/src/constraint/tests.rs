@@ -99,7 +99,7 @@ fn a_prerelease_is_wanted_only_where_the_alternative_names_one() {
 }
 
 #[test]
-fn what_is_no_constraint_is_refused_in_the_words_of_the_library() {
+fn invalid_constraints_are_refused_with_the_messages_of_the_library() {
     let error = |text: &str| Constraint::parse(text).expect_err(text).to_string();
     let improper = "|latest|*-*|V1.2.3|==1.2.3|> = 1.2|!1.2.3|~=1.2.3|1.2 -1.4.5|>=1.2,,<2|>=1.2,|>=1.2.3-rc_1|\
         >=1.2.3<2.0.0|>=1.2.3 and <2|>= 1.2.3 && < 2|[1.2,2)|v|-1|a|1.0.0p|>= bar|BAR >= 1.2.3|12.3.4.1234|\

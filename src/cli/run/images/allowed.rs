@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_allowed_that_its_repository_has() {
+    fn an_image_is_allowed_if_its_repository_has_it() {
         for (image, exclusions, expected) in [
             ("r.io/app", json!([]), true),
             ("r.io/other", json!([]), false),

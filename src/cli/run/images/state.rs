@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_is_a_wish_and_another_annotation_is_none() {
+    fn settings_change_the_intent_and_other_annotations_do_not() {
         let directory = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(directory.path());
         let run_state = RunState::new(Some(state), false);

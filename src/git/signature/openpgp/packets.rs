@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_on_trust_go_and_what_cannot_be_told_apart_stays() {
+    fn trust_packets_are_removed_and_malformed_data_stays() {
         assert_eq!(*normalize(&[0xcc, 1, 9, 0xcd, 1, 65, 0xb0, 1, 6]), [0xcd, 1, 65]);
         for bytes in [&[0xcd, 5, 65][..], &[0xcd], &[0x05, 1], &[0xcd, 224, 1], &[0xcd, 255, 0, 0, 0, 9, 1]] {
             assert_eq!(*normalize(bytes), bytes);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_odd_is_nothing() {
+    fn truncated_or_unsupported_der_values_are_none() {
         for bytes in [
             &[][..],
             &[4],

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_known_again_whatever_the_login_and_shows_none() {
+    fn the_fingerprint_of_a_destination_ignores_and_hides_the_login() {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         let automation: ImageUpdateAutomation = serde_json::from_value(json!({

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_killed_run_left_is_no_lock() {
+    fn a_lock_file_of_a_killed_run_does_not_lock_the_state() {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         fs::write(root.path().join("lock"), "").unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_place_that_must_not_be_written_is_left_alone() {
+    fn only_permission_errors_count_as_a_refused_write() {
         for (kind, expected) in [
             (ErrorKind::PermissionDenied, true),
             (ErrorKind::ReadOnlyFilesystem, true),

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_is_known_again_by_name_and_spec_without_being_kept() {
+    fn a_source_is_recognized_by_name_and_spec_without_storing_them() {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         let source = |name: &str, url: &str| -> GitRepository {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_cannot_be_understood_is_made_anew() {
+    fn an_unreadable_state_is_replaced() {
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
         let mut object = automation("a", "1");
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_already_is_not_written_again() {
+    fn an_unchanged_status_is_not_written_again() {
         use std::os::unix::fs::MetadataExt;
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(root.path());
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_nobody_elses_to_read() {
+    fn only_the_owner_can_read_the_state() {
         use std::os::unix::fs::PermissionsExt;
         let root = tempfile::tempdir().unwrap();
         let state = StateDirectory::new(&root.path().join("state"));
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_of_the_state_is_named_and_nothing_temporary() {
+    fn errors_of_the_state_name_the_blocking_path_and_no_temporary_file() {
         use crate::error::chain;
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);

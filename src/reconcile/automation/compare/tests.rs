@@ -59,7 +59,7 @@ fn outcome(result: &CompareResult) -> Option<ComparisonOutcome> {
 ///
 /// The policies want `2` and `1`.
 #[test]
-fn what_is_pushed_is_compared_with_what_would_have_been() {
+fn pushed_files_are_compared_with_the_would_be_commit() {
     for (before, after, expected) in [
         ("a: '1' A\nb: '1' B\n", "a: '2' A\nb: '1' B\n", Some(agreed)),
         // In other bytes.
@@ -89,7 +89,7 @@ fn what_is_pushed_is_compared_with_what_would_have_been() {
 }
 
 #[test]
-fn a_would_be_commit_is_told_once() {
+fn a_would_be_commit_is_reported_once() {
     let mut scene = Scene::new();
     let reported = |result: CompareResult| result.would_be.map(|would_be| would_be.diff);
     scene.push("f.yaml", "a: '1' A\nb: '1' B\n");
@@ -110,7 +110,7 @@ fn a_would_be_commit_is_told_once() {
 }
 
 #[test]
-fn what_nobody_wants_any_more_is_not_counted() {
+fn superseded_would_be_commits_are_not_counted() {
     let mut scene = Scene::new();
     scene.push("f.yaml", "a: '1' A\n").compare(["2", "1"]);
     // The policy moves on, and the other controller is faster than we are.
@@ -154,7 +154,7 @@ fn no_line_of_a_file_with_a_secret_is_shown() {
 }
 
 #[test]
-fn what_is_too_large_is_compared_and_not_kept() {
+fn large_files_are_compared_and_not_stored() {
     let mut scene = Scene::new();
     let rest = "# more of it\n".repeat(20_000);
     let result = scene.push("f.yaml", &format!("a: '1' A\n{rest}")).compare(["2", "1"]);
@@ -194,7 +194,7 @@ fn a_comparison_ends_between_two_files_when_its_time_is_up() {
 
 /// Each marker of each automation was remembered without a bound.
 #[test]
-fn the_memory_of_a_look_is_that_of_its_texts() {
+fn the_memory_of_a_comparison_counts_its_file_contents() {
     let mut scene = Scene::new();
     let long = "x".repeat(10_000);
     scene.push("f.yaml", &format!("kind: {long}\na: '1' A\n")).compare(["1", "1"]);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn both_objects_together_say_where_and_how() {
+    fn the_settings_of_a_run_come_from_both_objects() {
         let git = json!({"commit": {
             "author": {"name": "A <b>", "email": "<a@example.com>"},
             "messageTemplate": "{{ .Changed }}",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_has_a_default() {
+    fn omitted_fields_have_defaults() {
         for template in [json!(null), json!("")] {
             let git = json!({"commit": {"author": {"email": "a@example.com"}, "messageTemplate": template}});
             let found = configure(&automation(&own(), &git), Some(&repository(&json!({})))).unwrap();
@@ -241,7 +241,7 @@ mod tests {
 
     /// The rows of `docs/flux-behaviour.md`, Source of an automation, that need no secret.
     #[test]
-    fn each_check_has_its_words_and_consequence() {
+    fn each_check_has_its_message_and_result() {
         use Reason::{AccessDenied, FeatureGateDisabled, InvalidSourceConfiguration, SourceManagerFailed};
         let elsewhere = json!({"kind": "GitRepository", "name": "r", "namespace": "other"});
         let signing = json!({"commit": {

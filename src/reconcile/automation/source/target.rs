@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_cannot_take_stalls_with_its_place() {
+    fn invalid_git_names_stall_with_their_field() {
         let main = json!({"branch": "main"});
         for (checkout, push, reference, message) in [
             (

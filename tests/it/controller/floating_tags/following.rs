@@ -146,7 +146,7 @@ async fn test_15_a_burst_of_moves_between_two_ticks_is_one_commit() {
 
 /// Beside the poller: a request for a policy does not wait for the next poll.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_looks_at_once() {
+async fn a_request_looks_up_the_digest_at_once() {
     let fleet = Fleet::new().await;
     let first = fleet.push("web", TAG);
     fleet.follow("web", Duration::from_secs(3600)).await;

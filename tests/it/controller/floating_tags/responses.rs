@@ -140,7 +140,7 @@ async fn test_14_an_annotation_with_a_digest_marker_changes_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn test_09_if_not_present_waits_for_another_tag_and_never_does_not_look() {
+async fn test_09_if_not_present_waits_for_another_tag_and_never_does_no_lookup() {
     let fleet = Fleet::new().await;
     let first = fleet.push("web", "1.0.0");
     fleet.scan("web").await;

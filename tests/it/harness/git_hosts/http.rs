@@ -29,7 +29,7 @@ fn works_for(person: &Person, settings: Settings, stranger: &Person, words: &str
 }
 
 #[test]
-fn everybody_may_come_in() {
+fn a_host_without_authentication_admits_everybody() {
     let nobody = Person::anonymous().setting("protocol.http.allow", "never");
     works_for(&Person::anonymous(), Settings::default(), &nobody, "not allowed");
 }

@@ -212,7 +212,7 @@ fn a_preview_of_an_update_is_of_its_automation_or_of_the_one_that_is_named() {
 }
 
 #[test]
-fn a_message_that_is_no_utf8_is_committed_byte_for_byte_and_one_with_nul_is_not() {
+fn a_message_that_is_not_utf_8_is_committed_byte_for_byte_and_one_with_nul_is_not() {
     let scene = scene();
     scene.automation_with(commit("{{ trunc 1 \"\u{e9}\" }}\n"));
     let run = scene.run(["--output", "json"]).with_status(0);

@@ -62,7 +62,7 @@ fn a_branch_that_is_replaced_at_any_moment_gets_the_commit_all_the_same() {
 }
 
 #[test]
-fn a_branch_that_is_deleted_at_any_moment_is_missed_in_one_sentence() {
+fn a_branch_deleted_at_any_moment_is_one_error() {
     for moment in moments() {
         let fleet = RemoteFleet::small();
         expect(&fleet, moment, delete);
@@ -76,7 +76,7 @@ fn a_branch_that_is_deleted_at_any_moment_is_missed_in_one_sentence() {
 }
 
 #[test]
-fn a_branch_that_is_forced_between_two_runs_is_started_from_anew() {
+fn a_force_pushed_branch_is_the_base_of_the_next_run() {
     let backwards = |repository: &BareRepository| {
         let beginning = repository.log("main").last().unwrap().id.clone();
         repository.move_branch("main", &beginning);

@@ -64,7 +64,7 @@ fn scene() -> (Scene, GitHost) {
 }
 
 #[test]
-fn nothing_new_costs_one_listing_whatever_is_pushed_to() {
+fn an_unchanged_repository_costs_one_listing_for_any_push_target() {
     for (name, git) in targets() {
         let (scene, host) = scene();
         scene.automation(json!({"git": git}));
@@ -81,7 +81,7 @@ fn nothing_new_costs_one_listing_whatever_is_pushed_to() {
 }
 
 #[test]
-fn nothing_new_after_nothing_to_do_costs_one_listing_too() {
+fn a_run_without_changes_is_followed_by_runs_of_one_listing() {
     for (name, git) in targets() {
         let (scene, host) = scene();
         scene.latest("4.0.6");
@@ -151,7 +151,7 @@ fn a_change_of_any_object_forces_a_run() {
 
 /// A run that failed has not processed the new commit.
 #[test]
-fn a_changed_source_is_not_forgotten_by_a_run_that_fails() {
+fn a_changed_source_stays_due_after_a_failed_run() {
     let (scene, host) = scene();
     let url = host.url("fleet.git");
     assert_eq!(outcome(&scene, &[]), "pushed");
@@ -165,7 +165,7 @@ fn a_changed_source_is_not_forgotten_by_a_run_that_fails() {
 /// A changed source is not forgotten by a run of another automation.
 /// Each automation has to process the new commit, whether they are run together or one by one.
 #[test]
-fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
+fn a_changed_source_stays_due_after_a_run_of_another_automation() {
     let (scene, host) = scene();
     let other = crate::support::manifests::automation(
         "default",
@@ -182,7 +182,7 @@ fn a_changed_source_is_not_forgotten_by_a_run_of_another_automation() {
 
 /// A stalled run has processed nothing, though its status has the new generation.
 #[test]
-fn a_spec_that_a_stalled_run_never_looked_at_is_not_skipped_later() {
+fn a_changed_spec_stays_due_after_a_stalled_run() {
     let (scene, host) = scene();
     assert_eq!(outcome(&scene, &[]), "pushed");
     scene.automation(json!({"update": {"strategy": "Setters", "path": "./elsewhere"}}));
@@ -213,7 +213,7 @@ fn a_lost_mirror_or_status_costs_a_run() {
 }
 
 #[test]
-fn without_state_every_run_looks() {
+fn without_state_every_run_reads_the_repository() {
     let (scene, _host) = scene();
     for wanted in ["pushed", "unchanged", "unchanged"] {
         let run = scene.run(["--output", "json"]).with_status(0);

@@ -117,7 +117,7 @@ fn user_intent_applies_at_once() {
 /// A corrupt state is not read as the user's intent.
 /// A truncated state is reported, and a fragment of the user's intent in it is no intent.
 #[test]
-fn a_corrupt_state_is_no_intent() {
+fn a_corrupt_state_is_not_an_intent() {
     let scene = without_the_latest();
     let place = |kind: &str| scene.fleet.state().join(format!("objects/{kind}/default/web.json"));
     for fragment in ["", "0123", "\0\0\0\0"] {
@@ -192,7 +192,7 @@ fn a_policy_with_a_corrupt_state_is_not_reconciled_until_a_person_repairs_it() {
 
 /// Suspending a policy or changing its interval is no intent to downgrade.
 #[test]
-fn an_edit_without_effect_on_the_selection_is_no_intent() {
+fn an_edit_without_effect_on_the_selection_is_not_an_intent() {
     let scene = without_the_latest();
     let edits = [
         json!({"spec": {"suspend": true}}),
@@ -217,7 +217,7 @@ fn an_edit_without_effect_on_the_selection_is_no_intent() {
 }
 
 #[test]
-fn a_change_of_metadata_is_no_intent() {
+fn a_change_of_metadata_is_not_an_intent() {
     let scene = without_the_latest();
     scene.policy("web", json!({"metadata": {"annotations": {"example.com/note": "x"}}}));
     scene.repository("web", json!({"metadata": {"annotations": {"example.com/note": "x"}}}));

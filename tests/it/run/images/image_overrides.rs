@@ -22,7 +22,7 @@ fn status(scene: &Scene) -> Value {
 }
 
 #[test]
-fn a_lower_image_that_is_given_counts_in_the_runs_after() {
+fn a_lower_image_override_stays_in_later_runs() {
     let scene = without_the_latest();
     let given = format!("web={}", scene.image("app/web:1.1.5"));
     assert_eq!(scene.outcome_name(&["--latest", &given, "--dry-run"]), "dry-run");
@@ -47,7 +47,7 @@ fn a_lower_image_that_is_given_counts_in_the_runs_after() {
 /// An override gives an image to policies that do not select one.
 /// A suspended policy keeps the override, and one without a repository has the image of its manifest again.
 #[test]
-fn an_image_is_given_to_policies_that_do_not_choose() {
+fn an_image_override_works_for_policies_without_a_selection() {
     let scene = without_the_latest();
     let given = format!("web={}", scene.image("app/web:1.1.5"));
     scene.policy("web", json!({"spec": {"suspend": true}}));
@@ -68,7 +68,7 @@ fn an_image_is_given_to_policies_that_do_not_choose() {
 /// An image that an override names stays when a minimum age is set.
 /// Without the override, the new minimum age downgrades the fleet to a tag that is old enough.
 #[test]
-fn an_image_that_is_named_when_a_minimum_age_is_set_stays() {
+fn an_image_override_stays_after_a_minimum_age_is_set() {
     for is_named in [true, false] {
         let scene = Scene::new();
         scene.outcome(&[]);

@@ -26,7 +26,7 @@ fn without_its_repository_a_policy_goes_by_its_status() {
 }
 
 #[test]
-fn an_image_of_the_command_line_counts_more_and_nothing_is_scanned_for_it() {
+fn an_image_override_has_precedence_and_needs_no_scan() {
     let scene = Scene::new();
     let front = Front::alone(|_| Reply::status(500));
     let image = format!("{}/app/web", front.address());

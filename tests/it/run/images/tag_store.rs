@@ -15,7 +15,7 @@ fn tags(scene: &Scene) -> PathBuf {
 /// A file that cannot be read is written anew, as a corrupt file is.
 /// Root can read every file, so the file is a circular link here.
 #[test]
-fn a_file_that_cannot_be_read_is_written_anew() {
+fn an_unreadable_tag_file_is_replaced() {
     let scene = Scene::new();
     assert_eq!(scene.outcome_name(&[]), "pushed");
     let file = tags(&scene).join("default/web.tags");

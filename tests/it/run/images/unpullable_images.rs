@@ -65,7 +65,7 @@ fn any_other_answer_accepts_a_winner() {
 }
 
 #[test]
-fn policies_with_the_same_winner_share_a_look() {
+fn policies_with_the_same_winner_share_a_lookup() {
     let scene = Scene::new();
     // While the first check is in flight, all other policies ask, and share the next one.
     let front = Front::before(scene.registry.port(), |request| match request.method.as_str() {

@@ -36,7 +36,7 @@ fn a_commit_message_of_120_mebibytes() {
 
 /// A file is never read whole.
 #[test]
-fn a_file_of_120_mebibytes_is_none_of_them() {
+fn a_file_of_120_mebibytes_is_not_refused() {
     let scene = Scene::new();
     scene.repository.commit("main", "A video", &[file("video.bin", vec![7; 120 * MEBIBYTE])]);
     let host = scene.serve(Settings::default());

@@ -33,7 +33,7 @@ fn a_rejection_is_quoted_and_the_next_run_retries() {
 }
 
 #[test]
-fn one_commit_that_is_refused_does_not_keep_the_others_out() {
+fn a_refused_commit_does_not_fail_the_others() {
     let members = Member::several(3);
     let fleet = shared_branch::fleet(&members);
     // As a forge that accepts commits of its members only.

@@ -38,7 +38,7 @@ fn a_server_that_cannot_be_reached() {
 }
 
 #[test]
-fn a_server_that_says_no() {
+fn a_server_that_refuses_access() {
     let scene = Scene::new();
     let host = scene.serve(Settings::default());
     let (url, other) = (host.url("fleet.git"), host.url("other.git"));

@@ -78,7 +78,7 @@ fn the_newest_subkey_signs_that_may() {
 }
 
 #[test]
-fn where_no_part_can_sign_the_sentence_names_those_that_should() {
+fn the_error_of_a_key_that_cannot_sign_names_its_signing_parts() {
     let stub = |part| PartProperties { is_secret: false, ..part };
     let revoked = |part| PartProperties { is_revoked: true, ..part };
     let dead = |id| part(id, 500, &[Statement { lifetime: Some(100), ..statement(500, Some(true)) }]);
