@@ -47,8 +47,14 @@ pub(crate) fn tagboat() -> Command {
 
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Run {
-    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-    finished(&output)
+    loop {
+        match command.output() {
+            Ok(output) => return finished(&output),
+            // A process that a concurrent test has just forked still has the program open for writing.
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            Err(error) => panic!("cannot run {command:?}: {error}"),
+        }
+    }
 }
 
 /// Runs a command with `input` on standard input.
