@@ -76,7 +76,7 @@ fn is_selector(text: &str) -> bool {
 /// Writes a file below `directory`, and creates the directories above it.
 fn write(directory: &Path, path: &str, text: &str) -> Result<(), Failure> {
     if directory.metadata().is_ok_and(|found| !found.is_dir()) {
-        return Err(Failure::new(format!("--write {}: it is no directory", directory.display())));
+        return Err(Failure::new(format!("--write {}: it is not a directory", directory.display())));
     }
     let path = directory.join(path);
     let written =

@@ -79,8 +79,8 @@ fn log_in(own: &GivenLogins) -> String {
     }
     let origin = &own.origin;
     format!(
-        "docker login stores it in a program that is not used here, so write it into `auths` of {origin} yourself, \
-         or of another config.json whose directory is in DOCKER_CONFIG, or use a Secret with --registry-login secrets"
+        "docker login stores it in a credential helper, which tagboat does not run, so write it into `auths` of \
+         {origin}, or of another config.json whose directory is in DOCKER_CONFIG, or use a Secret with --registry-login secrets"
     )
 }
 

@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &RenderArguments) -> Result<(), Failure> {
         return Err(Failure::new(CommitError::Message.to_string()));
     }
     if data.files().is_empty() {
-        say("note: nothing changes in this result, so there is no commit that would have the message");
+        say("note: the result has no changes, so there would be no commit");
     }
     Ok(print_bytes(&message)?)
 }
@@ -140,7 +140,7 @@ fn recorded_data(path: &Path, selected: Option<&Selection<'_>>) -> Result<Messag
     let input = input_name(path);
     let results = recorded::read(&read("the result", path)?).map_err(|error| {
         Failure::new(format!(
-            "{input} is not what tagboat run or tagboat update printed with --output json: {}",
+            "{input} is not the output of tagboat run or tagboat update with --output json: {}",
             chain(&error)
         ))
     })?;
@@ -159,8 +159,8 @@ fn choose<'r>(
     {
         let Some(selected) = selected else {
             return Err(Failure::Usage(format!(
-                "the result in {input} is of no automation, since policies alone were given to the update: say by --name \
-                 [NAMESPACE/]NAME of which one the message should be"
+                "the result in {input} has no automation, because the update had only policies: name the automation of \
+                 the message with --name [NAMESPACE/]NAME"
             )));
         };
         return Ok((result, selected.within(DEFAULT_NAMESPACE)));

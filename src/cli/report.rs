@@ -102,7 +102,7 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
         lines.push((file, error.line, sentence));
     }
     for skipped in &plan.skipped {
-        lines.push((&skipped.file, 0, format!("not looked into: {}", skipped.cause)));
+        lines.push((&skipped.file, 0, format!("skipped: {}", skipped.cause)));
     }
     if lines.is_empty() {
         return Ok(());

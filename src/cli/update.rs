@@ -180,7 +180,7 @@ fn make_request(
     AutomationSettings::from_annotations(automation.annotations())
         .map_err(|errors| Failure::new(chain(&errors)))?;
     if automation.spec.suspend {
-        say(&format!("warning: {} is suspended; it is reconciled all the same", full_name(automation)));
+        say(&format!("warning: {} is suspended; reconciling it anyway", full_name(automation)));
     }
     request::of_automation(automation, manifests.policies(), given)
         .map_err(|error| Failure::new(chain(&error)))

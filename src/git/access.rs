@@ -83,7 +83,7 @@ pub struct Access {
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// The files could not be written.
-    #[error("cannot keep the login for git")]
+    #[error("cannot store the credentials for git")]
     Private(#[from] PrivateError),
     /// The system's certificates cannot be read.
     #[error("cannot read the certificates in {path}: correct SSL_CERT_FILE, or the file", path = .path.display())]
@@ -95,15 +95,13 @@ pub enum AccessError {
         cause: io::Error,
     },
     /// A path that ssh would misread.
-    #[error("ssh cannot be told of the file {path:?}: set TMPDIR to a path without quotes, '$' and '\\'")]
+    #[error("cannot pass the file {path:?} to ssh: set TMPDIR to a path without quotes, '$' and '\\'")]
     OddPath {
         /// The file.
         path: PathBuf,
     },
     /// A proxy for SSH, which has none.
-    #[error(
-        "the SSH remote {url} cannot go through a proxy: use its https URL, or take the proxy secret out"
-    )]
+    #[error("the SSH remote {url} cannot go through a proxy: use its https URL, or remove the proxy secret")]
     ProxyForSsh {
         /// The remote.
         url: String,

@@ -88,7 +88,7 @@ pub enum GitError {
         stderr: GitOutput,
     },
     /// The deadline has passed.
-    #[error("git {verb} was ended after {} s without a result", after.as_secs().max(1))]
+    #[error("git {verb} timed out after {} s", after.as_secs().max(1))]
     TimedOut {
         /// The subcommand.
         verb: &'static str,
@@ -96,13 +96,13 @@ pub enum GitError {
         after: Duration,
     },
     /// The process is being stopped.
-    #[error("git {verb} was ended because tagboat was told to stop")]
+    #[error("git {verb} was ended because tagboat was stopped")]
     Interrupted {
         /// The subcommand.
         verb: &'static str,
     },
     /// The check of [`Call::watch`] ended it.
-    #[error("git {verb} was ended before it was done")]
+    #[error("git {verb} was cancelled")]
     Stopped {
         /// The subcommand.
         verb: &'static str,
@@ -114,7 +114,7 @@ pub enum GitError {
         verb: &'static str,
     },
     /// It printed more than any call should.
-    #[error("git {verb} printed more than {} MiB and was ended", process::MAX_OUTPUT >> 20)]
+    #[error("git {verb} printed more than {} MiB, the limit, and was ended", process::MAX_OUTPUT >> 20)]
     TooMuchOutput {
         /// The subcommand.
         verb: &'static str,

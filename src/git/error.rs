@@ -32,9 +32,7 @@ pub enum SyncError {
         url: String,
     },
     /// The address belongs to something else than a git server.
-    #[error(
-        "unable to clone '{url}': what answers there is not a git server; check spec.url of the GitRepository"
-    )]
+    #[error("unable to clone '{url}': the server is not a git server; check spec.url of the GitRepository")]
     NotGit {
         /// The remote.
         url: String,
@@ -80,7 +78,7 @@ pub enum SyncError {
         cause: git2::Error,
     },
     /// The commit to check out does not exist.
-    #[error("unable to clone '{url}': there is no commit {commit} in it, or the server does not give it out")]
+    #[error("unable to clone '{url}': commit {commit} does not exist, or the server does not serve it")]
     UnknownCommit {
         /// The remote.
         url: String,
@@ -94,7 +92,7 @@ pub enum SyncError {
     #[error(transparent)]
     ObjectTooLarge(#[from] ObjectTooLarge),
     /// Objects of the mirror are missing or broken.
-    #[error("the mirror is damaged, and fetching it anew did not help")]
+    #[error("the mirror is damaged, and fetching it again did not help")]
     Damaged,
     /// The commit cannot be made.
     #[error(transparent)]
@@ -118,7 +116,7 @@ pub enum SyncError {
     )]
     Cancelled,
     /// All work is being stopped.
-    #[error("the run was ended because tagboat was told to stop")]
+    #[error("the run was ended because tagboat was stopped")]
     Interrupted,
     /// Neither a thread nor memory was free for too long.
     #[error(
@@ -127,7 +125,7 @@ pub enum SyncError {
     NoCapacity,
     /// Another push came between each listing and the push after it.
     #[error(
-        "failed to push to remote '{url}': others pushed to the branch during each of {tries} tries; the next run tries again"
+        "failed to push to remote '{url}': others pushed to the branch during each of {tries} attempts; the next run tries again"
     )]
     LostRace {
         /// The remote.

@@ -190,24 +190,24 @@ impl FailureKind {
     fn advice_on_set_up(self) -> Option<&'static str> {
         Some(match self {
             Self::Authentication => {
-                "the server does not accept your login, or wants one; check that git's credential helper has the right one for this server"
+                "the server requires a login, or does not accept yours; check that git's credential helper has the right one for this server"
             }
             Self::Forbidden => "the server forbids it (403); your login needs the right to read and to push",
             Self::NoRepository => "there is no such repository, or your login may not see it",
             Self::Certificate => {
-                "the server's certificate is not trusted; name its authority's certificate by http.sslCAInfo in your configuration of git"
+                "the server's certificate is not trusted; name its authority's certificate in http.sslCAInfo of your git configuration"
             }
             Self::Authority => {
-                "the trusted certificates cannot be read; check http.sslCAInfo in your configuration of git"
+                "the trusted certificates cannot be read; check http.sslCAInfo in your git configuration"
             }
             Self::Handshake => {
-                "no TLS connection comes about; check the port in the URL, and http.sslCert and http.sslKey in your configuration of git if the server wants a client certificate"
+                "the TLS handshake failed; check the port in the URL, and http.sslCert and http.sslKey in your git configuration if the server requires a client certificate"
             }
             Self::HostKeyChanged => {
-                "the server's host key is another than the one in your known_hosts; if the server really has a new key, put it there"
+                "the server's host key differs from the one in your known_hosts; if the server really has a new key, put it there"
             }
             Self::HostKeyUnknown => {
-                "the server's host key is not in your known_hosts, or is another one there"
+                "the server's host key is not in your known_hosts, or differs from the one there"
             }
             Self::KeyRefused => {
                 "the server does not accept your SSH keys; check that the right one is in your SSH agent"
@@ -223,7 +223,7 @@ impl FailureKind {
     fn advice_on_secret(self) -> &'static str {
         match self {
             Self::Authentication => {
-                "the server does not accept the credentials, or wants some; check the Secret that spec.secretRef of the GitRepository names"
+                "the server requires credentials, or does not accept them; check the Secret that spec.secretRef of the GitRepository names"
             }
             Self::Forbidden => {
                 "the server forbids it (403); give the user or token the right to read and to push"
@@ -234,13 +234,13 @@ impl FailureKind {
             }
             Self::Authority => "the certificates in ca.crt of the Secret cannot be read",
             Self::Handshake => {
-                "no TLS connection comes about; check the port in the URL, and tls.crt and tls.key of the Secret if the server wants a client certificate"
+                "the TLS handshake failed; check the port in the URL, and tls.crt and tls.key of the Secret if the server requires a client certificate"
             }
             Self::HostKeyChanged => {
-                "the server's host key is another than the one in known_hosts; if the server really has a new key, put it there"
+                "the server's host key differs from the one in known_hosts; if the server really has a new key, put it there"
             }
             Self::HostKeyUnknown => {
-                "the server's host key is not in known_hosts of the Secret, or is another one there"
+                "the server's host key is not in known_hosts of the Secret, or differs from the one there"
             }
             Self::KeyRefused => "the server does not accept the SSH key in identity of the Secret",
             Self::KeyLocked => {
@@ -251,7 +251,7 @@ impl FailureKind {
             }
             Self::UnknownHost => "the name of the server cannot be resolved",
             Self::Unreachable => "the server cannot be reached",
-            Self::ConnectionLost => "the server broke off or failed; it will be tried again",
+            Self::ConnectionLost => "the server closed the connection or failed; the next run tries again",
             Self::Redirected => "the server redirects to another address",
             Self::Gone => "the server no longer has what it listed a moment ago",
             Self::ObjectTooLarge => {
@@ -262,9 +262,9 @@ impl FailureKind {
                 "git needs more than the 144 MiB of memory that it may have; the repository has too many references, or too \
                  many or too large objects: make the branch smaller, or delete references"
             }
-            Self::DiskFull => "there is no room left on the disk of the mirror",
+            Self::DiskFull => "the disk of the mirror is full",
             Self::MirrorDamaged => "the mirror is damaged",
-            Self::NoPushOptions => "the server takes no push options",
+            Self::NoPushOptions => "the server does not support push options",
         }
     }
 }

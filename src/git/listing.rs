@@ -35,7 +35,7 @@ pub enum ListingError {
     #[error("it is a SHA-256 repository, and tagboat works with SHA-1 repositories only")]
     Sha256,
     /// It is no listing.
-    #[error("its answer is no list of references")]
+    #[error("its answer is not a list of references")]
     Unreadable,
 }
 

@@ -87,7 +87,7 @@ impl RefName {
     ///
     /// If the name is not valid for a reference.
     pub fn of_tag(tag: &str) -> Result<Self, NameError> {
-        check(tag).map_err(|cause| malformed("name for a tag", tag, cause))?;
+        check(tag).map_err(|cause| malformed("tag name", tag, cause))?;
         Ok(Self(format!("refs/tags/{tag}")))
     }
 }
@@ -96,7 +96,7 @@ impl FromStr for RefName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let invalid = |cause| malformed("full name of a reference", text, cause);
+        let invalid = |cause| malformed("reference name", text, cause);
         let rest = text.strip_prefix("refs/").ok_or_else(|| invalid("it does not begin with refs/"))?;
         if !rest.contains('/') {
             return Err(invalid("it has no part after refs/heads/, refs/tags/ or the like"));
@@ -146,7 +146,7 @@ impl FromStr for BranchName {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        check(text).map_err(|cause| malformed("name for a branch", text, cause))?;
+        check(text).map_err(|cause| malformed("branch name", text, cause))?;
         Ok(Self(text.to_owned()))
     }
 }
@@ -161,9 +161,9 @@ impl fmt::Display for BranchName {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It is no name of this kind.
-    #[error("{text:?} is no {kind}: {cause}")]
+    #[error("{text:?} is not a valid {kind}: {cause}")]
     Malformed {
-        /// The kind, such as `name for a branch`.
+        /// The kind, such as `branch name`.
         kind: &'static str,
         /// The text.
         text: String,
@@ -171,7 +171,7 @@ pub enum NameError {
         cause: &'static str,
     },
     /// It is no full commit id.
-    #[error("{text:?} is no commit: a commit is named by 40 hexadecimal digits")]
+    #[error("{text:?} is not a commit ID: a commit ID has 40 hexadecimal digits")]
     NotACommit {
         /// The text.
         text: String,
@@ -192,7 +192,7 @@ fn check(name: &str) -> Result<(), &'static str> {
         return Err("it begins with a dash");
     }
     if name == "@" || name.contains("@{") {
-        return Err("it is or has an @ that git reads otherwise");
+        return Err("it is '@', or contains '@{'");
     }
     if name.contains("..") {
         return Err("it has two dots in a row");

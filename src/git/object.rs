@@ -77,7 +77,7 @@ fn require(objects: &Odb<'_>, id: Oid, expected: ObjectType) -> Result<(), Objec
 /// Returns the error of an object of another kind than the wanted one.
 /// The reference to the object was written like this, and no fetch changes that.
 fn wrong_kind(id: Oid, kind: ObjectType, expected: ObjectType) -> git2::Error {
-    let message = format!("object {id} is a {kind} where a {expected} must be");
+    let message = format!("object {id} is a {kind}, not a {expected}");
     git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message)
 }
 
@@ -134,7 +134,7 @@ pub(super) fn peel(repository: &Repository, object: CommitId) -> Result<CommitId
             kind => return Err(wrong_kind(id, kind, ObjectType::Commit).into()),
         }
     }
-    let message = format!("more than {MAX_TAGS} tags stand in front of the commit of {object}");
+    let message = format!("more than {MAX_TAGS} tags precede the commit of {object}");
     Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Tree, message).into())
 }
 

@@ -46,7 +46,7 @@ pub enum PrivateError {
     )]
     NoexecFileSystem,
     /// A file could not be written.
-    #[error("cannot write {path}: make room there, or set TMPDIR to another place", path = .path.display())]
+    #[error("cannot write {path}: free disk space, or set TMPDIR to another directory", path = .path.display())]
     NotWritten {
         /// The file.
         path: PathBuf,

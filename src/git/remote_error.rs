@@ -60,8 +60,8 @@ pub enum RemoteError {
     },
     /// The remote redirects to another server, or another scheme.
     #[error(
-        "unable to {operation} '{url}': the server redirects to '{target}'; credentials are never sent to another server, so \
-         if that is right, put it into spec.url of the GitRepository"
+        "unable to {operation} '{url}': the server redirects to '{target}'; credentials are never sent to another server; if \
+         the redirect is right, set spec.url of the GitRepository to it"
     )]
     Redirected {
         /// The operation.
@@ -73,8 +73,8 @@ pub enum RemoteError {
     },
     /// The listing exceeds the bound of what is read.
     #[error(
-        "unable to list '{url}': its references take more than {} MiB, and a listing is never used in part; delete the \
-         branches and tags there that nobody needs", process::MAX_OUTPUT >> 20
+        "unable to list '{url}': the list of its references is larger than {} MiB, the limit; delete unneeded branches \
+         and tags", process::MAX_OUTPUT >> 20
     )]
     Overlong {
         /// The remote.

@@ -265,7 +265,7 @@ impl Check<'_, '_> {
             self.invalid(
                 location,
                 path,
-                format_args!("is `{text}`, so time starts no reconcile; write a duration such as 5m"),
+                format_args!("is `{text}`, so there are no periodic reconciles; write a duration such as 5m"),
             );
         }
     }

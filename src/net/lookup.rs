@@ -35,7 +35,7 @@ pub struct Pin {
 pub enum LookupError {
     /// It is a local address or name.
     #[error(
-        "the host '{host}' is the controller's own machine or on its network link, and objects may not lead there: use \
+        "the host '{host}' is the controller's own machine or on its network link, which objects may not use: use \
          another address, or start the controller with --allow-local-addresses"
     )]
     Local {
@@ -44,8 +44,7 @@ pub enum LookupError {
     },
     /// Its name resolves to a local address.
     #[error(
-        "the host '{host}' has the address {address}, which is the controller's own machine or on its network link, and \
-         objects may not lead there: use another address, or start the controller with --allow-local-addresses"
+        "the host '{host}' has the address {address}, the controller's own machine or on its network link, which objects may not use: use another address, or start the controller with --allow-local-addresses"
     )]
     ResolvesToLocal {
         /// The host.

@@ -47,7 +47,7 @@ impl Proxy {
             }
         };
         let not_a_url =
-            || secret.malformed("address", "is no URL of a host and a port: write http://HOST:PORT");
+            || secret.malformed("address", "is not a URL with a host and a port: write http://HOST:PORT");
         let url = url::Url::parse(text).map_err(|_| not_a_url())?;
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(not_a_url)?;
         let server = Server { host: host.to_owned(), port: url.port().unwrap_or(default_port) };
@@ -138,7 +138,7 @@ mod tests {
             ),
             (
                 &[("address", "http://u:hunter2@p:x")],
-                "secret 'apps/proxy': key 'address' is no URL of a host and a port: write http://HOST:PORT",
+                "secret 'apps/proxy': key 'address' is not a URL with a host and a port: write http://HOST:PORT",
             ),
             (
                 &[("address", "http://p"), ("username", "a\nb")],

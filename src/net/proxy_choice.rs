@@ -51,8 +51,8 @@ impl ProxyChoice {
         match PROXY_VARIABLES.into_iter().find(|name| is_malformed(name)) {
             Some(variable) => Err(HttpClientError::Proxy {
                 detail: format!(
-                    "the variable {variable} of the environment names none: write http://HOST:PORT, or https or socks5 in the \
-                     place of http"
+                    "the environment variable {variable} is not a proxy URL: write http://HOST:PORT, or use the scheme \
+                     https or socks5"
                 ),
             }),
             None => Ok(()),

@@ -55,10 +55,7 @@ impl ServerVerifier {
 
 /// The error of an untrusted server certificate that is marked as an authority.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the server shows a certificate that says it is an authority (CA:TRUE), and that very certificate is not among those \
-     that are trusted"
-)]
+#[error("the server presents a CA certificate (CA:TRUE) that is not itself trusted")]
 struct AuthorityAsServer;
 
 /// The verifier's text for such a certificate; it comes after the check of the dates.

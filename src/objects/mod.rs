@@ -101,7 +101,7 @@ pub enum ObjectsError {
     },
     /// A secret has too many keys.
     #[error(
-        "secret '{namespace}/{name}' has {keys} keys, and {max} are allowed: take out those that are not needed"
+        "secret '{namespace}/{name}' has {keys} keys, and {max} are allowed: remove those that are not needed"
     )]
     TooManyKeys {
         /// The namespace.

@@ -171,7 +171,7 @@ pub enum PolicyError {
     #[error("failed to filter tags")]
     Filter(#[source] FilterError),
     /// The selection was interrupted.
-    #[error("the tags were not all judged")]
+    #[error("not all tags were evaluated")]
     Interrupted(#[from] Interrupted),
 }
 

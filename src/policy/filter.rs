@@ -87,7 +87,7 @@ pub enum FilterError {
         length: usize,
     },
     /// The extracted values are too large.
-    #[error("filterTags.extract makes more than {} MiB of all tags together: extract less of each", MAX_VALUE_BYTES >> 20)]
+    #[error("filterTags.extract produces more than {} MiB for all tags together: extract less of each", MAX_VALUE_BYTES >> 20)]
     LargeValues,
 }
 

@@ -42,7 +42,7 @@ impl PollingInterval {
             Ok(interval) => (Self::Every(interval), None),
             Err(error) => {
                 let default = GoDuration::from(DEFAULT);
-                (Self::default(), Some(format!("{source} cannot be used, and {default} counts: {error}")))
+                (Self::default(), Some(format!("{source} is invalid, using {default}: {error}")))
             }
         }
     }
@@ -93,7 +93,7 @@ mod tests {
         }
         assert_eq!(
             PollingInterval::read(VARIABLE, Some("abc")).1.unwrap(),
-            "UPDATE_POLLING_INTERVAL cannot be used, and 12h0m0s counts: `abc` is not a duration: expected numbers, \
+            "UPDATE_POLLING_INTERVAL is invalid, using 12h0m0s: `abc` is not a duration: expected numbers, \
              each with a unit of ms, s, m or h, such as 1m30s"
         );
     }

@@ -54,8 +54,8 @@ impl LookupFailure {
     /// Returns the staleness that follows from the failure.
     pub fn staleness(&self, reference: &str) -> Staleness {
         let what = match self.kind {
-            LookupFailureKind::Missing => "is not there",
-            LookupFailureKind::Denied => "is not shown to us",
+            LookupFailureKind::Missing => "does not exist",
+            LookupFailureKind::Denied => "cannot be accessed",
             LookupFailureKind::Unavailable | LookupFailureKind::Unreadable => "could not be looked up",
         };
         let reason = self.kind.reason();

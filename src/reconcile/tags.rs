@@ -180,8 +180,8 @@ impl SharedTagStore {
         self.report_once(object, || {
             tracing::warn!(
                 error = chain(error),
-                "the tags of ImageRepository {object} are listed anew, and when each was first there is forgotten: \
-                 remove the file, or let this user read it"
+                "the tags of ImageRepository {object} are listed again, and their first-seen times are lost: remove \
+                 the file, or make it readable for this user"
             );
         });
         None
@@ -241,8 +241,8 @@ impl SharedTagStore {
             Some(error) => self.report_once(object, || {
                 tracing::warn!(
                     error = chain(error),
-                    "the tags of ImageRepository {object} are not remembered beyond this process: make room, or let this \
-                     user write there"
+                    "cannot store the tags of ImageRepository {object}: free disk space, or make the directory writable \
+                     for this user"
                 );
             }),
         }
@@ -277,7 +277,7 @@ impl SharedTagStore {
         };
         let saved = self.capacity.pool.run(namespace, save).await;
         if let Err(error) = saved {
-            tracing::warn!(error = chain(&error), "the ages of images cannot be kept");
+            tracing::warn!(error = chain(&error), "cannot store the ages of images");
         }
     }
 

@@ -249,10 +249,7 @@ pub enum NameError {
         character: char,
     },
     /// It has a component that repositories do not have.
-    #[error(
-        "its part {part:?} is none of a repository: words of a-z and 0-9 are wanted, with '.', '_', '__' or '-' only between \
-         them"
-    )]
+    #[error("its part {part:?} is invalid: use a-z and 0-9, with '.', '_', '__' or '-' only between them")]
     Part {
         /// The first such component.
         part: String,

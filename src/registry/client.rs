@@ -196,7 +196,7 @@ impl Client {
             request.url = target;
         }
         let (request, to) = (request.describe(), origin(&request.url));
-        Err(RegistryError::Redirect { request, to, defect: "there were too many redirects before" })
+        Err(RegistryError::Redirect { request, to, defect: "there were too many redirects" })
     }
 
     /// Sends a request once, after its server has granted a slot.

@@ -228,7 +228,7 @@ mod tests {
         let scene = Scene::new();
         let (hasty, patient) = (scene.ask(options(1, "")), scene.ask(options(60, "")));
         let error = hasty.await.unwrap().unwrap_err();
-        assert!(error.to_string().starts_with("the work: there was no complete answer within 1s"), "{error}");
+        assert!(error.to_string().starts_with("the work: no complete response within 1s"), "{error}");
         scene.end_one();
         assert_eq!(patient.await.unwrap().unwrap().0, 1);
     }
@@ -241,10 +241,7 @@ mod tests {
         let later = scene.ask(options(1, ""));
         for one in [hasty, later] {
             let error = one.await.unwrap().unwrap_err();
-            assert!(
-                error.to_string().starts_with("the work: there was no complete answer within 1s"),
-                "{error}"
-            );
+            assert!(error.to_string().starts_with("the work: no complete response within 1s"), "{error}");
         }
         assert!(!hanging.is_finished());
         // A flight without callers leaves nothing behind.

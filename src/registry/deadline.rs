@@ -187,7 +187,7 @@ mod tests {
             deadline.limit(|| "the request".to_owned(), pending()).await
         };
         let error = error_of(&deadline, work).await;
-        assert!(error.starts_with("the request: there was no complete answer within 60s"), "{error}");
+        assert!(error.starts_with("the request: no complete response within 60s"), "{error}");
         let took = begin.elapsed();
         assert!((MINUTE * 6..MINUTE * 6 + MINUTE / 60).contains(&took), "{took:?}");
     }
@@ -219,10 +219,10 @@ mod tests {
         let (begin, deadline) = (Instant::now(), Deadline::within(MINUTE * 10));
         let holding = deadline.holding_memory(MINUTE);
         let error = error_of(&deadline, holding.limit(|| "the list".to_owned(), pending())).await;
-        assert!(error.starts_with("the list: a large answer must be complete within 60s"), "{error}");
+        assert!(error.starts_with("the list: the large response was not complete within 60s"), "{error}");
         assert!(begin.elapsed() < MINUTE * 2);
         // The timeout stays if it is earlier.
         let error = error_of(&deadline.with_timeout(MINUTE * 2).holding_memory(MINUTE * 5), pending()).await;
-        assert!(error.starts_with("the work: there was no complete answer within 120s"), "{error}");
+        assert!(error.starts_with("the work: no complete response within 120s"), "{error}");
     }
 }

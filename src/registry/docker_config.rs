@@ -46,7 +46,7 @@ struct Key(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DockerConfigError {
     /// The configuration has another form.
-    #[error("it is no configuration of Docker: line {line}, column {column}")]
+    #[error("it is not a Docker configuration: line {line}, column {column}")]
     Malformed {
         /// The line of the defect.
         line: usize,
@@ -336,8 +336,8 @@ mod tests {
                 "unable to decode auth field: it is not base64 (the login for \"r.io\")",
             ),
             (json!({"auth": "aHVudGVyMg=="}), "it is not of the form USER:PASSWORD"),
-            (json!({"auth": 7}), "it is no configuration of Docker: line 1, column"),
-            (json!("hunter2"), "it is no configuration of Docker"),
+            (json!({"auth": 7}), "it is not a Docker configuration: line 1, column"),
+            (json!("hunter2"), "it is not a Docker configuration"),
         ] {
             let error = read(entry.clone()).unwrap_err().to_string();
             assert!(error.contains(message) && !error.contains("hunter2"), "{error}");

@@ -44,10 +44,7 @@ pub enum RegistryError {
         plain: Box<RegistryError>,
     },
     /// The timeout of the whole operation is over.
-    #[error(
-        "{what}: there was no complete answer within {allowed:?}; a longer timeout (spec.timeout, or \
-         --timeout of scan) gives it more time"
-    )]
+    #[error("{what}: no complete response within {allowed:?}; raise spec.timeout (--timeout of scan)")]
     Timeout {
         /// The operation.
         what: String,
@@ -56,8 +53,8 @@ pub enum RegistryError {
     },
     /// A response that memory is held for did not arrive soon enough.
     #[error(
-        "{what}: a large answer must be complete within {allowed:?} after memory was reserved for it, and was not; the \
-         next run tries again"
+        "{what}: the large response was not complete within {allowed:?} after memory was reserved for it; the next run \
+         tries again"
     )]
     MemoryTimeout {
         /// The request or the list.
@@ -67,11 +64,11 @@ pub enum RegistryError {
     },
     /// No memory or slot for a large response was free for too long.
     #[error(
-        "no memory was free for a large answer of the registry, because other runs hold it; the next run tries again"
+        "no memory was free for a large response of the registry, because other runs hold it; the next run tries again"
     )]
     NoCapacity,
     /// The server did not begin to respond in time.
-    #[error("{request}: the server did not begin to answer within {allowed:?}")]
+    #[error("{request}: the server did not start to respond within {allowed:?}")]
     NoResponse {
         /// The request.
         request: String,
@@ -79,7 +76,9 @@ pub enum RegistryError {
         allowed: Duration,
     },
     /// The server has asked for a pause that is longer than the deadline allows.
-    #[error("{server} wants no requests for another {pause:?}, as it has said before")]
+    #[error(
+        "requests to {server} are paused for another {pause:?}, as its last response asked (Retry-After)"
+    )]
     Paused {
         /// The server's host and port.
         server: String,
@@ -87,7 +86,7 @@ pub enum RegistryError {
         pause: Duration,
     },
     /// The response is too large.
-    #[error("{request}: the answer is larger than {largest} bytes")]
+    #[error("{request}: the response is larger than {largest} bytes")]
     TooLarge {
         /// The request.
         request: String,
@@ -95,7 +94,7 @@ pub enum RegistryError {
         largest: usize,
     },
     /// The response is malformed.
-    #[error("{request}: the answer is not what a registry sends: {defect}")]
+    #[error("{request}: malformed response: {defect}")]
     Malformed {
         /// The request.
         request: String,
@@ -103,7 +102,7 @@ pub enum RegistryError {
         defect: String,
     },
     /// A redirect that is not followed.
-    #[error("{request}: the redirect to {to:?} is not followed, for {defect}")]
+    #[error("{request}: cannot follow the redirect to {to:?}: {defect}")]
     Redirect {
         /// The request.
         request: String,
@@ -113,7 +112,7 @@ pub enum RegistryError {
         defect: &'static str,
     },
     /// A token server that must not get credentials.
-    #[error("{registry} wants a token of {realm:?}, which is not asked for one, because {defect}")]
+    #[error("{registry} requires a token from {realm:?}, which cannot be used: {defect}")]
     TokenRealm {
         /// The registry.
         registry: String,
@@ -123,13 +122,13 @@ pub enum RegistryError {
         defect: &'static str,
     },
     /// The pages of a listing form a circle.
-    #[error("{request}: the listing of tags leads in a circle: the next page has been read before")]
+    #[error("{request}: the pages of the tag list form a loop")]
     PaginationLoop {
         /// The request for the last page.
         request: String,
     },
     /// The next page of a listing is on another server.
-    #[error("{request}: the next page of tags is not at this registry, but at {server:?}")]
+    #[error("{request}: the next page of tags is on another server, {server:?}")]
     ForeignLink {
         /// The request for the last page.
         request: String,
@@ -138,8 +137,7 @@ pub enum RegistryError {
     },
     /// The repository has more tags than the maximum.
     #[error(
-        "{repository} has more than {max_tags} tags or more than {bytes} bytes of them, which are too many to choose from; \
-         remove some"
+        "{repository} has more than {max_tags} tags or more than {bytes} bytes of tags, the limit; remove some"
     )]
     TooManyTags {
         /// The repository.
@@ -150,7 +148,7 @@ pub enum RegistryError {
         bytes: usize,
     },
     /// A response with another digest than the requested one.
-    #[error("{request}: what was sent is damaged: its digest is {found}")]
+    #[error("{request}: the content is damaged: its digest is {found}")]
     DigestMismatch {
         /// The request.
         request: String,
@@ -187,7 +185,7 @@ pub enum RegistryError {
 /// Formats the pause that a server asks for, in whole seconds.
 fn pause_text(pause: Option<Duration>) -> String {
     let seconds = pause.map(|pause| Duration::from_secs(pause.as_secs())).filter(|pause| !pause.is_zero());
-    seconds.map(|pause| format!("; it wants no requests for {pause:?}")).unwrap_or_default()
+    seconds.map(|pause| format!("; retry after {pause:?}")).unwrap_or_default()
 }
 
 impl RegistryError {
@@ -243,7 +241,7 @@ impl RegistryError {
             && cause.contains("received corrupt message")
         {
             cause.push_str(
-                "; if the registry speaks without TLS, set spec.insecure of the ImageRepository (--insecure of scan)",
+                "; if the registry does not use TLS, set spec.insecure of the ImageRepository (--insecure of scan)",
             );
         }
         self
@@ -262,7 +260,10 @@ mod tests {
     #[test]
     fn an_error_knows_what_it_means() {
         let error = RegistryError::Paused { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
-        assert_eq!(error.to_string(), "r.io wants no requests for another 30s, as it has said before");
+        assert_eq!(
+            error.to_string(),
+            "requests to r.io are paused for another 30s, as its last response asked (Retry-After)"
+        );
         assert_eq!(error.retry_after(), Some(Duration::from_secs(30)));
         assert!(error.is_server_fault());
         let refused = |status: u16| {
@@ -282,9 +283,6 @@ mod tests {
         let message = "GET /: unexpected status code 429 Too Many Requests";
         assert_eq!(paused(None), message);
         assert_eq!(paused(Some(Duration::from_millis(20))), message);
-        assert_eq!(
-            paused(Some(Duration::from_secs(3600))),
-            format!("{message}; it wants no requests for 3600s")
-        );
+        assert_eq!(paused(Some(Duration::from_secs(3600))), format!("{message}; retry after 3600s"));
     }
 }

@@ -120,8 +120,8 @@ impl Listing {
 /// Formats a sentence about so many names that are no tags.
 pub fn left_out_warning(number: usize) -> String {
     match number {
-        1 => "1 name that is no tag was left out".to_owned(),
-        number => format!("{number} names that are no tags were left out"),
+        1 => "1 invalid tag name was ignored".to_owned(),
+        number => format!("{number} invalid tag names were ignored"),
     }
 }
 
@@ -248,8 +248,7 @@ impl Repository {
                 NextPage::None if is_full => match &last {
                     Some(last) => page_after(&page, last),
                     None => {
-                        let defect =
-                            "the last name of a full page is too long to ask for what comes after it";
+                        let defect = "the last tag of a full page is too long to request the next page";
                         return Err(RegistryError::Malformed { request, defect: defect.to_owned() });
                     }
                 },
@@ -314,7 +313,7 @@ impl Repository {
                 RegistryError::Refused { request, response, retry_after: None }
             }
             PageError::NotATagList { defect } => {
-                RegistryError::Malformed { request, defect: format!("it is no list of tags ({defect})") }
+                RegistryError::Malformed { request, defect: format!("it is not a list of tags ({defect})") }
             }
         })?;
         // The memory of the first page; further pages have none.

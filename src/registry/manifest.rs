@@ -135,7 +135,7 @@ impl Repository {
         }
         let read = read.map_err(|defect| RegistryError::Malformed {
             request,
-            defect: format!("it is no manifest ({defect})"),
+            defect: format!("it is not a manifest ({defect})"),
         })?;
         Ok((header_digest.unwrap_or(found), read))
     }

@@ -29,7 +29,7 @@ pub fn parse(bytes: &[u8]) -> Result<ManifestDocument, String> {
     let document = json::object(bytes, std::marker::PhantomData::<Document>);
     let document = document.map_err(|error| json::describe(&error))?;
     if document.version.is_none() {
-        return Err("there is no schemaVersion in it".to_owned());
+        return Err("it has no schemaVersion".to_owned());
     }
     let annotated = document.annotations.and_then(|annotations| annotations.created.0);
     let digest = |text: Option<String>| text.and_then(|text| Digest::parse(&text).ok());
@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn a_malformed_manifest_is_not_quoted() {
         for (text, defect) in [
-            (r#"{"secret": 1}"#, "there is no schemaVersion in it"),
-            (r#"{"schemaVersion": null}"#, "there is no schemaVersion in it"),
+            (r#"{"secret": 1}"#, "it has no schemaVersion"),
+            (r#"{"schemaVersion": null}"#, "it has no schemaVersion"),
             (r#"["secret"]"#, "a member has an unexpected type"),
             (
                 r#"{"schemaVersion": 2, "config": "secret"}"#,

@@ -51,16 +51,16 @@ pub struct TagPage {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// The document is no list of tags.
-    #[error("it is no list of tags ({defect})")]
+    #[error("it is not a list of tags ({defect})")]
     NotATagList {
         /// The defect, without a quotation of the document.
         defect: String,
     },
     /// The tags exceed the limits.
-    #[error("there are too many tags in it")]
+    #[error("it has too many tags")]
     TooManyTags,
     /// The document has errors in place of tags.
-    #[error("there are errors in it, and no tags")]
+    #[error("it has errors and no tags")]
     Errors(Vec<OciError>),
 }
 

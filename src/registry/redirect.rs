@@ -7,18 +7,18 @@ use crate::net::Host;
 
 /// Returns the target of a redirect, or the reason for which it is not followed.
 pub(super) fn target(request: &Request, location: &str) -> Result<Url, &'static str> {
-    let mut target = request.url.join(location).map_err(|_| "it is no address")?;
+    let mut target = request.url.join(location).map_err(|_| "it is not a URL")?;
     if !matches!(target.scheme(), "http" | "https") {
-        return Err("it is no address of a web server");
+        return Err("it is not an HTTP address");
     }
     if request.url.scheme() == "https" && target.scheme() == "http" {
-        return Err("it leads from an encrypted connection to one that is not");
+        return Err("it leads from an encrypted connection to an unencrypted one");
     }
     if is_internal(&target) && !is_internal(&request.url) {
         return Err("it leads from a public server into a private network");
     }
     if request.body.is_some() && target.origin() != request.url.origin() {
-        return Err("it leads to another server, which must not get what is sent");
+        return Err("it leads to another server, which must not receive the request");
     }
     // A login in a redirect's address is ignored.
     let _ = target.set_username("");
@@ -45,7 +45,7 @@ mod tests {
             (
                 "https://r.example/",
                 "http://r.example/",
-                Err("it leads from an encrypted connection to one that is not"),
+                Err("it leads from an encrypted connection to an unencrypted one"),
             ),
             (
                 "https://r.example/",
@@ -69,8 +69,8 @@ mod tests {
             ),
             ("http://10.0.0.2/", "http://10.0.0.1/", Ok("http://10.0.0.1/")),
             ("http://10.0.0.2/", "http://100.127.0.1/", Ok("http://100.127.0.1/")),
-            ("https://r.example/", "ftp://r.example/", Err("it is no address of a web server")),
-            ("https://r.example/", "https://[", Err("it is no address")),
+            ("https://r.example/", "ftp://r.example/", Err("it is not an HTTP address")),
+            ("https://r.example/", "https://[", Err("it is not a URL")),
         ] {
             let found = target(&request(from), location);
             assert_eq!(

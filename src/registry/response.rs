@@ -80,9 +80,9 @@ impl Response {
         unknown.truncate(4);
         if self.status == StatusCode::UNAUTHORIZED && !unknown.is_empty() {
             let names = unknown.join(", ");
-            error_response
-                .message
-                .push_str(&format!("; it wants a login by {names}, and only Basic and Bearer are known"));
+            error_response.message.push_str(&format!(
+                "; it requires authentication by {names}, and only Basic and Bearer are supported"
+            ));
         }
         error_response
     }

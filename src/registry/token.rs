@@ -103,10 +103,10 @@ impl TokenRequest<'_> {
         let malformed = |defect: &str| RegistryError::Malformed { request, defect: defect.to_owned() };
         // The parser's message may contain a token.
         let body = client.process(bytes, move || response.object::<Body>().ok()).await;
-        let Some(body) = body else { return Err(malformed("it is no JSON with a token in it")) };
+        let Some(body) = body else { return Err(malformed("it is not JSON with a token")) };
         let given = |text: Option<Secret>| text.filter(|text| !text.expose().is_empty());
         let Some(value) = given(body.token).or_else(|| given(body.access_token)) else {
-            return Err(malformed("there is no token in it"));
+            return Err(malformed("it contains no token"));
         };
         if value.expose().len() > MAX_TOKEN {
             return Err(malformed("the token in it is longer than 32 KiB"));
@@ -164,14 +164,14 @@ impl TokenRequest<'_> {
             realm: Url::parse(realm).map_or_else(|_| "elsewhere".to_owned(), |url| origin(&url)),
             defect,
         };
-        let mut url = Url::parse(realm).map_err(|_| invalid("that is no address"))?;
+        let mut url = Url::parse(realm).map_err(|_| invalid("it is not a URL"))?;
         let is_registry = url.origin() == self.registry.origin();
         match (self.registry.scheme(), url.scheme()) {
             (_, "https") | ("http", "http") => {}
             (_, "http") => {
-                return Err(invalid("the way there is not encrypted, and that to the registry is"));
+                return Err(invalid("it is not encrypted, and the registry is"));
             }
-            _ => return Err(invalid("that is no address of a web server")),
+            _ => return Err(invalid("it is not an HTTP address")),
         }
         if is_internal(&url) && !is_internal(self.registry) && !is_registry {
             return Err(invalid("it is in a private network, and the registry is not"));

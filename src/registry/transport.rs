@@ -87,7 +87,7 @@ impl Transport {
         let status = response.status();
         let packing = response.headers().get(CONTENT_ENCODING).filter(|packing| *packing != "identity");
         if packing.is_some_and(|packing| status.is_success() && !packing.is_empty()) {
-            let defect = "it is packed (Content-Encoding), which was not asked for".to_owned();
+            let defect = "it is compressed (Content-Encoding), which was not requested".to_owned();
             return Err(RegistryError::Malformed { request: request.describe(), defect });
         }
         let largest = if status.is_success() { request.largest } else { INLINE_BYTES };

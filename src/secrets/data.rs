@@ -59,7 +59,7 @@ impl<'a> SecretData<'a> {
             return Err(self.malformed(key, "has a line break inside: give it on one line"));
         }
         if bytes.iter().any(u8::is_ascii_control) {
-            return Err(self.malformed(key, "has a control character: take it out"));
+            return Err(self.malformed(key, "has a control character: remove it"));
         }
         Ok((!bytes.is_empty()).then(|| Secret::new(bytes)))
     }

@@ -52,7 +52,7 @@ pub enum Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum MarkerError {
     /// The comment is not one JSON object.
-    #[error("the comment is not one JSON object with nothing around it")]
+    #[error("the comment is not a single JSON object")]
     NotJson,
     /// The token has no double quotes, and without them the file is not parsed.
     #[error("\"$imagepolicy\" must be in double quotes")]
@@ -61,7 +61,7 @@ pub enum MarkerError {
     #[error("a marker's members must all be strings")]
     NotStrings,
     /// The token is no member, or its value is empty.
-    #[error("the object has no text under \"$imagepolicy\"")]
+    #[error("the object has no string under \"$imagepolicy\"")]
     NoToken,
 }
 

@@ -115,7 +115,7 @@ fn a_file_in_the_place_of_the_directory_is_named() {
     let file = root.path().join("file");
     fs::write(&file, "x").unwrap();
     let sentence =
-        format!("error: {} is no directory; name one that is empty or does not exist", file.display());
+        format!("error: {} is not a directory; name one that is empty or does not exist", file.display());
     assert_eq!(run(&mut demo(&file)).with_status(1).only_error(), sentence);
     assert_eq!(fs::read(&file).unwrap(), b"x");
 }

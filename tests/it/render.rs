@@ -66,8 +66,7 @@ fn the_message_and_nothing_else_goes_to_standard_output() {
     ] {
         let run = render(&place, arguments).with_status(0);
         assert!(run.output.starts_with(expected), "{arguments:?}: {run:?}");
-        let note =
-            "note: nothing changes in this result, so there is no commit that would have the message\n";
+        let note = "note: the result has no changes, so there would be no commit\n";
         let has_changes = !expected.contains("/twomap");
         assert_eq!(run.errors, if has_changes { "" } else { note }, "{arguments:?}");
     }
@@ -93,7 +92,7 @@ fn the_message_and_nothing_else_goes_to_standard_output() {
 fn a_failure_is_one_error_and_no_output() {
     let place = place();
     fs::write(place.path().join("bad.tmpl"), "line\n{{ .Foo }}").unwrap();
-    let unreadable = "is not what tagboat run or tagboat update printed with --output json: ";
+    let unreadable = "is not the output of tagboat run or tagboat update with --output json: ";
     for (arguments, status, words) in [
         (
             &["--template", "bad.tmpl"][..],

@@ -138,9 +138,9 @@ fn usage_errors_and_failures_name_the_cause() {
         (&["https://ghcr.io/app"][..], 2, "should not include URL scheme; remove 'https://'"),
         (&["ghcr.io/org/app:1.0"], 2, "should not include a tag; remove ':1.0'"),
         (&[&nobody], 1, "NAME_UNKNOWN: repository name not known to registry"),
-        (&["ghcr.io/org/app@sha256:abc"], 2, "; leave out the digest"),
-        (&["app@sha256:abc"], 2, "; leave out the digest"),
-        (&["user@ghcr.io/app"], 2, "; leave out the user name, and log in with --secret or --registry-login"),
+        (&["ghcr.io/org/app@sha256:abc"], 2, "; remove the digest"),
+        (&["app@sha256:abc"], 2, "; remove the digest"),
+        (&["user@ghcr.io/app"], 2, "; remove the user name, and log in with --secret or --registry-login"),
         (
             &["127.0.0.1:99999/a/b"],
             2,
@@ -232,7 +232,7 @@ fn the_secrets_of_a_policys_repository_come_from_manifests_or_directories() {
         (", provider: gcp", "scan failed: invalid GCP registry: '127.0.0.1:"),
         (
             ", provider: gcp, proxySecretRef: {name: proxy}, certSecretRef: {name: tls}",
-            "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login",
+            "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read the controller's cloud credentials",
         ),
     ] {
         let authority = crate::support::certificates::Authority::new();

@@ -60,7 +60,7 @@ impl Failure {
     }
 
     pub(crate) fn too_deep() -> Self {
-        Self(format!("values hold one another deeper than the limit of {MAX_VALUE_DEPTH} levels"))
+        Self(format!("values are nested deeper than the limit of {MAX_VALUE_DEPTH} levels"))
     }
 
     fn too_much_memory(most: usize) -> Self {

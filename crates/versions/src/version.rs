@@ -211,13 +211,13 @@ pub enum VersionError {
         length: usize,
     },
     /// The text does not have the syntax of a version.
-    #[error("{text:?} is no version; a version is written as 1.2.3, 1.2.3-rc.1 or 1.2.3+build")]
+    #[error("{text:?} is not a version; a version is written as 1.2.3, 1.2.3-rc.1 or 1.2.3+build")]
     Malformed {
         /// The text as given.
         text: String,
     },
     /// The text is a version, but Flux does not accept it as a tag.
-    #[error("{text:?} is no version, for it has fewer than two dots")]
+    #[error("{text:?} is not a version: it has fewer than two dots")]
     TooFewDots {
         /// The text as given.
         text: String,
@@ -306,7 +306,7 @@ mod tests {
         let refusal = |text: &str| Version::parse(text).unwrap_err().to_string();
         assert_eq!(
             refusal("1.2\n"),
-            r#""1.2\n" is no version; a version is written as 1.2.3, 1.2.3-rc.1 or 1.2.3+build"#
+            r#""1.2\n" is not a version; a version is written as 1.2.3, 1.2.3-rc.1 or 1.2.3+build"#
         );
         assert_eq!(
             refusal("1.18446744073709551616"),
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(refusal(&"1".repeat(257)), "the version has 257 bytes; at most 256 are allowed");
         assert_eq!(
             Version::parse_tag("1.2").unwrap_err().to_string(),
-            "\"1.2\" is no version, for it has fewer than two dots"
+            "\"1.2\" is not a version: it has fewer than two dots"
         );
     }
 

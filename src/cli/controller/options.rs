@@ -409,8 +409,7 @@ mod tests {
     fn a_warning_about_an_invalid_polling_interval_names_its_flag() {
         let options = options(&["--update-polling-interval=1d"]).unwrap();
         assert_eq!(options.policies.polling, PollingInterval::default());
-        let begin =
-            "--update-polling-interval \"1d\" cannot be used, and 12h0m0s counts: `1d` is not a duration";
+        let begin = "--update-polling-interval \"1d\" is invalid, using 12h0m0s: `1d` is not a duration";
         assert!(options.warnings[0].starts_with(begin), "{:?}", options.warnings);
     }
 

@@ -101,7 +101,7 @@ fn prepare(requested: Option<&Path>) -> Result<PathBuf, Failure> {
         |cause: std::io::Error| Failure::new(format!("cannot unpack into {}: {cause}", requested.display()));
     if requested.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(Failure::new(format!(
-            "{} is no directory; name one that is empty or does not exist",
+            "{} is not a directory; name one that is empty or does not exist",
             requested.display()
         )));
     }

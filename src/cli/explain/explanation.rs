@@ -147,7 +147,7 @@ impl<O: Objects> Explainer<'_, O> {
         if tags.is_empty() && number > 0 {
             let patterns = repository.spec.effective_exclusion_list().join("\", \"");
             explanation.notes.push(format!(
-                "the registry lists {}, and spec.exclusionList of the ImageRepository {} (\"{patterns}\") leaves out every one",
+                "the registry lists {}, and spec.exclusionList of the ImageRepository {} (\"{patterns}\") excludes all of them",
                 count(number, "tag"),
                 repository_of(&self.subject.policy)
             ));
@@ -246,7 +246,7 @@ impl Explanation {
         match &answers.missing_ages {
             None => {}
             Some(MissingAges::TooMany) => self.notes.push(format!(
-                "only the {MAX_LOOKUPS} best images were looked at for their age; the others count as {counts}"
+                "only the {MAX_LOOKUPS} best images had their age looked up; the others count as {counts}"
             )),
             Some(MissingAges::Failed { tag, failure }) => self.notes.push(format!(
                 "the age of {tag} could not be looked up, so it counts as {counts}: {}",
@@ -263,7 +263,7 @@ impl Explanation {
         for name in policy.excluded().filter(|name| !tags.is_empty() && !is_there(name)) {
             let meant = tags.iter().find(|tag| is_same_version(tag, name));
             let meant = meant.map(|tag| format!("; did you mean {tag}?")).unwrap_or_default();
-            self.notes.push(format!("tagboat.dev/exclude names {name}, which is none of the tags{meant}"));
+            self.notes.push(format!("tagboat.dev/exclude names {name}, which is not one of the tags{meant}"));
         }
     }
 
@@ -281,7 +281,7 @@ impl Explanation {
                 (tag.outcome, tag.reason) = ("candidate", reason.clone());
             } else if Some(tag.tag.as_str()) == kept {
                 tag.outcome = "latest";
-                tag.reason = format!("it stays, for {winner} is listed but cannot be pulled yet");
+                tag.reason = format!("it stays, because {winner} is listed but cannot be pulled yet");
             }
         }
         self.latest = kept.map(str::to_owned);

@@ -115,7 +115,7 @@ impl PolicyArguments {
     ) -> Result<(), Failure> {
         let policy = &subject.policy;
         if policy.spec.suspend {
-            say(&format!("warning: {} is suspended; it is explained all the same", ObjectName::of(policy)));
+            say(&format!("warning: {} is suspended; explaining it anyway", ObjectName::of(policy)));
         }
         let explainer = Explainer { subject, objects, login: self.registry_login };
         let (explanation, done) = explainer.explain(tags).await?;

@@ -42,9 +42,7 @@ impl<'a> TagFile<'a> {
         let mut foreign = tags.iter().filter(|tag| tag.contains(FOREIGN));
         let first = foreign.next()?;
         let number = count(1 + foreign.count(), "line");
-        Some(format!(
-            "{number} of {name} cannot be a tag, such as {first:?}: write one tag per line, and nothing else"
-        ))
+        Some(format!("{number} of {name} cannot be a tag, such as {first:?}: write only one tag per line"))
     }
 }
 
@@ -77,7 +75,7 @@ mod tests {
         assert_eq!(
             note(b"1.0\n\"1.1\",\n\"1.0\",\n").as_deref(),
             Some(
-                "2 lines of standard input cannot be a tag, such as \"\\\"1.1\\\",\": write one tag per line, and nothing else"
+                "2 lines of standard input cannot be a tag, such as \"\\\"1.1\\\",\": write only one tag per line"
             )
         );
         assert_eq!(lines(b"1\n2\n\xff\n"), Err(3));

@@ -69,7 +69,7 @@ impl Sources {
             if skipped.cause == SkipReason::Unreadable {
                 self.add(&file, Role::Manifest, Err(skipped.cause.to_string()));
             } else {
-                self.warnings.push(format!("{}: not looked into: {}", name_of(&file), skipped.cause));
+                self.warnings.push(format!("{}: skipped: {}", name_of(&file), skipped.cause));
             }
         }
         for entry in scope.files {

@@ -127,7 +127,7 @@ async fn read_inputs(arguments: &RunArguments, stop: &StopToken) -> Result<Input
     });
     tokio::select! {
         inputs = inputs => inputs.expect("the thread sends what it has read"),
-        () = stop.cancelled() => Err(Failure::new("tagboat was told to stop while it read the manifests")),
+        () = stop.cancelled() => Err(Failure::new("tagboat was stopped while it read the manifests")),
     }
 }
 

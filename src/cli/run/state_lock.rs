@@ -60,7 +60,7 @@ pub(super) async fn lock(
             biased;
             () = stop.cancelled() => {
                 return Err(Failure::new(format!(
-                    "tagboat was told to stop while it waited for another run that uses the state in {directory}"
+                    "tagboat was stopped while it waited for another run that uses the state in {directory}"
                 )));
             }
             () = sleep(TRY_INTERVAL.min(timeout)) => {}

@@ -117,7 +117,7 @@ impl<'i> Work<'i> {
     pub(super) fn canceled(mut self) -> Self {
         if !self.is_done {
             let sentence =
-                "tagboat was told to stop while it scanned registries; nothing was chosen and nothing pushed";
+                "tagboat was stopped while it scanned registries; nothing was chosen and nothing pushed";
             self.outcome.outcome = OutcomeKind::Failed;
             self.outcome.message = Some(sentence.to_owned());
             self.outcome.errors.push(prefixed(&self.outcome, sentence));

@@ -154,9 +154,9 @@ impl ScanArguments {
             let hint = match self.image.split_once('@') {
                 None => "",
                 Some((before, after)) if !before.contains('/') && after.contains('/') => {
-                    "; leave out the user name, and log in with --secret or --registry-login"
+                    "; remove the user name, and log in with --secret or --registry-login"
                 }
-                Some(_) => "; leave out the digest",
+                Some(_) => "; remove the digest",
             };
             Failure::Usage(format!("{error}{hint}"))
         })?;
@@ -197,7 +197,7 @@ impl ScanArguments {
                 )));
             }
             Some(logins) if matches!(logins.login(address), Credential::Anonymous) => say(&format!(
-                "warning: --secret {shown} has no login for {}; the registry is asked without one",
+                "warning: --secret {shown} has no login for {}; the registry is accessed anonymously",
                 address.canonical()
             )),
             Some(_) => {}

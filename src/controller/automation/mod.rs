@@ -141,7 +141,7 @@ async fn sweep(mirrors: MirrorStore) {
         let mirrors = mirrors.clone();
         let swept = tokio::task::spawn_blocking(move || mirrors.sweep(SystemTime::now())).await;
         if let Ok(Err(error)) = swept {
-            tracing::warn!(error = %error, "mirrors that nothing uses cannot be removed");
+            tracing::warn!(error = %error, "cannot remove unused mirrors");
         }
         tokio::time::sleep(SWEEP_INTERVAL).await;
     }

@@ -135,12 +135,12 @@ impl Reconcile {
 
     async fn finish(&mut self, conclusion: &Conclusion, proposal: Option<UpdateProposal>) {
         if matches!(conclusion, Conclusion::Failure(_)) && self.automations.stop.is_cancelled() {
-            tracing::info!("reconcile canceled: the controller is shutting down");
+            tracing::info!("reconcile cancelled: the controller is shutting down");
             self.in_flight.action = Action::AwaitChange;
             return;
         }
         if !matches!(conclusion, Conclusion::Success { .. }) && self.in_flight.cancellation.is_cancelled() {
-            tracing::info!("reconcile canceled: object deleted, suspended or no longer selected");
+            tracing::info!("reconcile cancelled: object deleted, suspended or no longer selected");
             // The next reconcile forgets a suspended or deleted automation; one that is active again must not be forgotten.
             self.in_flight.action = Action::RequeueAfter(Duration::ZERO);
             self.restore_status().await;

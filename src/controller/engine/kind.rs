@@ -132,7 +132,7 @@ impl<K: Watched> Kind<K> {
     /// A retry counts as a failure.
     pub(crate) fn end(&self, in_flight: &mut InFlight, result: Result<Action, ClusterError>) {
         in_flight.action = result.unwrap_or_else(|error| {
-            tracing::error!(error = chain(&error), "cannot write to the object, trying again");
+            tracing::error!(error = chain(&error), "cannot write to the object, retrying");
             Action::Retry
         });
         let is_success = in_flight.action != Action::Retry;

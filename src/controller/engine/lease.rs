@@ -72,7 +72,7 @@ impl Leadership {
             Err(_) => Some(ClusterError::Timeout(RELEASE_TIMEOUT)),
         };
         if let Some(error) = error {
-            tracing::error!(error = %error, "cannot release the lease; others take it when it has expired");
+            tracing::error!(error = %error, "cannot release the lease; it expires after its duration");
         }
     }
 }
@@ -159,7 +159,7 @@ impl Candidate {
                 permit.cancel();
                 return error;
             }
-            tracing::warn!(error = %message_of(&error), "cannot renew the lease, trying again");
+            tracing::warn!(error = %message_of(&error), "cannot renew the lease, retrying");
         }
     }
 

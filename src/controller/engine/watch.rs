@@ -152,17 +152,14 @@ fn report_unreadable<K: Watched>(context: &Arc<Context>, metadata: ObjectMeta, c
     // Two controllers watch policies, and several processes everything: each defect is announced once.
     let identity = EventIdentity::Once(format!("{:?} {cause}", metadata.generation));
     let annotations = metadata.annotations.unwrap_or_default();
-    let message = format!(
-        "the object cannot be understood and is left alone until it is corrected: {}",
-        printable(cause)
-    );
+    let message = format!("the object is invalid and is ignored until it is corrected: {}", printable(cause));
     let event = Event { type_: EventType::Warning, reason: UNREADABLE.to_owned(), message };
     tracing::error!(
         kind = object.kind,
         namespace = object.namespace,
         name = object.name,
         error = cause,
-        "an object cannot be understood and is left alone until it is corrected"
+        "an object is invalid and is ignored until it is corrected"
     );
     if context.is_dry_run {
         return;
@@ -193,7 +190,7 @@ async fn remove_finalizer<K: Watched>(
                     namespace = metadata.namespace,
                     name = metadata.name,
                     error = %error,
-                    "cannot remove the finalizer of an object that is to be deleted, trying again"
+                    "cannot remove the finalizer of a deleted object, retrying"
                 );
                 tokio::time::sleep(BACKOFF.after(attempt)).await;
             }

@@ -236,14 +236,14 @@ async fn look_up<R: Registry>(policies: Arc<Policies<R>>, repository: Repository
         Some(until) => Err(LookupFailure {
             kind: LookupFailureKind::Unavailable,
             message: format!(
-                "{} is left alone until {until:.0}, for it did not answer others",
+                "{} is not requested until {until:.0}: it did not respond to other lookups",
                 repository.address.registry()
             ),
             retry_after: None,
         }),
     };
     if let Err(failure) = &answer {
-        tracing::warn!(image = reference, error = failure.message, "cannot look up the digest, trying again");
+        tracing::warn!(image = reference, error = failure.message, "cannot look up the digest, retrying");
     }
     // A policy that gives a registry less time than others cannot tell its state for them.
     let is_patient = repository.timeout >= LOOKUP_TIMEOUT;

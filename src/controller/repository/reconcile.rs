@@ -46,7 +46,7 @@ async fn reconcile_once<R: Registry>(
         Fetched::Gone | Fetched::Suspended(_) => return Ok(Action::AwaitChange),
         Fetched::Deleted(known) => {
             if let Err(message) = tag_store.delete(&in_flight.name).await {
-                tracing::error!(error = message, "cannot forget the tags, trying again");
+                tracing::error!(error = message, "cannot delete the tags, retrying");
                 return Ok(Action::Retry);
             }
             finalize(kind, &known).await?;

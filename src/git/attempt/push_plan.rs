@@ -84,16 +84,16 @@ fn rejection_reason(
     match context.is_in_history(old, listed, None) {
         Ok(true) => Ok(None),
         Ok(false) => Ok(Some(format!(
-            "[rejected] (non-fast-forward): it has commits that {branch} has not; merge them, or put + in front of the \
+            "[rejected] (non-fast-forward): it has commits that {branch} does not have; merge them, or put + in front of the \
              refspec"
         ))),
         // This concerns this refspec alone, and must not keep the branch from being pushed.
         Err(SyncError::Remote(RemoteError::TooLarge { limit, .. })) => Ok(Some(format!(
-            "to find out whether it has commits that {branch} has not, more history would be fetched than a mirror of \
-             {limit} bytes has room for; raise --mirror-max-size, or put + in front of the refspec"
+            "a check for commits that {branch} does not have would fetch more history than a mirror of {limit} bytes \
+             can hold; raise --mirror-max-size, or put + in front of the refspec"
         ))),
         Err(SyncError::ObjectTooLarge(error)) => {
-            Ok(Some(format!("whether it has commits that {branch} has not cannot be found out: {error}")))
+            Ok(Some(format!("cannot check for commits that {branch} does not have: {error}")))
         }
         Err(error) => Err(error),
     }

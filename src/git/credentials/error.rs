@@ -20,8 +20,8 @@ pub enum CredentialsError {
     },
     /// A secret without any key for HTTP.
     #[error(
-        "secret '{secret}' has nothing for a login by {scheme}: it has {found}; wanted are username and password, or \
-         bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
+        "secret '{secret}' has no credentials for {scheme}: it has {found}; set username and password, or bearerToken, \
+         and for TLS ca.crt, or tls.crt and tls.key"
     )]
     NothingForHttp {
         /// The secret.

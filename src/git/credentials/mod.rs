@@ -166,7 +166,7 @@ fn bearer_token(secret: SecretData<'_>) -> Result<Secret, CredentialsError> {
     let key = "bearerToken";
     let token = secret
         .line(key)?
-        .ok_or_else(|| secret.malformed(key, "is empty: give the token, or take the key out"))?;
+        .ok_or_else(|| secret.malformed(key, "is empty: give the token, or remove the key"))?;
     match token.expose().iter().all(u8::is_ascii_graphic) {
         true => Ok(token),
         false => {
@@ -245,13 +245,13 @@ fn ssh_credentials(
     }
     if passphrase.is_none() && is_encrypted(key) {
         return Err(secret
-            .malformed("identity", "is encrypted: give its passphrase by the key 'password'")
+            .malformed("identity", "is encrypted: give its passphrase in the key 'password'")
             .into());
     }
     // A carriage return within a line separates no words, because ssh gets the text without it.
     let known_hosts = as_ssh_reads_it(known_hosts.expose());
     if !has_known_host(known_hosts.expose()) {
-        let defect = "has no line of host, key type and key: fill it by ssh-keyscan, and check what it says";
+        let defect = "has no line of host, key type and key: fill it with ssh-keyscan, and verify the keys";
         return Err(secret.malformed("known_hosts", defect).into());
     }
     Ok(SshCredentials {

@@ -98,7 +98,7 @@ fn a_bad_secret_is_refused_in_one_sentence() {
         (
             "https://h/x",
             &[("bearerToken", "")],
-            "secret 'apps/login': key 'bearerToken' is empty: give the token, or take the key out",
+            "secret 'apps/login': key 'bearerToken' is empty: give the token, or remove the key",
         ),
         (
             "https://h/x",
@@ -113,7 +113,7 @@ fn a_bad_secret_is_refused_in_one_sentence() {
         (
             "https://h/x",
             &[("bearerToken", "hunter\0")],
-            "secret 'apps/login': key 'bearerToken' has a control character: take it out",
+            "secret 'apps/login': key 'bearerToken' has a control character: remove it",
         ),
         (
             "https://h/x",
@@ -169,7 +169,7 @@ fn a_bad_secret_is_refused_in_one_sentence() {
         (
             "ssh://h/x",
             &[identity, ("known_hosts", "# host ssh-rsa A\n\nh\n")],
-            "secret 'apps/login': key 'known_hosts' has no line of host, key type and key: fill it by ssh-keyscan, and check what it says",
+            "secret 'apps/login': key 'known_hosts' has no line of host, key type and key: fill it with ssh-keyscan, and verify the keys",
         ),
         (
             "https://h/x",
@@ -258,8 +258,8 @@ fn a_secret_without_an_http_login_is_not_an_anonymous_login() {
             let secret = SecretData { name: "apps/login", data: &data };
             let error = Credentials::generic(&url, Some(secret)).unwrap_err();
             let message = format!(
-                "secret 'apps/login' has nothing for a login by {scheme}: it has {found}; wanted are username and \
-                 password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
+                "secret 'apps/login' has no credentials for {scheme}: it has {found}; set username and password, or \
+                 bearerToken, and for TLS ca.crt, or tls.crt and tls.key"
             );
             assert_eq!(error.to_string(), message);
         }

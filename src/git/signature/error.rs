@@ -104,7 +104,7 @@ pub enum OpenPgpKeyDefect {
     Empty,
     /// It is an SSH key.
     #[error(
-        "'git.asc' holds an SSH key: set spec.git.commit.signingKey.type to ssh, and give the key by 'identity'"
+        "'git.asc' holds an SSH key: set spec.git.commit.signingKey.type to ssh, and give the key in 'identity'"
     )]
     ForSsh,
     /// It is a public key.
@@ -116,7 +116,7 @@ pub enum OpenPgpKeyDefect {
     #[error("the key in 'git.asc' is damaged or cut off: export it again")]
     Damaged,
     /// Its version is one that current gpg versions do not verify.
-    #[error("the key in 'git.asc' is of OpenPGP's version {version}, and only keys of version 4 can sign")]
+    #[error("the key in 'git.asc' has the OpenPGP version {version}, and only keys of version 4 can sign")]
     Version {
         /// The version.
         version: u8,
@@ -124,7 +124,7 @@ pub enum OpenPgpKeyDefect {
     /// Unlocking it would take too much memory or time.
     #[error(
         "the key in 'git.asc' takes {memory} MiB and {passes} passes of Argon2 to unlock, and {max_memory} MiB and \
-         {max_passes} passes are allowed: export it with a lock that takes less"
+         {max_passes} passes are allowed: export it with a weaker key derivation"
     )]
     Argon2 {
         /// The memory, in MiB.
@@ -149,7 +149,7 @@ pub enum SshKeyDefect {
     Empty,
     /// It is an OpenPGP key.
     #[error(
-        "'identity' holds an OpenPGP key: set spec.git.commit.signingKey.type to gpg, and give the key by 'git.asc'"
+        "'identity' holds an OpenPGP key: set spec.git.commit.signingKey.type to gpg, and give the key in 'git.asc'"
     )]
     ForOpenPgp,
     /// It is a public key.
@@ -165,7 +165,7 @@ pub enum SshKeyDefect {
     WrongPassphrase,
     /// Its encryption is not supported.
     #[error(
-        "the key in 'identity' is locked in a way that is not known here ({scheme}): lock it anew with `ssh-keygen -p`"
+        "the key in 'identity' has an unsupported encryption ({scheme}): encrypt it again with `ssh-keygen -p`"
     )]
     Lock {
         /// Its name.
@@ -173,13 +173,13 @@ pub enum SshKeyDefect {
     },
     /// It is in PKCS#8 and encrypted, which Flux does not read either.
     #[error(
-        "the key in 'identity' is in encrypted PKCS#8, which is not read: rewrite it in OpenSSH's form with \
+        "the key in 'identity' is in encrypted PKCS#8, which is not supported: rewrite it in OpenSSH's form with \
          `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it is an Ed25519 key)"
     )]
     EncryptedPkcs8,
     /// Unlocking it would take too much time.
     #[error(
-        "the key in 'identity' takes {rounds} rounds to unlock, and {most} are allowed: lock it anew with `ssh-keygen -p`"
+        "the key in 'identity' takes {rounds} rounds to unlock, and {most} are allowed: encrypt it again with `ssh-keygen -p`"
     )]
     Rounds {
         /// The number of rounds.
@@ -205,7 +205,7 @@ pub enum SshKeyDefect {
     },
     /// Its algorithm is not accepted for signatures, or needs a device.
     #[error(
-        "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
+        "the key in 'identity' has the type {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
     )]
     Sort {
         /// Its name.

@@ -109,7 +109,9 @@ pub enum RemoteUrlError {
         defect: String,
     },
     /// A redirect to something else than a repository.
-    #[error("the server redirects to '{redacted}', which is no git repository: correct the repository URL")]
+    #[error(
+        "the server redirects to '{redacted}', which is not a git repository: correct the repository URL"
+    )]
     NoRepository {
         /// The target without user info.
         redacted: String,
@@ -135,7 +137,7 @@ impl RemoteUrl {
             return Err(malformed("begins with '-', which reads as an option"));
         }
         if text.chars().any(char::is_control) {
-            return Err(malformed("has a control character: take it out"));
+            return Err(malformed("has a control character: remove it"));
         }
         let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
             return Self::parse_without_scheme(text, &redacted, locals);
@@ -208,7 +210,7 @@ impl RemoteUrl {
             Some(Err(user)) => (user, ""),
         };
         let user = String::from_utf8(user_info_part(user_text)?)
-            .map_err(|_| Defect::from("has a user name that is not UTF-8: take it out"))?;
+            .map_err(|_| Defect::from("has a user name that is not UTF-8: remove it"))?;
         let password = user_info_part(password_text)?;
         let scheme = transport.scheme();
         let argument = if transport == Transport::Ssh && !user.is_empty() {
@@ -340,7 +342,7 @@ fn parse_server(server: &str) -> Result<(String, Option<u16>), Defect> {
     let port = match port {
         "" => None,
         port => Some(parse_port(port).ok_or(
-            "has something else than a port number after the host's ':': \
+            "has no port number after the host's ':': \
              the path begins with '/', as in ssh://git@HOST/PATH",
         )?),
     };
@@ -353,7 +355,7 @@ fn parse_server(server: &str) -> Result<(String, Option<u16>), Defect> {
     };
     match url::Host::parse(host) {
         Ok(parsed) if is_plain => Ok((parsed.to_string(), port)),
-        _ => Err("has a host that is no name and no address: correct it".into()),
+        _ => Err("has a host that is neither a name nor an address: correct it".into()),
     }
 }
 
@@ -373,14 +375,14 @@ fn check_path(transport: Transport, path: &str) -> Result<(), Defect> {
         return match memchr::memmem::find(&decoded, b"@[") {
             None => Ok(()),
             Some(_) => {
-                Err("has '@[' in its path, which git reads as the begin of a host: rename the repository"
+                Err("has '@[' in its path, which git reads as the start of a host: rename the repository"
                     .into())
             }
         };
     }
     // Git appends to the text, so the appended part would become part of a `?` or `#`.
     if path.contains(['?', '#']) {
-        return Err("has a query or a fragment, which no repository has: take it out".into());
+        return Err("has a query or a fragment: remove it".into());
     }
     if path.contains(char::is_whitespace) {
         return Err("has a space: write it as %20".into());
@@ -390,15 +392,16 @@ fn check_path(transport: Transport, path: &str) -> Result<(), Defect> {
     }
     match percent::decode(path) {
         Some(_) => Ok(()),
-        None => Err("has a '%' that begins no escape: write it as %25".into()),
+        None => Err("has a '%' that does not begin an escape: write it as %25".into()),
     }
 }
 
 fn user_info_part(text: &str) -> Result<Vec<u8>, Defect> {
-    let bytes = percent::decode(text)
-        .ok_or_else(|| Defect::from("has a '%' in its user info that begins no escape: write it as %25"))?;
+    let bytes = percent::decode(text).ok_or_else(|| {
+        Defect::from("has a '%' in its user info that does not begin an escape: write it as %25")
+    })?;
     match bytes.iter().any(u8::is_ascii_control) {
-        true => Err("has a control character in its user info: take it out".into()),
+        true => Err("has a control character in its user info: remove it".into()),
         false => Ok(bytes),
     }
 }

@@ -105,18 +105,12 @@ fn unsupported_urls_are_refused_in_one_sentence() {
             "ssh://-oProxyCommand=x/y",
             "the repository URL 'ssh://-oProxyCommand=x/y' has a host that begins with '-', which reads as an option",
         ),
-        ("https://h/x\n", "the repository URL 'https://h/x\\n' has a control character: take it out"),
+        ("https://h/x\n", "the repository URL 'https://h/x\\n' has a control character: remove it"),
         ("https:///x", "the repository URL 'https:///x' names no host"),
         ("https://u:p@/x", "the repository URL 'https://••••@/x' names no host"),
         ("https://:80/x", "the repository URL 'https://:80/x' names no host"),
-        (
-            "https://h/x?y",
-            "the repository URL 'https://h/x?••••' has a query or a fragment, which no repository has: take it out",
-        ),
-        (
-            "https://h/x#y",
-            "the repository URL 'https://h/x#••••' has a query or a fragment, which no repository has: take it out",
-        ),
+        ("https://h/x?y", "the repository URL 'https://h/x?••••' has a query or a fragment: remove it"),
+        ("https://h/x#y", "the repository URL 'https://h/x#••••' has a query or a fragment: remove it"),
         ("https://h/a b", "the repository URL 'https://h/a b' has a space: write it as %20"),
         (
             "https://h/a/../b",
@@ -124,15 +118,15 @@ fn unsupported_urls_are_refused_in_one_sentence() {
         ),
         (
             "https://h/100%",
-            "the repository URL 'https://h/100%' has a '%' that begins no escape: write it as %25",
+            "the repository URL 'https://h/100%' has a '%' that does not begin an escape: write it as %25",
         ),
         (
             "https://u:100%@h/",
-            "the repository URL 'https://••••@h/' has a '%' in its user info that begins no escape: write it as %25",
+            "the repository URL 'https://••••@h/' has a '%' in its user info that does not begin an escape: write it as %25",
         ),
         (
             "https://u:a%0ab@h/",
-            "the repository URL 'https://••••@h/' has a control character in its user info: take it out",
+            "the repository URL 'https://••••@h/' has a control character in its user info: remove it",
         ),
         (
             "https://münchen.de/x",
@@ -249,7 +243,7 @@ fn a_host_is_read_as_curl_and_ssh_read_it() {
         "https://a,b/x",
     ] {
         let error = parse(text).unwrap_err().to_string();
-        assert!(error.contains("has a host that is no name and no address"), "{text}: {error}");
+        assert!(error.contains("has a host that is neither a name nor an address"), "{text}: {error}");
     }
 }
 

@@ -75,7 +75,7 @@ impl ClusterAccounts {
         let token = status.status.map(|status| status.token).filter(|token| !token.is_empty());
         token
             .map(Secret::new)
-            .ok_or_else(|| AccountError::Cluster { message: "its answer has none".to_owned() })
+            .ok_or_else(|| AccountError::Cluster { message: "the response contains no token".to_owned() })
     }
 
     fn api(&self, namespace: &str) -> Api<ServiceAccount> {

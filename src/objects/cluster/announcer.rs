@@ -127,7 +127,7 @@ impl Announcer {
         let admits = limiter.admits(&announcement.object, Instant::now());
         if !admits {
             let object = named(&announcement.object);
-            tracing::debug!(object, "an event is not recorded: its object has had too many");
+            tracing::debug!(object, "event dropped: too many events of its object");
         }
         admits
     }
@@ -145,13 +145,13 @@ impl Announcer {
             work: announce(announcement),
         };
         for object in self.delayed.start(delivery) {
-            tracing::error!(object, "an event is not recorded: too many of its namespace are waiting");
+            tracing::error!(object, "event dropped: too many events of its namespace are queued");
         }
     }
 
     /// Records an event later, with exponential backoff.
     fn delay(&self, announcement: Announcement, error: &ClusterError) {
-        tracing::info!(error = %error, "cannot record an event, trying again");
+        tracing::info!(error = %error, "cannot record the event, retrying");
         let recorder = self.recorder.clone();
         self.announce_later(announcement, |announcement| async move {
             for attempt in 2..=TRIES {

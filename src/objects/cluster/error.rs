@@ -13,7 +13,7 @@ pub enum ClusterError {
     #[error("{}", message(.0))]
     Rejected(Box<Status>),
     /// The API server did not answer in time.
-    #[error("the API server did not answer within {} s", .0.as_secs())]
+    #[error("the API server did not respond within {} s", .0.as_secs())]
     Timeout(Duration),
     /// The API server cannot be reached, or its response is invalid.
     #[error("the request to the API server failed: {message}")]
@@ -25,7 +25,7 @@ pub enum ClusterError {
     #[error("another process may be the leader, so no more requests are sent to the API server")]
     Fenced,
     /// Others changed the object during each attempt to write it.
-    #[error("the object was changed by others during each of {tries} attempts to write it")]
+    #[error("the object was changed by other clients during each of {tries} attempts to write it")]
     Conflicts {
         /// The number of attempts.
         tries: u32,
@@ -35,7 +35,7 @@ pub enum ClusterError {
 /// Returns the server's message, or at least its status code.
 fn message(status: &Status) -> String {
     if status.message.is_empty() {
-        format!("the API server answered with status {}", status.code)
+        format!("the API server responded with status {}", status.code)
     } else {
         status.message.clone()
     }
@@ -125,6 +125,6 @@ mod tests {
             assert_eq!(error.to_string(), "its message");
         }
         let silent = ClusterError::from(kube::Error::Api(Status::failure("", "").with_code(502).boxed()));
-        assert_eq!(silent.to_string(), "the API server answered with status 502");
+        assert_eq!(silent.to_string(), "the API server responded with status 502");
     }
 }

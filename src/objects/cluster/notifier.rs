@@ -100,7 +100,7 @@ impl Notifier {
             },
         };
         for object in self.deliveries.start(delivery) {
-            tracing::error!(object, "the event is not sent: too many of its namespace are waiting");
+            tracing::error!(object, "event not sent: too many events of its namespace are queued");
         }
     }
 
@@ -118,8 +118,8 @@ async fn send(client: &Client, address: Url, body: &Value) -> Result<(), String>
                 status if status.is_success() => return Ok(()),
                 // It was sent before, and the receiver knows it.
                 StatusCode::TOO_MANY_REQUESTS => return Ok(()),
-                status if status.is_server_error() => format!("the receiver answered with status {status}"),
-                status => return Err(format!("the receiver answered with status {status}")),
+                status if status.is_server_error() => format!("the receiver responded with status {status}"),
+                status => return Err(format!("the receiver responded with status {status}")),
             },
             // The address may hold a password.
             Err(error) => chain(&error.without_url()),

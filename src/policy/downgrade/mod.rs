@@ -150,8 +150,8 @@ impl DowngradeProtection {
     pub fn message(&self, current: &str, pending: &HeldDowngrade) -> String {
         let until = pending.since.checked_add(self.time).unwrap_or(Timestamp::MAX);
         format!(
-            "{}{LOWER}{current}{WAITS}{}{OF}{}{ROW}{}{TO}{}{UNTIL}{} at the earliest; set the annotation {} of the policy anew \
-             to let it count at once",
+            "{}{LOWER}{current}{WAITS}{}{OF}{}{ROW}{}{TO}{}{UNTIL}{} at the earliest; set the annotation {} of the policy to \
+             a new value to accept it at once",
             pending.tag,
             // With enough scans, only time is missing.
             pending.scans.min(self.scans.max(1)),
@@ -169,8 +169,8 @@ impl DowngradeProtection {
 /// Scans and time are not counted then.
 pub fn message_without_state(current: &str, pending: &HeldDowngrade) -> String {
     format!(
-        "{}{LOWER}{current}{WAITS}how often in a row and for how long a lower winner is shown takes --state to count; \
-         without it, --latest or a status.latestRef that is no higher lets it count",
+        "{}{LOWER}{current}{WAITS}counting scans and time requires --state; without it, --latest or a status.latestRef \
+         that is not higher accepts it",
         pending.tag
     )
 }

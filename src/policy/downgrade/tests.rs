@@ -193,7 +193,7 @@ fn the_message_says_what_waits_and_until_when_and_can_be_read_again() {
         message,
         "1.3.9 is lower than 1.4.0 and waits: 1 of 3 complete scans in a row have shown a lower winner, from \
          2026-11-18T11:06:40Z to 2026-11-18T11:11:40Z, and it counts at 2026-11-18T11:21:40Z at the earliest; set the \
-         annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once"
+         annotation reconcile.fluxcd.io/requestedAt of the policy to a new value to accept it at once"
     );
     assert_eq!(HeldDowngrade::from_message(&message), Some(pending));
     for other in ["", "something else", " is lower than 1 and waits: x of 3"] {

@@ -173,7 +173,7 @@ fn every_tag_has_a_reason() {
             "latest filtered: it does not match the pattern \"^(v?[0-9.]+)(-.*)?$\"",
             "2.0.0 out-of-range: \"^1\" does not include it: it does not satisfy ^1",
             "1.4.2-a shadowed: 1.4.2 has the same value \"1.4.2\" and counts in its place",
-            "1.2 not-a-version: \"1.2\" is no version, for it has fewer than two dots",
+            "1.2 not-a-version: \"1.2\" is not a version: it has fewer than two dots",
         ]
     );
     let policy = policy_with(&number("asc"), &Value::Null, &[]).unwrap();
@@ -266,7 +266,7 @@ fn a_tag_waits_until_it_is_old_enough() {
         verdicts(&policy, tags, ages),
         [
             "1.1.0 latest: the only candidate",
-            "x not-a-version: \"x\" is no version, for it has fewer than two dots",
+            "x not-a-version: \"x\" is not a version: it has fewer than two dots",
             "1.5.0 too-new: it is 0s old, and tagboat.dev/minimum-age requires 72h",
             "1.4.0 too-new: it is 2h old, and tagboat.dev/minimum-age requires 72h",
             "1.3.0 too-new: it is 71h old, and tagboat.dev/minimum-age requires 72h",

@@ -226,7 +226,7 @@ pub(super) mod tests {
         let _first = logins.log_in(&secrets, "n", &source("a"), &options).await.unwrap();
         let second = logins.log_in(&secrets, "n", &source("b"), &options).now_or_never();
         let Some(Err(Conclusion::Failure(stop))) = second else { panic!("{second:?}") };
-        assert!(stop.message.contains("GitRepository n/b got another address"), "{}", stop.message);
+        assert!(stop.message.contains("GitRepository n/b changed its URL"), "{}", stop.message);
     }
 
     /// A megabyte of certificates was searched and hashed on an async worker, for each automation.

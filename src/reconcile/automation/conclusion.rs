@@ -102,8 +102,8 @@ impl Conclusion {
     ///
     /// The defect was reported on standard error.
     pub fn broken_off() -> Self {
-        let message = "failed to update source: a fault of tagboat's broke the run off; please report it, with what \
-                       was said on standard error";
+        let message = "failed to update source: internal error of tagboat; please report it with the output on \
+                       standard error";
         let reason = Reason::GitOperationFailed;
         Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned(), hint: None })
     }

@@ -116,7 +116,7 @@ pub enum LoginError {
     ///
     /// No slot is free for that login.
     #[error(
-        "GitRepository {repository} got another address or other secrets while the run began; the next run tries again"
+        "GitRepository {repository} changed its URL or secrets while the run started; the next run tries again"
     )]
     Replaced {
         /// The repository.

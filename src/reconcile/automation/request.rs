@@ -71,7 +71,7 @@ pub enum RequestError {
     },
     /// More values for the message than it can use.
     #[error(
-        "the keys and values of spec.git.commit.messageTemplateValues take more than {} KiB: take out what the message does \
+        "the keys and values of spec.git.commit.messageTemplateValues take more than {} KiB: remove what the message does \
          not need", LARGEST_VALUES >> 10
     )]
     LargeValues,
@@ -297,7 +297,7 @@ mod tests {
                     "author": {"email": "bot@example.com"}, "messageTemplateValues": {"a": "b".repeat(65_536)},
                 }}}),
                 Reason::InvalidSourceConfiguration,
-                "the keys and values of spec.git.commit.messageTemplateValues take more than 64 KiB: take out what the \
+                "the keys and values of spec.git.commit.messageTemplateValues take more than 64 KiB: remove what the \
                  message does not need",
             ),
         ] {

@@ -172,7 +172,7 @@ impl Held {
             }
             None => format!(
                 "the tag list of {image} is empty, so {current} stays until the registry lists tags that spec.exclusionList \
-                 of the ImageRepository does not leave out"
+                 of the ImageRepository does not exclude"
             ),
         };
         Self { pending, message, until: None, reason: Reason::EmptyTagList }
@@ -292,7 +292,7 @@ mod tests {
             (
                 Reason::EmptyTagList,
                 "the tag list of img is empty, so 1.4.0 stays until the registry lists tags that spec.exclusionList of the \
-                 ImageRepository does not leave out"
+                 ImageRepository does not exclude"
             )
         );
         let waiting = choose_at(0, "1.3.0", Trigger::TagList, &status("1.4.0", None)).unwrap().held.unwrap();

@@ -205,7 +205,7 @@ impl DigestResolver<'_> {
         } else {
             let cause = &failure.message;
             let message = format!(
-                "{reference} is listed but cannot be pulled yet, and no image before it is known, so markers are left \
+                "{reference} is listed but cannot be pulled yet, and no previous image is known, so markers are left \
                  alone; try again later: {cause}"
             );
             Outcome::Failure(Reason::Failure, message)
@@ -319,10 +319,10 @@ mod tests {
             assert!(kept.is_retried);
             let staleness = kept.staleness.unwrap();
             assert_eq!(staleness.reason, Reason::TagNotFound);
-            assert_eq!(staleness.message, "the manifest of img:1 is not there: the words");
+            assert_eq!(staleness.message, "the manifest of img:1 does not exist: the words");
         }
         let nothing = question.looked(false, missing(), &status("")).unwrap_err();
-        let message = "img:1 is listed but cannot be pulled yet, and no image before it is known, so markers are left alone; \
+        let message = "img:1 is listed but cannot be pulled yet, and no previous image is known, so markers are left alone; \
                      try again later: the words"
             .to_owned();
         assert_eq!(nothing.outcome, Outcome::Failure(Reason::Failure, message));

@@ -79,7 +79,8 @@ impl Stop {
     ///
     /// There are more images than can be looked up at one time.
     pub fn lookups_pending() -> Self {
-        let message = "the ages of the best images are still being looked up, for many of them are too new";
+        let message =
+            "the ages of the best images are still being looked up, because many of them are too new";
         let outcome = Outcome::Failure(Reason::DependencyNotReady, message.to_owned());
         Self { retry_after: Some(LOOKUP_REQUEUE), ..Self::at(outcome) }
     }

@@ -473,7 +473,7 @@ impl ChoiceInputs<'_> {
         }
         let RepositoryTarget { repository, address, timeout, .. } = &self.target;
         let message = format!(
-            "the {tags} tags of {address} were not all judged within {}: use a simpler rule or filter, or a longer spec.timeout \
+            "not all {tags} tags of {address} were evaluated within {}: use a simpler rule or filter, or a longer spec.timeout \
              of ImageRepository '{}'",
             GoDuration::from(*timeout),
             ObjectName::of(repository.as_ref()),

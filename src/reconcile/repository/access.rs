@@ -90,7 +90,7 @@ pub async fn access(
             let data = read(reference, missing(reference)).await?;
             for [legacy, name] in tls::legacy_keys(&data) {
                 notes.push(format!(
-                    "secret '{}' uses the key '{legacy}', which is out of date: write '{name}'",
+                    "secret '{}' uses the key '{legacy}', which is deprecated: write '{name}'",
                     full(reference)
                 ));
             }
@@ -114,7 +114,7 @@ pub async fn access(
                 (&login, &spec.secret_ref, logins.is_empty())
             {
                 notes.push(format!(
-                    "secret '{}' has no login for {}, so the registry is asked without one",
+                    "secret '{}' has no login for {}, so the registry is accessed anonymously",
                     full(reference),
                     address.canonical()
                 ));

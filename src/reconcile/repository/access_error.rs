@@ -48,8 +48,8 @@ pub enum AccessError {
     },
     /// No cluster can issue the token for a cloud login as a service account.
     #[error(
-        "spec.serviceAccountName beside spec.provider asks for a login as that service account, for which only the \
-         controller has a cluster vouch: log in as yourself with --registry-login user"
+        "spec.serviceAccountName with spec.provider needs a token that only a cluster issues, so only the controller \
+         supports it: log in as yourself with --registry-login user"
     )]
     Identity,
     /// The service account that must log in at the cloud cannot be read.
@@ -72,8 +72,8 @@ pub enum AccessError {
     },
     /// The object's proxy could read the login: the object's authority would make its certificate valid.
     #[error(
-        "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read our own login at a cloud: use \
-         one of the two beside spec.provider"
+        "spec.proxySecretRef and a 'ca.crt' of spec.certSecretRef would let the proxy read the controller's cloud \
+         credentials: use only one of the two with spec.provider"
     )]
     Listener,
     /// The cloud is unknown, in Flux's words.

@@ -25,7 +25,7 @@ pub enum ExclusionError {
         cause: RegexpError,
     },
     /// All expressions together are too large.
-    #[error("failed to compile spec.exclusionList, which needs fewer or simpler expressions")]
+    #[error("failed to compile spec.exclusionList; use fewer or simpler expressions")]
     TooLarge(#[from] SetTooLarge),
 }
 
@@ -103,7 +103,7 @@ mod tests {
         let patterns: Vec<String> = (0..25).map(pattern).collect();
         assert_eq!(
             chain(&Exclusion::parse(&patterns).unwrap_err()),
-            "failed to compile spec.exclusionList, which needs fewer or simpler expressions: the expressions take more \
+            "failed to compile spec.exclusionList; use fewer or simpler expressions: the expressions take more \
              than 10485760 bytes together when compiled"
         );
     }

@@ -57,7 +57,7 @@ impl GivenLogins {
             let Self { origin, remark, .. } = self;
             let canonical = address.canonical();
             notes.push(format!(
-                "{origin} has no login for {canonical}{remark}; the registry is asked without one"
+                "{origin} has no login for {canonical}{remark}; the registry is accessed anonymously"
             ));
         }
         login

@@ -66,8 +66,8 @@ async fn read(
         .map_err(|cause| AccessError::Login { secret: secret.to_owned(), cause })?;
     if logins.is_none() {
         notes.push(format!(
-            "secret '{secret}' has no logins for registries, neither in '.dockerconfigjson' nor in '.dockercfg', so \
-             nothing of it is shown to the registry"
+            "secret '{secret}' has no logins for registries, neither in '.dockerconfigjson' nor in '.dockercfg', so it \
+             is not used"
         ));
     }
     Ok(logins.unwrap_or_default())

@@ -119,7 +119,7 @@ impl Run {
                 }
             }
             Ok(Listed::Unchanged) => {
-                let message = "the registry calls the list of tags unchanged, and nothing is known of it";
+                let message = "the registry reports an unchanged tag list, but no list is stored";
                 Conclusion::Stopped(Stop::Scan(message.to_owned()))
             }
             Err(ListFailure::Login(message)) => Conclusion::Stopped(Stop::Login(message)),

@@ -18,9 +18,7 @@ pub enum LoginError {
         must: String,
     },
     /// No source of credentials has any.
-    #[error(
-        "cannot log in at {cloud}: {missing}, and the metadata server of the machine, asked last, does not answer"
-    )]
+    #[error("cannot log in at {cloud}: {missing}, and the metadata server of the machine does not respond")]
     NoCredentials {
         /// The cloud.
         cloud: &'static str,
@@ -31,7 +29,7 @@ pub enum LoginError {
         cause: Box<RegistryError>,
     },
     /// An environment variable, or the file that it names, is unusable.
-    #[error("cannot log in at {cloud}: the variable {variable} of the environment {defect}")]
+    #[error("cannot log in at {cloud}: the environment variable {variable} {defect}")]
     Variable {
         /// The cloud.
         cloud: &'static str,
@@ -65,7 +63,9 @@ pub enum LoginError {
         defect: String,
     },
     /// The cluster issues no token for a service account.
-    #[error("cannot log in at {cloud} as the service account '{account}': the cluster gives no token of it")]
+    #[error(
+        "cannot log in at {cloud} as the service account '{account}': the cluster issues no token for it"
+    )]
     NoToken {
         /// The cloud.
         cloud: &'static str,
@@ -88,7 +88,7 @@ pub enum LoginError {
         message: String,
     },
     /// The cloud cannot be reached.
-    #[error("cannot log in at {cloud}: {what} cannot be had")]
+    #[error("cannot log in at {cloud}: cannot get {what}")]
     Unreachable {
         /// The cloud.
         cloud: &'static str,
@@ -99,7 +99,7 @@ pub enum LoginError {
         cause: Box<RegistryError>,
     },
     /// The cloud's response is malformed.
-    #[error("cannot log in at {cloud}: the answer that should hold {what} {defect}")]
+    #[error("cannot log in at {cloud}: the response for {what} {defect}")]
     Malformed {
         /// The cloud.
         cloud: &'static str,
@@ -110,8 +110,8 @@ pub enum LoginError {
     },
     /// The login would be sent without encryption.
     #[error(
-        "the registry {host} is spoken to without TLS, and a cloud's login is shown to nobody there: remove \
-         spec.insecure, or give the registry a certificate"
+        "cannot send cloud credentials to the registry {host} without TLS: remove spec.insecure, or give the registry \
+         a certificate"
     )]
     Unencrypted {
         /// The registry.

@@ -118,7 +118,7 @@ impl RequestLabel {
     ///
     /// The parser's message is dropped, because it may contain a token.
     pub(super) fn json<T: serde::de::DeserializeOwned>(self, response: &Response) -> Result<T, LoginError> {
-        response.object().map_err(|_| self.malformed("is no JSON with it"))
+        response.object().map_err(|_| self.malformed("is not the expected JSON"))
     }
 
     /// Parses the access token in the response of an OAuth token endpoint.
@@ -191,7 +191,7 @@ fn error_message(body: &[u8]) -> String {
     let firsts = parts.iter().filter_map(|part| part.trim().lines().next());
     let message = single_line(&firsts.collect::<Vec<_>>().join(": "));
     if message.is_empty() {
-        "it does not say why".to_owned()
+        "no reason given".to_owned()
     } else {
         message.chars().take(MAX_MESSAGE).collect()
     }
@@ -231,9 +231,9 @@ mod tests {
                 r#"{"__type":"X","message":"It does not match.\n\nThe Canonical String was\nx-amz-security-token:hunter2"}"#,
                 "X: It does not match.",
             ),
-            ("<html>hunter2</html>", "it does not say why"),
-            ("", "it does not say why"),
-            ("[]", "it does not say why"),
+            ("<html>hunter2</html>", "no reason given"),
+            ("", "no reason given"),
+            ("[]", "no reason given"),
         ] {
             assert_eq!(error_message(body.as_bytes()), expected, "{body}");
         }

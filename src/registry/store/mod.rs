@@ -121,7 +121,7 @@ pub struct KnownImage {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// An object's name that cannot be a file name.
-    #[error("{name:?} is no name of an object")]
+    #[error("{name:?} is not an object name")]
     Name {
         /// The name.
         name: String,

@@ -77,22 +77,22 @@ async fn a_profile_that_leads_nowhere_is_named() {
     let directory = home(&[("config", CONFIG)]);
     let config = directory.path().join("config").display().to_string();
     for (profile, words) in [
-        ("none", "the profile 'none' of AWS's shared files is not there"),
+        ("none", "the profile 'none' of AWS's shared files does not exist"),
         ("token", "the file TOKEN cannot be read: No such file or directory (os error 2)"),
         (
             "instance",
-            "the profile 'instance' of AWS's shared files wants the keys of the machine (credential_source): export the keys \
-             into the environment, as `aws configure export-credentials --profile instance --format env` does",
+            "the profile 'instance' of AWS's shared files requires the keys of the machine (credential_source), which is not \
+             supported: export the keys into the environment, as `aws configure export-credentials --profile instance --format env` does",
         ),
         (
             "reader",
-            "the profile 'reader' of AWS's shared files wants the keys of another profile (source_profile): export the keys \
-             into the environment, as `aws configure export-credentials --profile reader --format env` does",
+            "the profile 'reader' of AWS's shared files requires the keys of another profile (source_profile), which is not \
+             supported: export the keys into the environment, as `aws configure export-credentials --profile reader --format env` does",
         ),
         (
             "browser",
-            "the profile 'browser' of AWS's shared files wants a login in a browser (sso_session): export the keys into the \
-             environment, as `aws configure export-credentials --profile browser --format env` does",
+            "the profile 'browser' of AWS's shared files requires a login in a browser (sso_session), which is not \
+             supported: export the keys into the environment, as `aws configure export-credentials --profile browser --format env` does",
         ),
     ] {
         let recording = Recording::replay(&[]);
@@ -181,16 +181,16 @@ async fn credentials_that_cannot_be_used_are_named_and_nothing_of_them_is_shown(
     let mut half = person();
     half.as_object_mut().unwrap().remove("client_id");
     for (content, words) in [
-        ("{\"type\": hunter2".to_owned(), "is no JSON with credentials of Google, which have a type"),
-        ("[]".to_owned(), "is no JSON with credentials of Google, which have a type"),
+        ("{\"type\": hunter2".to_owned(), "is not JSON with Google credentials and their type"),
+        ("[]".to_owned(), "is not JSON with Google credentials and their type"),
         (
             json!({"type": "impersonated_service_account", "key": "hunter2"}).to_string(),
             "has credentials of the type 'impersonated_service_account': use service_account, authorized_user or \
              external_account",
         ),
-        (half.to_string(), "lacks a part that credentials of its type have"),
-        (unlocked.to_string(), "has a private_key that is no key of RSA in PEM"),
-        (elsewhere.to_string(), "has a credential_source that is no file, and no other is known here"),
+        (half.to_string(), "lacks a member that credentials of its type require"),
+        (unlocked.to_string(), "has a private_key that is not an RSA key in PEM"),
+        (elsewhere.to_string(), "has a credential_source that is not a file; only files are supported"),
     ] {
         let directory = home(&[("credentials", &content)]);
         let path = directory.path().join("credentials").display().to_string();
@@ -203,7 +203,7 @@ async fn credentials_that_cannot_be_used_are_named_and_nothing_of_them_is_shown(
     let directory = home(&[("credentials", &plain.to_string())]);
     let path = directory.path().join("credentials").display().to_string();
     for (path, words) in [
-        (path.as_str(), "has the address \"http://sts.example.com/v1/token\", which is none of https"),
+        (path.as_str(), "has the address \"http://sts.example.com/v1/token\", which is not an https URL"),
         ("/nonexistent/credentials", "cannot be read: No such file or directory (os error 2)"),
     ] {
         let variables = [("GOOGLE_APPLICATION_CREDENTIALS", path)];

@@ -77,27 +77,29 @@ async fn a_variable_that_leads_nowhere_is_named() {
         (
             &[("AWS_ROLE_ARN", "x"), ("AWS_WEB_IDENTITY_TOKEN_FILE", missing)][..],
             ECR,
-            "cannot log in at AWS: the variable AWS_WEB_IDENTITY_TOKEN_FILE of the environment names \
+            "cannot log in at AWS: the environment variable AWS_WEB_IDENTITY_TOKEN_FILE names \
              /nonexistent/token, which cannot be read: No such file or directory (os error 2)",
         ),
         (
             &[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.com/credentials")],
             ECR,
-            "cannot log in at AWS: the variable AWS_CONTAINER_CREDENTIALS_FULL_URI of the environment is no https \
-             address, nor one of this machine or its network link",
+            "cannot log in at AWS: the environment variable AWS_CONTAINER_CREDENTIALS_FULL_URI is neither an https \
+             address nor one of this machine or its network link",
         ),
         (
             &[("AZURE_CLIENT_ID", "x"), ("AZURE_TENANT_ID", "../x"), ("AZURE_CLIENT_SECRET", "hunter2")],
             ACR,
-            "cannot log in at Azure: the variable AZURE_TENANT_ID of the environment is no tenant: write its number or \
-             its name",
+            "cannot log in at Azure: the environment variable AZURE_TENANT_ID is not a tenant: write its ID or its \
+             name",
         ),
     ] {
         assert_eq!(sentence(&[], variables, image).await, words);
     }
     let disabled = sentence(&[], &[("AWS_EC2_METADATA_DISABLED", "true")], ECR).await;
     assert!(
-        disabled.contains("forbids to ask the instance, and there is neither AWS_ACCESS_KEY_ID"),
+        disabled.contains(
+            "disables the metadata service of the instance, and there is neither AWS_ACCESS_KEY_ID"
+        ),
         "{disabled}"
     );
 }
@@ -116,17 +118,11 @@ async fn without_an_identity_the_error_lists_the_sources() {
             "cannot log in at AWS: there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN",
         ),
         (ACR, "cannot log in at Azure: there is neither AZURE_CLIENT_SECRET nor AZURE_FEDERATED_TOKEN_FILE"),
-        (
-            GAR,
-            "cannot log in at GCP: there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS",
-        ),
+        (GAR, "cannot log in at GCP: there is no credentials file in GOOGLE_APPLICATION_CREDENTIALS"),
     ] {
         let sentence = chain(&log_in(&known, image, after(0)).await.unwrap_err());
         assert!(sentence.starts_with(words), "{sentence}");
-        assert!(
-            sentence.contains("the metadata server of the machine, asked last, does not answer: "),
-            "{sentence}"
-        );
+        assert!(sentence.contains("the metadata server of the machine does not respond: "), "{sentence}");
     }
 }
 

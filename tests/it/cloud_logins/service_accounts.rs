@@ -151,7 +151,7 @@ async fn an_account_that_cannot_log_in_reports_the_reason() {
         (
             &[("azure.workload.identity/tenant-id", "../x"), AZURE[1]],
             ACR,
-            begin("Azure") + "azure.workload.identity/tenant-id is no tenant: write its number or its name",
+            begin("Azure") + "azure.workload.identity/tenant-id is not a tenant: write its ID or its name",
         ),
         (&[(POOL.0, "pool")], GAR, {
             let pattern = "^projects/[0-9]{1,30}/locations/global/workloadIdentityPools/[^/]{1,100}/providers/[^/]{1,100}$";
@@ -178,7 +178,7 @@ async fn an_account_that_cannot_log_in_reports_the_reason() {
     assert!(matches!(error, LoginError::NoToken { .. }));
     assert_eq!(
         chain(&error),
-        "cannot log in at AWS as the service account 'apps/stranger': the cluster gives no token of it: the API server \
+        "cannot log in at AWS as the service account 'apps/stranger': the cluster issues no token for it: the API server \
          says no"
     );
     recording.finish();

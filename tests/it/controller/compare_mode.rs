@@ -138,7 +138,7 @@ async fn compare_mode_compares_and_writes_nothing() {
     push(&scene, &format!("\n{}", at("3.0.0")));
     let differed = wait_for_line(&pod, OTHER, 2).await;
     assert_eq!(differed["level"], "warn");
-    assert_eq!(differed["msg"], "another controller pushed the same values in other bytes: fleet.yaml");
+    assert_eq!(differed["msg"], "another controller pushed the same values in different bytes: fleet.yaml");
     assert!(differed["diff"].as_str().unwrap().contains("\n-\n"), "{differed}");
 
     // An edit to a value that is up to date for us: we would set it back.
@@ -147,8 +147,8 @@ async fn compare_mode_compares_and_writes_nothing() {
     assert_eq!(
         missed["msg"],
         format!(
-            "another controller pushed values that we would have left alone: fleet.yaml ({namespace}:app:tag): \
-             \"0.0.1\" where we have \"3.0.0\""
+            "another controller pushed values that this controller would not change: fleet.yaml ({namespace}:app:tag): \
+             \"0.0.1\" instead of \"3.0.0\""
         )
     );
     wait_for_line(&pod, WOULD, 3).await;

@@ -232,7 +232,7 @@ async fn invalid_tag_names_are_reported_in_one_event() {
     for token in ["1", "2"] {
         policy.scan(token).await;
     }
-    let words = "Warning NamesLeftOut: 2 names that are no tags were left out";
+    let words = "Warning NamesLeftOut: 2 invalid tag names were ignored";
     let reports = async || {
         let events = policy.scene.events("app").await;
         events.iter().filter(|event| event.starts_with(words)).count()

@@ -90,6 +90,6 @@ async fn a_batch_keeps_small_secrets_and_reads_large_ones_again() {
     let reads = |name: &str| faults.calls().iter().filter(|call| call.name.as_deref() == Some(name)).count();
     assert_eq!((reads("small"), reads("large")), (1, 2));
     let error = objects.secret(namespace, "many").await.unwrap_err().to_string();
-    let words = "has 1025 keys, and 1024 are allowed: take out those that are not needed";
+    let words = "has 1025 keys, and 1024 are allowed: remove those that are not needed";
     assert_eq!(error, format!("secret '{namespace}/many' {words}"));
 }

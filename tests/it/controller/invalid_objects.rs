@@ -93,7 +93,7 @@ async fn an_invalid_object_stops_no_other_object() {
     scene.ready("app").await;
     eventually("an event about it", async || !scene.events("bad").await.is_empty()).await;
     let events = scene.events("bad").await;
-    assert!(events[0].starts_with("Warning InvalidObject: the object cannot be understood"), "{events:?}");
+    assert!(events[0].starts_with("Warning InvalidObject: the object is invalid"), "{events:?}");
     scene.choose("app", "2.0.0").await;
     scene.lands("app", "2.0.0").await;
     // No other program would remove its finalizer.
@@ -162,5 +162,5 @@ async fn both_controllers_make_one_event_of_an_invalid_policy() {
     reflector.end().await;
     let events = scene.events("bad").await;
     assert_eq!(events.len(), 1, "{events:?}");
-    assert!(events[0].starts_with("Warning InvalidObject: the object cannot be understood"), "{events:?}");
+    assert!(events[0].starts_with("Warning InvalidObject: the object is invalid"), "{events:?}");
 }

@@ -112,7 +112,7 @@ async fn a_leader_that_cannot_renew_the_lease_stops_leading() {
     let ControllerError::LeadershipLost { message } = controller.ended().await else {
         panic!("it lost the Lease")
     };
-    assert!(message.starts_with("the API server did not answer"), "{message}");
+    assert!(message.starts_with("the API server did not respond"), "{message}");
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
 }
 

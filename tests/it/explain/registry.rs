@@ -104,8 +104,8 @@ fn an_invalid_policy_is_an_error_before_any_request() {
     let ended = explained(&format!("{}{account}", policy("apps", "", "")), &[]).with_status(1);
     assert_eq!(
         ended.only_error(),
-        "error: ImageRepository apps/web: spec.serviceAccountName beside spec.provider asks for a login as that service \
-         account, for which only the controller has a cluster vouch: log in as yourself with --registry-login user"
+        "error: ImageRepository apps/web: spec.serviceAccountName with spec.provider needs a token that only a cluster \
+         issues, so only the controller supports it: log in as yourself with --registry-login user"
     );
     assert!(front.requests().is_empty());
 }
@@ -204,8 +204,7 @@ fn an_exclusion_of_every_tag_is_reported_beside_the_condition() {
     let ended = explained(&manifests, &["--output", "json"]).with_status(1);
     let error = "retrying in 30s error: no tags in database";
     assert_eq!(ended.json()["error"], error);
-    let note = "the registry lists 2 tags, and spec.exclusionList of the ImageRepository apps/web (\"^1\", \"^2\") leaves \
-                out every one";
+    let note = "the registry lists 2 tags, and spec.exclusionList of the ImageRepository apps/web (\"^1\", \"^2\") excludes all of them";
     assert_eq!(ended.errors, format!("note: {note}\napps/web: {error}\n"));
     let text = explained(&manifests, &[]).with_status(1);
     assert_eq!(text.output, format!("Policy: apps/web\nLatest: none: {error}\nNote:   {note}\n"));
@@ -233,7 +232,7 @@ fn a_winner_that_cannot_be_pulled_yet_leaves_the_one_before() {
     assert_eq!((&found["latest"], &found["error"]), (&json!("1.0.0"), &Value::Null));
     assert_eq!(outcomes(&found), [("1.5.0", "candidate"), ("1.4.0", "candidate"), ("1.0.0", "latest")]);
     assert!(reason(&found, "1.5.0").starts_with("it is listed but cannot be pulled yet, so 1.0.0 stays: "));
-    assert_eq!(reason(&found, "1.0.0"), "it stays, for 1.5.0 is listed but cannot be pulled yet");
+    assert_eq!(reason(&found, "1.0.0"), "it stays, because 1.5.0 is listed but cannot be pulled yet");
     assert!(ended.only_error().starts_with("note: 1.5.0 would win; it is listed but cannot be pulled yet"));
     let text = explained(&kept, &[]).with_status(0);
     assert!(
@@ -364,9 +363,9 @@ fn the_ages_of_all_tags_are_never_requested() {
     let looks = front.requests().iter().filter(|request| request.path.contains("manifests")).count();
     assert_eq!(looks, 32);
     assert!(
-        ended.errors.contains(
-            "note: only the 32 best images were looked at for their age; the others count as too new"
-        )
+        ended
+            .errors
+            .contains("note: only the 32 best images had their age looked up; the others count as too new")
     );
     assert_eq!(ended.json()["error"], "version list argument cannot be empty: 500 tags are too new");
 }

@@ -235,8 +235,8 @@ fn the_table_is_for_people() {
         "Policy: apps/web\n\
          Latest: none: unable to determine latest version from provided list\n\n\
          TAG        VALUE  OUTCOME        REASON\n\
-         v1         1      not-a-version  \"1\" is no version, for it has fewer than two dots\n\
-         v          \"\"     not-a-version  \"\" is no version, for it has fewer than two dots\n\
+         v1         1      not-a-version  \"1\" is not a version: it has fewer than two dots\n\
+         v          \"\"     not-a-version  \"\" is not a version: it has fewer than two dots\n\
          \\u{1b}[1m  -      filtered       it does not match the pattern \"^v(.*)\"\n"
     );
     assert_eq!(ended.only_error(), "apps/web: unable to determine latest version from provided list");
@@ -278,8 +278,8 @@ fn a_file_that_is_not_a_list_of_tags_is_reported() {
         ("\n", "error: there is no tag in standard input"),
         (
             "ghcr.io/acme/web:1.2.0\nghcr.io/acme/web:1.3.0\n",
-            "note: 2 lines of standard input cannot be a tag, such as \"ghcr.io/acme/web:1.3.0\": write one tag per line, \
-             and nothing else",
+            "note: 2 lines of standard input cannot be a tag, such as \"ghcr.io/acme/web:1.3.0\": write only one tag per \
+             line",
         ),
     ] {
         let (_, errors) = explained_with_errors("", RANGE, tags, 1);
@@ -407,9 +407,9 @@ fn an_excluded_tag_that_does_not_exist_is_reported() {
     for (names, note) in [
         (
             "v1.2.0",
-            "note: tagboat.dev/exclude names v1.2.0, which is none of the tags; did you mean 1.2.0?\n",
+            "note: tagboat.dev/exclude names v1.2.0, which is not one of the tags; did you mean 1.2.0?\n",
         ),
-        ("3.0.0", "note: tagboat.dev/exclude names 3.0.0, which is none of the tags\n"),
+        ("3.0.0", "note: tagboat.dev/exclude names 3.0.0, which is not one of the tags\n"),
         ("1.2.0", ""),
     ] {
         let annotations = format!("tagboat.dev/exclude: {names}");

@@ -304,7 +304,7 @@ async fn a_registry_without_ages_removes_nothing() {
     assert_eq!((tag(&status), action), ("1.1.0", Action::Retry));
     assert_eq!(condition(&status, "RegressionHeld"), None);
     let stale = condition(&status, "Stale").unwrap();
-    let words = format!("the manifest of {}:1.1.0 is not shown to us: ", cooldown.image());
+    let words = format!("the manifest of {}:1.1.0 cannot be accessed: ", cooldown.image());
     assert!(stale.starts_with(&words), "{stale}");
     assert!(condition(&status, "Ready").unwrap().contains("resolved to 1.1.0"));
     // Without a current image there is none to keep.
@@ -322,7 +322,7 @@ async fn a_held_downgrade_behind_a_higher_winner_stays_while_ages_are_missing() 
     cooldown.scan_tags(0, "1.0.0 1.1.0").await;
     let message = "1.0.0 is lower than 1.2.0 and waits: 2 of 3 complete scans in a row have shown a lower winner, from \
                    2026-10-31T00:00:00Z to 2026-10-31T00:10:00Z, and it counts at 2026-10-31T00:15:00Z at the earliest; set \
-                   the annotation reconcile.fluxcd.io/requestedAt of the policy anew to let it count at once";
+                   the annotation reconcile.fluxcd.io/requestedAt of the policy to a new value to accept it at once";
     let before: ImagePolicyStatus = serde_json::from_value(json!({
         "latestRef": {"name": cooldown.image(), "tag": "1.2.0"},
         "conditions": [{
@@ -343,7 +343,7 @@ async fn the_ages_of_very_many_young_images_are_looked_up_in_parts() {
     let cooldown = Cooldown::new(&registry, forward);
     cooldown.scan(0, (0..=50).map(|patch| format!("1.0.{patch}"))).await;
     let (first, action) = cooldown.run(0, Trigger::TagList, &ImagePolicyStatus::default()).await;
-    let words = "the ages of the best images are still being looked up, for many of them are too new";
+    let words = "the ages of the best images are still being looked up, because many of them are too new";
     assert_eq!((tag(&first), condition(&first, "Ready")), ("none", Some(words)));
     assert_eq!((cooldown.asked().len(), action), (32, Action::RequeueAfter(Duration::from_secs(300))));
     let (second, _) = cooldown.run(0, Trigger::TagList, &first).await;

@@ -109,7 +109,7 @@ async fn objects_with_different_timeouts_share_a_listing_and_each_waits_for_its_
     assert_eq!(count(&in_flight.await.unwrap()), 2);
     let error = hasty.await.unwrap().unwrap_err();
     let canonical = registry.access(1).address.canonical();
-    let wanted = format!("the tags of {canonical}: there was no complete answer within 1s");
+    let wanted = format!("the tags of {canonical}: no complete response within 1s");
     assert!(error.to_string().starts_with(&wanted), "{error}");
     assert!(!patient.is_finished() && !other.is_finished(), "the others wait for as long as they want");
     registry.let_through(1).await;
@@ -218,7 +218,7 @@ async fn lookups_of_a_tag_are_coalesced() {
     }
     registry.asked(MANIFEST, 1).await;
     let error = waiting.remove(0).await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("/app/web:1.0.0: there was no complete answer within 1s"), "{error}");
+    assert!(error.to_string().contains("/app/web:1.0.0: no complete response within 1s"), "{error}");
     registry.let_through(1).await;
     for one in waiting {
         assert_eq!(one.await.unwrap().unwrap().as_str(), digest_of_all);

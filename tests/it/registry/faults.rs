@@ -93,10 +93,10 @@ async fn a_retry_after_beyond_the_deadline_ends_the_call_at_once() {
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert_eq!(error.retry_after(), Some(Duration::from_secs(120)));
     assert!(error.to_string().contains("429 Too Many Requests"), "{error}");
-    assert!(error.to_string().ends_with("; it wants no requests for 120s"), "{error}");
+    assert!(error.to_string().ends_with("; retry after 120s"), "{error}");
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(matches!(error, RegistryError::Paused { .. }), "{error}");
-    assert!(error.to_string().contains("wants no requests for another"), "{error}");
+    assert!(error.to_string().contains("are paused for another"), "{error}");
     assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!(front.requests_for(LIST).len(), 1);
 }
@@ -107,13 +107,13 @@ async fn every_wait_has_an_end() {
     let begin = Instant::now();
     let front = faulty(&registry, 99, || Reply::Silence);
     let error = tags_by(&with_short_timeouts(), anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(error.to_string().contains("the server did not begin to answer within 500ms"), "{error}");
+    assert!(error.to_string().contains("the server did not start to respond within 500ms"), "{error}");
     // The bytes arrive slowly, and never all of them.
     let front = faulty(&registry, 99, || Reply::Drip);
     let mut access = anonymous(&front.address(), "app/web");
     access.timeout = Duration::from_secs(1);
     let error = tags_by(&with_short_timeouts(), access).await.unwrap_err();
-    assert!(error.to_string().contains("there was no complete answer within 1s"), "{error}");
+    assert!(error.to_string().contains("no complete response within 1s"), "{error}");
     assert!(begin.elapsed() < Duration::from_secs(60));
 }
 
@@ -134,7 +134,7 @@ async fn an_endless_answer_is_cut_off() {
         _ => Reply::body(200, vec![b' '; 33 * 1024 * 1024]),
     });
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(error.to_string().contains("the answer is larger than 33554432 bytes"), "{error}");
+    assert!(error.to_string().contains("the response is larger than 33554432 bytes"), "{error}");
 }
 
 #[tokio::test]

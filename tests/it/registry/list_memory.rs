@@ -136,7 +136,7 @@ async fn a_registry_that_sends_a_large_list_slowly_holds_memory_for_a_short_time
         access.timeout = Duration::from_secs(600);
         let ended = tokio::time::timeout(Duration::from_secs(120), registries.list(access, None)).await;
         let error = ended.expect("the timeout of the object is not waited for").unwrap_err().to_string();
-        assert!(error.contains("a large answer must be complete within 1s"), "{repository}: {error}");
+        assert!(error.contains("the large response was not complete within 1s"), "{repository}: {error}");
         assert!(capacity.memory.try_reserve("apps", OF_A_NAMESPACE).is_some(), "{repository}");
     }
 }

@@ -91,7 +91,7 @@ async fn a_link_to_another_server_is_an_error() {
             .with("Link", "<https://u:hunter2@evil.example/hunter2>; rel=\"next\"; title=hunter2")
     });
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    let wanted = ": the next page of tags is not at this registry, but at \"https://evil.example\"";
+    let wanted = ": the next page of tags is on another server, \"https://evil.example\"";
     assert!(error.to_string().ends_with(wanted), "{error}");
 }
 
@@ -102,7 +102,7 @@ async fn links_in_a_circle_are_an_error() {
         page(named(0..3)).with("Link", &format!("<{LIST}?last=t{next}>; rel=\"next\""))
     });
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(error.to_string().contains("leads in a circle"), "{error}");
+    assert!(error.to_string().contains("the pages of the tag list form a loop"), "{error}");
     assert!(front.requests_for(LIST).len() <= 4);
 }
 
@@ -114,7 +114,7 @@ async fn links_that_lead_on_and_on_to_nothing_new_are_an_error() {
         page(named(0..3)).with("Link", &format!("<{LIST}?page={next}>; rel=\"next\""))
     });
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(error.to_string().contains("leads in a circle"), "{error}");
+    assert!(error.to_string().contains("the pages of the tag list form a loop"), "{error}");
     assert!(front.requests_for(LIST).len() < 20);
 }
 
@@ -219,7 +219,7 @@ async fn an_answer_that_is_not_a_list_is_an_error() {
     for body in ["", "<html>", r#"{"tags": [1]}"#, "[]", r#"{"tags": "x"}"#] {
         let front = registry(move |_| Reply::body(200, body));
         let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
-        assert!(error.to_string().contains("it is no list of tags"), "{body}: {error}");
+        assert!(error.to_string().contains("it is not a list of tags"), "{body}: {error}");
     }
     for body in [r#"{"name": "app/web", "tags": null}"#, "{}"] {
         let front = registry(move |_| Reply::body(200, body));
@@ -285,7 +285,7 @@ async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
     let front = registry(|_| Reply::body(200, [0x1f, 0x8b, 8, 0]).with("Content-Encoding", "gzip"));
     let error = tags(anonymous(&front.address(), "app/web")).await.unwrap_err();
     assert!(
-        error.to_string().contains("it is packed (Content-Encoding), which was not asked for"),
+        error.to_string().contains("it is compressed (Content-Encoding), which was not requested"),
         "{error}"
     );
 }

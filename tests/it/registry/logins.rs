@@ -142,7 +142,10 @@ async fn an_answer_without_a_token_is_an_error_that_shows_none() {
 async fn a_registry_that_wants_another_kind_of_login_is_reported_with_it() {
     let registry = Front::alone(|_| Reply::status(401).with("WWW-Authenticate", "Negotiate"));
     let error = tags(user(&registry.address(), "app/web")).await.unwrap_err().to_string();
-    assert!(error.ends_with("it wants a login by Negotiate, and only Basic and Bearer are known"), "{error}");
+    assert!(
+        error.ends_with("it requires authentication by Negotiate, and only Basic and Bearer are supported"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

@@ -125,7 +125,7 @@ async fn an_answer_with_another_digest_is_corrupt() {
     });
     let repository = registries().repository(anonymous(&front.address(), "app/web"));
     let error = repository.facts(&tag("1.0.0")).await.unwrap_err();
-    assert!(error.to_string().contains("what was sent is damaged"), "{error}");
+    assert!(error.to_string().contains("the content is damaged"), "{error}");
 }
 
 /// The answer of a registry, and the expected message.
@@ -143,17 +143,14 @@ fn without_head(body: impl Fn() -> Reply + Send + Sync + 'static) -> Front {
 #[tokio::test]
 async fn an_answer_that_is_not_a_manifest_has_no_digest() {
     let cases: [Case; 5] = [
-        (
-            || Reply::body(200, r#"{"errors":[{"code":"DENIED","message":"no"}]}"#),
-            "there is no schemaVersion in it",
-        ),
-        (|| Reply::body(200, "<html>Sign in</html>"), "it is no manifest"),
-        (|| Reply::body(200, ""), "it is no manifest"),
+        (|| Reply::body(200, r#"{"errors":[{"code":"DENIED","message":"no"}]}"#), "it has no schemaVersion"),
+        (|| Reply::body(200, "<html>Sign in</html>"), "it is not a manifest"),
+        (|| Reply::body(200, ""), "it is not a manifest"),
         (
             || Reply::body(200, [0x1f, 0x8b, 8, 0]).with("Content-Encoding", "gzip"),
-            "it is packed (Content-Encoding), which was not asked for",
+            "it is compressed (Content-Encoding), which was not requested",
         ),
-        (|| Reply::body(200, vec![b' '; 4 * 1024 * 1024 + 1]), "the answer is larger than 4194304 bytes"),
+        (|| Reply::body(200, vec![b' '; 4 * 1024 * 1024 + 1]), "the response is larger than 4194304 bytes"),
     ];
     for (body, words) in cases {
         let front = without_head(body);

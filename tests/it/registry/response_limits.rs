@@ -38,7 +38,7 @@ async fn invalid_tag_names_are_left_out_and_counted() {
     let listed = registries().list(anonymous(&front.address(), "app/web"), None).await.unwrap();
     let Listed::Tags(listing) = listed else { panic!("nothing was known before") };
     assert_eq!(listing.tags.iter().collect::<Vec<_>>(), ["v1", "_", "1.0.0"]);
-    assert_eq!(listing.warning().as_deref(), Some("6 names that are no tags were left out"));
+    assert_eq!(listing.warning().as_deref(), Some("6 invalid tag names were ignored"));
     let ended = crate::support::program::run(tagboat().args([
         "scan",
         &format!("{}/app/web", front.address()),
@@ -47,7 +47,7 @@ async fn invalid_tag_names_are_left_out_and_counted() {
         "--limit",
         "1",
     ]));
-    assert!(ended.errors.contains(": 6 names that are no tags were left out\n"), "{ended:?}");
+    assert!(ended.errors.contains(": 6 invalid tag names were ignored\n"), "{ended:?}");
     assert_eq!(ended.json()["count"], 3);
 }
 
@@ -113,10 +113,10 @@ fn a_page_of_any_shape_takes_no_more_than_100_mib_beyond_itself() {
     for (shape, body, expected) in [
         ("errors of numbers", repeated("{\"errors\":[", "0,", "0]}"), "unexpected status code 200 OK"),
         ("errors of objects", repeated("{\"errors\":[", "{},", "{}]}"), "unexpected status code 200 OK"),
-        ("empty names", repeated("{\"tags\":[", "\"\",", "\"\"]}"), "names that are no tags were left out"),
+        ("empty names", repeated("{\"tags\":[", "\"\",", "\"\"]}"), "invalid tag names were ignored"),
         ("one tag again and again", repeated("{\"tags\":[", "\"a\",", "\"a\"]}"), ""),
-        ("nested lists", repeated("{\"x\":", "[", ""), "it is no list of tags (the JSON ends too early"),
-        ("escapes", repeated("{\"tags\":[\"", "\\u0041", "\"]}"), "1 name that is no tag was left out"),
+        ("nested lists", repeated("{\"x\":", "[", ""), "it is not a list of tags (the JSON ends too early"),
+        ("escapes", repeated("{\"tags\":[\"", "\\u0041", "\"]}"), "1 invalid tag name was ignored"),
         ("members", repeated("{", "\"a\":0,", "\"a\":0}"), ""),
         ("different tags", numbered(), ""),
     ] {

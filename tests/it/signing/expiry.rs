@@ -76,7 +76,7 @@ fn a_key_without_the_secret_half_that_signs_is_refused() {
     home.subkey(&key, "cv25519", "encr", "");
     let text = String::from_utf8(home.export(&["--armor", "--export-secret-subkeys"], &key, "")).unwrap();
     let refused = scene("", &json!({"git.asc": text}));
-    assert_refused(&refused, &format!("{UNUSABLE}: the secret half of key {} is not in it", id(&key)));
+    assert_refused(&refused, &format!("{UNUSABLE}: it does not contain the secret half of key {}", id(&key)));
 }
 
 #[test]
@@ -85,6 +85,6 @@ fn a_key_of_the_future_is_refused() {
     let key = home.dated_key("ed25519", "sign", "", ("20600101T000000", "never"));
     let refused = scene("", &json!({"git.asc": home.secret_key(&key, "")}));
     let sentence =
-        format!("{UNUSABLE}: key {} was made at 2060-01-01T00:00:00Z, which is still to come", id(&key));
+        format!("{UNUSABLE}: key {} was created at 2060-01-01T00:00:00Z, which is in the future", id(&key));
     assert_refused(&refused, &sentence);
 }

@@ -53,7 +53,7 @@ fn openpgp_secrets_without_a_key() {
     let cut = open.split("=").next().unwrap()[..400].to_owned() + "\n-----END PGP PRIVATE KEY BLOCK-----\n";
     let unknown = |key: &str| {
         format!(
-            "signing key in secret 'key' cannot be used: key {} is of a sort that is not known here (known are RSA, DSA, \
+            "signing key in secret 'key' cannot be used: key {} has an unsupported algorithm (supported are RSA, DSA, \
              ECDSA on NIST's curves and Ed25519)",
             &key[key.len() - 16..]
         )
@@ -70,7 +70,7 @@ fn openpgp_secrets_without_a_key() {
         (
             json!({"git.asc": ssh}),
             unread(
-                "'git.asc' holds an SSH key: set spec.git.commit.signingKey.type to ssh, and give the key by 'identity'",
+                "'git.asc' holds an SSH key: set spec.git.commit.signingKey.type to ssh, and give the key in 'identity'",
             ),
         ),
         (json!({"git.asc": "hunter2"}), no_key.clone()),
@@ -115,7 +115,7 @@ fn ssh_secrets_without_a_key() {
     let wrong = unparsed("the passphrase in 'password' is not that of the key in 'identity'");
     let sort = |sort: &str| {
         unparsed(&format!(
-            "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
+            "the key in 'identity' has the type {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
         ))
     };
     let short = unparsed("the RSA key in 'identity' has 1024 bits, and a signature needs at least 2048");
@@ -128,7 +128,7 @@ fn ssh_secrets_without_a_key() {
         (
             json!({"identity": pgp}),
             unparsed(
-                "'identity' holds an OpenPGP key: set spec.git.commit.signingKey.type to gpg, and give the key by 'git.asc'",
+                "'identity' holds an OpenPGP key: set spec.git.commit.signingKey.type to gpg, and give the key in 'git.asc'",
             ),
         ),
         (json!({"identity": "hunter2"}), no_key),

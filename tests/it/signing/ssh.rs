@@ -58,7 +58,7 @@ fn a_key_in_encrypted_pkcs8_is_refused_and_signs_once_it_is_rewritten_as_the_sen
     let signer = SshSigner::new(&["-t", "ecdsa", "-m", "PKCS8"], PASSPHRASE);
     let data = |identity: &str| json!({"identity": identity, "password": PASSPHRASE});
     let sentence = "could not parse SSH signing key from secret 'key': the key in 'identity' is in encrypted PKCS#8, which \
-                    is not read: rewrite it in OpenSSH's form with `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it \
+                    is not supported: rewrite it in OpenSSH's form with `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it \
                     is an Ed25519 key)";
     assert_refused(&scene("ssh", &data(&signer.private)), sentence);
     let scene = scene("ssh", &data(&signer.rewritten(PASSPHRASE)));

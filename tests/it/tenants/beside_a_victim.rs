@@ -27,7 +27,7 @@ async fn a_victim_is_reconciled_beside_a_silent_registry() {
         })
         .await;
     let sentence = attacker.ready_message(Kind::Repository, "silent").await;
-    assert!(sentence.contains("no complete answer within 5s"), "{sentence}");
+    assert!(sentence.contains("no complete response within 5s"), "{sentence}");
     assert!(!silent.requests().is_empty());
     let evil = attacker.ready_message(Kind::Automation, "evil").await;
     assert_eq!(evil, "repository up-to-date");

@@ -78,7 +78,7 @@ async fn slow_filters_end_at_the_timeout_of_the_repository() {
         |object: &kube::core::DynamicObject| object.data["status"].to_string().contains("within 2s");
     let status = attacker.until(Kind::Policy, "slow-1", "late", is_late).await;
     let words =
-        format!("the 50000 tags of {image} were not all judged within 2s: use a simpler rule or filter");
+        format!("not all 50000 tags of {image} were evaluated within 2s: use a simpler rule or filter");
     assert!(status.to_string().contains(&words), "{status:#}");
     scene.assert_memory_below(512 << 20);
 }

@@ -82,7 +82,7 @@ fn a_bare_repository_is_refused_as_state_directory() {
     run(Command::new("git").args(["init", "--quiet", "--bare"]).arg(&bare)).with_status(0);
     let ended = run(tagboat().arg("run").arg(fleet.manifests()).arg("--state").arg(&bare)).with_status(1);
     let sentence = format!(
-        "error: cannot use the state in {}: HEAD: it does not belong to a state; name an empty directory, or one that \
+        "error: cannot use the state in {}: HEAD: it is not a state directory; name an empty directory, or one that \
          does not exist",
         bare.display()
     );

@@ -60,7 +60,7 @@ fn a_named_pipe_is_refused_as_a_directory() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for command in ["crds", "rbac"] {
         let run = run_for_a_while([command, "--write", &pipe]).with_status(1);
-        assert_eq!(run.only_error(), format!("error: --write {pipe}: it is no directory"));
+        assert_eq!(run.only_error(), format!("error: --write {pipe}: it is not a directory"));
     }
 }
 

@@ -36,7 +36,7 @@ fn difference<'a, 's>(old: &'a Node<'s>, new: &'a Node<'s>) -> Option<Difference
     let (Event::Scalar(_, old_style, old_anchor, old_tag), Event::Scalar(_, new_style, new_anchor, new_tag)) =
         (&old.0, &new.0)
     else {
-        assert_eq!(old.0, new.0, "a node that is no scalar changed");
+        assert_eq!(old.0, new.0, "a node that is not a scalar changed");
         return None;
     };
     let was_absent = parsed::is_absent(*old_style, &old.1);

@@ -144,7 +144,7 @@ impl<'t> State<'t, '_, '_> {
     ) -> Result<Operand, String> {
         self.at(given.place);
         let Term::Chain { head, fields, .. } = term else {
-            return self.error("what is no chain has no fields");
+            return self.error("only chains have fields");
         };
         if matches!(**head, Term::Nil { .. }) {
             return self.error(format_args!("indirection through explicit nil in {term}"));

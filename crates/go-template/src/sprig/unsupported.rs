@@ -27,9 +27,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
 ];
 
 fn changing(_: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
-    Err("this function is not offered: it gives another result each time, and a template must render to the same text again; remove it from the template".into())
+    Err("this function is not supported: its result changes, and a template must always render the same text; remove it from the template".into())
 }
 
 fn secret(_: Arguments<'_>, _: &mut Budget<'_>) -> Result<Value, Failure> {
-    Err("this function is not offered: it makes keys, passwords or certificates, which have no place in rendered text; remove it from the template".into())
+    Err("this function is not supported: it creates keys, passwords or certificates, which must not be in rendered text; remove it from the template".into())
 }

@@ -121,7 +121,7 @@ pub enum Mismatch<'c> {
 impl fmt::Display for Mismatch<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Prerelease => formatter.write_str("it is a prerelease, and only releases are wanted"),
+            Self::Prerelease => formatter.write_str("it is a prerelease, and only releases are accepted"),
             Self::Comparator(comparator) => write!(formatter, "it does not satisfy {comparator}"),
         }
     }

@@ -157,7 +157,7 @@ fn each_alternative_says_why_it_does_not_want_a_version() {
     assert_eq!(mismatches(">=1.2, <2 || > 3", "2.5.0"), ["it does not satisfy <2", "it does not satisfy >3"]);
     assert_eq!(
         mismatches("^1 || =2.0.0-rc.1", "2.0.0-rc.2"),
-        ["it is a prerelease, and only releases are wanted", "it does not satisfy =2.0.0-rc.1"]
+        ["it is a prerelease, and only releases are accepted", "it does not satisfy =2.0.0-rc.1"]
     );
     assert_eq!(mismatches("1 || 2", "2.0.0"), [""; 0]);
 }

@@ -169,9 +169,9 @@ impl Sources {
             return None;
         }
         let message = if spec.suspend {
-            "is suspended, and no run that is remembered has scanned it"
+            "is suspended, and no recorded run has scanned it"
         } else {
-            "has no tags to choose from: the registry lists none, or none that spec.exclusionList does not leave out"
+            "has no tags to choose from: the registry lists none, or spec.exclusionList excludes all of them"
         };
         Some(format!("ImageRepository {name} {message}"))
     }
@@ -355,16 +355,15 @@ impl Choice {
 }
 
 /// Message about a policy with no image but that of its manifest.
-const NOT_KNOWN: &str = "; no run that is remembered has chosen an image, so its markers are left alone";
+const NOT_KNOWN: &str = "; no recorded run has chosen an image, so its markers are left alone";
 
 /// Message about an image that was chosen without the registry.
-const OF_OLD_TAGS: &str = "what it chooses is of the tags that the state has, which may be out of date, for its \
-                           repository could not be scanned";
+const OF_OLD_TAGS: &str = "it chooses from the tags in the state, which may be out of date, because its repository \
+                           could not be scanned";
 
 /// Returns the message about a policy that forbids its image and has no other.
 fn forbidden_image(image: &ImageRef) -> String {
     format!(
-        "nothing could be chosen in the place of {image}, which it had before and does not allow as it stands, so its markers \
-         are left alone"
+        "its current image {image} is no longer allowed, and no other could be chosen, so its markers are left alone"
     )
 }

@@ -55,11 +55,11 @@ impl SkipReason {
     pub(super) fn without_image(&self, policy: &ObjectName) -> String {
         match self {
             Self::Suspended => format!(
-                "ImagePolicy {policy} has no image: it is suspended, no run that is remembered chose one, and its \
+                "ImagePolicy {policy} has no image: it is suspended, no recorded run chose one, and its \
                  manifest has no status.latestRef"
             ),
             Self::WithoutScans => format!(
-                "ImagePolicy {policy} has no image: nothing is scanned, no run that is remembered chose one, and its \
+                "ImagePolicy {policy} has no image: nothing is scanned, no recorded run chose one, and its \
                  manifest has no status.latestRef"
             ),
             Self::WithoutRepository(repository) => format!(

@@ -29,13 +29,13 @@ impl ScanFailureEffect {
         match self {
             Self::ImageRetained(_) => "its policies keep the images that they have",
             Self::NoImage => {
-                "no run that is remembered has chosen an image for its policies, so their markers are left alone"
+                "no recorded run has chosen an image for its policies, so their markers are left alone"
             }
             Self::Reselected => {
-                "its policies were changed or asked for since they last chose, so they choose from the tags that the state has"
+                "its policies were changed or requested since they last chose, so they choose from the tags in the state"
             }
             Self::NoTags => {
-                "its policies were changed or asked for since they last chose, but the state has no tags to choose from, so \
+                "its policies were changed or requested since they last chose, but the state has no tags to choose from, so \
                  their markers are left alone"
             }
         }
@@ -92,8 +92,8 @@ fn without_choice(effects: &BTreeMap<ObjectName, ScanFailureEffect>) -> String {
         .values()
         .all(|effect| matches!(effect, ScanFailureEffect::ImageRetained(_) | ScanFailureEffect::NoImage))
     {
-        let message = "its policies keep the images that runs which are remembered have chosen, and the markers of those \
-                     without one are left alone";
+        let message = "its policies keep the images that recorded runs have chosen, and the markers of policies without \
+                     one are left alone";
         return message.to_owned();
     }
     let clauses =
@@ -123,8 +123,8 @@ mod tests {
         assert!(message(&[ScanFailureEffect::NoTags]).ends_with("so their markers are left alone"));
         assert_eq!(
             message(&[kept.clone(), ScanFailureEffect::Reselected, kept]),
-            "its policies keep the images that they have: n/0, n/2; its policies were changed or asked for since they last \
-             chose, so they choose from the tags that the state has: n/1"
+            "its policies keep the images that they have: n/0, n/2; its policies were changed or requested since they last \
+             chose, so they choose from the tags in the state: n/1"
         );
     }
 }

@@ -61,11 +61,11 @@ fn an_ed25519_key_in_pkcs8_is_brought_into_the_form_of_openssh() {
 
 #[test]
 fn unsupported_ssh_keys_are_refused_with_advice() {
-    let encrypted = "the key in 'identity' is in encrypted PKCS#8, which is not read: rewrite it in OpenSSH's form with \
+    let encrypted = "the key in 'identity' is in encrypted PKCS#8, which is not supported: rewrite it in OpenSSH's form with \
                      `ssh-keygen -p -f FILE` (OpenSSH 9.6 or newer if it is an Ed25519 key)";
     let sort = |sort: &str| {
         format!(
-            "the key in 'identity' is of the sort {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
+            "the key in 'identity' has the type {sort}, which cannot sign commits: use ed25519, ECDSA or RSA"
         )
     };
     for (name, defect) in [

@@ -18,7 +18,7 @@ const LOCK: &str = "lock";
 const ENTRIES: [&str; 4] = ["objects", "tags", "mirrors", "lost+found"];
 
 /// The cause of an error about a directory of another purpose.
-const FOREIGN: &str = "it does not belong to a state; name an empty directory, or one that does not exist";
+const FOREIGN: &str = "it is not a state directory; name an empty directory, or one that does not exist";
 
 /// Locks a state directory for one run.
 ///
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             chain(&error),
             format!(
-                "cannot use the state in {directory}: HEAD: it does not belong to a state; name an empty directory, or one \
+                "cannot use the state in {directory}: HEAD: it is not a state directory; name an empty directory, or one \
                  that does not exist"
             )
         );

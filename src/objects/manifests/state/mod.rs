@@ -245,7 +245,7 @@ const INTENT: &str = "intent";
 /// Logs that a stored object is damaged; it can be rebuilt.
 fn warn_of_corruption(result: &LoadResult) {
     if let LoadResult::Corrupt(path) = result {
-        tracing::warn!("the state in {} is damaged, so what was known there is forgotten", path.display());
+        tracing::warn!("the state in {} is damaged and is discarded", path.display());
     }
 }
 

@@ -57,7 +57,7 @@ impl Values {
 impl fmt::Display for Values {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.found.as_deref().unwrap_or_default();
-        write!(formatter, "{found:?} where we have {:?}", self.wanted)
+        write!(formatter, "{found:?} instead of {:?}", self.wanted)
     }
 }
 

@@ -224,7 +224,7 @@ impl PendingCommit {
             return Ok(Comparison { outcome: ComparisonOutcome::agreed, sentence, diff: String::new() });
         }
         let sentence =
-            format!("another controller pushed the same values in other bytes: {}", listed(&others));
+            format!("another controller pushed the same values in different bytes: {}", listed(&others));
         Ok(Comparison { outcome: ComparisonOutcome::differed, sentence, diff: bounded(diffs.concat()) })
     }
 }
@@ -241,7 +241,7 @@ impl View<'_> {
         let each: Vec<String> =
             others.iter().filter_map(|key| Some(format!("{key}: {}", markers.get(key)?))).collect();
         let what = match outcome {
-            ComparisonOutcome::missed => "values that we would have left alone",
+            ComparisonOutcome::missed => "values that this controller would not change",
             _ => "other values",
         };
         let sentence = format!("another controller pushed {what}: {}", listed(&each));

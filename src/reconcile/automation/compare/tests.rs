@@ -125,7 +125,7 @@ fn superseded_would_be_commits_are_not_counted() {
     let comparison = result.comparison.unwrap();
     assert_eq!(
         comparison.sentence,
-        "another controller pushed values that we would have left alone: f.yaml (n:a:tag): \"4\" where we have \"3\""
+        "another controller pushed values that this controller would not change: f.yaml (n:a:tag): \"4\" instead of \"3\""
     );
     assert!(comparison.diff.contains("\n-a: '4' #"), "{}", comparison.diff);
     assert!(result.would_be.is_some());
@@ -137,7 +137,7 @@ fn differences_are_shown_from_theirs_to_ours() {
     scene.push("f.yaml", "a: '1' A\n# kept\n").push("g.yaml", "a: '1' A\n").compare(["2", "1"]);
     let result = scene.push("f.yaml", "a: '2' A\n").push("g.yaml", "a: '2' A\n").compare(["2", "1"]);
     let comparison = result.comparison.unwrap();
-    assert_eq!(comparison.sentence, "another controller pushed the same values in other bytes: f.yaml");
+    assert_eq!(comparison.sentence, "another controller pushed the same values in different bytes: f.yaml");
     assert!(comparison.diff.ends_with("\n+# kept\n"), "{}", comparison.diff);
     assert!(!comparison.diff.contains("g.yaml"), "{}", comparison.diff);
 }

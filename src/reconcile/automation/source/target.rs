@@ -188,19 +188,19 @@ mod tests {
                 json!(null),
                 json!({"branch": "a b"}),
                 main.clone(),
-                "spec.git.push.branch cannot be used: \"a b\" is no name for a branch: it has a space",
+                "spec.git.push.branch cannot be used: \"a b\" is not a valid branch name: it has a space",
             ),
             (
                 json!({"branch": "-f"}),
                 json!(null),
                 json!(null),
-                "spec.git.checkout.ref cannot be used: \"-f\" is no name for a branch: it begins with a dash",
+                "spec.git.checkout.ref cannot be used: \"-f\" is not a valid branch name: it begins with a dash",
             ),
             (
                 json!(null),
                 json!(null),
                 json!({"branch": "main", "name": "main"}),
-                "spec.ref of GitRepository n/r cannot be used: \"main\" is no full name of a reference",
+                "spec.ref of GitRepository n/r cannot be used: \"main\" is not a valid reference name",
             ),
             (
                 json!(null),

@@ -63,7 +63,7 @@ fn container_url(context: LoginContext<'_>) -> Result<Option<Url>, LoginError> {
     }
     let variable = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
     let Some(text) = options.environment.text(variable) else { return Ok(None) };
-    let defect = "is no https address, nor one of this machine or its network link".to_owned();
+    let defect = "is neither an https address nor one of this machine or its network link".to_owned();
     let invalid = || LoginError::Variable { cloud: CLOUD, variable, defect };
     let Ok(url) = Url::parse(&text) else { return Err(invalid()) };
     let host = url.host_str().unwrap_or_default();
@@ -94,12 +94,12 @@ async fn instance_credentials(context: LoginContext<'_>) -> Result<Expiring<AwsC
         return Err(LoginError::Variable {
             cloud: CLOUD,
             variable: "AWS_EC2_METADATA_DISABLED",
-            defect: format!("forbids to ask the instance, and {MISSING}"),
+            defect: format!("disables the metadata service of the instance, and {MISSING}"),
         });
     }
     let at = |path: &str| {
         let url = options.endpoints.aws_metadata.join(path);
-        url.map_err(|_| INSTANCE.malformed("names a role that is none"))
+        url.map_err(|_| INSTANCE.malformed("names a malformed role"))
     };
     let request = Request::put(at("latest/api/token")?, MAX_RESPONSE)
         .with_header(HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"), "300");
@@ -118,7 +118,7 @@ async fn instance_credentials(context: LoginContext<'_>) -> Result<Expiring<AwsC
     let roles = get(ROLES).await?;
     let roles = String::from_utf8_lossy(&roles.body).into_owned();
     let role = roles.lines().map(str::trim).find(|role| !role.is_empty());
-    let role = role.ok_or_else(|| INSTANCE.malformed("names none: the instance has no profile"))?;
+    let role = role.ok_or_else(|| INSTANCE.malformed("names no role: the instance has no profile"))?;
     parse(INSTANCE, &get(&format!("{ROLES}{role}")).await?)
 }
 

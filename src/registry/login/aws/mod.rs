@@ -125,9 +125,9 @@ async fn credential(
     };
     let authorization = authorization.ok_or_else(|| TOKEN.malformed("has none"))?;
     let clear = base64::engine::general_purpose::STANDARD.decode(authorization.token.expose());
-    let clear = Zeroizing::new(clear.map_err(|_| TOKEN.malformed("has one that is not base64"))?);
+    let clear = Zeroizing::new(clear.map_err(|_| TOKEN.malformed("has a token that is not base64"))?);
     let colon = clear.iter().position(|byte| *byte == b':');
-    let colon = colon.ok_or_else(|| TOKEN.malformed("has one that is not of the form USER:PASSWORD"))?;
+    let colon = colon.ok_or_else(|| TOKEN.malformed("has a token that is not of the form USER:PASSWORD"))?;
     let (user, password) = (Secret::new(&clear[..colon]), Secret::new(&clear[colon + 1..]));
     Ok(Expiring {
         value: Credential::Basic { user, password },

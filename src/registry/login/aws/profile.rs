@@ -25,7 +25,7 @@ const ROLE_SOURCES: [(&str, &str); 2] =
 
 /// Settings for sources of credentials that are not supported, and the reason.
 const UNSUPPORTED_SOURCES: [(&str, &str); 5] = [
-    ("credential_process", "a program, and none is started for a login"),
+    ("credential_process", "a credential program"),
     ("sso_session", "a login in a browser"),
     ("sso_account_id", "a login in a browser"),
     ("sso_start_url", "a login in a browser"),
@@ -98,7 +98,7 @@ impl Profiles {
 
     /// Returns the source of a profile's credentials, if it names one.
     fn source(&self, name: &str) -> Result<Option<Source>, Defect> {
-        let profile = self.0.get(name).ok_or_else(|| Defect("is not there".to_owned()))?;
+        let profile = self.0.get(name).ok_or_else(|| Defect("does not exist".to_owned()))?;
         let text =
             |key: &str| profile.get(key).map(|value| String::from_utf8_lossy(value.expose()).into_owned());
         let Some(arn) = text("role_arn") else {
@@ -109,9 +109,7 @@ impl Profiles {
         };
         refuse(name, profile, &ROLE_SOURCES)?;
         if profile.contains_key("mfa_serial") {
-            return Err(Defect(
-                "asks for the code of a device (mfa_serial), which nobody enters here".to_owned(),
-            ));
+            return Err(Defect("requires an MFA code (mfa_serial), which is not supported".to_owned()));
         }
         if let Some(file) = text("web_identity_token_file") {
             return Ok(Some(Source::WebIdentity(
@@ -150,7 +148,7 @@ fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<()
     let found = settings.iter().find(|(setting, _)| profile.contains_key(*setting));
     found.map_or(Ok(()), |(setting, what)| {
         Err(Defect(format!(
-            "wants {what} ({setting}): export the keys into the environment, as \
+            "requires {what} ({setting}), which is not supported: export the keys into the environment, as \
              `aws configure export-credentials --profile {name} --format env` does"
         )))
     })
@@ -273,22 +271,19 @@ aws_access_key_id = IGNORED
     fn a_profile_without_credentials_gives_the_reason() {
         let exported = |what: &str, name: &str| {
             format!(
-                "wants {what}: export the keys into the environment, as `aws configure export-credentials --profile {name} \
+                "requires {what}, which is not supported: export the keys into the environment, as `aws configure export-credentials --profile {name} \
                  --format env` does"
             )
         };
         for (name, message) in [
-            ("none", "is not there".to_owned()),
+            ("none", "does not exist".to_owned()),
             ("role", exported("the keys of another profile (source_profile)", "role")),
             ("own", exported("the keys of another profile (source_profile)", "own")),
             ("container", exported("the keys of the machine (credential_source)", "container")),
             ("poor", "has a role_arn without web_identity_token_file".to_owned()),
-            ("device", "asks for the code of a device (mfa_serial), which nobody enters here".to_owned()),
+            ("device", "requires an MFA code (mfa_serial), which is not supported".to_owned()),
             ("browser", exported("a login in a browser (sso_session)", "browser")),
-            (
-                "program",
-                exported("a program, and none is started for a login (credential_process)", "program"),
-            ),
+            ("program", exported("a credential program (credential_process)", "program")),
             ("half", "has aws_access_key_id without aws_secret_access_key".to_owned()),
         ] {
             assert_eq!(profiles().source(name).unwrap_err(), Defect(message), "{name}");

@@ -91,10 +91,10 @@ fn parse(label: RequestLabel, response: &Response) -> Result<Expiring<AwsCredent
     let part = |name| element(&text, name).filter(|part| !part.is_empty());
     let found = (part("AccessKeyId"), part("SecretAccessKey"), part("SessionToken"), part("Expiration"));
     let (Some(id), Some(secret), Some(session), Some(expires_at)) = found else {
-        return Err(label.malformed("has no keys in it"));
+        return Err(label.malformed("contains no keys"));
     };
     let expires_at =
-        expires_at.parse().map_err(|_| label.malformed("does not say until when the keys hold"))?;
+        expires_at.parse().map_err(|_| label.malformed("has no valid expiration time of the keys"))?;
     let credentials = AwsCredentials { id, secret: Secret::new(secret), session: Some(Secret::new(session)) };
     Ok(Expiring { value: credentials, expires_at: Some(expires_at) })
 }

@@ -25,7 +25,7 @@ const CLIENT: &str = "azure.workload.identity/client-id";
 /// The audience of service account tokens for Azure.
 const AUDIENCE: &str = "api://AzureADTokenExchange";
 
-const NO_TENANT: &str = "is no tenant: write its number or its name";
+const NO_TENANT: &str = "is not a tenant: write its ID or its name";
 
 /// The type of client assertions.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
@@ -123,7 +123,7 @@ fn tenant_url(
     url.map(Some).ok_or_else(|| LoginError::Variable {
         cloud: CLOUD,
         variable: "AZURE_AUTHORITY_HOST",
-        defect: "is no address of a server: write https://HOST/".to_owned(),
+        defect: "is not a server address: write https://HOST/".to_owned(),
     })
 }
 

@@ -145,7 +145,7 @@ async fn custom_cloud(context: LoginContext<'_>) -> Result<Option<CustomCloud>, 
     serde_json::from_slice(file.expose()).map(Some).map_err(|_| LoginError::Variable {
         cloud: CLOUD,
         variable: CUSTOM_CLOUD,
-        defect: "names a file that is no JSON about a cloud".to_owned(),
+        defect: "names a file that is not JSON with the settings of a cloud".to_owned(),
     })
 }
 
@@ -160,7 +160,7 @@ async fn exchange(
         None => Url::parse(&format!("https://{host}/")),
     };
     let url = base.and_then(|base| base.join("oauth2/exchange"));
-    let url = url.map_err(|_| EXCHANGE.malformed("has no address: the registry's name is none"))?;
+    let url = url.map_err(|_| EXCHANGE.malformed("has no valid URL: the registry's host is malformed"))?;
     let token = Zeroizing::new(String::from_utf8_lossy(token.expose()).into_owned());
     let form = form([("grant_type", "access_token"), ("service", host), ("access_token", &token)]);
     let request = Request::post(url, form, MAX_RESPONSE);

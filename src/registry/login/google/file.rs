@@ -25,7 +25,7 @@ const VARIABLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 const AT_HOME: &str = ".config/gcloud/application_default_credentials.json";
 
 const KEY: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the key of the service account" };
-const USER: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the login of the person" };
+const USER: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the login of the user" };
 
 /// A key of a service account.
 #[derive(Deserialize)]
@@ -105,14 +105,14 @@ impl File<'_> {
             Some(other) => Err(self.invalid(&format!(
                 "has credentials of the type '{other}': use service_account, authorized_user or external_account"
             ))),
-            None => Err(self.invalid("is no JSON with credentials of Google, which have a type")),
+            None => Err(self.invalid("is not JSON with Google credentials and their type")),
         }
     }
 
     /// The parser's message is dropped, because it may contain a secret.
     fn parse<T: serde::de::DeserializeOwned>(&self, content: &Secret) -> Result<T, LoginError> {
         serde_json::from_slice(content.expose())
-            .map_err(|_| self.invalid("lacks a part that credentials of its type have"))
+            .map_err(|_| self.invalid("lacks a member that credentials of its type require"))
     }
 
     fn invalid(&self, defect: &str) -> LoginError {
@@ -126,7 +126,7 @@ impl File<'_> {
     /// Parses an address in the file.
     fn address(&self, text: &str) -> Result<Url, LoginError> {
         secure_url(text)
-            .ok_or_else(|| self.invalid(&format!("has the address {text:?}, which is none of https")))
+            .ok_or_else(|| self.invalid(&format!("has the address {text:?}, which is not an https URL")))
     }
 
     /// Returns the token endpoint.
@@ -148,7 +148,7 @@ impl File<'_> {
             now: self.context.now,
         };
         let signed = assertion.sign(&key.private_key);
-        let signed = signed.ok_or_else(|| self.invalid("has a private_key that is no key of RSA in PEM"))?;
+        let signed = signed.ok_or_else(|| self.invalid("has a private_key that is not an RSA key in PEM"))?;
         let form =
             form([("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &signed)]);
         self.request_token(KEY, url, form).await
@@ -168,7 +168,7 @@ impl File<'_> {
     async fn token_for_external(&self, external: ExternalAccount) -> Result<Expiring<Secret>, LoginError> {
         let TokenSource { file, format } = &external.credential_source;
         let Some(file) = file else {
-            return Err(self.invalid("has a credential_source that is no file, and no other is known here"));
+            return Err(self.invalid("has a credential_source that is not a file; only files are supported"));
         };
         let token = token_file(CLOUD, file.clone()).await?;
         let token = match format.kind.as_str() {
@@ -178,10 +178,7 @@ impl File<'_> {
                 let field = format.subject_token_field_name.as_str();
                 let token = json[field].as_str().filter(|token| !token.is_empty());
                 Secret::new(token.ok_or_else(|| {
-                    self.invalid(&format!(
-                        "names the file {} for a token, which has no {field:?}",
-                        file.display()
-                    ))
+                    self.invalid(&format!("names the token file {}, which has no {field:?}", file.display()))
                 })?)
             }
             other => return Err(self.invalid(&format!("has a credential_source of the format '{other}'"))),

@@ -42,8 +42,8 @@ impl Cluster {
 pub(super) async fn token(context: LoginContext<'_>) -> Result<Expiring<Secret>, LoginError> {
     let mut url = address("instance/service-accounts/default/token", context)?;
     url.query_pairs_mut().append_pair("scopes", &SCOPES.join(","));
-    let missing = "there is no file of credentials, be it named by GOOGLE_APPLICATION_CREDENTIALS or in ~/.config/gcloud; \
-                   else only machines of Google's, and pods of GKE, have a service account";
+    let missing = "there is no credentials file in GOOGLE_APPLICATION_CREDENTIALS or ~/.config/gcloud (only machines of \
+                   Google Cloud and pods of GKE need none)";
     TOKEN.access_token(&TOKEN.success(send(url, missing, context).await?)?, context.now)
 }
 
@@ -72,7 +72,7 @@ fn address(path: &str, context: LoginContext<'_>) -> Result<Url, LoginError> {
         Some(host) => Url::parse(&format!("http://{host}/")).map_err(|_| LoginError::Variable {
             cloud: CLOUD,
             variable: "GCE_METADATA_HOST",
-            defect: "is no host: write HOST or HOST:PORT".to_owned(),
+            defect: "is not a host: write HOST or HOST:PORT".to_owned(),
         })?,
     };
     Ok(join(&base, &format!("computeMetadata/v1/{path}")))

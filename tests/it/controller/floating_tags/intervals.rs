@@ -48,8 +48,8 @@ async fn the_variable_sets_the_interval_and_zero_turns_polling_off() {
         (None, 12, ""),
         (Some("6h"), 6, ""),
         (Some("180h"), 180, ""),
-        (Some("abc"), 12, "UPDATE_POLLING_INTERVAL cannot be used, and 12h0m0s counts"),
-        (Some("-1h"), 12, "UPDATE_POLLING_INTERVAL cannot be used, and 12h0m0s counts"),
+        (Some("abc"), 12, "UPDATE_POLLING_INTERVAL is invalid, using 12h0m0s"),
+        (Some("-1h"), 12, "UPDATE_POLLING_INTERVAL is invalid, using 12h0m0s"),
     ] {
         let mut pod = start(&fleet, &kubeconfig, value);
         let (least, most) = (

@@ -180,7 +180,7 @@ fn a_signal_ends_a_run_that_waits_for_the_state() {
         assert_eq!(
             last,
             format!(
-                "error: tagboat was told to stop while it waited for another run that uses the state in {}",
+                "error: tagboat was stopped while it waited for another run that uses the state in {}",
                 fleet.state().display()
             )
         );
@@ -205,7 +205,7 @@ fn a_signal_ends_a_run_that_has_waited_and_reads_manifests_from_a_silent_standar
         assert_eq!(child.wait().unwrap().code(), Some(1), "{signal:?}");
         let text = errors(&fleet);
         let last = text.lines().last().unwrap();
-        assert_eq!(last, "error: tagboat was told to stop while it read the manifests", "{signal:?}");
+        assert_eq!(last, "error: tagboat was stopped while it read the manifests", "{signal:?}");
         drop(silent);
     }
 }

@@ -39,7 +39,7 @@ fn a_signal_ends_git_and_leaves_nothing_behind() {
             fleet.host.once(operation, Fault::Hang);
             let (words, time) = end(&fleet, &mut fleet.command(), operation, signal);
             assert!(words.starts_with("default/fleet: "), "{words}");
-            assert!(words.contains("was ended because tagboat was told to stop"), "{words}");
+            assert!(words.contains("was ended because tagboat was stopped"), "{words}");
             assert!(time < Duration::from_secs(20), "{time:?}");
             fleet.assert_no_processes();
             assert_eq!(fs::read_dir(fleet.root().join("temporary")).unwrap().count(), 0);

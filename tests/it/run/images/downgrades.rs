@@ -64,9 +64,8 @@ fn without_a_state_no_time_is_promised_for_a_lower_image() {
     let ended = scene.run_without_state(&[]).with_status(0);
     assert_eq!(
         ended.only_error(),
-        "warning: ImagePolicy default/web: 1.0.0 is lower than 1.5.0 and waits: how often in a row and for how long a \
-         lower winner is shown takes --state to count; without it, --latest or a status.latestRef that is no higher \
-         lets it count"
+        "warning: ImagePolicy default/web: 1.0.0 is lower than 1.5.0 and waits: counting scans and time requires \
+         --state; without it, --latest or a status.latestRef that is not higher accepts it"
     );
     assert_eq!(scene.value("app"), "app/web:1.5.0");
 }
@@ -127,10 +126,8 @@ fn a_corrupt_state_is_not_an_intent() {
     assert_eq!(scene.value("app"), "app/web:1.1.0");
     std::fs::write(place("ImageRepository"), "{").unwrap();
     let ended = scene.run(&[]).with_status(0);
-    let words = format!(
-        "warning: the state in {} is damaged, so what was known there is forgotten\n",
-        place("ImageRepository").display()
-    );
+    let words =
+        format!("warning: the state in {} is damaged and is discarded\n", place("ImageRepository").display());
     assert!(ended.errors.contains(&words), "{ended:?}");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
 }
@@ -145,7 +142,7 @@ fn the_corrupt_state_of_an_automation_is_reported() {
     let ended = scene.run(&[]).with_status(0);
     assert_eq!(
         ended.only_error(),
-        format!("warning: the state in {} is damaged, so what was known there is forgotten", place.display())
+        format!("warning: the state in {} is damaged and is discarded", place.display())
     );
     assert_eq!(only_outcome(&scene.run(&[]).with_status(0))["outcome"], "skipped");
 }

@@ -116,7 +116,7 @@ fn a_signal_during_a_scan_ends_the_run_at_once() {
     let errors = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(
         errors,
-        "default/fleet: tagboat was told to stop while it scanned registries; nothing was chosen and nothing pushed\n"
+        "default/fleet: tagboat was stopped while it scanned registries; nothing was chosen and nothing pushed\n"
     );
     let document: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!(document["automations"][0]["outcome"], "failed");
@@ -136,7 +136,7 @@ fn a_wrong_login_is_reported_and_a_right_one_is_admitted() {
         missing.only_error(),
         "ImageRepository default/web: failed to configure authentication options: secrets \"login\" not found; give it as a \
          Secret among the manifests or as --secret NAMESPACE/NAME=DIR, or log in as yourself with --registry-login user; no \
-         run that is remembered has chosen an image for its policies, so their markers are left alone"
+         recorded run has chosen an image for its policies, so their markers are left alone"
     );
     let config = |password: &str| {
         json!({"auths": {guarded.address(): {"username": USER, "password": password}}}).to_string()
@@ -153,7 +153,7 @@ fn a_wrong_login_is_reported_and_a_right_one_is_admitted() {
     }));
     let elsewhere = scene.run(&[]).with_status(1);
     let words =
-        format!("secret 'default/login' has no login for {image}, so the registry is asked without one");
+        format!("secret 'default/login' has no login for {image}, so the registry is accessed anonymously");
     assert!(elsewhere.errors.contains(&words), "{elsewhere:?}");
     secret("hunter3");
     let wrong = scene.run(&[]).with_status(1);
@@ -167,14 +167,14 @@ fn a_wrong_login_is_reported_and_a_right_one_is_admitted() {
     };
     let refused = condition(&scene);
     let advice = "; a login was sent and refused: check the one in the Secret default/login, and whether it may read this \
-                  repository; no run that is remembered";
+                  repository; no recorded run has";
     let words = format!("ImageRepository default/web: {refused}{advice}");
     assert!(wrong.only_error().starts_with(&words), "{wrong:?}");
     scene.repository("web", json!({"spec": {"image": image}}));
     let nobody = scene.run(&[]).with_status(1);
     assert_eq!(condition(&scene), refused);
     let advice = "; no login was sent: if the registry requires one, name a Secret with one in spec.secretRef of the \
-                  ImageRepository, or log in as yourself with --registry-login user; no run that is remembered";
+                  ImageRepository, or log in as yourself with --registry-login user; no recorded run has";
     let words = format!("ImageRepository default/web: {refused}{advice}");
     assert!(nobody.only_error().starts_with(&words), "{nobody:?}");
     scene.repository("web", json!({"spec": {"image": image, "secretRef": {"name": "login"}}}));
@@ -210,9 +210,9 @@ fn a_service_account_logs_in_at_no_cloud_where_there_is_no_cluster() {
         json!({"spec": {"image": image, "provider": "aws", "serviceAccountName": "puller"}}),
     );
     let ended = scene.run(&[]).with_status(1);
-    let words = "ImageRepository default/web: failed to configure authentication options: spec.serviceAccountName beside \
-                 spec.provider asks for a login as that service account, for which only the controller has a cluster vouch: \
-                 log in as yourself with --registry-login user";
+    let words = "ImageRepository default/web: failed to configure authentication options: spec.serviceAccountName with \
+                 spec.provider needs a token that only a cluster issues, so only the controller supports it: log in \
+                 as yourself with --registry-login user";
     assert!(ended.only_error().starts_with(words), "{ended:?}");
     let config = json!({"auths": {guarded.address(): {"username": USER, "password": PASSWORD}}}).to_string();
     fs::write(scene.fleet.root().join("config.json"), config).unwrap();
@@ -251,7 +251,7 @@ fn a_selection_that_fails_for_lack_of_ages_reports_the_reason() {
     let (_front, image) = without_manifests(&scene, &Arc::new(AtomicBool::new(true)));
     scene.policy("web", json!({"metadata": {"annotations": {"tagboat.dev/minimum-age": "3d"}}}));
     let ended = scene.run(&[]).with_status(1);
-    let words = format!("1 tag is too new; the manifest of {image}:1.0.0 is not shown to us: ");
+    let words = format!("1 tag is too new; the manifest of {image}:1.0.0 cannot be accessed: ");
     assert!(ended.only_error().contains(&words) && ended.errors.contains("403"), "{ended:?}");
 }
 

@@ -59,8 +59,8 @@ fn suspended_objects_are_skipped() {
     let ended = scene.run(&[]).with_status(1);
     assert_eq!(
         ended.only_error(),
-        "ImageRepository default/web is suspended, and no run that is remembered has scanned it; no run that is \
-         remembered has chosen an image for its policies, so their markers are left alone"
+        "ImageRepository default/web is suspended, and no recorded run has scanned it; no recorded run has chosen an \
+         image for its policies, so their markers are left alone"
     );
     // A suspended policy keeps the image of its manifest, or else that of the state.
     scene.repository("web", json!({}));

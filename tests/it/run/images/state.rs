@@ -17,7 +17,7 @@ fn an_outage_does_not_take_the_fleet_back_to_the_status_of_a_manifest() {
     scene.policy("web", status);
     scene.repository("web", json!({"spec": {"image": scene.image("nobody/home")}}));
     let left_alone =
-        "; no run that is remembered has chosen an image for its policies, so their markers are left alone";
+        "; no recorded run has chosen an image for its policies, so their markers are left alone";
     // A second run with a state knows no more than the first.
     for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
         let ended = ended.with_status(1);
@@ -68,7 +68,7 @@ fn without_a_scan_the_state_has_precedence_over_the_status_of_a_manifest() {
     let ended = scene.run(&["--no-scan"]).with_status(0);
     assert_eq!(
         ended.only_error(),
-        "warning: ImagePolicy default/web has no image: nothing is scanned, no run that is remembered chose one, and \
+        "warning: ImagePolicy default/web has no image: nothing is scanned, no recorded run chose one, and \
          its manifest has no status.latestRef"
     );
 }

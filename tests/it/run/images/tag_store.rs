@@ -23,8 +23,8 @@ fn an_unreadable_tag_file_is_replaced() {
     symlink("web.tags", &file).unwrap();
     scene.registry.push("app/web", "1.1.0", MADE);
     let ended = scene.run(&[]).with_status(0);
-    let wanted = "warning: the tags of ImageRepository default/web are listed anew, and when each was first there is \
-                  forgotten: remove the file, or let this user read it: cannot read ";
+    let wanted = "warning: the tags of ImageRepository default/web are listed again, and their first-seen times are \
+                  lost: remove the file, or make it readable for this user: cannot read ";
     assert!(ended.only_error().starts_with(&format!("{wanted}{}: ", file.display())), "{ended:?}");
     assert_eq!(scene.value("app"), "app/web:1.1.0");
     assert_eq!(scene.run(&[]).with_status(0).errors, "");
@@ -46,8 +46,8 @@ fn a_failed_write_is_one_warning_and_no_failure() {
     fs::remove_file(tags(&scene)).unwrap();
     symlink("/proc/self/fdinfo", tags(&scene)).unwrap();
     let ended = scene.run(&[]).with_status(0);
-    let wanted = "warning: the tags of ImageRepository default/web are not remembered beyond this process: make room, or \
-                  let this user write there: cannot write ";
+    let wanted = "warning: cannot store the tags of ImageRepository default/web: free disk space, or make the directory \
+                  writable for this user: cannot write ";
     assert!(ended.only_error().starts_with(&format!("{wanted}{}: ", file.display())), "{ended:?}");
 }
 

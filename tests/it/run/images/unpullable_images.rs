@@ -39,7 +39,7 @@ fn a_winner_that_cannot_be_pulled_yet_is_not_written() {
     for ended in [scene.run_without_state(&[]), scene.run(&[]), scene.run(&[])] {
         let ended = ended.with_status(1);
         let wanted = format!(
-            "ImagePolicy default/web: {image} is listed but cannot be pulled yet, and no image before it is known, so \
+            "ImagePolicy default/web: {image} is listed but cannot be pulled yet, and no previous image is known, so \
              markers are left alone; try again later: "
         );
         assert!(ended.only_error().contains(&wanted), "{ended:?}");

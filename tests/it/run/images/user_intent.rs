@@ -88,21 +88,21 @@ fn an_image_forbidden_during_an_outage_is_not_pushed_again() {
         let choice = &outcome["choices"][0];
         assert_eq!(
             choice["stale"],
-            "what it chooses is of the tags that the state has, which may be out of date, for its repository could not \
-             be scanned"
+            "it chooses from the tags in the state, which may be out of date, because its repository could not be \
+             scanned"
         );
         let error = choice["error"].as_str().unwrap();
         assert!(error.starts_with("ImageRepository default/web: scan failed: "), "{error}");
         assert!(
             error.ends_with(
-                "; its policies were changed or asked for since they last chose, so they choose from the tags that the \
-                 state has"
+                "; its policies were changed or requested since they last chose, so they choose from the tags in the \
+                 state"
             ),
             "{error}"
         );
         assert_eq!(outcome["errors"], json!([error]));
         assert!(
-            ended.errors.contains("warning: ImagePolicy default/web: what it chooses is of"),
+            ended.errors.contains("warning: ImagePolicy default/web: it chooses from the tags in the state"),
             "{ended:?}"
         );
         assert_eq!(
@@ -128,7 +128,7 @@ fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left
         let ended = outage.scene.run(&[]).with_status(1);
         assert!(
             ended.only_error().ends_with(
-                "; its policies were changed or asked for since they last chose, but the state has no tags to choose from, \
+                "; its policies were changed or requested since they last chose, but the state has no tags to choose from, \
                  so their markers are left alone"
             ),
             "{ended:?}"
@@ -141,8 +141,8 @@ fn without_tags_to_choose_from_the_markers_of_a_policy_that_was_changed_are_left
     assert_eq!(
         ended.only_error(),
         format!(
-            "warning: ImagePolicy default/web: nothing could be chosen in the place of {}, which it had before and does not \
-             allow as it stands, so its markers are left alone",
+            "warning: ImagePolicy default/web: its current image {} is no longer allowed, and no other could be chosen, so \
+             its markers are left alone",
             outage.image("1.2.0")
         )
     );
@@ -170,8 +170,7 @@ fn without_a_replacement_of_a_forbidden_image_the_markers_are_left_alone() {
         outage.shut_and_roll_back_to("1.0.0");
         let ended = outage.scene.run(&[]).with_status(1);
         let words = format!(
-            "nothing could be chosen in the place of {}, which it had before and does not allow as it stands, so its markers \
-             are left alone",
+            "its current image {} is no longer allowed, and no other could be chosen, so its markers are left alone",
             outage.image("1.2.0")
         );
         assert!(ended.only_error().contains(&words), "{number} {ended:?}");
@@ -223,8 +222,8 @@ fn a_forbidden_image_does_not_stand_in_for_a_winner_that_is_not_there() {
     scene.fleet.repository.commit("main", "Back by hand", &[file("app.yaml", line)]);
     for _ in 0..2 {
         let ended = scene.run(&[]).with_status(1);
-        let words = format!("nothing could be chosen in the place of {image}:1.2.0");
-        assert!(ended.only_error().contains(&words) && ended.errors.contains("is not there"), "{ended:?}");
+        let words = format!("its current image {image}:1.2.0 is no longer allowed");
+        assert!(ended.only_error().contains(&words) && ended.errors.contains("does not exist"), "{ended:?}");
         assert_eq!(scene.value("app"), format!("{image}:0.9.0"));
     }
 }

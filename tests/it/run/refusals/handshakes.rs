@@ -25,14 +25,14 @@ fn handshakes_that_ssh_refuses() {
     let changed = other.known_hosts().replace(&port(&other.url("/".as_ref())), &port(&url));
     let (key, locked, known_hosts) = (host.key().private(), host.locked_key().private(), host.known_hosts());
     let unreadable = "-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n-----END OPENSSH PRIVATE KEY-----\n";
-    let unlisted = "the server's host key is not in known_hosts of the Secret, or is another one there: No ED25519 host key is known for …";
+    let unlisted = "the server's host key is not in known_hosts of the Secret, or differs from the one there: No ED25519 host key is known for …";
     let unopened =
         "the SSH key in identity of the Secret cannot be opened; check the passphrase in its key password: ";
     scene.source(json!({"url": url, "secretRef": {"name": "login"}}));
     for (data, words) in [
         (
             json!({"identity": key, "known_hosts": changed}),
-            "the server's host key is another than the one in known_hosts; if the server really has a new key, put it \
+            "the server's host key differs from the one in known_hosts; if the server really has a new key, put it \
              there: The fingerprint for the ED25519 key sent by the remote host is; SHA256:…".to_owned(),
         ),
         (json!({"identity": key, "known_hosts": other.known_hosts()}), unlisted.to_owned()),
@@ -52,7 +52,7 @@ fn handshakes_that_ssh_refuses() {
     for (data, words) in [
         (
             json!({"identity": locked, "known_hosts": known_hosts}),
-            format!("{secret}'identity' is encrypted: give its passphrase by the key 'password'"),
+            format!("{secret}'identity' is encrypted: give its passphrase in the key 'password'"),
         ),
         (json!({"identity": key}), format!("{option}'known_hosts' is required")),
         (json!({"known_hosts": known_hosts}), format!("{option}'identity' is required")),
@@ -67,7 +67,7 @@ fn handshakes_that_ssh_refuses() {
         (
             json!({"identity": key, "known_hosts": "hunter2"}),
             format!(
-                "{secret}'known_hosts' has no line of host, key type and key: fill it by ssh-keyscan, and check what it says"
+                "{secret}'known_hosts' has no line of host, key type and key: fill it with ssh-keyscan, and verify the keys"
             ),
         ),
     ] {
@@ -88,7 +88,7 @@ fn handshakes_that_ssh_refuses() {
         &scene,
         NONE,
         &format!(
-            "{SOURCE}: the SSH remote {url} cannot go through a proxy: use its https URL, or take the proxy secret out"
+            "{SOURCE}: the SSH remote {url} cannot go through a proxy: use its https URL, or remove the proxy secret"
         ),
     );
 }
@@ -151,7 +151,7 @@ fn handshakes_that_tls_refuses() {
     let host = scene.serve(Settings::default());
     let url = host.url("fleet.git").replace("http:", "https:");
     scene.source(json!({"url": url}));
-    let handshake = "no TLS connection comes about; check the port in the URL, …";
+    let handshake = "the TLS handshake failed; check the port in the URL, …";
     refused(&scene, NONE, &format!("{CHECKOUT}: unable to list '{url}': {handshake}"));
 
     let scene = Scene::new();

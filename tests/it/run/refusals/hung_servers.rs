@@ -40,7 +40,7 @@ fn a_hung_server_costs_its_timeout_and_little_more() {
 
 #[test]
 fn a_server_that_closes_the_connection_or_fails_is_one_error() {
-    for (fault, words) in [(Fault::Reset, "broke off or failed"), (Fault::Status(503), "503")] {
+    for (fault, words) in [(Fault::Reset, "closed the connection or failed"), (Fault::Status(503), "503")] {
         for operation in OPERATIONS {
             let (sentence, time) = fail_with(&fault, operation);
             assert!(sentence.contains(words), "{operation:?}: {sentence}");

@@ -26,7 +26,7 @@ fn urls_that_are_not_taken() {
         ("https://", " 'https://' names no host"),
         (
             "https://bot:hunter2@a b/c",
-            " 'https://••••@a b/c' has a host that is no name and no address: correct it",
+            " 'https://••••@a b/c' has a host that is neither a name nor an address: correct it",
         ),
     ] {
         scene.source(json!({"url": url}));
@@ -87,7 +87,7 @@ fn objects_with_missing_fields() {
         (json!({"git": {"checkout": {"ref": {"name": "refs/heads/main"}}}}), no_push),
         (
             json!({"git": {"push": {"branch": "a b"}}}),
-            "spec.git.push.branch cannot be used: \"a b\" is no name for a branch: it has a space, a control character or \
+            "spec.git.push.branch cannot be used: \"a b\" is not a valid branch name: it has a space, a control character or \
              one of ~ ^ : ? * [ \\",
         ),
         (

@@ -9,7 +9,7 @@ use crate::support::git_host::GitHost;
 fn a_login_that_is_refused() {
     let sentence = |host: &GitHost| {
         format!(
-            "{CHECKOUT}: unable to list '{}': the server does not accept the credentials, or wants some; check the Secret \
+            "{CHECKOUT}: unable to list '{}': the server requires credentials, or does not accept them; check the Secret \
              that spec.secretRef of the GitRepository names",
             host.url("fleet.git")
         )
@@ -32,7 +32,7 @@ fn a_login_that_is_refused() {
 fn the_callers_own_login_that_is_refused_is_not_blamed_on_a_secret() {
     let (scene, host) = guarded(&json!({}));
     let sentence = format!(
-        "{CHECKOUT}: unable to list '{}': the server does not accept your login, or wants one; check that git's \
+        "{CHECKOUT}: unable to list '{}': the server requires a login, or does not accept yours; check that git's \
          credential helper has the right one for this server",
         host.url("fleet.git")
     );
@@ -96,9 +96,9 @@ fn a_secret_that_is_malformed() {
     for (data, words) in [
         (json!({"password": "hunter2"}), format!("{options}invalid 'http' auth option: 'password' requires 'username' to be set")),
         (json!({"username": "bot", "password": "hunter2", "bearerToken": "hunter2"}), "basic auth and bearer token cannot be set at the same time".to_owned()),
-        (json!({"user": "hunter2"}), "secret 'default/login' has nothing for a login by http: it has user; wanted are username and password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key".to_owned()),
-        (json!({}), "secret 'default/login' has nothing for a login by http: it has no keys; wanted are username and password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key".to_owned()),
-        (json!({"bearerToken": ""}), "secret 'default/login': key 'bearerToken' is empty: give the token, or take the key out".to_owned()),
+        (json!({"user": "hunter2"}), "secret 'default/login' has no credentials for http: it has user; set username and password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key".to_owned()),
+        (json!({}), "secret 'default/login' has no credentials for http: it has no keys; set username and password, or bearerToken, and for TLS ca.crt, or tls.crt and tls.key".to_owned()),
+        (json!({"bearerToken": ""}), "secret 'default/login': key 'bearerToken' is empty: give the token, or remove the key".to_owned()),
         (json!({"bearerToken": "hunter2 x"}), "secret 'default/login': key 'bearerToken' has a character that an HTTP header cannot carry: correct it".to_owned()),
         (json!({"username": "bot", "password": "hunter2\nb"}), "secret 'default/login': key 'password' has a line break inside: give it on one line".to_owned()),
         (json!({"ca.crt": "hunter2"}), "secret 'default/login': key 'ca.crt' holds no certificate in PEM".to_owned()),
@@ -148,7 +148,7 @@ fn a_secret_that_is_malformed() {
         ),
         (
             json!({"address": "http://u:hunter2@p:x"}),
-            "key 'address' is no URL of a host and a port: write http://HOST:PORT",
+            "key 'address' is not a URL with a host and a port: write http://HOST:PORT",
         ),
     ] {
         scene.secret("proxy", json!({"stringData": data}));

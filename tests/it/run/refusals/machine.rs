@@ -29,10 +29,8 @@ fn a_disk_that_is_full() {
     let large: Vec<u8> = large.collect();
     let scene = Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("large", large)]);
     let host = scene.serve(Settings::default());
-    let full = format!(
-        "{CHECKOUT}: unable to fetch '{}': there is no room left on the disk of the mirror: ",
-        host.url("fleet.git")
-    );
+    let full =
+        format!("{CHECKOUT}: unable to fetch '{}': the disk of the mirror is full: ", host.url("fleet.git"));
     let small = "trap '' XFSZ; ulimit -f 512; exec \"$@\"";
     refused_by(&scene, &mut limited(&scene, "sh", &["-c", small, "sh"].map(OsStr::new)), &format!("{full}…"));
 

@@ -25,11 +25,11 @@ fn a_reference_that_is_not_there() {
         (json!({"semver": ">=1"}), "no match found for semver: >=1; it has no tags".to_owned()),
         (
             json!({"commit": nobody}),
-            format!("there is no commit {nobody} in it, or the server does not give it out"),
+            format!("commit {nobody} does not exist, or the server does not serve it"),
         ),
         (
             json!({"commit": nobody, "branch": "main"}),
-            format!("there is no commit {nobody} in it, or the server does not give it out"),
+            format!("commit {nobody} does not exist, or the server does not serve it"),
         ),
     ] {
         scene.source(json!({"url": url, "ref": reference}));
@@ -46,11 +46,11 @@ fn a_reference_that_is_not_there() {
     for (reference, sentence) in [
         (
             json!({"name": "main"}),
-            "spec.ref of GitRepository default/fleet cannot be used: \"main\" is no full name of a reference: it does not begin with refs/",
+            "spec.ref of GitRepository default/fleet cannot be used: \"main\" is not a valid reference name: it does not begin with refs/",
         ),
         (
             json!({"commit": "0123"}),
-            "spec.ref of GitRepository default/fleet cannot be used: \"0123\" is no commit: a commit is named by 40 hexadecimal digits",
+            "spec.ref of GitRepository default/fleet cannot be used: \"0123\" is not a commit ID: a commit ID has 40 hexadecimal digits",
         ),
         (json!({"semver": "one"}), "failed to checkout source: semver parse error: \"one\"…"),
     ] {

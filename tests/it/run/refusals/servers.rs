@@ -53,8 +53,8 @@ fn a_server_that_refuses_access() {
     let list = format!("{CHECKOUT}: unable to list '{url}': ");
     let push = format!("{PUSH}: unable to push to '{url}': ");
     let forbidden = "the server forbids it (403); give the user or token the right to read and to push: …";
-    let stranger = "the server does not accept the credentials, or wants some; …";
-    let broken = "the server broke off or failed; it will be tried again: …";
+    let stranger = "the server requires credentials, or does not accept them; …";
+    let broken = "the server closed the connection or failed; the next run tries again: …";
     for (operation, status, words) in [
         (Operation::ListForFetch, 403, format!("{list}{forbidden}")),
         (Operation::ListForFetch, 500, format!("{list}{broken}")),
@@ -98,8 +98,7 @@ fn a_server_that_hangs() {
         host.heal();
         host.always(operation, Fault::Hang);
         let (doing, verb) = doing;
-        let sentence =
-            format!("{stage}: unable to {doing} '{url}': git {verb} was ended after 3 s without a result");
+        let sentence = format!("{stage}: unable to {doing} '{url}': git {verb} timed out after 3 s");
         refused(&scene, NONE, &sentence);
     }
 }
@@ -122,8 +121,8 @@ fn a_listing_that_never_ends_is_an_error_and_never_used_in_part() {
     std::fs::write(&place, listing).unwrap();
     let run = scene.run(NONE).with_status(1);
     let sentence = format!(
-        "default/fleet: {CHECKOUT}: unable to list '{}': its references take more than 16 MiB, and a listing is never \
-         used in part; delete the branches and tags there that nobody needs",
+        "default/fleet: {CHECKOUT}: unable to list '{}': the list of its references is larger than 16 MiB, the limit; \
+         delete unneeded branches and tags",
         host.url("fleet.git")
     );
     assert_eq!(run.only_error(), sentence);
@@ -152,7 +151,7 @@ fn an_html_page_is_not_read_as_an_empty_repository() {
     });
     scene.source(json!({"url": url}));
     let sentence = format!(
-        "{CHECKOUT}: unable to clone '{url}': what answers there is not a git server; check spec.url of the GitRepository"
+        "{CHECKOUT}: unable to clone '{url}': the server is not a git server; check spec.url of the GitRepository"
     );
     refused(&scene, NONE, &sentence);
 }

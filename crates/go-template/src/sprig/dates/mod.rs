@@ -41,7 +41,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Value::String(text) => parse_duration(text.as_bytes()).unwrap_or(0),
             Value::Int(nanoseconds, IntKind::Int64) => *nanoseconds,
             Value::Struct(_) if a.value(0).type_of() == Some(TIME) => {
-                return Err("the time since a date is another one each time, and a template must render to the same text again; give a duration".into());
+                return Err("the time since a date changes, and a template must always render the same text; give a duration".into());
             }
             _ => 0,
         };

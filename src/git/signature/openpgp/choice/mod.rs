@@ -71,7 +71,7 @@ impl fmt::Display for DefectivePart {
             PartDefect::Revoked => write!(formatter, "{part} {id} is revoked"),
             PartDefect::Expired(second) => write!(formatter, "{part} {id} expired at {}", Moment(*second)),
             PartDefect::NotYet(second) => {
-                write!(formatter, "{part} {id} was made at {}, which is still to come", Moment(*second))
+                write!(formatter, "{part} {id} was created at {}, which is in the future", Moment(*second))
             }
             PartDefect::Unbound if *is_subkey => {
                 write!(formatter, "subkey {id} has no valid signature that binds it to its key")
@@ -82,9 +82,9 @@ impl fmt::Display for DefectivePart {
             PartDefect::NotForSigning => write!(formatter, "{part} {id} is not for signing"),
             PartDefect::Unknown => write!(
                 formatter,
-                "{part} {id} is of a sort that is not known here (known are RSA, DSA, ECDSA on NIST's curves and Ed25519)"
+                "{part} {id} has an unsupported algorithm (supported are RSA, DSA, ECDSA on NIST's curves and Ed25519)"
             ),
-            PartDefect::NotSecret => write!(formatter, "the secret half of {part} {id} is not in it"),
+            PartDefect::NotSecret => write!(formatter, "it does not contain the secret half of {part} {id}"),
         }
     }
 }

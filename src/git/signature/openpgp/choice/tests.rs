@@ -94,7 +94,7 @@ fn the_error_of_a_key_that_cannot_sign_names_its_signing_parts() {
     );
     assert_defective(
         &key(Some(false), vec![revoked(subkey("A", 200)), subkey("B", 2000), part("C", 200, &[])]),
-        "subkey A is revoked, subkey B was made at 1970-01-01T00:33:20Z, which is still to come, subkey C has no valid \
+        "subkey A is revoked, subkey B was created at 1970-01-01T00:33:20Z, which is in the future, subkey C has no valid \
          signature that binds it to its key",
     );
     assert_defective(
@@ -102,7 +102,7 @@ fn the_error_of_a_key_that_cannot_sign_names_its_signing_parts() {
             primary: stub(part("P", 100, &[])),
             ..key(None, vec![encryption(), stub(subkey("A", 200))])
         },
-        "the secret half of key P is not in it, the secret half of subkey A is not in it",
+        "it does not contain the secret half of key P, it does not contain the secret half of subkey A",
     );
 }
 
@@ -123,7 +123,7 @@ fn everything_depends_on_the_primary_key() {
     assert_defective(&KeyProperties { primary: revoked, users: vec![], subkeys: vec![] }, "key P is revoked");
     assert_defective(
         &primary(part("P", 1001, &[])),
-        "key P was made at 1970-01-01T00:16:41Z, which is still to come",
+        "key P was created at 1970-01-01T00:16:41Z, which is in the future",
     );
     assert_defective(&users(vec![]), "key P has no user ID with a valid signature of its own");
     assert_defective(
