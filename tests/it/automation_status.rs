@@ -15,7 +15,6 @@ use serde::Serialize;
 use serde_json::json;
 use tagboat::git::checkout::Revision;
 use tagboat::git::outcome::{Outcome, Push};
-use tagboat::reconcile::action::Action;
 use tagboat::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
 use tagboat::reconcile::automation::report::{report, while_suspended};
 use tagboat::reconcile::automation::source::SourceReference;
@@ -53,12 +52,7 @@ impl Chain {
         self.write("end", &report.status);
         let event = format!("{:?} {}: {}", report.event.type_, report.event.reason, report.event.message);
         self.write("event", &event);
-        let next = match report.action {
-            Action::RequeueAfter(interval) => format!("After({interval:?})"),
-            Action::Retry => "Retry".to_owned(),
-            Action::AwaitChange => "Wait".to_owned(),
-        };
-        self.write("next", &next);
+        self.write("next", &format!("{:?}", report.action));
         self.status = report.status;
     }
 

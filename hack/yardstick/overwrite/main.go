@@ -42,7 +42,7 @@ func overwriteAll(files, tree string) error {
 	})
 }
 
-// replace returns an existing file another content; whoever reads it sees all of the old or all of the new.
+// replace replaces the content of an existing file atomically: a reader sees all of the old content or all of the new.
 func replace(path string, content []byte) (err error) {
 	old, err := os.Stat(path)
 	if err != nil {

@@ -129,8 +129,8 @@ fn objects_of_commits_that_are_not_pushed_do_not_stay_in_the_mirror() {
     let local = LocalRemote::new(&[file("app.yaml", tag_line("1.0.0"))]);
     local.update("1.0.1").unwrap();
     let before = packs(&local);
-    let rehearsed = local.dry_run("1.0.2").result;
-    assert!(matches!(rehearsed, Ok(Outcome::DryRun { .. })), "{rehearsed:?}");
+    let outcome = local.dry_run("1.0.2").result;
+    assert!(matches!(outcome, Ok(Outcome::DryRun { .. })), "{outcome:?}");
     assert_eq!(packs(&local), before);
     local.remote.hook("pre-receive", "echo 'Not on Fridays.' >&2; exit 1");
     for tag in ["1.0.2", "1.0.3"] {

@@ -85,11 +85,11 @@ fn a_commit_has_the_message_that_the_template_renders_and_the_preview_shows() {
         let mut automation = commit(template);
         automation["metadata"] = json!({"annotations": {"tagboat.dev/template-language": language}});
         scene.automation_with(automation);
-        let rehearsal = scene.run(["--dry-run", "--output", "json"]).with_status(0);
+        let dry_run = scene.run(["--dry-run", "--output", "json"]).with_status(0);
         let pushed = scene.run(["--output", "json"]).with_status(0);
         assert_eq!(message(&scene), expected, "{template}");
         assert_eq!(pushed.json()["automations"][0]["commit"]["message"], expected);
-        for recorded in [rehearsal, pushed] {
+        for recorded in [dry_run, pushed] {
             let preview = render(&scene, &recorded, template, language).with_status(0);
             assert_eq!((preview.output.as_str(), preview.errors.as_str()), (expected, ""), "{template}");
         }

@@ -26,7 +26,7 @@ fn a_lower_image_override_stays_in_later_runs() {
     let scene = without_the_latest();
     let given = format!("web={}", scene.image("app/web:1.1.5"));
     assert_eq!(scene.outcome_name(&["--latest", &given, "--dry-run"]), "dry-run");
-    assert_eq!(status(&scene)["latestRef"]["tag"], "1.2.0", "a rehearsal keeps nothing");
+    assert_eq!(status(&scene)["latestRef"]["tag"], "1.2.0", "a dry run stores nothing");
     assert_eq!(scene.outcome_name(&["--latest", &given]), "pushed");
     assert_eq!(scene.value("app"), "app/web:1.1.5");
     let kept = status(&scene);

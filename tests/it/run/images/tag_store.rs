@@ -67,7 +67,7 @@ fn old_files_of_repositories_that_are_gone_are_removed() {
     // No policy uses its tags, but it is among the manifests.
     scene.repository("idle", serde_json::json!({}));
     scene.run(&["--dry-run"]).with_status(0);
-    assert!(directory.join("gone.tags").exists(), "a rehearsal changes nothing");
+    assert!(directory.join("gone.tags").exists(), "a dry run changes nothing");
     scene.run(&[]).with_status(0);
     let mut left: Vec<String> = fs::read_dir(&directory)
         .unwrap()

@@ -81,7 +81,7 @@ fn an_image_forbidden_during_an_outage_is_not_pushed_again() {
         outage.shut_and_roll_back_to("1.0.0");
         let ended = outage.scene.run(&["--dry-run"]).with_status(1);
         assert_eq!(only_outcome(&ended)["choices"][0]["latest"], outage.image("1.1.0"));
-        assert_eq!(outage.state_of("latestRef"), "1.2.0", "a rehearsal keeps nothing");
+        assert_eq!(outage.state_of("latestRef"), "1.2.0", "a dry run stores nothing");
         let ended = outage.scene.run(&[]).with_status(1);
         let outcome = only_outcome(&ended);
         assert_eq!((outage.value(), &outcome["outcome"]), (outage.image("1.1.0"), &json!("pushed")));
