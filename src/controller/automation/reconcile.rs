@@ -236,9 +236,8 @@ impl Reconcile {
     /// The run may have written that it is in progress.
     async fn restore_status(&self) {
         let Started { automation, previous, .. } = self.started.as_ref();
-        let known = self.automations.kind.cache.get(&self.in_flight.name);
-        let exists = known.is_some_and(|known| known.metadata.deletion_timestamp.is_none());
-        if !exists || status_of(automation) == *previous {
+        let is_live = self.automations.kind.is_live(&self.in_flight.name);
+        if !is_live || status_of(automation) == *previous {
             return;
         }
         let restored =

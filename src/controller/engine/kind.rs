@@ -11,7 +11,7 @@ use tracing::Span;
 
 use super::context::Context;
 use super::in_flight::{Cancellations, InFlight};
-use super::predicates::is_due;
+use super::predicates::{is_due, is_unwanted};
 use super::queue::Message;
 use super::traces::TraceLimiter;
 use crate::error::chain;
@@ -94,26 +94,20 @@ impl<K: Watched> Kind<K> {
     /// It cancels the object's reconcile if that is not wanted any more, and makes the object due if the
     /// change requires it.
     fn changed(&self, change: &Change<K>) {
-        if self.is_unwanted(change) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        if is_unwanted(old, new, self.options.is_suspended) {
             self.cancellations.cancel(&change.name);
         }
-        match &change.new {
+        match new {
             None => self.send(Message::Forget(change.name.clone())),
-            Some(new) if is_due(change.old.as_deref(), new.as_ref()) => self.enqueue(change.name.clone()),
+            Some(new) if is_due(old, new) => self.enqueue(change.name.clone()),
             Some(_) => {}
         }
     }
 
-    /// Returns whether a reconcile from before a change is not wanted any more.
-    ///
-    /// That is so if the object is deleted, suspended or no longer selected, or is another one of the same
-    /// name.
-    fn is_unwanted(&self, change: &Change<K>) -> bool {
-        change.new.as_ref().is_none_or(|new| {
-            new.meta().deletion_timestamp.is_some()
-                || (self.options.is_suspended)(new)
-                || change.old.as_ref().is_none_or(|old| old.uid() != new.uid())
-        })
+    /// Returns whether an object exists and is not about to be deleted.
+    pub(crate) fn is_live(&self, name: &ObjectName) -> bool {
+        self.cache.get(name).is_some_and(|known| known.meta().deletion_timestamp.is_none())
     }
 
     /// Begins a reconcile, as soon as there is a slot for it.

@@ -162,3 +162,182 @@ impl Engine {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::time::Duration;
+
+    use axum::body::Body;
+    use axum::http::{Method, Request, Response};
+    use futures::FutureExt;
+    use kube::CustomResource;
+    use parking_lot::Mutex;
+    use serde::{Deserialize, Serialize};
+    use serde_json::{Value, json};
+    use tagboat_api::policy::ImagePolicyStatus;
+    use tower::service_fn;
+
+    use super::*;
+    use crate::controller::engine::in_flight::InFlight;
+    use crate::controller::engine::reconcile_steps::{
+        Fetched, fetch, finalize, reconcile, report, status_of,
+    };
+    use crate::objects::cluster::ClusterError;
+    use crate::objects::{Event, EventType, ObjectName};
+    use crate::reconcile::action::Action;
+
+    /// A kind of the whole cluster, whose objects have nothing to release when they are deleted.
+    #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[kube(
+        group = "tests.tagboat.dev",
+        version = "v1",
+        kind = "Zone",
+        status = "ImagePolicyStatus",
+        derive = "PartialEq",
+        schema = "disabled"
+    )]
+    struct ZoneSpec {}
+
+    struct Zones {
+        kind: Arc<Kind<Zone>>,
+        reconciled: mpsc::UnboundedSender<ObjectName>,
+    }
+
+    impl Reconciler for Zones {
+        type Object = Zone;
+
+        fn kind(&self) -> &Kind<Zone> {
+            &self.kind
+        }
+
+        fn forget(&self, _: &ObjectName) {}
+    }
+
+    async fn reconcile_zone(zones: &Arc<Zones>, in_flight: &mut InFlight) -> Result<Action, ClusterError> {
+        match fetch(zones.as_ref(), &in_flight.name).await? {
+            Fetched::Active(zone) => {
+                let message = "reconciled".to_owned();
+                let event = Event { type_: EventType::Normal, reason: "Succeeded".to_owned(), message };
+                let status = |_: &ImagePolicyStatus| ImagePolicyStatus {
+                    observed_generation: Some(1),
+                    ..Default::default()
+                };
+                report(zones.as_ref(), &zone, &status_of(&zone), &[event], &status).await?;
+            }
+            Fetched::Deleted(zone) => finalize(zones.kind(), zone.as_ref()).await?,
+            Fetched::Gone | Fetched::Suspended(_) => panic!("{} is there", in_flight.name),
+        }
+        zones.reconciled.send(in_flight.name.clone()).unwrap();
+        Ok(Action::AwaitChange)
+    }
+
+    /// Returns a client of an API server with two zones, one of them about to be deleted.
+    ///
+    /// The server records all writes.
+    fn client(writes: &Arc<Mutex<Vec<String>>>) -> Client {
+        let zone = |name: &str, deleted: Option<&str>| {
+            json!({
+                "apiVersion": "tests.tagboat.dev/v1",
+                "kind": "Zone",
+                "metadata": {
+                    "name": name,
+                    "uid": name,
+                    "generation": 1,
+                    "resourceVersion": "1",
+                    "deletionTimestamp": deleted,
+                    "finalizers": ["example.com/other"],
+                },
+                "spec": {},
+            })
+        };
+        let mut live = zone("live", None);
+        let list = json!({
+            "apiVersion": "tests.tagboat.dev/v1",
+            "kind": "ZoneList",
+            "metadata": {"resourceVersion": "1"},
+            "items": [live, zone("deleted", Some("2026-01-01T00:00:00Z"))],
+        });
+        live["metadata"]["resourceVersion"] = json!("2");
+        live["status"] = json!({"observedGeneration": 1});
+        let writes = writes.clone();
+        let service = service_fn(move |request: Request<kube::client::Body>| {
+            let (path, query) = (request.uri().path().to_owned(), request.uri().query().unwrap_or_default());
+            let is_watch = query.contains("watch=");
+            let is_read = request.method() == Method::GET;
+            if !is_read {
+                writes.lock().push(format!("{} {path}", request.method()));
+            }
+            let answer: Value = match path.as_str() {
+                "/apis/tests.tagboat.dev/v1/zones" => list.clone(),
+                "/apis/tests.tagboat.dev/v1/zones/live/status" => live.clone(),
+                _ => json!({"metadata": {}, "involvedObject": {}}),
+            };
+            async move {
+                if is_watch {
+                    std::future::pending::<()>().await;
+                }
+                Ok::<_, Infallible>(Response::new(Body::from(answer.to_string())))
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn a_cluster_scoped_kind_without_a_finalizer_is_reconciled() {
+        let writes = Arc::new(Mutex::new(Vec::new()));
+        let options = ControllerOptions {
+            name: "tests",
+            // A restriction to one namespace does not concern the objects of the cluster.
+            scope: Scope { namespace: Some("n".to_owned()), labels: None },
+            backoff: Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(1) },
+            election: None,
+            guard: ApiGuard::default(),
+            notifier: None,
+            instance: "tests".to_owned(),
+            process_id: "tests".to_owned(),
+            is_dry_run: false,
+        };
+        let mut engine = Engine::new(client(&writes), options, None, &Metrics::default());
+        let (kind, mut dispatcher) = engine.add_kind(
+            Cache::default(),
+            KindOptions {
+                name: "Zone",
+                finalizer: None,
+                is_suspended: |_: &Zone| false,
+                debounce: Duration::ZERO,
+                trace_interval: Duration::ZERO,
+            },
+        );
+        let (reconciled, mut results) = mpsc::unbounded_channel();
+        let zones = Arc::new(Zones { kind, reconciled });
+        engine.watch(&zones);
+        let work = dispatcher.dispatch_each(|name| {
+            reconcile(zones.clone(), name, |zones, in_flight| reconcile_zone(zones, in_flight).boxed())
+        });
+        let mut found = Vec::new();
+        let end = async {
+            for _ in 0..2 {
+                found.push(results.recv().await.unwrap());
+            }
+        };
+        assert_eq!(engine.lead(work, end).await, None);
+        assert!(dispatcher.drain(Duration::from_secs(60)).await);
+        engine.shut_down(None).await.unwrap();
+        found.sort();
+        let [deleted, live] =
+            ["deleted", "live"].map(|name| ObjectName { namespace: String::new(), name: name.to_owned() });
+        assert_eq!(found, [deleted.clone(), live.clone()]);
+        // The status and the event of the live object, and no finalizer of either.
+        writes.lock().sort();
+        assert_eq!(
+            *writes.lock(),
+            ["PATCH /apis/tests.tagboat.dev/v1/zones/live/status", "POST /api/v1/namespaces/default/events"]
+        );
+        let observed = zones.kind.cache.get(&live).unwrap().status.as_ref().unwrap().observed_generation;
+        assert_eq!(
+            (observed, zones.kind.is_live(&live), zones.kind.is_live(&deleted)),
+            (Some(1), true, false)
+        );
+    }
+}

@@ -1,4 +1,6 @@
-//! The predicate of all kinds: which changes of an object make it due (`docs/flux-behaviour.md`, Triggers).
+//! The predicates of all kinds: changes that make an object due, and changes that cancel its reconcile.
+//!
+//! `docs/flux-behaviour.md`, Triggers, has the rules.
 
 use kube::ResourceExt;
 use tagboat_api::RECONCILE_REQUEST_ANNOTATION;
@@ -15,6 +17,21 @@ pub(super) fn is_due<K: ResourceExt>(old: Option<&K>, new: &K) -> bool {
         || old.meta().deletion_timestamp != new.meta().deletion_timestamp
         || have_settings_changed(old, new)
         || request(new).is_some_and(|request_now| request(old) != Some(request_now))
+}
+
+/// Returns whether a change of an object cancels its reconcile in flight.
+///
+/// That is so if the object is deleted, suspended or no longer selected, or is another one of the same name.
+pub(super) fn is_unwanted<K: ResourceExt>(
+    old: Option<&K>,
+    new: Option<&K>,
+    is_suspended: fn(&K) -> bool,
+) -> bool {
+    new.is_none_or(|new| {
+        new.meta().deletion_timestamp.is_some()
+            || is_suspended(new)
+            || old.is_none_or(|old| old.uid() != new.uid())
+    })
 }
 
 /// Returns whether the annotations of an object that are settings of ours have changed.
@@ -64,5 +81,32 @@ mod tests {
             assert_eq!(is_due(Some(&objects[0]), &objects[1]), expected, "{old} {new}");
         }
         assert!(is_due(None, &automation(&json!({}))));
+    }
+
+    #[test]
+    fn a_reconcile_is_unwanted_after_a_deletion_a_suspension_or_a_replacement_of_its_object() {
+        let old = automation(&json!({}));
+        let suspended = |suspend| {
+            let mut automation = automation(&json!({"generation": 2}));
+            automation.spec.suspend = suspend;
+            automation
+        };
+        for (new, expected) in [
+            (Some(old.clone()), false),
+            (Some(automation(&json!({"generation": 2, "labels": {"x": "y"}}))), false),
+            (Some(automation(&json!({"annotations": {"tagboat.dev/x": "y"}}))), false),
+            (Some(suspended(false)), false),
+            (Some(suspended(true)), true),
+            (Some(automation(&json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}))), true),
+            // It was deleted and created again while the watch was down.
+            (Some(automation(&json!({"uid": "2"}))), true),
+            // It was deleted, or its labels do not match the selector any more.
+            (None, true),
+        ] {
+            let is_unwanted = |old| is_unwanted(old, new.as_ref(), |automation| automation.spec.suspend);
+            assert_eq!(is_unwanted(Some(&old)), expected, "{new:?}");
+            // Without an earlier state, a reconcile in flight is one of another object.
+            assert!(is_unwanted(None), "{new:?}");
+        }
     }
 }
