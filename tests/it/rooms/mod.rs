@@ -12,7 +12,7 @@ mod graph;
 use std::fs;
 use std::path::Path;
 
-use crate::support::sources::rust_files;
+use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
 const ORDER: [&str; 25] = [
@@ -88,10 +88,7 @@ fn parse(root: &Path, path: &Path) -> (String, usize, String) {
     if last != "mod.rs" {
         parts.push(last.trim_end_matches(".rs").to_owned());
     }
-    let text = fs::read_to_string(path).unwrap();
-    let code = text.split("#[cfg(test)]").next().unwrap();
-    let lines: Vec<&str> = code.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    (parts[0].clone(), parts.len() - 1, lines.join("\n"))
+    (parts[0].clone(), parts.len() - 1, code_of(&fs::read_to_string(path).unwrap()))
 }
 
 fn is_word(c: char) -> bool {
@@ -199,4 +196,11 @@ fn all_forms_of_imports_are_found() {
     assert_eq!(rooms, ["cli", "git", "update", "yaml"]);
     assert_eq!(named_rooms("use super::git::Git;", 0), ["git"]);
     assert_eq!(named_rooms("mycrate::cli::x; tagboat_api::crds::y", 0), Vec::<String>::new());
+}
+
+#[test]
+fn code_is_read_up_to_the_test_module_and_beyond_single_test_items() {
+    let test_item = "struct A {\n    #[cfg(test)]\n    count: usize,\n}\n// No code.\nfn f() {}\n";
+    let code = code_of(&format!("{test_item}\n#[cfg(test)]\nmod tests {{\n    use super::*;\n}}\n"));
+    assert_eq!(code.trim_end(), test_item.replace("// No code.\n", "").trim_end());
 }

@@ -17,3 +17,11 @@ pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// Returns the code of a source without its test module, which is at its end, and without comments.
+///
+/// A single item with `#[cfg(test)]` stays.
+pub(crate) fn code_of(text: &str) -> String {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
