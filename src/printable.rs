@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_the_same_document() {
+    fn escaped_json_parses_to_the_same_document() {
         let text = "a\n\u{1b}\u{7f}\u{202e}b\u{e0041}ä";
         let json = serde_json::json!({ text: text });
         let printed = printable_json(json.to_string());

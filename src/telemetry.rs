@@ -263,7 +263,7 @@ mod tests {
 
     /// The log quotes servers and repositories, and a terminal shows it.
     #[test]
-    fn a_line_commands_no_terminal_and_turns_no_text() {
+    fn log_lines_have_control_and_bidirectional_characters_escaped() {
         let message = "a\u{1b}[2J\u{9b}\u{202e}b";
         for encoding in [LogEncoding::Json, LogEncoding::Console] {
             let text = logged(encoding, || tracing::info!(error = message, "{message}"));

@@ -215,7 +215,7 @@ mod tests {
     use super::{DurationError, GoDuration};
 
     #[test]
-    fn reads_what_the_pattern_takes() {
+    fn durations_of_the_schema_pattern_are_parsed() {
         for (text, milliseconds) in [
             ("0s", 0),
             ("1ms", 1),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_as_go_prints() {
+    fn durations_are_formatted_as_in_go() {
         for (nanoseconds, text) in [
             (0, "0s"),
             (1, "1ns"),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_the_pattern_refuses() {
+    fn durations_outside_the_schema_pattern_are_refused() {
         for text in
             ["", "0", "5", "s", "-1s", "+1s", "1.s", ".5s", "1 s", "1d", "1us", "1s ", "1s1", "１s", "1S"]
         {
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_go_cannot_hold() {
+    fn durations_beyond_the_range_of_go_are_refused() {
         assert!(GoDuration::new("2562047h").to_duration().is_ok());
         for text in ["2562048h", "99999999999999999999999999999999999999999999h"] {
             let error = GoDuration::new(text).to_duration();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_hours_where_the_schema_does() {
+    fn durations_without_hours_refuse_hours_and_negative_values() {
         let hours = GoDuration::new("1h1m").to_duration_without_hours();
         assert_eq!(hours, Err(DurationError::Hours { text: "1h1m".to_owned() }));
         for text in ["-5s", "-1h"] {

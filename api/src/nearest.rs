@@ -55,7 +55,7 @@ mod tests {
     use super::{edit_distance, nearest};
 
     #[test]
-    fn counts_edits() {
+    fn the_edit_distance_counts_edits() {
         for (left, right, distance) in [
             ("", "", 0),
             ("", "abc", 3),
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn names_a_close_name_only() {
+    fn only_close_names_are_suggested() {
         let known = ["url", "ref", "interval", "policySelector", "suspend"];
         assert_eq!(nearest("intervall", known), Some("interval"));
         assert_eq!(nearest("policyselector", known), Some("policySelector"));

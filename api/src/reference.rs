@@ -94,7 +94,7 @@ mod tests {
     use super::{ImageRef, NoTag};
 
     #[test]
-    fn splits_and_joins() {
+    fn references_are_split_and_joined() {
         for (text, name, tag, digest) in [
             ("alpine:3.20", "alpine", "3.20", None),
             ("ghcr.io/org/app:v1.2.3", "ghcr.io/org/app", "v1.2.3", None),

@@ -189,7 +189,7 @@ mod tests {
     use crate::crds;
 
     #[test]
-    fn the_fields_are_those_of_the_crds() {
+    fn known_fields_match_the_crds() {
         let all = crds::all();
         for kind in KINDS {
             for version in VERSIONS {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_maps_are_free() {
+    fn any_key_of_a_map_is_known() {
         let manifest = json!({
             "spec": {
                 "git": {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn of_git_repository_every_field_passes() {
+    fn every_field_of_a_git_repository_is_known() {
         let manifest =
             json!({ "spec": { "verify": {}, "ref": { "x": 1 } }, "status": { "artifact": {} }, "y": 1 });
         let violations =
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn other_kinds_are_not_ours() {
+    fn objects_of_other_kinds_are_not_checked() {
         for (group, version, kind) in [
             ("apps", "v1", "Deployment"),
             ("image.toolkit.fluxcd.io", "v1", "GitRepository"),

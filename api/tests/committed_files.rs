@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn are_up_to_date() {
+fn committed_files_are_up_to_date() {
     if std::env::var_os("TAGBOAT_REGENERATE").is_some_and(|value| value == "1") {
         regenerate();
     }
@@ -25,7 +25,7 @@ fn are_up_to_date() {
 }
 
 #[test]
-fn are_all_generated() {
+fn all_committed_files_are_generated() {
     let generated: BTreeSet<String> = crds::files().into_iter().map(|file| file.path).collect();
     let mut committed = BTreeSet::new();
     for below in ["", "source/"] {

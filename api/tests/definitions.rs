@@ -25,7 +25,7 @@ fn texts(values: Option<&Vec<String>>) -> Vec<&str> {
 }
 
 #[test]
-fn come_in_a_fixed_order() {
+fn definitions_are_in_a_fixed_order() {
     let kinds: Vec<String> = crds::all().into_iter().map(|crd| crd.spec.names.kind).collect();
     assert_eq!(kinds, ["ImagePolicy", "ImageRepository", "ImageUpdateAutomation", "GitRepository"]);
     let paths: Vec<String> = crds::files().into_iter().map(|file| file.path).collect();
@@ -41,7 +41,7 @@ fn come_in_a_fixed_order() {
 }
 
 #[test]
-fn carry_flux_names() {
+fn definitions_have_the_names_of_flux() {
     let image: &'static [&'static str] = &["all", "fluxcd", "fluxcd-images"];
     let source: &'static [&'static str] = &["all", "fluxcd", "fluxcd-sources"];
     let rows: [Names; 4] = [
@@ -73,7 +73,7 @@ fn carry_flux_names() {
 }
 
 #[test]
-fn serve_v1_and_v1beta2() {
+fn definitions_serve_v1_and_v1beta2() {
     for crd in crds::all() {
         let kind = &crd.spec.names.kind;
         let names: Vec<&str> = crd.spec.versions.iter().map(|version| version.name.as_str()).collect();
@@ -91,7 +91,7 @@ fn serve_v1_and_v1beta2() {
 }
 
 #[test]
-fn print_flux_columns() {
+fn definitions_have_the_columns_of_flux() {
     let ready = ("Ready", "string", READY, None);
     let status = ("Status", "string", MESSAGE, None);
     let age = ("Age", "date", CREATED, None);
@@ -120,7 +120,7 @@ fn print_flux_columns() {
 }
 
 #[test]
-fn hold_the_rules() {
+fn definitions_have_the_validation_rules() {
     let policy: &[(&str, &str)] = &[
         (
             "!has(self.interval) || (has(self.digestReflectionPolicy) && self.digestReflectionPolicy == 'Always')",
@@ -155,7 +155,7 @@ fn hold_the_rules() {
 }
 
 #[test]
-fn read_back_from_yaml_as_they_were() {
+fn definitions_round_trip_through_yaml() {
     for (crd, file) in crds::all().iter().zip(crds::files()) {
         let read: CustomResourceDefinition =
             serde_saphyr::from_str(&file.text).expect("the file is a CRD in YAML");
@@ -164,7 +164,7 @@ fn read_back_from_yaml_as_they_were() {
 }
 
 #[test]
-fn write_texts_that_look_like_other_types_in_quotes() {
+fn texts_that_look_like_other_types_are_quoted() {
     let mut crd = crd("ImagePolicy").clone();
     for text in
         ["y", "on", "No", "null", "~", "1e3", "0x1f", "12:30", "2020-01-01", "", " a", "a: b", "*", r"a\.b"]

@@ -67,7 +67,7 @@ fn git_repository() -> Value {
 }
 
 #[test]
-fn defaults_are_those_of_the_schema() {
+fn defaults_match_the_schema() {
     assert_same_defaults::<ImageUpdateAutomation>(
         "image.toolkit.fluxcd.io",
         "ImageUpdateAutomation",

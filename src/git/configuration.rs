@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_in_quotes() {
+    fn values_are_quoted() {
         let mut file = Configuration::new();
         file.set("http", Some("https://h/\"\\"), "extraHeader", "A: b\"c\\d#e;f\ng ");
         file.set("http", None, "proxy", "");

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn each_directory_is_read_once_whatever_the_number_of_its_edits() {
+    fn each_directory_is_read_once_for_all_its_edits() {
         let (_place, repository) = repository();
         let file = repository.blob(OLD.as_bytes()).unwrap();
         for count in [10, 300] {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn other_entries_stay_as_they_are_whatever_their_modes_names_and_order() {
+    fn other_entries_stay_unchanged_in_mode_name_and_order() {
         let (_place, repository) = repository();
         let [old, new] = [OLD, NEW].map(|text| repository.blob(text.as_bytes()).unwrap());
         let commit = Oid::from_bytes(&[7; 20]).unwrap();

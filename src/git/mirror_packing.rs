@@ -132,7 +132,7 @@ mod tests {
 
     /// After a shutdown each mirror with many packs was fetched anew.
     #[tokio::test]
-    async fn a_mirror_is_left_as_it_is_when_packing_is_interrupted_or_there_is_no_memory() {
+    async fn a_mirror_stays_unchanged_if_packing_is_interrupted_or_lacks_memory() {
         let directory = tempfile::tempdir().unwrap();
         let context = WriterContext::default();
         let slots = TransactionSlots::limited(1, &Metrics::default());

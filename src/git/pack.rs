@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn large_objects_go_to_the_disk_and_are_still_there() {
+    fn large_objects_are_written_to_disk_and_stay_readable() {
         let directory = tempfile::tempdir().unwrap();
         let repository = Repository::init_bare(directory.path()).unwrap();
         let database = repository.odb().unwrap();
@@ -273,7 +273,7 @@ mod tests {
 
     /// Commits that failed, and dry runs, left up to 512 MiB in the mirror.
     #[test]
-    fn packs_of_discarded_commits_are_removed_and_what_others_share_with_them_stays() {
+    fn packs_of_discarded_commits_are_removed_unless_shared_with_other_commits() {
         let directory = tempfile::tempdir().unwrap();
         let repository = Repository::init_bare(directory.path()).unwrap();
         let large = |byte: u8| vec![byte; MAX_UNPACKED_BYTES + 1];
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_without_room_takes_no_further_pack() {
+    fn a_repository_without_space_accepts_no_further_pack() {
         let directory = tempfile::tempdir().unwrap();
         let repository = Repository::init_bare(directory.path()).unwrap();
         let database = repository.odb().unwrap();

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_contents_are_one_file_that_goes_with_its_last_user() {
+    fn equal_contents_share_one_file_until_the_last_user_drops_it() {
         let base = tempfile::tempdir().unwrap();
         let bases = [base.path().to_owned()];
         let files = PrivateFiles::default();

@@ -254,7 +254,7 @@ mod tests {
     /// At the limit of processes a thread cannot be started either. Formerly, that was a panic, and the
     /// process ran on.
     #[test]
-    fn a_process_whose_output_cannot_be_read_is_ended() {
+    fn a_process_with_unreadable_output_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let notes = directory.path().join("process");
         let process = || std::fs::read_to_string(&notes).unwrap_or_default();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_go_by_their_small_names() {
+    fn proxies_are_passed_in_lowercase_variables() {
         let found = process_env(&[
             ("HTTPS_PROXY", "a"),
             ("http_proxy", "b"),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_configuration_is_where_git_would_look() {
+    fn a_users_configuration_is_found_at_the_paths_of_git() {
         let check = |variables: &[(&str, &str)], expected: &[&str]| {
             let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
             assert_eq!(process_env(variables).user_config_files(), expected, "{variables:?}");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chosen_bundle_goes_before_the_systems() {
+    fn a_configured_bundle_has_precedence_over_that_of_the_system() {
         assert_eq!(process_env(&[("SSL_CERT_FILE", "/a")]).bundle(), Some("/a".into()));
         assert_eq!(process_env(&[]).ssl_cert_file(), None);
     }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_and_its_children_have_the_limit_and_a_lower_one_stays() {
+    fn the_memory_limit_applies_to_children_and_does_not_raise_a_lower_one() {
         let data_limit = |mut command: Command| {
             let output = command.args(["-c", "sh -c 'ulimit -d'"]).output().unwrap();
             assert!(output.stderr.is_empty(), "{output:?}");

@@ -148,7 +148,7 @@ mod tests {
 
     /// A run blocked for ever in opening a pipe without a writer.
     #[test]
-    fn a_named_pipe_counts_as_no_journal() {
+    fn a_named_pipe_in_place_of_a_journal_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let made =
             std::process::Command::new("mkfifo").arg(PushJournal::path(folder.path())).status().unwrap();

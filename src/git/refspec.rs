@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_commit_goes_to_one_reference() {
+    fn a_refspec_maps_one_commit_to_one_reference() {
         use RefspecSource::{Checkout, PushBranch};
         for (text, is_forced, source, destination) in [
             ("HEAD:refs/for/main", false, PushBranch, "refs/for/main"),

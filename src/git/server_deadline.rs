@@ -98,7 +98,7 @@ mod tests {
     /// A wait for memory does not count towards the timeout of git.
     /// Formerly, a plan of the same namespace that took a minute made git time out before it started.
     #[tokio::test]
-    async fn git_has_its_whole_time_after_a_wait_for_memory() {
+    async fn a_wait_for_memory_does_not_shorten_the_timeout_of_git() {
         const TIMEOUT: Duration = Duration::from_secs(3);
         let capacity = Capacity { memory: MemoryBudget::new(100), ..Capacity::default() };
         let held = capacity.memory.reserve("n", 100).await;
@@ -139,7 +139,7 @@ mod tests {
     /// A listing that comes slowly takes no more memory than is reserved.
     /// Formerly, eight servers that sent their lists slowly took 32 MiB each, where 8 MiB were reserved.
     #[test]
-    fn a_list_that_comes_slowly_takes_no_more_memory_than_is_reserved() {
+    fn a_slow_list_takes_only_the_reserved_memory() {
         let [first, second, _all_that_a_namespace_may_hold_for_servers] = LISTINGS;
         for memory in [first, second] {
             assert!(memory.limit << 20 <= memory.reserved);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_mean_what_git_takes_them_for() {
+    fn modes_have_the_meaning_of_git() {
         use TreeEntryKind::{Directory, Executable, File, Link, Submodule};
         for (mode, kind) in [
             ("100644", File),

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_lists_those_that_exist() {
+    fn the_error_of_an_unknown_preset_lists_the_presets() {
         for name in ["", "sumary", "Summary"] {
             let error = named_by(&format!("preset:{name}")).unwrap_err();
             let message = format!(

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_those_of_the_policies_that_changed_something() {
+    fn images_are_listed_for_policies_with_changes_only() {
         let json = r#"{"changes": {"f": {"objects": [{"changes": [
             {"setter": "n:one:tag"}, {"setter": "n:two:name"}, {"setter": "m:two"}, {"setter": "n:gone"}
         ]}]}}, "policies": {

@@ -49,7 +49,7 @@ fn render(data: &MessageData, text: &str, language: TemplateLanguage) -> Result<
 }
 
 #[test]
-fn messages_are_what_go_renders() {
+fn messages_render_as_in_go() {
     let table: Table = serde_json::from_str(include_str!("../../testdata/message/table.json")).unwrap();
     assert_eq!(table.go, "go1.26.8");
     let mut report = String::new();
@@ -312,7 +312,7 @@ fn functions_over_all_data_in_a_loop_reach_the_step_limit() {
 
 /// Templates used to occupy a thread for all their steps, which grew with the data.
 #[test]
-fn a_rendering_is_interrupted_whatever_the_language() {
+fn a_rendering_is_interrupted_in_any_language() {
     let data = large_update(100, false);
     for (text, language) in [
         ("{{ range 100000 }}{{ len $.Changed.Changes }}{{ end }}", TemplateLanguage::Go),

@@ -32,7 +32,7 @@ mod tests {
 
     /// A commit with too long a message could not be read by the next run.
     #[test]
-    fn a_long_message_ends_with_what_is_left_out() {
+    fn a_long_message_ends_with_a_note_about_its_omitted_part() {
         let short = b"x\n".repeat(MAX_LENGTH / 2);
         assert_eq!(truncated(short.clone()), short);
         let line = b"- one line of the message\n".as_slice();

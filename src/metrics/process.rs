@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_of_a_process_is_read_whatever_its_name() {
+    fn the_stat_line_of_a_process_is_parsed_with_any_process_name() {
         let line = "7 (a) b ( c) S 1 7 7 0 -1 4194304 100 0 0 0 11 22 33 44 20 0 3 0 500 1000000 250 18446744073709551615";
         assert_eq!(Cost::parse(line), Some(Cost { ticks: 110, pages: 250 }));
         assert_eq!(Cost::parse("7 (a) S 1"), None);

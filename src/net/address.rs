@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_hosts_are_known_however_they_are_spelled() {
+    fn local_hosts_are_recognized_in_any_spelling() {
         for local in [
             "localhost",
             "LOCALHOST",

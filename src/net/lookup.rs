@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pin_is_what_curl_reads() {
+    fn a_pinned_address_has_the_syntax_of_curl() {
         let addresses = vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
         let pin = Pin { server: server("git.example."), addresses };
         assert_eq!(

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn names_beyond_the_maximum_displace_those_of_their_own_namespace() {
+    async fn names_beyond_the_maximum_evict_names_of_their_own_namespace() {
         let guard = SsrfGuard { is_behind_proxy: true, ..guard(LocalAddresses::Refused) };
         for (namespace, count) in [("victim", 1), ("flood", MAX_ADMITTED)] {
             for number in 0..count {

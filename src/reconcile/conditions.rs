@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_stand_first_and_those_of_others_are_left_as_they_are() {
+    fn own_conditions_come_first_and_others_stay_unchanged() {
         let stored = [foreign("B", 1), foreign("A", 1), foreign("C", 2)];
         let mut builder = ConditionsBuilder::new(&stored, 7);
         builder.set(Ready, True, Reason::Succeeded, "");
@@ -280,7 +280,7 @@ mod tests {
 
     /// `kubectl get` shows messages as they are, and they quote servers and repositories.
     #[test]
-    fn a_message_turns_no_text_on_a_terminal() {
+    fn messages_of_conditions_have_bidirectional_characters_escaped() {
         let mut builder = ConditionsBuilder::new(&[], 1);
         builder.set(Ready, False, Reason::Failed, "one\ntwo \u{202e}three\u{1b}[2J");
         assert_eq!(

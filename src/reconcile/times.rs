@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_timeout_beyond_the_longest_counts_as_the_longest() {
+    fn a_timeout_is_capped_at_the_maximum() {
         let bounds = TimeBounds { longest_timeout: Duration::from_secs(600) };
         for (given, expected) in [(1, 1), (600, 600), (601, 600), (6_000_000, 600)] {
             assert_eq!(bounds.timeout(Duration::from_secs(given)), Duration::from_secs(expected));

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_timeouts_of_callers_before_do_not_count_for_those_who_wait() {
+    async fn the_timeouts_of_earlier_callers_do_not_apply_to_waiting_ones() {
         let scene = Scene::new();
         let (hanging, hasty) = (scene.ask(options(600, "")), scene.ask(options(1, "")));
         scene.settle().await;

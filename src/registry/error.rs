@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_knows_what_it_means() {
+    fn errors_are_classified() {
         let error = RegistryError::Paused { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
         assert_eq!(
             error.to_string(),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_page_is_at_the_registry_itself() {
+    fn links_on_the_same_registry_lead_to_the_next_page() {
         let at = |rest: &str| {
             NextPage::At(Url::parse(&format!("https://registry.example:8443/v2/app/web/{rest}")).unwrap())
         };

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_may_say_itself_when_the_image_was_made() {
+    fn the_creation_time_may_come_from_an_annotation_of_the_manifest() {
         let created = |value: Value| manifest(value).created.map(|time| time.to_string());
         let annotated = json!({"annotations": {"a": [{}], CREATED: "2026-01-02T03:04:05Z"}});
         assert_eq!(created(annotated).as_deref(), Some("2026-01-02T03:04:05Z"));

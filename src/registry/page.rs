@@ -273,7 +273,7 @@ mod tests {
     /// A tag of invalid Unicode, or a repeated member, does not fail the list.
     /// Formerly, either failed the whole list; Go reads both.
     #[test]
-    fn a_list_is_read_as_go_reads_it() {
+    fn a_list_is_parsed_as_in_go() {
         for (body, expected, entries, left_out, last) in [
             (r#"{"tags": ["a", "b"], "tags": ["c"]}"#, vec!["c"], 1, 0, Some("c")),
             (r#"{"tags": ["a", "-"], "tags": null}"#, vec![], 0, 0, None),

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_come_under_two_names() {
+    fn certificates_have_two_key_names() {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(["a".to_owned()]).unwrap().self_signed(&key).unwrap();
         let (certificate, key) =
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_certificates_are_refused_in_the_words_of_flux() {
+    fn malformed_certificates_are_refused_with_the_message_of_flux() {
         for (values, message) in [
             (&[][..], "secret 'apps/tls' must contain either 'ca.crt' or both 'tls.crt' and 'tls.key'"),
             (&[("tls.crt", "x")], "secret 'apps/tls' contains 'tls.crt' but missing 'tls.key'"),

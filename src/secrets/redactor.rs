@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_goes_first() {
+    fn the_longest_secret_is_redacted_first() {
         assert_eq!(redact(&["hunter", "hunter2"], "hunter2 hunter hunter22"), "•••• •••• ••••2");
         assert_eq!(redact(&["••", "hunter"], "hunter ••"), "•••• ••••");
     }
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn short_secrets_go_where_they_stand_alone() {
+    fn short_secrets_are_redacted_only_as_whole_words() {
         assert_eq!(redact(&["a"], "fatal: a 'a' a: bad"), "fatal: •••• '••••' ••••: bad");
         assert_eq!(redact(&[""], "fatal"), "fatal");
     }
 
     #[test]
-    fn a_key_goes_line_by_line() {
+    fn a_key_is_redacted_line_by_line() {
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nAgEAAo\n-----END PRIVATE KEY-----\n";
         assert_eq!(redact(&[key], &format!("{key}|bad line: AgEAAo")), "••••|bad line: ••••");
         assert_eq!(redact(&[key], "-----BEGIN PRIVATE KEY-----"), "-----BEGIN PRIVATE KEY-----");

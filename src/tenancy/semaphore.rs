@@ -358,7 +358,7 @@ mod tests {
 
     /// One waiter at its maximum used to cause second requests for large responses of others.
     #[tokio::test]
-    async fn a_waiter_without_room_keeps_no_other_namespace_from_units_that_are_free() {
+    async fn a_waiter_that_does_not_fit_does_not_block_other_namespaces() {
         let semaphore = slots(4, 2);
         let held = semaphore.acquire("a", 1).await;
         let _waits = waiting(&semaphore, "a", 2);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_weight_beyond_the_limits_takes_what_a_namespace_may_hold() {
+    async fn a_weight_beyond_the_limits_takes_the_maximum_of_a_namespace() {
         let semaphore = slots(4, 2);
         let permit = semaphore.acquire("a", 100).await;
         assert_eq!(semaphore.held(), 2);

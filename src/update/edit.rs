@@ -82,7 +82,7 @@ mod tests {
     use crate::update::tree::{EntryKind, TreePath};
 
     #[test]
-    fn an_edit_fits_only_the_content_it_was_made_for() {
+    fn an_edit_applies_only_to_its_original_content() {
         let entry = Entry { path: TreePath::from_bytes("a.yaml"), kind: EntryKind::File, content: None };
         let splices = vec![Splice { range: 3..4, text: "22".to_owned() }];
         let edit = FileEdit::new(entry, "a.yaml".into(), ContentHash::of(b"a: 1\n"), splices.into());

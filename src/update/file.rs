@@ -238,7 +238,7 @@ mod tests {
     ///
     /// `@` stands for a tag marker.
     #[test]
-    fn values_are_replaced_and_nothing_else() {
+    fn only_values_are_replaced() {
         let table = [
             ("a: v1 @\n", "v2", "a: v2 @\n"),
             ("a: v1   @\n", "1.10", "a: \"1.10\"   @\n"),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_that_belong_to_no_scalar_are_reported() {
+    fn markers_without_a_scalar_are_reported() {
         for source in [
             "@\na: v1\n",
             "a: [v1] @\n",
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_current_value_is_left_alone_whatever_its_style() {
+    fn a_current_value_is_unchanged_in_any_style() {
         for source in ["a: 1.10 @\n", "a: '1.10' @\n", "a: |-  @\n  1.10\n", "a: \"1\\u002e10\" @\n"] {
             let outcome = update(&source.replace('@', M), "1.10");
             assert_eq!(outcome.markers[0].outcome, MarkerOutcome::Current, "{source:?}");

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_may_be_json_and_what_is_updated_may_not() {
+    fn manifests_may_be_json_and_updated_files_may_not() {
         let tree =
             tree(&[("a.json", None), ("b/c.yaml", None), ("d.jsonl", None), ("e.json", Some("a.json"))]);
         let files = list_manifests(&tree).unwrap().files;

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn relative_paths_end_at_whole_parts() {
+    fn relative_paths_are_split_at_whole_components() {
         assert_eq!(path("a/bc").relative_to(&path("a")), Some(path("bc")));
         assert_eq!(path("ab/c").relative_to(&path("a")), None);
         assert_eq!(path("a/b").relative_to(&TreePath::root()), Some(path("a/b")));

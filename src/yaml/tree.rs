@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_stand_apart_and_hostile_ones_end_in_an_error() {
+    fn documents_are_separate_and_hostile_ones_are_errors() {
         assert_eq!(trees("a: 1\n---\n---\n- b\n", &Limits::default()).unwrap().len(), 3);
         assert_eq!(trees("# nothing\n", &Limits::default()).unwrap().len(), 0);
         let bomb: String = (1..12).fold("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned(), |text, level| {

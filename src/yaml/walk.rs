@@ -367,7 +367,7 @@ mod tests {
 
     /// `hack/oracle/comments` makes the table with the library that Flux uses.
     #[test]
-    fn comments_belong_where_the_library_of_flux_attaches_them() {
+    fn comments_attach_to_nodes_as_in_the_library_of_flux() {
         let table = include_str!("../../testdata/comments/attachment.json");
         let cases: Vec<Case> = serde_json::from_str(table).unwrap();
         let mut wrong = Vec::new();

@@ -84,7 +84,7 @@ fn vague_comments_do_not_increase() {
 }
 
 #[test]
-fn the_beginnings_of_doc_comments_and_the_words_of_all_comments_are_counted() {
+fn the_counter_counts_openings_of_doc_comments_and_words_of_all_comments() {
     let source = "\
 //! What a module is.
 //! Whether it is more.

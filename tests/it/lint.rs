@@ -27,7 +27,7 @@ fn lint(case: &Path, more: &[&str]) -> Run {
 }
 
 #[test]
-fn every_case_comes_out_as_it_is_written_down() {
+fn every_case_has_its_golden_output() {
     let mut wrong = Vec::new();
     for case in cases() {
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
@@ -62,7 +62,7 @@ fn correct_files_have_no_finding() {
 }
 
 #[test]
-fn every_rule_has_a_case_and_stands_in_the_manual() {
+fn every_rule_has_a_case_and_an_entry_in_the_manual() {
     let manual = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lint.md")).unwrap();
     let found: BTreeSet<String> = cases()
         .iter()

@@ -75,7 +75,7 @@ fn an_invalid_secret_is_an_error_when_it_is_used() {
 }
 
 #[test]
-fn unused_secrets_are_no_error() {
+fn unused_invalid_secrets_are_not_errors() {
     let fleet = Fleet::small();
     let text = format!(
         "{}{}{}{}{}",

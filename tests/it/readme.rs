@@ -86,7 +86,7 @@ impl Place {
 }
 
 #[test]
-fn the_two_commands_of_a_new_machine_stand_first() {
+fn the_two_commands_of_a_new_machine_come_first() {
     let makefile = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Makefile")).unwrap();
     let found = commands("sh", 0);
     assert_eq!(found.len(), 2, "{found:?}");

@@ -49,7 +49,7 @@ fn render(place: &TempDir, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn the_message_and_nothing_else_goes_to_standard_output() {
+fn only_the_message_goes_to_standard_output() {
     let place = place();
     for (arguments, expected) in [
         (&["--template", "t.tmpl"][..], "default/test-update-automap[cluster:staging ticket:OPS-7]"),
@@ -89,7 +89,7 @@ fn the_message_and_nothing_else_goes_to_standard_output() {
 }
 
 #[test]
-fn a_failure_is_one_error_and_no_output() {
+fn a_failure_prints_one_error_and_no_output() {
     let place = place();
     fs::write(place.path().join("bad.tmpl"), "line\n{{ .Foo }}").unwrap();
     let unreadable = "is not the output of tagboat run or tagboat update with --output json: ";

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_a_sentence_that_helps() {
+    fn an_invalid_setting_has_a_helpful_message() {
         assert_eq!(
             automation_error(&[("tagboat.dev/template-language", "jinja")]),
             "annotation tagboat.dev/template-language has the value `jinja`: allowed are go, handlebars"

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_excluded_tag_is_a_text_however_it_is_written() {
+    fn an_excluded_tag_is_a_text_in_any_yaml_style() {
         for (value, tags) in [
             ("1.4.2", &["1.4.2"][..]),
             (" 1.10 ", &["1.10"]),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn digests_are_looked_up_as_often_as_the_annotation_says() {
+    fn polling_intervals_are_a_duration_zero_or_the_default() {
         for (value, expected) in [
             ("default", PollInterval::Process),
             ("0", PollInterval::Every(Duration::ZERO)),

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_that_calls_itself_comes_to_an_end() {
+    fn a_recursive_template_is_followed_to_the_maximum_path_length() {
         let text = "{{ define \"x\" }}{{ template \"x\" .A }}{{ end }}{{ template \"x\" . }}";
         assert_eq!(usages_of(text).len(), MAX_PATH_LENGTH + 1);
     }

@@ -29,7 +29,7 @@ struct Extract {
 }
 
 #[test]
-fn patterns_match_what_they_match_in_go() {
+fn patterns_match_as_in_go() {
     let filters: Filters = serde_json::from_str(include_str!("../../../testdata/filter/table.json")).unwrap();
     let mut wrong = Vec::new();
     let (mut compiled, mut cells) = (0, 0);
@@ -89,7 +89,7 @@ struct Number {
 }
 
 #[test]
-fn numbers_are_those_of_go() {
+fn numbers_are_parsed_as_in_go() {
     let numbers: Numbers = serde_json::from_str(include_str!("../../../testdata/number/table.json")).unwrap();
     let mut wrong = Vec::new();
     for Number { text, bits, error } in &numbers.rows {

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_read_leniently_and_print_as_written() {
+    fn versions_parse_leniently_and_print_unchanged() {
         for text in [
             "1.2.3",
             "v1.2.3",
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_is_wrong() {
+    fn an_invalid_version_has_a_specific_error() {
         let refusal = |text: &str| Version::parse(text).unwrap_err().to_string();
         assert_eq!(
             refusal("1.2\n"),

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_flux() {
+    fn defaults_match_flux() {
         let options = options(&[]).unwrap();
         assert!(options.watches_all_namespaces && options.election.is_none() && options.labels.is_none());
         assert_eq!(options.local_addresses, LocalAddresses::Refused);

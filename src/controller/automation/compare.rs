@@ -146,7 +146,7 @@ mod tests {
 
     /// A tenant could make any number of markers, and all of them were kept.
     #[test]
-    fn markers_of_many_automations_evict_those_of_their_own_namespace() {
+    fn markers_of_many_automations_evict_only_markers_of_their_namespace() {
         let mut known = Known::default();
         let name = |namespace: &str, name: String| ObjectName { namespace: namespace.to_owned(), name };
         let victim = name("victim", "fleet".to_owned());

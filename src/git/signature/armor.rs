@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_found_however_they_were_pasted() {
+    fn blocks_are_found_in_any_layout() {
         for text in [
             "-----BEGIN A KEY-----\nYWJj\n-----END A KEY-----\n",
             "-----BEGIN A KEY-----\r\nYWJj\r\n-----END A KEY-----",
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_stand_before_the_data() {
+    fn armor_headers_precede_the_data() {
         let text = b"-----BEGIN A-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00FF\n\nYWJj\n-----END A-----\n\
                      -----BEGIN B-----\nZGVm\n-----END B-----\n";
         let found = blocks(text);

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_is_forgotten_while_it_is_unlocked_is_unlocked_once_and_not_remembered() {
+    async fn a_key_forgotten_during_its_unlock_is_not_cached() {
         let keyring = keyring();
         let thread = keyring.capacity.pool.enter("n").await;
         let mut first = Box::pin(unlock(&keyring, "n/key"));

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_break_at_the_end_may_belong_to_it_or_not() {
+    fn a_passphrase_is_tried_with_and_without_its_final_line_break() {
         for (text, expected) in
             [("a", &["a"][..]), ("a\n", &["a\n", "a"]), ("a\r\n", &["a\r\n", "a"]), ("a b ", &["a b "])]
         {

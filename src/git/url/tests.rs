@@ -13,7 +13,7 @@ fn argument(url: &RemoteUrl) -> &str {
 }
 
 #[test]
-fn user_info_is_split_out_and_the_rest_stays_as_written() {
+fn user_info_is_removed_and_the_rest_stays_unchanged() {
     let cases: &[(&str, &str, Option<&str>, Option<&str>)] = &[
         ("https://github.com/acme/fleet", "https://github.com/acme/fleet", None, None),
         (

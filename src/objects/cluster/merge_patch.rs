@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_patch_has_what_differs_and_leads_to_the_new_document() {
+    fn the_patch_has_only_the_difference_and_yields_the_new_document() {
         for (old, new, expected) in [
             (json!({}), json!({}), None),
             (json!({"a": 1}), json!({"a": 1}), None),

@@ -170,7 +170,7 @@ mod tests {
     use crate::objects::cluster::EventIdentity;
 
     #[test]
-    fn the_body_is_what_receivers_read() {
+    fn the_body_has_the_format_of_receivers() {
         let mut announcement = Announcement {
             object: ObjectReference {
                 kind: Some("ImageUpdateAutomation".to_owned()),

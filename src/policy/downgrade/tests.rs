@@ -186,7 +186,7 @@ fn the_message_counts_at_most_the_required_scans() {
 }
 
 #[test]
-fn the_message_says_what_waits_and_until_when_and_can_be_read_again() {
+fn the_message_names_the_held_tag_and_its_time_and_can_be_parsed() {
     let pending = HeldDowngrade { tag: "1.3.9".to_owned(), since: at(0), scans: 1, last_scan: at(5) };
     let message = DowngradeProtection::default().message("1.4.0", &pending);
     assert_eq!(

@@ -63,7 +63,7 @@ fn number(order: &str) -> Value {
 }
 
 #[test]
-fn winners_are_those_of_flux() {
+fn winners_match_flux() {
     let none = Value::Null;
     let filter = |pattern: &str, extract: &str| json!({"pattern": pattern, "extract": extract});
     let all = "0.1.0 0.1.1 0.2.0 1.0.0 1.0.1 1.0.2 1.1.0-alpha";
@@ -120,7 +120,7 @@ fn winners_are_those_of_flux() {
 }
 
 #[test]
-fn errors_are_those_of_flux() {
+fn errors_match_flux() {
     let none = Value::Null;
     let undetermined = "unable to determine latest version from provided list";
     let pattern = |pattern: &str| json!({"pattern": pattern});
@@ -294,7 +294,7 @@ fn a_tag_waits_until_it_is_old_enough() {
 }
 
 #[test]
-fn the_age_of_a_tag_decides_only_where_it_could_win() {
+fn the_age_of_a_tag_matters_only_if_it_could_win() {
     let aged = [("minimum-age", "3d")];
     let suffix = json!({"pattern": "^(.*)-[a-z]$", "extract": "$1"});
     let none = Value::Null;
@@ -335,7 +335,7 @@ fn the_time_of_the_next_winner_by_age_is_known() {
 }
 
 #[test]
-fn two_tags_compare_by_what_the_rule_looks_at() {
+fn two_tags_compare_by_the_rule() {
     let filter = json!({"pattern": "^main-(.*)$", "extract": "$1"});
     let policy = policy_with(&number("desc"), &filter, &[("exclude", "main-1")]).unwrap();
     assert_eq!(policy.compare("main-1", "main-2"), Some(std::cmp::Ordering::Greater));

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_bounded_and_stands_on_one_line() {
+    fn a_message_is_bounded_and_on_one_line() {
         let long = format!("{}\n{}:1 unknown", "é".repeat(500), "x".repeat(2000));
         let message = findings(&[&long, &long, &long, &long]).message();
         assert!(message.len() < 1024 && !message.contains('\n'), "{} {message}", message.len());

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn no_winner_is_an_error_in_the_words_of_flux() {
+    fn a_selection_without_a_winner_has_the_message_of_flux() {
         for (tags, reason, message) in [
             ("", Reason::DependencyNotReady, "no tags in database"),
             ("latest", Reason::Failure, "unable to determine latest version from provided list"),

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_is_asked_only_for_what_is_not_known() {
+    fn only_unknown_digests_are_looked_up() {
         use Trigger::{TagList, User};
         let polled = Polled { digest: Some("d2".to_owned()), staleness: None };
         for (digests, latest, trigger, polled, expected) in [
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_that_does_not_answer_takes_nothing_away() {
+    fn an_unavailable_registry_keeps_the_known_digest() {
         let question = question(&Always, Trigger::User, None);
         for (kind, reason) in [
             (LookupFailureKind::Denied, Reason::AuthenticationFailed),

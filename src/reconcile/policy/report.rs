@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_that_cannot_be_used_is_named_in_the_words_of_flux() {
+    fn an_unusable_repository_has_the_message_of_flux() {
         let error = super::super::access::AccessError::Missing { name: "r".to_owned() };
         let stop = Stop::at_repository(&error);
         let message = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \

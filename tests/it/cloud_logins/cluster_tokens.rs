@@ -138,7 +138,7 @@ async fn a_token_of_a_cluster_is_for_one_account_and_one_audience() {
 }
 
 #[tokio::test]
-async fn the_account_is_that_of_the_object_or_else_the_one_of_all() {
+async fn the_account_of_the_object_has_precedence_over_the_default() {
     let cluster = Cluster::new().await;
     let here = cluster.namespace();
     account(&cluster, here, "puller").await;

@@ -118,7 +118,7 @@ async fn a_login_is_kept_until_shortly_before_its_end() {
 }
 
 #[tokio::test]
-async fn tokens_of_azure_are_shared_and_those_of_registries_are_not() {
+async fn tokens_of_azure_are_shared_and_tokens_of_registries_are_not() {
     let recording = Recording::replay(&["azure-machine", "azure-exchange", "azure-exchange-of-another"]);
     let known = clouds(&recording, &[("AZURE_CLIENT_ID", "client-1")]);
     log_in(&known, ACR, after(0)).await.unwrap();

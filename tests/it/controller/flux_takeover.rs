@@ -70,7 +70,7 @@ async fn flux_can_be_replaced_and_can_take_over_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deleted_automation_goes_and_one_of_the_same_name_is_another() {
+async fn a_deleted_automation_loses_its_finalizer_and_a_recreated_one_starts_fresh() {
     let scene = Scene::new(&["app", "old"]).await;
     // One is deleted before it gets the finalizer.
     scene.delete(Kind::Automation, "old").await;

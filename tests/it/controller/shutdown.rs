@@ -36,7 +36,7 @@ pub(super) fn left_behind(scene: &Scene) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_arguments_of_flux_start_it_and_a_signal_ends_it() {
+async fn the_controller_starts_with_the_arguments_of_flux_and_ends_on_a_signal() {
     let scene = Scene::new(&["app"]).await;
     let mut pod = Pod::start(&scene, &OF_FLUX).await;
     scene.ready("app").await;

@@ -133,7 +133,7 @@ async fn values_of_the_chart_reach_the_objects() {
 }
 
 #[test]
-fn a_value_stays_a_value() {
+fn hostile_chart_values_add_no_members() {
     // Without quoting, each would end its line and begin a member of its own.
     let hostile = "x\"'\n    privileged: true # {{ .Values }}";
     let over = json!({

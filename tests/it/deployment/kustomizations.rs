@@ -62,7 +62,7 @@ async fn the_definitions_are_apart_and_complete() {
 }
 
 #[test]
-fn versions_are_those_of_the_program() {
+fn versions_match_the_program() {
     let version = env!("CARGO_PKG_VERSION");
     let kustomization = documents(&read("kustomization.yaml")).remove(0);
     assert_eq!(kustomization["images"][0]["newTag"], version);

@@ -87,7 +87,7 @@ fn assert_flat([(first, _), (last, _)]: [(Age, Duration); 2]) {
 }
 
 #[test]
-fn five_hundred_commits_of_others_leave_a_mirror_as_it_was() {
+fn five_hundred_commits_of_others_do_not_grow_a_mirror() {
     const COMMITS: usize = 500;
     let local = local();
     let changes: Vec<[Change; 1]> = (0..COMMITS)
@@ -114,7 +114,7 @@ fn five_hundred_commits_of_others_leave_a_mirror_as_it_was() {
 }
 
 #[test]
-fn two_hundred_commits_of_our_own_leave_a_mirror_as_it_was() {
+fn two_hundred_own_commits_do_not_grow_a_mirror() {
     const COMMITS: usize = 200;
     let local = local();
     let ends = live(&local, COMMITS, 70, |number| {

@@ -256,7 +256,7 @@ async fn a_client_certificate_is_shown() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_not_shown_where_a_redirect_leads() {
+async fn a_client_certificate_is_not_sent_to_a_redirect_target() {
     let authority = Authority::new();
     let page = |_: &_| Reply::body(200, r#"{"tags": ["1.0.0"]}"#);
     let client = authority.issue("client");

@@ -97,7 +97,7 @@ async fn a_namespace_without_a_slot_gets_one_though_all_are_held() {
 
 /// Registries throttle accounts and paths, and a tenant may have a path of its own.
 #[tokio::test]
-async fn a_retry_after_of_one_namespace_or_login_concerns_no_other() {
+async fn a_retry_after_applies_to_its_namespace_and_login_only() {
     let is_over = Arc::new(AtomicBool::new(false));
     let evil_is_over = Arc::clone(&is_over);
     let registry = Front::alone(move |request| match (request.path.as_str(), request.authorization()) {

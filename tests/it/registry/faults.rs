@@ -259,7 +259,7 @@ fn by(proxy: &Front, mut access: RepositoryAuth) -> RepositoryAuth {
 
 /// An object's own proxy may answer anything in the registry's name.
 #[tokio::test]
-async fn a_retry_after_from_an_own_proxy_concerns_no_other_object() {
+async fn a_retry_after_from_an_own_proxy_applies_to_its_object_only() {
     let registry = registry();
     let proxy = Front::alone(|_| Reply::status(429).with("Retry-After", "120"));
     let registries = registries();

@@ -96,7 +96,7 @@ async fn a_link_to_another_server_is_an_error() {
 }
 
 #[tokio::test]
-async fn links_in_a_circle_are_an_error() {
+async fn cyclic_links_are_an_error() {
     let front = registry(|query| {
         let next = if number(query, "last") == Some(1) { 2 } else { 1 };
         page(named(0..3)).with("Link", &format!("<{LIST}?last=t{next}>; rel=\"next\""))
@@ -152,7 +152,7 @@ async fn a_registry_without_support_for_last_gets_one_more_request() {
 }
 
 #[tokio::test]
-async fn smaller_pages_are_requested_where_large_ones_are_refused_and_the_size_is_kept() {
+async fn smaller_pages_are_requested_after_a_refusal_of_large_ones_and_the_size_is_kept() {
     let quay = r#"{"errors":[{"code":"TOO_MANY_TAGS_REQUESTED","message":"Too many tags requested"}]}"#;
     let front = registry(move |query| {
         if number(query, "n").is_none_or(|n| n > 100) {
@@ -188,7 +188,7 @@ async fn too_many_tags_are_an_error_and_not_a_part_of_them() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_as_it_was_is_not_sent_again() {
+async fn an_unchanged_list_is_not_sent_again() {
     let front = Front::alone(|request| match (request.path.as_str(), request.header("if-none-match")) {
         ("/v2/", _) => Reply::status(200),
         (_, Some("\"one\"")) => Reply::status(304).with("ETag", "\"one\""),
@@ -279,7 +279,7 @@ async fn links_to_something_else_are_not_taken_for_the_next_page() {
 }
 
 #[tokio::test]
-async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
+async fn a_wrong_media_type_is_accepted_and_a_compressed_list_is_an_error() {
     let front = registry(|_| page(named(0..3)).with("Content-Type", "text/plain"));
     assert_eq!(tags(anonymous(&front.address(), "app/web")).await.unwrap().len(), 3);
     let front = registry(|_| Reply::body(200, [0x1f, 0x8b, 8, 0]).with("Content-Encoding", "gzip"));
@@ -293,7 +293,7 @@ async fn the_wrong_media_type_does_no_harm_and_a_packed_list_is_named() {
 /// A link to the next page does not redirect a request to another server.
 /// The link may have another scheme, host or port; the request goes to the server of the first page.
 #[tokio::test]
-async fn no_link_takes_a_request_elsewhere() {
+async fn no_link_leads_to_another_server() {
     let other = Front::alone(|_| page(named(7..9)));
     for scheme in ["http", "https"] {
         let link = format!("<{scheme}://{}{LIST}?last=t00002>; rel=\"next\"", other.address());

@@ -10,7 +10,7 @@ use crate::support::registry::{Registry, TokenServer};
 const MADE: &str = "2026-01-02T03:04:05Z";
 
 #[tokio::test]
-async fn the_real_registry_takes_a_password() {
+async fn the_real_registry_accepts_a_password() {
     let registry = Registry::start();
     registry.push("app/web", "1.0.0", MADE);
     let guarded = registry.guarded_by_password();
@@ -24,7 +24,7 @@ async fn the_real_registry_takes_a_password() {
 }
 
 #[tokio::test]
-async fn the_real_registry_takes_a_token_which_is_used_as_long_as_it_holds() {
+async fn the_real_registry_accepts_a_token_until_it_expires() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     registry.push("app/web", "1.0.0", MADE);
     let guarded = registry.guarded_by(&tokens);
@@ -41,7 +41,7 @@ async fn the_real_registry_takes_a_token_which_is_used_as_long_as_it_holds() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_no_longer_good_is_replaced_once() {
+async fn a_refused_token_is_replaced_once() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     registry.push("app/web", "1.0.0", MADE);
     let guarded = registry.guarded_by(&tokens);
@@ -57,7 +57,7 @@ async fn a_token_that_is_no_longer_good_is_replaced_once() {
 }
 
 #[tokio::test]
-async fn a_token_is_not_used_after_the_time_that_it_is_said_to_hold() {
+async fn a_token_is_not_used_after_its_expiry() {
     let (registry, tokens) = (Registry::start(), TokenServer::start());
     registry.push("app/web", "1.0.0", MADE);
     let guarded = registry.guarded_by(&tokens);
@@ -107,7 +107,7 @@ async fn an_identity_token_is_exchanged_in_a_form() {
 }
 
 #[tokio::test]
-async fn an_identity_token_becomes_a_password_where_forms_are_not_known() {
+async fn an_identity_token_becomes_a_password_if_the_server_refuses_forms() {
     let tokens = Front::alone(|request| match (request.method.as_str(), request.authorization()) {
         ("GET", Some(_)) => Reply::body(200, r#"{"token": "good"}"#),
         _ => Reply::status(404),
@@ -119,7 +119,7 @@ async fn an_identity_token_becomes_a_password_where_forms_are_not_known() {
 }
 
 #[tokio::test]
-async fn a_registry_token_is_shown_as_it_is() {
+async fn a_registry_token_is_sent_unchanged() {
     let tokens = Front::alone(|_| Reply::status(500));
     let registry = wants_token(tokens.url("/token"));
     let mut access = anonymous(&registry.address(), "app/web");
@@ -139,7 +139,7 @@ async fn an_answer_without_a_token_is_an_error_that_shows_none() {
 }
 
 #[tokio::test]
-async fn a_registry_that_wants_another_kind_of_login_is_reported_with_it() {
+async fn an_unsupported_authentication_scheme_is_named() {
     let registry = Front::alone(|_| Reply::status(401).with("WWW-Authenticate", "Negotiate"));
     let error = tags(user(&registry.address(), "app/web")).await.unwrap_err().to_string();
     assert!(
@@ -149,7 +149,7 @@ async fn a_registry_that_wants_another_kind_of_login_is_reported_with_it() {
 }
 
 #[tokio::test]
-async fn a_token_is_preferred_where_a_registry_takes_a_password_too() {
+async fn a_token_is_preferred_if_a_registry_accepts_a_password_too() {
     let tokens = Front::alone(|_| Reply::body(200, r#"{"token": "good"}"#));
     let realm = tokens.url("/token");
     let registry = Front::alone(move |request| match request.authorization() {

@@ -66,7 +66,7 @@ async fn a_missing_token_server_is_not_a_missing_tag() {
 }
 
 #[tokio::test]
-async fn a_digest_is_computed_where_the_registry_does_not_say_it() {
+async fn a_digest_is_computed_if_the_registry_does_not_send_it() {
     let manifest = r#"{"schemaVersion": 2}"#;
     for head in [
         || Reply::status(405),

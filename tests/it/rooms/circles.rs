@@ -69,7 +69,7 @@ fn explain(root: &str, circle: &Circle) -> String {
 }
 
 #[test]
-fn no_circle_inside_a_room_has_more_than_three_files() {
+fn no_import_cycle_inside_a_room_has_more_than_three_files() {
     let mut circles = vec![("src", SRC.circles(folder))];
     circles.extend(CRATES.map(|root| (root, graph(root).circles(crate_itself))));
     let mut wrong = Vec::new();
@@ -98,7 +98,7 @@ fn the_kinds_of_reconcile_import_in_one_direction() {
 }
 
 #[test]
-fn circles_are_found_through_reexports_and_paths() {
+fn import_cycles_are_found_through_reexports_and_paths() {
     let graph = Graph::new([
         ("lib.rs", "pub mod room;\npub mod other;"),
         ("room/mod.rs", "mod a;\nmod b;\nmod c;\npub mod d;\npub use a::{A, d as e};\npub(crate) use b::B;"),

@@ -242,7 +242,7 @@ fn an_image_override_has_precedence_over_the_status_of_its_policy() {
 }
 
 #[test]
-fn manifests_can_come_by_standard_input() {
+fn manifests_can_come_from_standard_input() {
     let scene = Scene::new().local();
     let mut text = String::new();
     for item in fs::read_dir(scene.root().join("manifests")).unwrap() {

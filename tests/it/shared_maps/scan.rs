@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_behind_a_lock_is_found_however_it_is_written() {
+    fn a_map_behind_a_lock_is_found_in_any_spelling() {
         for (text, place) in [
             ("struct A { b: Mutex<HashMap<String, u8>> }", "A.b"),
             ("struct A { b: Arc<tokio::sync::RwLock<std::collections::BTreeMap<K, V>>> }", "A.b"),

@@ -58,7 +58,7 @@ fn a_revoked_key_is_refused() {
 }
 
 #[test]
-fn a_key_for_something_else_is_refused() {
+fn a_key_not_for_signing_is_refused() {
     let home = GpgHome::new();
     let key = home.key("ed25519", "cert", "");
     let refused = scene("", &json!({"git.asc": home.secret_key(&key, "")}));

@@ -88,7 +88,7 @@ fn a_key_whose_primary_part_is_a_stub_signs() {
 }
 
 #[test]
-fn a_key_may_come_in_bytes_and_in_text_of_any_make() {
+fn a_key_may_be_binary_or_armored_in_any_form() {
     let home = GpgHome::new();
     let key = home.key("ed25519", "sign", PASSPHRASE);
     let scene = Scene::new().local();

@@ -54,7 +54,7 @@ fn keys_of_every_sort_sign_in_the_forms_of_pem() {
 
 /// Flux reads no such key, and deriving its encryption key may take any time.
 #[test]
-fn a_key_in_encrypted_pkcs8_is_refused_and_signs_once_it_is_rewritten_as_the_sentence_says() {
+fn a_key_in_encrypted_pkcs8_is_refused_and_signs_once_rewritten_by_the_advice() {
     let signer = SshSigner::new(&["-t", "ecdsa", "-m", "PKCS8"], PASSPHRASE);
     let data = |identity: &str| json!({"identity": identity, "password": PASSPHRASE});
     let sentence = "could not parse SSH signing key from secret 'key': the key in 'identity' is in encrypted PKCS#8, which \
@@ -88,7 +88,7 @@ fn an_ed25519_key_signs_in_pkcs8() {
 }
 
 #[test]
-fn text_of_any_make_is_read_and_a_passphrase_that_is_not_needed_does_not_matter() {
+fn keys_in_any_text_form_are_read_and_an_unneeded_passphrase_is_ignored() {
     let signer = SshSigner::new(&["-t", "ed25519"], "");
     for text in [
         signer.private.replace('\n', "\r\n"),

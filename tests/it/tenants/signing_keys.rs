@@ -8,7 +8,7 @@ use crate::signing::SshSigner;
 use crate::support::content::file;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_of_many_rounds_hold_up_no_other_namespace() {
+async fn keys_with_many_rounds_delay_no_other_namespace() {
     let scene = Scene::start().await;
     let attacker = &scene.attacker;
     let signing = |name: &str| {

@@ -57,7 +57,7 @@ fn a_closed_output_of_a_dry_run_is_not_a_failure() {
 
 /// As a supervisor starts programs with output discarded.
 #[test]
-fn a_program_without_any_standard_output_does_its_work() {
+fn an_update_works_without_standard_output() {
     let fleet = Fleet::small();
     let mut command = Command::new("bash");
     command.args(["-c", "exec \"$@\" >&-", "bash", env!("CARGO_BIN_EXE_tagboat"), "update"]);

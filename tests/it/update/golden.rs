@@ -58,7 +58,7 @@ fn regenerate(case: &Path, tree: &Tree, run: &Run) {
 }
 
 #[test]
-fn every_case_comes_out_as_it_is_written_down() {
+fn every_case_has_its_golden_output() {
     let mut wrong = Vec::new();
     for case in cases() {
         let (tree, run, tree_of_second_run) = run_case(&case);

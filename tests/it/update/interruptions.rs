@@ -109,7 +109,7 @@ fn a_signal_in_the_middle_of_a_write_leaves_whole_files_and_the_next_run_cleans_
 /// Only temporary files that ended processes of tagboat left are removed.
 /// Files with a similar name are not ours, and a running process may still need its own.
 #[test]
-fn only_our_own_left_overs_are_removed() {
+fn only_own_left_over_files_are_removed() {
     let alive = format!(".tagboat-{}-abc123.part", std::process::id());
     // No process id is that high.
     let names = [
@@ -130,7 +130,7 @@ fn only_our_own_left_overs_are_removed() {
 
 /// The killed run may have been the last one with something to write there.
 #[test]
-fn left_overs_are_removed_where_nothing_is_to_be_written() {
+fn left_over_files_are_removed_even_if_nothing_is_written() {
     let left_over = ".tagboat-4194305-abc123.part";
     for current in ["5.0.3", "4.0.6"] {
         let files = [("app.yaml", tag_line(current)), ("deep/er/other.yaml", "a: 1\n".into())];

@@ -158,7 +158,7 @@ fn on_a_terminal(fleet: &Fleet, no_color: Option<&str>) -> Run {
 }
 
 #[test]
-fn there_is_colour_on_a_terminal_unless_it_is_unwanted() {
+fn colour_is_used_on_a_terminal_unless_disabled() {
     let fleet = fleet_with_warnings(&podinfo());
     assert!(on_a_terminal(&fleet, None).output.contains("\u{1b}[32m+tag: 5.0.3"));
     assert!(on_a_terminal(&fleet, Some("")).output.contains('\u{1b}'));

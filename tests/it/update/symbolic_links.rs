@@ -63,7 +63,7 @@ fn a_link_to_a_file_inside_is_edited_once_at_its_target() {
 }
 
 #[test]
-fn a_link_gives_its_name_to_a_file_that_has_none_for_us() {
+fn a_file_is_read_by_the_extension_of_a_link_to_it() {
     let before = tree(&["app.txt", "other.txt"], &[("app.yaml", "app.txt")]);
     let (_, outcome) = changes(&before, None, &["app.txt"]);
     assert_eq!(files(&outcome), ["app.txt"]);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_quoted_as_go_does_it() {
+    fn text_is_quoted_as_in_go() {
         for (bytes, expected) in [
             (b"".as_slice(), r#""""#),
             (br#"a "b" \ 'c'"#, r#""a \"b\" \\ 'c'""#),

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_go_writes_them() {
+    fn floats_are_formatted_as_in_go() {
         for (number, expected) in [
             (0.0, "0"),
             (-0.0, "-0"),

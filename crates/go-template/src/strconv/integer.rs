@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_read_as_go_reads_them() {
+    fn integers_are_parsed_as_in_go() {
         for (text, expected) in [
             ("0", Ok(0)),
             ("-0", Ok(0)),

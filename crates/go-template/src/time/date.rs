@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_and_days_go_back_and_forth() {
+    fn dates_and_day_numbers_round_trip() {
         assert_eq!(Date { year: 1970, month: 1, day: 1 }.number(), 0);
         assert_eq!(Date { year: 2024, month: 2, day: 30 }.number(), 19_783);
         assert_eq!(Date { year: 2024, month: 13, day: 1 }.number(), 20_089);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_told_apart() {
+    fn characters_are_classified() {
         assert!(is_letter('é') && is_digit('٣') && is_number('½') && is_punctuation('«') && is_title('ǅ'));
         assert!(is_printable('😀') && !is_printable('\u{a0}') && !is_printable('\u{200b}'));
         assert!(is_upper('É') && is_lower('é') && !is_letter('_'));

@@ -22,7 +22,7 @@ fn failure_within(text: &str, limits: Limits) -> String {
 }
 
 #[test]
-fn a_template_that_calls_itself_ends() {
+fn a_recursive_template_reaches_the_depth_limit() {
     let error = failure(r#"{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}"#);
     assert!(error.contains("deeper than the limit of 250 levels"), "{error}");
 }

@@ -49,7 +49,7 @@ fn table() -> Table {
 }
 
 #[test]
-fn templates_render_as_go_renders_them() {
+fn templates_render_as_in_go() {
     let table = table();
     let mut report = String::new();
     let mut wrong = 0;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_rewritten_as_the_library_does_it() {
+    fn hyphen_ranges_are_rewritten_as_in_the_library() {
         for (text, expected) in [
             ("2 - 3", ">= 2, <= 3 "),
             ("2 - 3 4.0.0 - 5.1", ">= 2, <= 3 >= 4.0.0, <= 5.1 "),

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_quoted_as_go_does_it() {
+    fn text_is_quoted_as_in_go() {
         for (text, expected) in [
             ("", r#""""#),
             (r#"a "b" \ 'c'"#, r#""a \"b\" \\ 'c'""#),

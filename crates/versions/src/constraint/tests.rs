@@ -31,7 +31,7 @@ struct Vector {
 
 /// The test vectors of the library.
 #[test]
-fn the_vectors_of_the_library_hold() {
+fn the_test_vectors_of_the_library_pass() {
     let table = include_str!("../../../../testdata/semver/vectors.json");
     let vectors: Vec<Vector> = serde_json::from_str(table).unwrap();
     let mut count = 0;
@@ -43,7 +43,7 @@ fn the_vectors_of_the_library_hold() {
 }
 
 #[test]
-fn surprising_constraints_are_those_of_the_library() {
+fn surprising_constraints_match_as_in_the_library() {
     let all = ["0.0.0", "0.0.1", "0.1.0", "1.2.3"];
     for text in ["*", "x.1.2", "*.5", "~*", "=*"] {
         check(text, &all, &["1.2.3-a", "0.0.0-0"]);
@@ -83,7 +83,7 @@ fn surprising_constraints_are_those_of_the_library() {
 }
 
 #[test]
-fn a_prerelease_is_wanted_only_where_the_alternative_names_one() {
+fn a_prerelease_matches_only_an_alternative_with_a_prerelease() {
     for (text, wanted, unwanted) in [
         (">=1.0.0", &[][..], &["2.0.0-alpha.1"][..]),
         (">=1.0.0-0", &["2.0.0-alpha.1"], &[]),
@@ -128,7 +128,7 @@ fn invalid_constraints_are_refused_with_the_messages_of_the_library() {
 }
 
 #[test]
-fn comparators_are_told_apart() {
+fn comparators_are_distinguished() {
     for (text, counts) in [
         ("12.3.34 ~1.2.3", &[2][..]),
         ("3 - 4 || => 3.0, < 4", &[2, 2]),
@@ -149,7 +149,7 @@ fn comparators_are_told_apart() {
 }
 
 #[test]
-fn each_alternative_says_why_it_does_not_want_a_version() {
+fn each_alternative_explains_its_mismatch() {
     let mismatches = |text: &str, candidate: &str| {
         let constraint = constraint(text);
         constraint.mismatches(&version(candidate)).iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -213,7 +213,7 @@ fn assert_none(wrong: &[String]) {
 }
 
 #[test]
-fn the_library_reads_the_same_texts_as_versions() {
+fn the_same_texts_are_versions_as_in_the_library() {
     let table = table();
     assert_eq!(table.modules["github.com/Masterminds/semver/v3"], "v3.5.0");
     let mut wrong = Vec::new();
@@ -232,7 +232,7 @@ fn the_library_reads_the_same_texts_as_versions() {
 }
 
 #[test]
-fn the_library_puts_versions_in_the_same_order() {
+fn versions_have_the_same_order_as_in_the_library() {
     let rows = table().versions;
     let ranked: Vec<_> = rows.iter().filter_map(|row| Some((row.rank?, version(&row.text)))).collect();
     let mut wrong = Vec::new();
@@ -247,7 +247,7 @@ fn the_library_puts_versions_in_the_same_order() {
 }
 
 #[test]
-fn the_library_gives_the_same_answers() {
+fn constraints_match_the_same_versions_as_in_the_library() {
     let table = table();
     let rows = table.versions.iter().filter(|row| row.rank.is_some());
     let versions: Vec<Version> = rows.map(|row| version(&row.text)).collect();

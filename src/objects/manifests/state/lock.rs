@@ -142,7 +142,7 @@ mod tests {
 
     /// A bare git repository was accepted, and got a mirror and objects among its own.
     #[test]
-    fn a_directory_of_another_purpose_is_refused_and_left_as_it_is() {
+    fn a_directory_with_other_content_is_refused_and_unchanged() {
         let root = tempfile::tempdir().unwrap();
         for name in ["objects", "refs"] {
             fs::create_dir(root.path().join(name)).unwrap();

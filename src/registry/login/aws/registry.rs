@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn another_registry_is_refused_in_the_words_of_flux() {
+    fn another_registry_is_refused_with_the_message_of_flux() {
         let hosts = HostPattern::new(CLOUD, HOSTS);
         for host in [
             "ghcr.io",

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_for_a_token_is_signed_with_all_that_it_says() {
+    fn the_token_request_is_signed_with_its_headers() {
         let url = Url::parse("https://api.ecr.eu-west-1.amazonaws.com/").unwrap();
         let signable = Signable {
             service: "ecr",

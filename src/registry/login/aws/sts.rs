@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_role_of_an_account_looks_like_one() {
+    fn the_role_of_an_account_must_be_a_role_arn() {
         for (arn, expected) in [
             ("arn:aws:iam::012345678901:role/tagboat", true),
             ("arn:aws-us-gov:iam::0:role/path/x", true),

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_when_it_ends() {
+    fn the_expiry_of_a_token_is_read_from_it() {
         let token = |claims: &str| Secret::new(format!("e30.{}.x", URL_SAFE_NO_PAD.encode(claims)));
         assert_eq!(expiry(&token(r#"{"exp": 1700000000, "iss": "x"}"#)).unwrap().as_second(), 1_700_000_000);
         for other in [token("{}"), token("[]"), Secret::new("opaque"), Secret::new("a.%.c")] {

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_look_as_google_writes_them() {
+    fn annotations_must_have_the_format_of_google() {
         for (pattern, text, expected) in [
             (ADDRESS, "puller@project-1.iam.gserviceaccount.com", true),
             (ADDRESS, "puller@project.example.com.iam.gserviceaccount.com", true),

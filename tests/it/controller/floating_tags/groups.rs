@@ -75,7 +75,7 @@ async fn a_group_changes_together_in_one_commit_or_not_at_all() {
 /// A wanted lower tag of a group counts as soon as its digest is known.
 /// The digest of a tag that a user wants comes from the poller, so it is known later than the intent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lower_tag_that_a_person_wants_of_a_group_counts_as_soon_as_its_digest_is_known() {
+async fn a_lower_tag_of_a_user_change_counts_in_a_group_once_its_digest_is_known() {
     let fleet = Fleet::new().await;
     let digests = ["2.3", TAG].map(|tag| fleet.push("online", tag));
     let reflector = Reflector::of(&fleet.scene).start();

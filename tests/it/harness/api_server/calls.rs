@@ -35,7 +35,7 @@ const TABLE: &[[&str; 6]] = &[
 ];
 
 #[test]
-fn verbs_and_resources_are_those_of_roles() {
+fn verbs_and_resources_are_recorded_as_in_roles() {
     for &[method, target, verb, resource, namespace, name] in TABLE {
         let call = Call::new(&Request::builder().method(method).uri(target).body(()).unwrap());
         let part = |part: &Option<String>| part.clone().unwrap_or(NONE.to_owned());

@@ -11,7 +11,7 @@ fn touch(file: &Path) {
 }
 
 #[test]
-fn the_first_place_that_has_it_wins() {
+fn the_first_directory_with_the_program_wins() {
     let root = tempfile::tempdir().unwrap();
     let (own, assets) = (root.path().join("own/server"), root.path().join("assets"));
     let built = root.path().join("target/testbin/kube-apiserver");

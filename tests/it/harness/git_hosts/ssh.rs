@@ -14,7 +14,7 @@ use crate::support::ssh_host::{PASSPHRASE, SshHost};
 use crate::support::ssh_key::SshKey;
 
 #[test]
-fn both_keys_are_let_in_and_may_push() {
+fn both_keys_are_admitted_and_may_push() {
     let fleet = Fleet::new();
     let host = SshHost::start();
     let url = host.url(fleet.repository.path());

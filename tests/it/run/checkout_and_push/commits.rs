@@ -47,7 +47,7 @@ fn the_time_zone_is_that_of_the_process() {
 }
 
 #[test]
-fn the_message_is_the_default_and_stands_there_verbatim() {
+fn the_default_message_is_committed_verbatim() {
     let scene = Scene::new().local();
     scene.run(NONE).with_status(0);
     let commit = scene.repository.git(["cat-file", "commit", "main"]);

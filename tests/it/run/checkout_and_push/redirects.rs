@@ -103,7 +103,7 @@ fn a_redirect_is_followed_though_the_users_name_is_in_the_path() {
 }
 
 #[test]
-fn a_remembered_redirect_that_no_longer_leads_anywhere_is_forgotten() {
+fn a_broken_remembered_redirect_is_forgotten() {
     for status in [404, 403, 401] {
         let fleet = moved_fleet();
         fleet.run().with_status(0);
@@ -138,7 +138,7 @@ fn nothing_is_pushed_to_the_old_address_of_a_repository_once_it_has_another_owne
 }
 
 #[test]
-fn a_redirect_that_leads_elsewhere_now_is_followed_there() {
+fn a_changed_redirect_is_followed_to_its_new_target() {
     let fleet = moved_fleet();
     fleet.run().with_status(0);
     let before = fleet.tip();

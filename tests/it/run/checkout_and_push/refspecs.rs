@@ -27,7 +27,7 @@ fn a_copy_of_the_branch_follows_it() {
 }
 
 #[test]
-fn a_refspec_for_the_branch_itself_is_no_second_push() {
+fn a_refspec_for_the_branch_itself_is_not_pushed_twice() {
     let fleet = pushing("HEAD:refs/heads/main");
     assert_eq!(outcome_and_commit(&fleet.run().with_status(0)), ("pushed".to_owned(), Some(fleet.tip())));
     fleet.assert_pushed_once();
@@ -75,7 +75,7 @@ fn a_copy_that_went_its_own_way_is_overwritten_by_force_only() {
 }
 
 #[test]
-fn a_refspec_that_is_refused_is_owed_until_it_is_taken() {
+fn a_refused_refspec_is_retried_until_it_is_accepted() {
     let fleet = pushing("HEAD:refs/heads/copy");
     let hook = r#"test "$1" != refs/heads/copy || { echo 'No copies.' >&2; exit 1; }"#;
     fleet.repository.hook("update", hook);
@@ -98,7 +98,7 @@ fn a_refspec_that_is_refused_is_owed_until_it_is_taken() {
 
 /// As with Gerrit: the reference accepts pushes, and no listing shows it.
 #[test]
-fn a_destination_that_no_listing_shows_is_pushed_to_once() {
+fn a_destination_outside_the_listing_is_pushed_once() {
     let fleet = pushing("HEAD:refs/for/main");
     fleet.repository.hook(
         "post-receive",

@@ -65,7 +65,7 @@ fn a_floating_tag_is_followed_by_its_digest() {
 
 /// Digests of a group are applied together or not at all.
 #[test]
-fn a_group_moves_when_all_of_it_can() {
+fn a_group_is_updated_once_all_members_can_be() {
     let scene = Scene::new();
     scene.another("api");
     let member = json!({

@@ -43,7 +43,7 @@ fn a_registry_that_is_down_changes_nothing() {
 }
 
 #[test]
-fn other_policies_go_on() {
+fn a_failed_registry_does_not_stop_other_policies() {
     let scene = Scene::new();
     scene.another("api");
     scene.registry.push("app/api", "1.2.0", MADE);
@@ -306,7 +306,7 @@ fn a_wrong_setting_is_one_warning() {
 /// A misspelled value is an error and no default.
 /// If it fell back to the default, it would remove the pinned digest from the fleet.
 #[test]
-fn a_misspelled_value_is_an_error_and_no_default() {
+fn a_misspelled_value_is_an_error_and_not_the_default() {
     let scene = Scene::new();
     scene.policy("web", json!({"spec": {"digestReflectionPolicy": "always", "interval": "10m"}}));
     let ended = scene.run(&[]).with_status(1);

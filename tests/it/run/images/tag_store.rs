@@ -31,7 +31,7 @@ fn an_unreadable_tag_file_is_replaced() {
 }
 
 #[test]
-fn a_failed_write_is_one_warning_and_no_failure() {
+fn a_failed_write_is_one_warning_and_not_a_failure() {
     let scene = Scene::new();
     assert_eq!(scene.outcome_name(&[]), "pushed");
     fs::remove_dir_all(tags(&scene)).unwrap();

@@ -83,7 +83,7 @@ fn policies_with_the_same_winner_share_a_lookup() {
 /// A lower winner that the user wants counts once it can be pulled.
 /// An image that the registry does not have yet is delayed, and stays the user's intent.
 #[test]
-fn a_lower_winner_that_a_person_wants_counts_as_soon_as_it_can_be_pulled() {
+fn a_lower_winner_of_a_user_change_counts_once_it_can_be_pulled() {
     let (scene, front, status) = scene();
     scene.registry.push("app/web", "1.1.0", MADE);
     let image = |tag: &str| format!("{}/app/web:{tag}", front.address());

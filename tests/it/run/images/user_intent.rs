@@ -206,7 +206,7 @@ fn unchanged_policies_keep_their_images_beside_a_changed_one() {
 /// A forbidden image does not stand in for a winner that is not there.
 /// The winner cannot be verified, so the earlier image would stay, which the user has forbidden.
 #[test]
-fn a_forbidden_image_does_not_stand_in_for_a_winner_that_is_not_there() {
+fn a_forbidden_image_is_no_fallback_for_a_missing_winner() {
     let scene = Scene::new();
     scene.registry.push("app/web", "1.2.0", MADE);
     let front =
