@@ -22,6 +22,9 @@ pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
 ///
 /// A single item with `#[cfg(test)]` stays.
 pub(crate) fn code_of(text: &str) -> String {
-    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let next_lines = text.lines().skip(1).chain([""]);
+    let lines = text.lines().zip(next_lines);
+    let code = lines.take_while(|(line, next)| *line != "#[cfg(test)]" || !next.ends_with("mod tests {"));
+    let code = code.map(|(line, _)| line).filter(|line| !line.trim_start().starts_with("//"));
+    code.collect::<Vec<_>>().join("\n")
 }
