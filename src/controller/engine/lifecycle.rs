@@ -321,7 +321,8 @@ mod tests {
                 found.push(results.recv().await.unwrap());
             }
         };
-        assert_eq!(engine.lead(work, end).await, None);
+        let led = tokio::time::timeout(Duration::from_secs(60), engine.lead(work, end)).await;
+        assert_eq!(led.expect("both zones are reconciled"), None);
         assert!(dispatcher.drain(Duration::from_secs(60)).await);
         engine.shut_down(None).await.unwrap();
         found.sort();
