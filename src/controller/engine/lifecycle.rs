@@ -187,7 +187,7 @@ mod tests {
     use crate::objects::{Event, EventType, ObjectName};
     use crate::reconcile::action::Action;
 
-    /// A kind of the whole cluster, whose objects have nothing to release when they are deleted.
+    /// A cluster-scoped kind, whose deleted objects have nothing to release.
     #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[kube(
         group = "tests.tagboat.dev",
@@ -232,9 +232,9 @@ mod tests {
         Ok(Action::AwaitChange)
     }
 
-    /// Returns a client of an API server with two zones, one of them about to be deleted.
+    /// Returns a client of an API server with two zones, and records all writes.
     ///
-    /// The server records all writes.
+    /// One of the zones is about to be deleted.
     fn client(writes: &Arc<Mutex<Vec<String>>>) -> Client {
         let zone = |name: &str, deleted: Option<&str>| {
             json!({

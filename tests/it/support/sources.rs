@@ -18,9 +18,9 @@ pub(crate) fn rust_files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the code of a source without its test module, which is at its end, and without comments.
+/// Returns the code of a source without comments and without its test module.
 ///
-/// A single item with `#[cfg(test)]` stays.
+/// The test module is at the end. A single item with `#[cfg(test)]` stays.
 pub(crate) fn code_of(text: &str) -> String {
     let next_lines = text.lines().skip(1).chain([""]);
     let lines = text.lines().zip(next_lines);
