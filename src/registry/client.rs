@@ -116,7 +116,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When certificates or the proxy's address cannot be used.
+    /// If certificates or the proxy's address cannot be used.
     pub(super) async fn transport(&self) -> Result<Arc<Transport>, RegistryError> {
         let cached = self.state.transports.lock().get(&self.key);
         if let Some(transport) = cached {
@@ -283,7 +283,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When none is free for too long.
+    /// If none is free for too long.
     pub(super) async fn reserve(
         &self,
         bytes: u64,
@@ -302,7 +302,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When none is free for too long.
+    /// If none is free for too long.
     pub(super) async fn page_slot(&self, deadline: &Deadline) -> Result<Permit, RegistryError> {
         deadline.wait_for(self.state.paging.acquire(&self.requester.namespace, 1)).await
     }

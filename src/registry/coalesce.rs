@@ -76,12 +76,12 @@ impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
     ///
     /// # Errors
     ///
-    /// When the operation fails, or if it or the flight before it takes longer than this caller's timeout; `what`
-    /// names the operation in that error.
+    /// If the operation fails, or if it or the flight before it takes longer than this caller's timeout; `operation`
+    /// names the work in that error.
     pub(super) async fn join<F>(
         self: &Arc<Self>,
         options: CallOptions,
-        what: impl Fn() -> String,
+        operation: impl Fn() -> String,
         work: impl FnOnce(CallOptions, Deadline) -> F + Send + 'static,
     ) -> Result<T, RegistryError>
     where
@@ -91,8 +91,8 @@ impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
         let flight = self.enter(options, work);
         // Callers that arrive in the same moment join the same flight.
         yield_now().await;
-        let started = Deadline::with_clock(&self.clock, timeout).limit(&what, flight.map(Ok)).await?;
-        started.deadline.with_timeout(timeout).limit(what, started.work).await
+        let started = Deadline::with_clock(&self.clock, timeout).limit(&operation, flight.map(Ok)).await?;
+        started.deadline.with_timeout(timeout).limit(operation, started.work).await
     }
 
     /// Returns the next flight, with one more caller.

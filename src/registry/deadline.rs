@@ -110,10 +110,10 @@ impl Deadline {
     ///
     /// # Errors
     ///
-    /// When the work fails, or the deadline comes first; `what` names the work in that error.
+    /// If the work fails, or the deadline comes first; `operation` names the work in that error.
     pub(super) async fn limit<T>(
         &self,
-        what: impl FnOnce() -> String,
+        operation: impl FnOnce() -> String,
         work: impl Future<Output = Result<T, RegistryError>>,
     ) -> Result<T, RegistryError> {
         let mut work = pin!(work);
@@ -126,7 +126,7 @@ impl Deadline {
             }
             let (at, now) = (self.at(), Instant::now());
             if at <= now {
-                return Err(self.error(what()));
+                return Err(self.error(operation()));
             }
             until = at.max(now + RECHECK);
         }
@@ -136,7 +136,7 @@ impl Deadline {
     ///
     /// # Errors
     ///
-    /// When nothing is free for too long.
+    /// If nothing is free for too long.
     pub(super) async fn wait_for<T>(&self, capacity: impl Future<Output = T>) -> Result<T, RegistryError> {
         let _wait = self.clock.begin_wait();
         let granted = timeout(Capacity::MAX_WAIT, capacity).await;
@@ -153,11 +153,11 @@ impl Deadline {
         self.begin + self.allowed + self.clock.waited().saturating_sub(self.waited)
     }
 
-    fn error(&self, what: String) -> RegistryError {
+    fn error(&self, operation: String) -> RegistryError {
         let allowed = self.allowed;
         match self.reason {
-            Reason::Timeout => RegistryError::Timeout { what, allowed },
-            Reason::Memory => RegistryError::MemoryTimeout { what, allowed },
+            Reason::Timeout => RegistryError::Timeout { operation, allowed },
+            Reason::Memory => RegistryError::MemoryTimeout { operation, allowed },
         }
     }
 }

@@ -85,7 +85,7 @@ impl DockerConfig {
     ///
     /// # Errors
     ///
-    /// When the configuration is malformed.
+    /// If the configuration is malformed.
     pub fn from_json(bytes: &[u8]) -> Result<Self, DockerConfigError> {
         let file: File = serde_json::from_slice(bytes).map_err(|error| malformed(&error))?;
         Self::new(file.auths.unwrap_or_default())
@@ -95,7 +95,7 @@ impl DockerConfig {
     ///
     /// # Errors
     ///
-    /// When the configuration is malformed.
+    /// If the configuration is malformed.
     pub fn from_legacy(bytes: &[u8]) -> Result<Self, DockerConfigError> {
         Self::new(serde_json::from_slice(bytes).map_err(|error| malformed(&error))?)
     }
@@ -104,7 +104,7 @@ impl DockerConfig {
     ///
     /// # Errors
     ///
-    /// When its configuration is malformed.
+    /// If its configuration is malformed.
     pub fn from_secret(data: &BTreeMap<String, Secret>) -> Result<Option<Self>, DockerConfigError> {
         match (data.get(CONFIG_JSON), data.get(CONFIG)) {
             (Some(value), _) => Self::from_json(value.expose()).map(Some),

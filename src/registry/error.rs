@@ -44,21 +44,21 @@ pub enum RegistryError {
         plain: Box<RegistryError>,
     },
     /// The timeout of the whole operation is over.
-    #[error("{what}: no complete response within {allowed:?}; raise spec.timeout (--timeout of scan)")]
+    #[error("{operation}: no complete response within {allowed:?}; raise spec.timeout (--timeout of scan)")]
     Timeout {
         /// The operation.
-        what: String,
+        operation: String,
         /// The timeout.
         allowed: Duration,
     },
     /// A response that memory is held for did not arrive soon enough.
     #[error(
-        "{what}: the large response was not complete within {allowed:?} after memory was reserved for it; the next run \
+        "{operation}: the large response was not complete within {allowed:?} after memory was reserved for it; the next run \
          tries again"
     )]
     MemoryTimeout {
         /// The request or the list.
-        what: String,
+        operation: String,
         /// The time in which it must be complete.
         allowed: Duration,
     },

@@ -29,7 +29,7 @@ impl GatheredTags {
     ///
     /// # Errors
     ///
-    /// When the page is no list of tags, or the tags of all pages exceed the limits.
+    /// If the page is not a list of tags, or the tags of all pages exceed the limits.
     pub(super) fn add_page(&mut self, body: &[u8], limits: TagLimits) -> Result<PageEnd, PageError> {
         let TagPage { found, entries, left_out, last } = page::parse(body, limits)?;
         let has_new_tags = self.tags.merge(found, limits).ok_or(PageError::TooManyTags)?;

@@ -27,7 +27,7 @@ pub(super) fn describe(error: &serde_json::Error) -> String {
 ///
 /// # Errors
 ///
-/// When the document is not an object, or does not match the seed.
+/// If the document is not an object, or does not match the seed.
 pub(super) fn object<'b, S: DeserializeSeed<'b>>(bytes: &'b [u8], seed: S) -> serde_json::Result<S::Value> {
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(serde_json::Error::custom("it does not begin with a brace"));

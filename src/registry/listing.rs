@@ -175,10 +175,10 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// When a response is unusable, or there are too many tags.
+    /// If a response is unusable, or there are too many tags.
     pub async fn list(&self, options: ListOptions<'_>) -> Result<Listed, RegistryError> {
         let deadline = self.deadline();
-        let what = || self.listing_label();
+        let operation = || self.listing_label();
         let listing = Box::pin(async {
             if let Some(listed) = self.list_until(options, None, &deadline).await? {
                 return Ok(listed);
@@ -186,10 +186,10 @@ impl Repository {
             // No tags are held during the wait for memory.
             let memory = self.client.reserve(WHOLE_MEMORY, &deadline).await?;
             let deadline = self.client.holding_memory(&deadline);
-            let listed = deadline.limit(what, self.list_until(options, Some(memory), &deadline)).await?;
+            let listed = deadline.limit(operation, self.list_until(options, Some(memory), &deadline)).await?;
             Ok(listed.expect("any list has room in that memory"))
         });
-        self.redacting_errors(deadline.limit(what, listing)).await
+        self.redacting_errors(deadline.limit(operation, listing)).await
     }
 
     /// Names the listing in messages.

@@ -43,11 +43,11 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// When the registry does not give it; [`RegistryError::is_not_found`] if there is no such tag.
+    /// If the registry does not give it; [`RegistryError::is_not_found`] if there is no such tag.
     pub async fn digest(&self, tag: &Tag) -> Result<Digest, RegistryError> {
         let deadline = self.deadline();
-        let what = || self.digest_label(tag);
-        self.redacting_errors(deadline.limit(what, Box::pin(self.digest_until(tag, &deadline)))).await
+        let operation = || self.digest_label(tag);
+        self.redacting_errors(deadline.limit(operation, Box::pin(self.digest_until(tag, &deadline)))).await
     }
 
     /// Names the lookup in messages.
@@ -59,11 +59,11 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// When the registry does not give them; [`RegistryError::is_not_found`] if there is no such tag.
+    /// If the registry does not give them; [`RegistryError::is_not_found`] if there is no such tag.
     pub async fn facts(&self, tag: &Tag) -> Result<ImageFacts, RegistryError> {
         let deadline = self.deadline();
-        let what = || format!("the manifest of {}:{tag}", self.address());
-        self.redacting_errors(deadline.limit(what, Box::pin(self.facts_until(tag, &deadline)))).await
+        let operation = || format!("the manifest of {}:{tag}", self.address());
+        self.redacting_errors(deadline.limit(operation, Box::pin(self.facts_until(tag, &deadline)))).await
     }
 
     /// Requests the header, or else the manifest, of which the digest is computed.

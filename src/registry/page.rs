@@ -50,7 +50,7 @@ pub struct TagPage {
 /// Errors of pages without tags.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The document is no list of tags.
+    /// The document is not a list of tags.
     #[error("it is not a list of tags ({defect})")]
     NotATagList {
         /// The defect, without a quotation of the document.
@@ -99,7 +99,7 @@ impl TagSet {
 ///
 /// # Errors
 ///
-/// When the document is no list of tags, has more tags than `limits` allows, or has errors and no tags.
+/// If the document is not a list of tags, has more tags than `limits` allows, or has errors and no tags.
 pub fn parse(bytes: &[u8], limits: TagLimits) -> Result<TagPage, PageError> {
     let mut reader = PageReader { limits, page: TagPage::default(), is_full: false, has_errors: false };
     match json::object(bytes, &mut reader) {

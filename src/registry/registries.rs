@@ -88,31 +88,31 @@ impl Registries {
     ///
     /// # Errors
     ///
-    /// When the listing fails, which fails it for every caller; when it takes longer than this caller's timeout,
+    /// If the listing fails, which fails it for every caller; if it takes longer than this caller's timeout,
     /// while the other callers go on waiting.
     pub async fn list(&self, access: RepositoryAuth, known: Option<&str>) -> Result<Listed, RegistryError> {
         let call = CallOptions { timeout: access.timeout, known: known.map(str::to_owned) };
         let (entry, repository) = self.find(access);
-        let (max_tags, what) = (self.max_tags(), repository.listing_label());
+        let (max_tags, operation) = (self.max_tags(), repository.listing_label());
         let list = move |call: CallOptions, deadline| async move {
             let options = ListOptions { max_tags, known: call.known.as_deref(), ..ListOptions::default() };
             repository.within(deadline).list(options).await
         };
-        entry.listings.join(call, || what.clone(), list).await
+        entry.listings.join(call, || operation.clone(), list).await
     }
 
     /// Looks up the digest of a tag, in one request for all concurrent callers.
     ///
     /// # Errors
     ///
-    /// When the registry does not give the digest, or not within the timeout.
+    /// If the registry does not give the digest, or not within the timeout.
     pub async fn digest(&self, access: RepositoryAuth, tag: &Tag) -> Result<Digest, RegistryError> {
         let call = CallOptions { timeout: access.timeout, known: None };
         let (entry, repository) = self.find(access);
         let lookups = entry.lookups.lock().get(tag.clone());
-        let (name, what) = (tag.clone(), repository.digest_label(tag));
+        let (name, operation) = (tag.clone(), repository.digest_label(tag));
         let lookup = move |_, deadline| async move { repository.within(deadline).digest(&name).await };
-        let digest = lookups.join(call, || what.clone(), lookup).await;
+        let digest = lookups.join(call, || operation.clone(), lookup).await;
         drop(lookups);
         // A later caller starts a new lookup: an entry that only the map holds has no waiters.
         entry.lookups.lock().remove_unused();

@@ -68,7 +68,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// When it has no certificate, half of a client certificate, or a malformed one.
+    /// If it has no certificate, half of a client certificate, or a malformed one.
     pub fn from_secret(secret: &str, data: &BTreeMap<String, Secret>) -> Result<Self, TlsError> {
         let half = |[present, _]: [&'static str; 2], [missing, _]: [&'static str; 2]| {
             TlsError::IncompleteKeyPair { secret: secret.to_owned(), present, missing }

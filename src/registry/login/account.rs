@@ -69,7 +69,7 @@ impl CloudAccount {
     ///
     /// # Errors
     ///
-    /// When it is missing.
+    /// If it is missing.
     pub(super) fn required(&self, cloud: &'static str, key: &'static str) -> Result<&str, LoginError> {
         self.annotation(key).ok_or_else(|| self.invalid_annotation(cloud, key, "is missing".to_owned()))
     }

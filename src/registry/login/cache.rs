@@ -173,7 +173,7 @@ mod tests {
         let key = Fingerprint::of([&b"a"[..]]);
         let failing = || async {
             let defect = "says nothing";
-            Err(LoginError::Malformed { cloud: "AWS", what: "a token", defect })
+            Err(LoginError::Malformed { cloud: "AWS", item: "a token", defect })
         };
         assert!(cache.get("apps", key, at(0), failing()).await.is_err());
         let good = || async { Ok(Expiring { value: 1, expires_at: Some(at(100)) }) };

@@ -85,7 +85,7 @@ impl CloudLogin {
     ///
     /// # Errors
     ///
-    /// When the cloud gives no credential.
+    /// If the cloud gives no credential.
     pub async fn credential(
         &self,
         address: &RepositoryAddress,
@@ -113,7 +113,7 @@ impl Login {
     ///
     /// # Errors
     ///
-    /// When a cloud gives no credential.
+    /// If a cloud gives no credential.
     pub(in crate::registry) async fn credential(
         &self,
         address: &RepositoryAddress,

@@ -108,8 +108,8 @@ pub(super) async fn content(path: PathBuf) -> io::Result<Secret> {
 ///
 /// It is read each time, because such files are renewed.
 pub(super) async fn token_file(cloud: &'static str, path: PathBuf) -> Result<Secret, LoginError> {
-    let what = format!("the file {}", path.display());
-    trimmed(path).await.map_err(|defect| LoginError::Setting { cloud, what, defect })
+    let setting = format!("the file {}", path.display());
+    trimmed(path).await.map_err(|defect| LoginError::Setting { cloud, setting, defect })
 }
 
 /// Reads a file without surrounding white space.

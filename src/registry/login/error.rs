@@ -39,12 +39,12 @@ pub enum LoginError {
         defect: String,
     },
     /// Another setting is unusable.
-    #[error("cannot log in at {cloud}: {what} {defect}")]
+    #[error("cannot log in at {cloud}: {setting} {defect}")]
     Setting {
         /// The cloud.
         cloud: &'static str,
         /// The setting: a file, a profile.
-        what: String,
+        setting: String,
         /// The defect, as the rest of the sentence.
         defect: String,
     },
@@ -76,35 +76,35 @@ pub enum LoginError {
         cause: AccountError,
     },
     /// The cloud refuses.
-    #[error("cannot log in at {cloud}: {what} is refused with status {status}: {message}")]
+    #[error("cannot log in at {cloud}: {item} is refused with status {status}: {message}")]
     Refused {
         /// The cloud.
         cloud: &'static str,
         /// The requested item.
-        what: &'static str,
+        item: &'static str,
         /// The status.
         status: u16,
         /// The cloud's message.
         message: String,
     },
     /// The cloud cannot be reached.
-    #[error("cannot log in at {cloud}: cannot get {what}")]
+    #[error("cannot log in at {cloud}: cannot get {item}")]
     Unreachable {
         /// The cloud.
         cloud: &'static str,
         /// The requested item.
-        what: &'static str,
+        item: &'static str,
         /// The cause.
         #[source]
         cause: Box<RegistryError>,
     },
     /// The cloud's response is malformed.
-    #[error("cannot log in at {cloud}: the response for {what} {defect}")]
+    #[error("cannot log in at {cloud}: the response for {item} {defect}")]
     Malformed {
         /// The cloud.
         cloud: &'static str,
         /// The requested item.
-        what: &'static str,
+        item: &'static str,
         /// The defect, as the rest of the sentence.
         defect: &'static str,
     },

@@ -50,7 +50,7 @@ pub(super) struct Network {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestLabel {
     pub(super) cloud: &'static str,
-    pub(super) what: &'static str,
+    pub(super) item: &'static str,
 }
 
 impl Network {
@@ -94,11 +94,11 @@ impl Network {
 
 impl RequestLabel {
     pub(super) fn malformed(self, defect: &'static str) -> LoginError {
-        LoginError::Malformed { cloud: self.cloud, what: self.what, defect }
+        LoginError::Malformed { cloud: self.cloud, item: self.item, defect }
     }
 
     pub(super) fn unreachable(self, cause: RegistryError) -> LoginError {
-        LoginError::Unreachable { cloud: self.cloud, what: self.what, cause: Box::new(cause) }
+        LoginError::Unreachable { cloud: self.cloud, item: self.item, cause: Box::new(cause) }
     }
 
     /// Returns a successful response, or the error of any other.
@@ -108,7 +108,7 @@ impl RequestLabel {
         }
         Err(LoginError::Refused {
             cloud: self.cloud,
-            what: self.what,
+            item: self.item,
             status: response.status.as_u16(),
             message: error_message(&response.body),
         })

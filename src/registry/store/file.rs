@@ -147,7 +147,7 @@ impl Write for ChecksumWriter {
 ///
 /// # Errors
 ///
-/// When it cannot be read.
+/// If it cannot be read.
 pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
     let Some(document) = read_document::<Document>(file)? else { return Ok(None) };
     let Document { canonical, scanned, etag, tags, mut first_seen, begun, images } = document;
@@ -178,7 +178,7 @@ pub(super) fn read(file: impl Read) -> io::Result<Option<StoredTags>> {
 ///
 /// # Errors
 ///
-/// When it cannot be read.
+/// If it cannot be read.
 pub(super) fn read_head(file: impl Read) -> io::Result<Option<StoredHead>> {
     let head = read_document::<Head>(file)?;
     Ok(head.map(|Head { canonical, etag }| StoredHead { canonical, etag }))

@@ -269,7 +269,7 @@ impl TagStore {
     ///
     /// # Errors
     ///
-    /// When an existing file cannot be read.
+    /// If an existing file cannot be read.
     pub fn read(&self, key: &ObjectName, canonical: &str) -> Result<Option<Arc<StoredTags>>, StoreError> {
         // Not in the match: the lock would be held until its end, and loading takes it too.
         let known = self.memory.lock().get(key).cloned();
@@ -284,7 +284,7 @@ impl TagStore {
     ///
     /// # Errors
     ///
-    /// When an existing file cannot be read.
+    /// If an existing file cannot be read.
     pub fn head(&self, key: &ObjectName, canonical: &str) -> Result<Option<StoredHead>, StoreError> {
         let known = self.in_memory(key).map(|known| known.head());
         let found = match known {
@@ -321,7 +321,7 @@ impl TagStore {
     ///
     /// # Errors
     ///
-    /// When the object's name cannot be a file name.
+    /// If the object's name cannot be a file name.
     pub fn save_scan(&self, key: &ObjectName, scan: Scan) -> Result<StoredScan, StoreError> {
         let path = self.path(key)?;
         let _no_sweep = self.sweeping.read();
@@ -345,7 +345,7 @@ impl TagStore {
     ///
     /// # Errors
     ///
-    /// When an existing file cannot be read, or the object's name cannot be a file name.
+    /// If an existing file cannot be read, or the object's name cannot be a file name.
     pub fn save_unchanged(
         &self,
         key: &ObjectName,
@@ -364,7 +364,7 @@ impl TagStore {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written; the images are in memory only then.
+    /// If the file cannot be written; the images are in memory only then.
     pub fn save_images(
         &self,
         key: &ObjectName,
@@ -422,7 +422,7 @@ impl TagStore {
     ///
     /// # Errors
     ///
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub fn delete(&self, key: &ObjectName) -> Result<(), StoreError> {
         let _no_sweep = self.sweeping.read();
         let lock = self.object_lock(key);

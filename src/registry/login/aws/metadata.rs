@@ -17,8 +17,8 @@ use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::secrets::Secret;
 
-const CONTAINER: RequestLabel = RequestLabel { cloud: CLOUD, what: "the role of the container" };
-const INSTANCE: RequestLabel = RequestLabel { cloud: CLOUD, what: "the role of the instance" };
+const CONTAINER: RequestLabel = RequestLabel { cloud: CLOUD, item: "the role of the container" };
+const INSTANCE: RequestLabel = RequestLabel { cloud: CLOUD, item: "the role of the instance" };
 
 /// The clause of the error when no source has credentials.
 const MISSING: &str = "there is neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY, nor AWS_ROLE_ARN with \

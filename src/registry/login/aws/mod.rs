@@ -29,7 +29,7 @@ use registry::{CLOUD, EcrRegistry, HOSTS, endpoint};
 use signature::{AwsCredentials, JSON, Signable};
 
 const TOKEN: RequestLabel =
-    RequestLabel { cloud: CLOUD, what: "a token of the registry (GetAuthorizationToken)" };
+    RequestLabel { cloud: CLOUD, item: "a token of the registry (GetAuthorizationToken)" };
 
 /// Logins at AWS's registries.
 #[derive(Debug)]

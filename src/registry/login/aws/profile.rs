@@ -66,8 +66,8 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
             Ok(content) => profiles.add(&String::from_utf8_lossy(content.expose()), is_config),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
             Err(error) => {
-                let (what, defect) = (format!("the file {path_text}"), format!("cannot be read: {error}"));
-                return Err(LoginError::Setting { cloud: CLOUD, what, defect });
+                let (setting, defect) = (format!("the file {path_text}"), format!("cannot be read: {error}"));
+                return Err(LoginError::Setting { cloud: CLOUD, setting, defect });
             }
         }
     }
@@ -78,7 +78,7 @@ pub(super) async fn source(environment: &CloudEnvironment) -> Result<Option<Sour
     let name = named.as_deref().unwrap_or(DEFAULT);
     profiles.source(name).map_err(|Defect(defect)| LoginError::Setting {
         cloud: CLOUD,
-        what: format!("the profile '{name}' of AWS's shared files"),
+        setting: format!("the profile '{name}' of AWS's shared files"),
         defect,
     })
 }
@@ -146,9 +146,9 @@ fn credentials(profile: &Profile) -> Result<Option<AwsCredentials>, Defect> {
 /// The error names the command that exports the profile's credentials.
 fn refuse(name: &str, profile: &Profile, settings: &[(&str, &str)]) -> Result<(), Defect> {
     let found = settings.iter().find(|(setting, _)| profile.contains_key(*setting));
-    found.map_or(Ok(()), |(setting, what)| {
+    found.map_or(Ok(()), |(setting, source)| {
         Err(Defect(format!(
-            "requires {what} ({setting}), which is not supported: export the keys into the environment, as \
+            "requires {source} ({setting}), which is not supported: export the keys into the environment, as \
              `aws configure export-credentials --profile {name} --format env` does"
         )))
     })
@@ -269,9 +269,9 @@ aws_access_key_id = IGNORED
 
     #[test]
     fn a_profile_without_credentials_gives_the_reason() {
-        let exported = |what: &str, name: &str| {
+        let exported = |source: &str, name: &str| {
             format!(
-                "requires {what}, which is not supported: export the keys into the environment, as `aws configure export-credentials --profile {name} \
+                "requires {source}, which is not supported: export the keys into the environment, as `aws configure export-credentials --profile {name} \
                  --format env` does"
             )
         };

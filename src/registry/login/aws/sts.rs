@@ -13,11 +13,11 @@ use crate::registry::response::Response;
 use crate::secrets::Secret;
 
 pub(super) const ENVIRONMENT_ROLE: RequestLabel =
-    RequestLabel { cloud: CLOUD, what: "the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity)" };
+    RequestLabel { cloud: CLOUD, item: "the role of AWS_ROLE_ARN (AssumeRoleWithWebIdentity)" };
 pub(super) const PROFILE_ROLE: RequestLabel =
-    RequestLabel { cloud: CLOUD, what: "the role of the profile (AssumeRoleWithWebIdentity)" };
+    RequestLabel { cloud: CLOUD, item: "the role of the profile (AssumeRoleWithWebIdentity)" };
 const ACCOUNT_ROLE: RequestLabel =
-    RequestLabel { cloud: CLOUD, what: "the role of the service account (AssumeRoleWithWebIdentity)" };
+    RequestLabel { cloud: CLOUD, item: "the role of the service account (AssumeRoleWithWebIdentity)" };
 
 /// The default session name, which the logs of a role show.
 const DEFAULT_SESSION: &str = "tagboat";

@@ -16,7 +16,7 @@ use crate::registry::login::network::{MAX_RESPONSE, RequestLabel, form, join};
 use crate::registry::request::Request;
 use crate::secrets::Secret;
 
-const TOKEN: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of Azure" };
+const TOKEN: RequestLabel = RequestLabel { cloud: CLOUD, item: "a token of Azure" };
 
 /// The annotations with the identity of a service account.
 const TENANT: &str = "azure.workload.identity/tenant-id";

@@ -33,7 +33,7 @@ const AUDIENCE: &str = "https://containerregistry.azure.net";
 /// The user of registry tokens.
 const USER: &str = "00000000-0000-0000-0000-000000000000";
 
-const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of the registry" };
+const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, item: "a token of the registry" };
 
 /// Logins at Azure's registries.
 #[derive(Debug)]

@@ -19,9 +19,9 @@ pub(super) const CLOUD: &str = "GCP";
 pub(super) const SCOPES: [&str; 2] =
     ["https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"];
 
-const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of Google for that of another" };
+const EXCHANGE: RequestLabel = RequestLabel { cloud: CLOUD, item: "a token of Google for that of another" };
 const IMPERSONATE: RequestLabel =
-    RequestLabel { cloud: CLOUD, what: "a token of the service account of Google (generateAccessToken)" };
+    RequestLabel { cloud: CLOUD, item: "a token of the service account of Google (generateAccessToken)" };
 
 /// The default type of subject tokens.
 pub(super) const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";

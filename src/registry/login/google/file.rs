@@ -24,8 +24,8 @@ use crate::secrets::Secret;
 const VARIABLE: &str = "GOOGLE_APPLICATION_CREDENTIALS";
 const AT_HOME: &str = ".config/gcloud/application_default_credentials.json";
 
-const KEY: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the key of the service account" };
-const USER: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token for the login of the user" };
+const KEY: RequestLabel = RequestLabel { cloud: CLOUD, item: "a token for the key of the service account" };
+const USER: RequestLabel = RequestLabel { cloud: CLOUD, item: "a token for the login of the user" };
 
 /// A key of a service account.
 #[derive(Deserialize)]
@@ -118,7 +118,7 @@ impl File<'_> {
     fn invalid(&self, defect: &str) -> LoginError {
         LoginError::Setting {
             cloud: CLOUD,
-            what: format!("the file {}", self.path_text),
+            setting: format!("the file {}", self.path_text),
             defect: defect.to_owned(),
         }
     }

@@ -12,8 +12,8 @@ use crate::registry::request::Request;
 use crate::registry::response::Response;
 use crate::secrets::Secret;
 
-const TOKEN: RequestLabel = RequestLabel { cloud: CLOUD, what: "a token of the service account" };
-const CLUSTER: RequestLabel = RequestLabel { cloud: CLOUD, what: "the name of the GKE cluster" };
+const TOKEN: RequestLabel = RequestLabel { cloud: CLOUD, item: "a token of the service account" };
+const CLUSTER: RequestLabel = RequestLabel { cloud: CLOUD, item: "the name of the GKE cluster" };
 
 /// The GKE cluster in which this process runs.
 pub(super) struct Cluster {
