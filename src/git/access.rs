@@ -96,7 +96,7 @@ pub enum AccessError {
     },
     /// A path that ssh would misread.
     #[error("cannot pass the file {path:?} to ssh: set TMPDIR to a path without quotes, '$' and '\\'")]
-    OddPath {
+    UnquotablePath {
         /// The file.
         path: PathBuf,
     },

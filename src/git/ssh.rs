@@ -124,10 +124,10 @@ fn askpass_script(file: &Path, notes: &Path) -> Vec<u8> {
 /// Writes a path as the value of an option of ssh.
 /// Ssh splits the value at spaces, and reads `%` and `${` as the start of a variable.
 fn quote_option(path: &Path) -> Result<String, AccessError> {
-    let odd = || AccessError::OddPath { path: path.to_owned() };
-    let text = path.to_str().ok_or_else(odd)?;
+    let unquotable = || AccessError::UnquotablePath { path: path.to_owned() };
+    let text = path.to_str().ok_or_else(unquotable)?;
     if text.contains(|c: char| c.is_control() || "\"\\$".contains(c)) {
-        return Err(odd());
+        return Err(unquotable());
     }
     Ok(format!("\"{}\"", text.replace('%', "%%")))
 }
@@ -153,7 +153,10 @@ mod tests {
     fn words_are_quoted_for_ssh_and_for_the_shell() {
         assert_eq!(quote_option(Path::new("/a b/50%/c'd")).unwrap(), "\"/a b/50%%/c'd\"");
         for path in ["/a\"b", "/a\\b", "/${HOME}", "/a\nb"] {
-            assert!(matches!(quote_option(Path::new(path)), Err(AccessError::OddPath { .. })), "{path}");
+            assert!(
+                matches!(quote_option(Path::new(path)), Err(AccessError::UnquotablePath { .. })),
+                "{path}"
+            );
         }
         assert_eq!(shell_word(OsStr::new("a'b $c")), b"'a'\\''b $c'");
     }

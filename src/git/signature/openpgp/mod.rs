@@ -76,7 +76,7 @@ impl OpenPgpKey {
         let Self { key, secret, unlocked, .. } = self;
         let unlock = || {
             let part = UnlockedPart::of(key, choice, passphrase);
-            part.map(SigningKey::of_openpgp).map_err(|obstacle| obstacle.in_secret(secret.clone()))
+            part.map(SigningKey::of_openpgp).map_err(|error| error.in_secret(secret.clone()))
         };
         unlocked.entry(choice).or_insert_with(unlock).clone()
     }

@@ -80,7 +80,7 @@ pub(super) fn unlock(
         return Err(SigningKeyError::KeyMissing { secret: name.to_owned(), key: IDENTITY, advice });
     };
     let key = read(identity.expose(), passphrase).and_then(|key| Ok(check_key_pair(key)?));
-    key.map_err(|obstacle| match obstacle {
+    key.map_err(|error| match error {
         UnlockError::NoPassphrase => {
             SigningKeyError::PassphraseMissing { secret: name.to_owned(), key: PASSPHRASE }
         }
