@@ -34,33 +34,33 @@ const LONG_VALUE: &str = "must be no more than 63 bytes";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// Returns all defects of the key of a label: `[PREFIX/]NAME`.
-pub fn faults_of_key(key: &str) -> Vec<&'static str> {
+pub fn key_defects(key: &str) -> Vec<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((_, name)) if name.contains('/') => return vec![SEVERAL_SLASHES],
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, key),
     };
-    let mut faults = Vec::new();
+    let mut defects = Vec::new();
     if let Some(prefix) = prefix {
         if prefix.is_empty() {
-            faults.push(EMPTY_PREFIX);
+            defects.push(EMPTY_PREFIX);
         } else {
-            faults.extend((prefix.len() > PREFIX_LENGTH).then_some(LONG_PREFIX));
-            faults.extend((!is_domain(prefix)).then_some(PREFIX));
+            defects.extend((prefix.len() > PREFIX_LENGTH).then_some(LONG_PREFIX));
+            defects.extend((!is_domain(prefix)).then_some(PREFIX));
         }
     }
-    faults.extend(name.is_empty().then_some(EMPTY_NAME));
-    faults.extend((name.len() > NAME_LENGTH).then_some(LONG_NAME));
-    faults.extend((!is_name(name)).then_some(NAME));
-    faults
+    defects.extend(name.is_empty().then_some(EMPTY_NAME));
+    defects.extend((name.len() > NAME_LENGTH).then_some(LONG_NAME));
+    defects.extend((!is_name(name)).then_some(NAME));
+    defects
 }
 
 /// Returns all defects of the value of a label.
-pub fn faults_of_value(value: &str) -> Vec<&'static str> {
-    let mut faults = Vec::new();
-    faults.extend((value.len() > NAME_LENGTH).then_some(LONG_VALUE));
-    faults.extend((!value.is_empty() && !is_name(value)).then_some(VALUE));
-    faults
+pub fn value_defects(value: &str) -> Vec<&'static str> {
+    let mut defects = Vec::new();
+    defects.extend((value.len() > NAME_LENGTH).then_some(LONG_VALUE));
+    defects.extend((!value.is_empty() && !is_name(value)).then_some(VALUE));
+    defects
 }
 
 fn is_name(text: &str) -> bool {
@@ -86,7 +86,7 @@ mod tests {
     fn label_keys_are_qualified_names() {
         let long = "x".repeat(64);
         let long_prefix = format!("{}/a", ["y".repeat(60).as_str(); 5].join("."));
-        for (key, faults) in [
+        for (key, defects) in [
             ("a", vec![]),
             ("app.kubernetes.io/part-of", vec![]),
             ("My_Name.1", vec![]),
@@ -105,14 +105,14 @@ mod tests {
             (&long_prefix, vec![LONG_PREFIX]),
             ("a/b/c", vec![SEVERAL_SLASHES]),
         ] {
-            assert_eq!(faults_of_key(key), faults, "{key:?}");
+            assert_eq!(key_defects(key), defects, "{key:?}");
         }
     }
 
     #[test]
     fn label_values_are_names_or_empty() {
         let long = "x".repeat(64);
-        for (value, faults) in [
+        for (value, defects) in [
             ("", vec![]),
             ("x-Y_z.1", vec![]),
             ("a b", vec![VALUE]),
@@ -120,7 +120,7 @@ mod tests {
             ("a/b", vec![VALUE]),
             (&long, vec![LONG_VALUE]),
         ] {
-            assert_eq!(faults_of_value(value), faults, "{value:?}");
+            assert_eq!(value_defects(value), defects, "{value:?}");
         }
     }
 }

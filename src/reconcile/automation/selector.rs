@@ -6,7 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kube::core::{Expression, Selector};
 
-use super::label::{faults_of_key, faults_of_value};
+use super::label::{key_defects, value_defects};
 
 /// The maximum size of a selector in bytes.
 ///
@@ -33,20 +33,20 @@ pub enum SelectorError {
     )]
     TooLarge,
     /// A requirement that is invalid, with all of its defects.
-    #[error("{}", in_a_row(.0))]
-    Requirement(Vec<RequirementFault>),
+    #[error("{}", join_defects(.0))]
+    Requirement(Vec<RequirementDefect>),
 }
 
 /// A defect of a requirement of a selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RequirementFault {
+pub enum RequirementDefect {
     /// A key that no label has.
-    #[error("key: Invalid value: {key:?}: {}", .faults.join("; "))]
+    #[error("key: Invalid value: {key:?}: {}", .defects.join("; "))]
     Key {
         /// The key.
         key: String,
         /// The defect.
-        faults: Vec<&'static str>,
+        defects: Vec<&'static str>,
     },
     /// An operator that needs values and has none.
     #[error("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")]
@@ -61,7 +61,7 @@ pub enum RequirementFault {
         values: Vec<String>,
     },
     /// A value that no label has.
-    #[error("values[{index}][{key}]: Invalid value: {value:?}: {}", .faults.join("; "))]
+    #[error("values[{index}][{key}]: Invalid value: {value:?}: {}", .defects.join("; "))]
     Value {
         /// The index of the value.
         index: usize,
@@ -70,21 +70,21 @@ pub enum RequirementFault {
         /// The value.
         value: String,
         /// The defect.
-        faults: Vec<&'static str>,
+        defects: Vec<&'static str>,
     },
 }
 
-/// One fault as it is, several in brackets.
-fn in_a_row(faults: &[RequirementFault]) -> String {
-    let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
+/// Joins defects; several are put in brackets.
+fn join_defects(defects: &[RequirementDefect]) -> String {
+    let texts: Vec<String> = defects.iter().map(ToString::to_string).collect();
     if let [one] = texts.as_slice() { one.clone() } else { format!("[{}]", texts.join(", ")) }
 }
 
-/// Understands a selector.
+/// Parses a selector.
 ///
 /// # Errors
 ///
-/// When it is too large; what is wrong with the first requirement that makes no sense, labels before expressions.
+/// If the selector is too large, or a requirement is invalid. Labels are checked before expressions.
 pub fn parse(selector: &LabelSelector) -> Result<Selector, SelectorError> {
     if size(selector) > LARGEST {
         return Err(SelectorError::TooLarge);
@@ -113,11 +113,11 @@ fn expression(requirement: LabelSelectorRequirement) -> Result<Expression, Selec
     let LabelSelectorRequirement { key, operator, values } = requirement;
     let values = values.unwrap_or_default();
     let is_set = matches!(operator.as_str(), "In" | "NotIn");
-    let mut faults = Vec::new();
+    let mut defects = Vec::new();
     if is_set && values.is_empty() {
-        faults.push(RequirementFault::NoValues);
+        defects.push(RequirementDefect::NoValues);
     } else if !is_set && !values.is_empty() {
-        faults.push(RequirementFault::Values { values: values.clone() });
+        defects.push(RequirementDefect::Values { values: values.clone() });
     }
     let make = match operator.as_str() {
         "In" => |key, values: Vec<String>| Expression::In(key, values.into_iter().collect()),
@@ -126,23 +126,23 @@ fn expression(requirement: LabelSelectorRequirement) -> Result<Expression, Selec
         "DoesNotExist" => |key, _| Expression::DoesNotExist(key),
         _ => return Err(SelectorError::UnknownOperator { operator }),
     };
-    check(&key, &values, faults)?;
+    check(&key, &values, defects)?;
     Ok(make(key, values))
 }
 
-/// Checks key and values; `faults` is what the operator finds wrong with their number.
-fn check(key: &str, values: &[String], faults: Vec<RequirementFault>) -> Result<(), SelectorError> {
+/// Checks key and values; `defects` are those of the number of values.
+fn check(key: &str, values: &[String], defects: Vec<RequirementDefect>) -> Result<(), SelectorError> {
     let mut all = Vec::new();
-    let of_key = faults_of_key(key);
+    let of_key = key_defects(key);
     if !of_key.is_empty() {
-        all.push(RequirementFault::Key { key: key.to_owned(), faults: of_key });
+        all.push(RequirementDefect::Key { key: key.to_owned(), defects: of_key });
     }
-    all.extend(faults);
+    all.extend(defects);
     for (index, value) in values.iter().enumerate() {
-        let faults = faults_of_value(value);
-        if !faults.is_empty() {
+        let defects = value_defects(value);
+        if !defects.is_empty() {
             let (key, value) = (key.to_owned(), value.clone());
-            all.push(RequirementFault::Value { index, key, value, faults });
+            all.push(RequirementDefect::Value { index, key, value, defects });
         }
     }
     if all.is_empty() { Ok(()) } else { Err(SelectorError::Requirement(all)) }
