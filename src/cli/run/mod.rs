@@ -87,11 +87,11 @@ fn scan_and_commit(arguments: &RunArguments) -> Result<RunOutput, Failure> {
         let logins = std::mem::take(&mut inputs.registry_logins);
         images::choose(&inputs.store, &inputs.selection, logins, &inputs.choice, &stop).await
     })?;
-    let is_canceled = chosen.is_none();
+    let is_cancelled = chosen.is_none();
     let images = chosen.unwrap_or_default();
     inputs.options.given.extend(images.overrides());
-    let works = if is_canceled {
-        works(&inputs, &images).map(Work::canceled).collect()
+    let works = if is_cancelled {
+        works(&inputs, &images).map(Work::cancelled).collect()
     } else {
         runtime.block_on(commit(&inputs, &images, &stop))
     };

@@ -114,7 +114,7 @@ impl<'i> Work<'i> {
     }
 
     /// Fails a reconcile whose run was stopped while registries were scanned.
-    pub(super) fn canceled(mut self) -> Self {
+    pub(super) fn cancelled(mut self) -> Self {
         if !self.is_done {
             let sentence =
                 "tagboat was stopped while it scanned registries; nothing was chosen and nothing pushed";
