@@ -35,7 +35,7 @@ impl RegistryLogin {
 /// Reads the user's own logins.
 pub(super) fn of_the_user() -> Result<GivenLogins, Failure> {
     let path = path()?;
-    let failed = |flaw: &dyn std::fmt::Display| Failure::new(format!("{}: {flaw}", path.display()));
+    let failed = |error: &dyn std::fmt::Display| Failure::new(format!("{}: {error}", path.display()));
     let bytes = directory::read(&path).map_err(|error| failed(&error))?;
     let logins = DockerConfig::from_json(&bytes).map_err(|error| failed(&error))?;
     let mut programs = ["credsStore", "credHelpers"].into_iter();

@@ -118,7 +118,7 @@ impl Server {
 ///
 /// # Errors
 ///
-/// Those of the resolver.
+/// If the resolver fails.
 pub async fn addresses(
     lookups: &BlockingPool,
     namespace: &str,
