@@ -173,7 +173,7 @@ impl<'i> Work<'i> {
         let previous = automation.status.clone().unwrap_or_default();
         let run = ReconcileRun::of(&automation, inputs.started);
         let report = report(&run, interval(&automation), &previous, conclusion, now);
-        state.save_automation(&automation, &report.noting(findings, &run, now).status)?;
+        state.save_automation(&automation, &report.with_findings(findings, &run, now).status)?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
                 state.save_success(self.automation, source)?;

@@ -178,7 +178,7 @@ impl Reconcile {
         now: Timestamp,
     ) -> Report {
         let Started { automation, run, .. } = self.started.as_ref();
-        report(run, interval(automation), status, conclusion, now).noting(findings, run, now)
+        report(run, interval(automation), status, conclusion, now).with_findings(findings, run, now)
     }
 
     /// Announces the end of the run and writes its status.

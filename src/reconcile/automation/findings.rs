@@ -50,7 +50,7 @@ pub struct Findings {
 
 /// An ineffective marker, an unreadable file with markers, or an unusable image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Problem<'p> {
+struct Finding<'p> {
     file: &'p str,
     line: usize,
     message: Cow<'p, str>,
@@ -69,19 +69,19 @@ impl Findings {
     /// Creates the findings from a plan and the images that it could not use.
     pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
         let images =
-            unusable.iter().map(|image| Problem { file: "", line: 0, message: image.to_string().into() });
+            unusable.iter().map(|image| Finding { file: "", line: 0, message: image.to_string().into() });
         let markers = plan.warnings().filter_map(|marker| {
             let message = format!("{}: {}", marker.setter, marker.outcome.warning()?);
-            Some(Problem { file: &marker.file, line: marker.line, message: message.into() })
+            Some(Finding { file: &marker.file, line: marker.line, message: message.into() })
         });
-        let files = plan.unparsable.iter().map(|unparsable| Problem {
+        let files = plan.unparsable.iter().map(|unparsable| Finding {
             file: &unparsable.file,
             line: unparsable.error.line,
             message: unparsable.error.message.as_str().into(),
         });
-        let mut problems: Vec<Problem<'_>> = images.chain(markers).chain(files).collect();
+        let mut problems: Vec<Finding<'_>> = images.chain(markers).chain(files).collect();
         problems.sort();
-        let lines = problems.iter().take(LOGGED).map(Problem::line).collect();
+        let lines = problems.iter().take(LOGGED).map(Finding::line).collect();
         Self { count: problems.len(), lines, set: name_of_set(&problems) }
     }
 
@@ -111,7 +111,7 @@ impl Findings {
 /// Returns the name of a set of problems, if there are any.
 ///
 /// The lines in which they stand make no difference.
-fn name_of_set(problems: &[Problem<'_>]) -> Option<String> {
+fn name_of_set(problems: &[Finding<'_>]) -> Option<String> {
     if problems.is_empty() {
         return None;
     }
@@ -126,7 +126,7 @@ fn name_of_set(problems: &[Problem<'_>]) -> Option<String> {
     Some(hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-impl Problem<'_> {
+impl Finding<'_> {
     fn line(&self) -> String {
         let text = match self.file {
             "" => self.message.to_string(),
@@ -155,7 +155,7 @@ impl Report {
     /// Adds the findings of a look at the files.
     ///
     /// Without findings, those of an earlier look stay as they are.
-    pub fn noting(mut self, findings: Option<&Findings>, run: &ReconcileRun, now: Timestamp) -> Self {
+    pub fn with_findings(mut self, findings: Option<&Findings>, run: &ReconcileRun, now: Timestamp) -> Self {
         let Some(findings) = findings else { return self };
         let stored = &self.status.conditions;
         let before = conditions::find(stored, MarkersResolved);
@@ -297,7 +297,7 @@ mod tests {
         ] {
             let looked = markers.map(findings);
             let now = now() + jiff::SignedDuration::from_secs(keys.len() as i64);
-            let report = report(&run(1), Duration::ZERO, &before, conclusion, now).noting(
+            let report = report(&run(1), Duration::ZERO, &before, conclusion, now).with_findings(
                 looked.as_ref(),
                 &run(1),
                 now,
@@ -335,7 +335,7 @@ mod tests {
             };
             before.conditions.push(theirs);
         }
-        let report = report(&run(1), Duration::ZERO, &before, &done, now()).noting(
+        let report = report(&run(1), Duration::ZERO, &before, &done, now()).with_findings(
             Some(&findings(&[])),
             &run(1),
             now(),
