@@ -68,7 +68,7 @@ async fn run<J: Job>(
             answer = rounds.submit(index, request) => answer,
             () = cancellation.finished() => return (Conclusion::cancelled(), None),
         };
-        let Some(answer) = answer else { return (Conclusion::broken_off(), None) };
+        let Some(answer) = answer else { return (Conclusion::internal_error(), None) };
         if !is_overtaken(&answer) || round == ROUNDS || stop.is_cancelled() {
             let (conclusion, proposal) = transaction::conclude(answer);
             return (conclusion, Some(proposal));

@@ -101,7 +101,7 @@ impl Conclusion {
     /// Creates the conclusion of a run that a defect of ours ended.
     ///
     /// The defect was reported on standard error.
-    pub fn broken_off() -> Self {
+    pub fn internal_error() -> Self {
         let message = "failed to update source: internal error of tagboat; please report it with the output on \
                        standard error";
         let reason = Reason::GitOperationFailed;
