@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use tagboat::git::checkout::Revision;
 use tagboat::git::outcome::{Outcome, Push};
-use tagboat::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
+use tagboat::reconcile::automation::conclusion::{Conclusion, RunFailure, Stage};
 use tagboat::reconcile::automation::report::{report, while_suspended};
 use tagboat::reconcile::automation::source::SourceReference;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
@@ -122,14 +122,14 @@ fn chain() -> String {
     chain.generation = 2;
     chain.run("the spec lost its git", &without_source(&json!(null)));
     chain.generation = 3;
-    let failure = Conclusion::Failure(Stop {
+    let failure = Conclusion::Failure(RunFailure {
         stage: Stage::Push,
         reason: Reason::GitOperationFailed,
         message: "failed to update source: failed to push to remote: permission denied".to_owned(),
         hint: None,
     });
     chain.run("the spec is mended, but the push is refused", &failure);
-    let stall = Conclusion::Stall(Stop {
+    let stall = Conclusion::Stall(RunFailure {
         stage: Stage::Policies,
         reason: Reason::InvalidPolicySelector,
         message: "failed to parse policy selector: \"Bogus\" is not a valid label selector operator"

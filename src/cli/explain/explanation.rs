@@ -24,7 +24,7 @@ use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::policy::access::{self, AccessError};
 use crate::reconcile::policy::ages::{AgeResolver, KnownAges, MAX_LOOKUPS, MissingAges};
 use crate::reconcile::policy::digest::{DigestResolver, DigestSource, FirstImage, Following};
-use crate::reconcile::policy::report::Stop;
+use crate::reconcile::policy::report::RunFailure;
 use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::run::Outcome;
 use crate::reconcile::tags::{Registry, RepositoryTarget};
@@ -346,7 +346,7 @@ fn missing(answer: &Result<String, LookupFailure>) -> Option<LookupFailure> {
 
 /// Returns the condition of a policy without access to its repository.
 fn at_repository(error: &AccessError) -> ExplainError {
-    ExplainError::Condition(message_of(Stop::at_repository(error).outcome))
+    ExplainError::Condition(message_of(RunFailure::at_repository(error).outcome))
 }
 
 fn message_of(outcome: Outcome) -> String {

@@ -190,11 +190,11 @@ impl Reconcile {
         let Started { automation, previous, .. } = self.started.as_ref();
         let now = Timestamp::now();
         let report = self.report_on(previous, conclusion, findings, now);
-        if let Conclusion::Stall(stop) = conclusion
-            && printable_lines(&stop.message) != report.event.message
+        if let Conclusion::Stall(failure) = conclusion
+            && printable_lines(&failure.message) != report.event.message
         {
             // As in Flux, the condition and the event keep the message of the failure before.
-            tracing::error!(error = %stop.reason, "{}", stop.message);
+            tracing::error!(error = %failure.reason, "{}", failure.message);
         }
         self.announce(&report.event, conclusion).await;
         if let (Some(findings_change), Some(findings)) = (report.findings_change, findings) {

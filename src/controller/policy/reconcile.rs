@@ -83,12 +83,13 @@ pub(crate) async fn reconcile<R: Registry>(
     let object = ImagePolicy::clone(&policy);
     let done = Box::pin(with_progress_status(own, in_flight, object, begin, Box::pin(work))).await?;
     let Some((initial, result)) = done else { return Ok(Action::AwaitChange) };
-    let has_no_tags = matches!(&result.conclusion, Conclusion::Stopped(stop) if stop.retry_after.is_some());
+    let has_no_tags =
+        matches!(&result.conclusion, Conclusion::Failed(failure) if failure.retry_after.is_some());
     if is_repository_pending && has_no_tags {
         return Ok(Action::RequeueAfter(REPOSITORY_PENDING));
     }
-    if let (Conclusion::Stopped(stop), Some(name)) = (&result.conclusion, run.repository())
-        && stop.needs_scan
+    if let (Conclusion::Failed(failure), Some(name)) = (&result.conclusion, run.repository())
+        && failure.needs_scan
         && repositories.kind.cache.get(name).is_some_and(|repository| is_scanned(&repository))
     {
         // Its tags were evicted, and its next interval may be far.

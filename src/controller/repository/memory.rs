@@ -37,7 +37,7 @@ impl Memory {
     pub(super) fn scanned(&self, repository: &ImageRepository, conclusion: &Conclusion) {
         let mut failures = self.failures.lock();
         let failure = match conclusion {
-            Conclusion::Stopped(stop) => stop.staleness(&repository.spec.image),
+            Conclusion::Failed(failure) => failure.staleness(&repository.spec.image),
             Conclusion::Scanned(..) | Conclusion::Skipped(_) => None,
         };
         match failure {

@@ -225,8 +225,8 @@ pub(super) mod tests {
         let (secrets, options, logins) = (Secrets::of(INLINE_BYTES), options(1), BatchLogins::default());
         let _first = logins.log_in(&secrets, "n", &source("a"), &options).await.unwrap();
         let second = logins.log_in(&secrets, "n", &source("b"), &options).now_or_never();
-        let Some(Err(Conclusion::Failure(stop))) = second else { panic!("{second:?}") };
-        assert!(stop.message.contains("GitRepository n/b changed its URL"), "{}", stop.message);
+        let Some(Err(Conclusion::Failure(failure))) = second else { panic!("{second:?}") };
+        assert!(failure.message.contains("GitRepository n/b changed its URL"), "{}", failure.message);
     }
 
     /// A megabyte of certificates was searched and hashed on an async worker, for each automation.

@@ -69,14 +69,14 @@ pub enum Conclusion {
         policies: BTreeMap<String, ImageRef>,
     },
     /// The run stopped, and only a change of an object helps.
-    Stall(Stop),
+    Stall(RunFailure),
     /// The run stopped, and is retried.
-    Failure(Stop),
+    Failure(RunFailure),
 }
 
-/// The stop of a run before its end.
+/// The failure of a run, before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stop {
+pub struct RunFailure {
     /// The stage that did not pass.
     pub stage: Stage,
     /// The reason in one word.
@@ -87,7 +87,7 @@ pub struct Stop {
     pub hint: Option<String>,
 }
 
-impl Stop {
+impl RunFailure {
     /// Returns the message and the hint.
     pub fn full_message(&self) -> String {
         match &self.hint {
@@ -105,7 +105,7 @@ impl Conclusion {
         let message = "failed to update source: internal error of tagboat; please report it with the output on \
                        standard error";
         let reason = Reason::GitOperationFailed;
-        Self::Failure(Stop { stage: Stage::Push, reason, message: message.to_owned(), hint: None })
+        Self::Failure(RunFailure { stage: Stage::Push, reason, message: message.to_owned(), hint: None })
     }
 
     /// Makes the conclusion of a run that was cancelled before its transaction began.
@@ -120,17 +120,22 @@ impl Conclusion {
     pub fn stopped(stage: Stage, error: &(impl ReconcileError + 'static)) -> Self {
         if error.is_retryable() {
             let (reason, message) = stage.failure();
-            Self::Failure(Stop { stage, reason, message: format!("{message}: {}", chain(error)), hint: None })
+            Self::Failure(RunFailure {
+                stage,
+                reason,
+                message: format!("{message}: {}", chain(error)),
+                hint: None,
+            })
         } else {
-            Self::Stall(Stop { stage, reason: error.reason(), message: chain(error), hint: None })
+            Self::Stall(RunFailure { stage, reason: error.reason(), message: chain(error), hint: None })
         }
     }
 
     /// Adds a hint, if there is one and the run stopped.
     #[must_use]
     pub fn with_hint(mut self, hint: Option<&str>) -> Self {
-        if let Self::Stall(stop) | Self::Failure(stop) = &mut self {
-            stop.hint = hint.map(str::to_owned);
+        if let Self::Stall(failure) | Self::Failure(failure) = &mut self {
+            failure.hint = hint.map(str::to_owned);
         }
         self
     }
@@ -138,7 +143,9 @@ impl Conclusion {
     /// Returns the message with its hint, if the run stopped and there is a hint.
     pub fn hinted(&self) -> Option<String> {
         match self {
-            Self::Stall(stop) | Self::Failure(stop) if stop.hint.is_some() => Some(stop.full_message()),
+            Self::Stall(failure) | Self::Failure(failure) if failure.hint.is_some() => {
+                Some(failure.full_message())
+            }
             _ => None,
         }
     }
@@ -179,13 +186,18 @@ mod tests {
             let failure = Conclusion::stopped(stage, &Wrong { is_retryable: true, cause: std::fmt::Error });
             assert_eq!(
                 failure,
-                Conclusion::Failure(Stop { stage, reason, message: format!("{message}{CAUSE}"), hint: None })
+                Conclusion::Failure(RunFailure {
+                    stage,
+                    reason,
+                    message: format!("{message}{CAUSE}"),
+                    hint: None
+                })
             );
             let stall = Conclusion::stopped(stage, &Wrong { is_retryable: false, cause: std::fmt::Error });
             let reason = Reason::RemovedTemplateField;
             assert_eq!(
                 stall,
-                Conclusion::Stall(Stop { stage, reason, message: CAUSE.to_owned(), hint: None })
+                Conclusion::Stall(RunFailure { stage, reason, message: CAUSE.to_owned(), hint: None })
             );
         }
     }

@@ -49,7 +49,7 @@ mod tests {
     use super::EventType::{Normal, Trace, Warning};
     use super::*;
     use crate::git::checkout::Revision;
-    use crate::reconcile::automation::conclusion::{Stage, Stop};
+    use crate::reconcile::automation::conclusion::{RunFailure, Stage};
     use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
 
     fn push(message: &str, refspec: Option<&str>) -> Outcome {
@@ -74,19 +74,19 @@ mod tests {
         let looked = || success(Outcome::NothingToCommit { source: source.clone() });
         let pushed = || success(push("Update", None));
         let summary = "pushed commit '0011223' to branch 'auto/x'\nUpdate";
-        let stop = || {
+        let failure = || {
             let message = "what stopped the run".to_owned();
-            Stop { stage: Stage::Policies, reason: Reason::InvalidPolicySelector, message, hint: None }
+            RunFailure { stage: Stage::Policies, reason: Reason::InvalidPolicySelector, message, hint: None }
         };
         for (was_ready, conclusion, type_, reason, message) in [
             (true, pushed(), Normal, "Succeeded", summary),
             (false, pushed(), Normal, "Succeeded", summary),
             (false, looked(), Normal, "Succeeded", "repository up-to-date"),
             (false, success(Outcome::NothingNew), Normal, "Succeeded", "repository up-to-date"),
-            (true, Conclusion::Stall(stop()), Warning, "UpdateFailed", "what Ready says"),
-            (false, Conclusion::Stall(stop()), Warning, "UpdateFailed", "what Ready says"),
-            (true, Conclusion::Failure(stop()), Warning, "UpdateFailed", "what Ready says"),
-            (false, Conclusion::Failure(stop()), Warning, "UpdateFailed", "what Ready says"),
+            (true, Conclusion::Stall(failure()), Warning, "UpdateFailed", "what Ready says"),
+            (false, Conclusion::Stall(failure()), Warning, "UpdateFailed", "what Ready says"),
+            (true, Conclusion::Failure(failure()), Warning, "UpdateFailed", "what Ready says"),
+            (false, Conclusion::Failure(failure()), Warning, "UpdateFailed", "what Ready says"),
             (true, looked(), Trace, "Succeeded", "repository up-to-date"),
             (true, success(Outcome::NothingNew), Trace, "Succeeded", "no change since last reconciliation"),
         ] {

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::git::outcome::Outcome;
     use crate::objects::ObjectName;
-    use crate::reconcile::automation::conclusion::{Conclusion, Stage, Stop};
+    use crate::reconcile::automation::conclusion::{Conclusion, RunFailure, Stage};
     use crate::reconcile::automation::event::UP_TO_DATE;
     use crate::reconcile::automation::report::report;
     use crate::reconcile::automation::report::tests::status;
@@ -268,7 +268,7 @@ mod tests {
     fn the_condition_stays_until_the_files_are_searched_and_each_change_is_announced_once() {
         let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
         let stopped = |stage| {
-            Conclusion::Failure(Stop {
+            Conclusion::Failure(RunFailure {
                 stage,
                 reason: Reason::GitOperationFailed,
                 message: "x".to_owned(),

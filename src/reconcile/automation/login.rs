@@ -174,7 +174,7 @@ impl LoginError {
 ///
 /// # Errors
 ///
-/// When a secret is missing or malformed, or the address is none that may be used.
+/// If a secret is missing or malformed, or the address must not be used.
 pub(super) async fn log_in(
     objects: &impl Objects,
     namespace: &str,

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, ImageUpdateAutomation, Reason};
 
-use super::conclusion::{Conclusion, Stage, Stop};
+use super::conclusion::{Conclusion, RunFailure, Stage};
 use super::event::{self, UP_TO_DATE};
 use super::findings::FindingsChange;
 use crate::git::checkout::Revision;
@@ -82,20 +82,20 @@ fn conclude(generation: i64, initial: &[Condition], conclusion: &Conclusion) -> 
             builder.remove(Reconciling);
             builder.set(Ready, True, Reason::Succeeded, UP_TO_DATE);
         }
-        Conclusion::Stall(stop) => {
-            forget_settled_reasons(&mut builder, stop);
+        Conclusion::Stall(failure) => {
+            forget_settled_reasons(&mut builder, failure);
             builder.remove(Reconciling);
-            builder.set(Stalled, True, stop.reason, &stop.message);
+            builder.set(Stalled, True, failure.reason, &failure.message);
             // An oddity of Flux's: a Ready that is False already keeps its old reason and message.
             if !builder.is(Ready, False) {
-                builder.set(Ready, False, stop.reason, &stop.message);
+                builder.set(Ready, False, failure.reason, &failure.message);
             }
         }
-        Conclusion::Failure(stop) => {
-            forget_settled_reasons(&mut builder, stop);
+        Conclusion::Failure(failure) => {
+            forget_settled_reasons(&mut builder, failure);
             // A failure without a reason of its own does not hide one that has.
-            if stop.reason != Reason::Failed || !builder.is(Ready, False) {
-                builder.set(Ready, False, stop.reason, &stop.message);
+            if failure.reason != Reason::Failed || !builder.is(Ready, False) {
+                builder.set(Ready, False, failure.reason, &failure.message);
             }
             let initial = conditions::find(initial, Reconciling).expect("a run begins with Reconciling");
             builder.set(Reconciling, True, Reason::ProgressingWithRetry, &initial.message);
@@ -119,8 +119,8 @@ pub fn while_suspended(
 }
 
 /// Removes the reason of Ready if its stage has passed in this run.
-fn forget_settled_reasons(builder: &mut ConditionsBuilder, stop: &Stop) {
-    let settled = stop.stage.before().flat_map(Stage::settles);
+fn forget_settled_reasons(builder: &mut ConditionsBuilder, failure: &RunFailure) {
+    let settled = failure.stage.before().flat_map(Stage::settles);
     let is_settled = conditions::find(builder.conditions(), Ready)
         .is_some_and(|ready| settled.into_iter().any(|reason| reason.to_string() == ready.reason));
     if is_settled {
@@ -199,8 +199,8 @@ pub(super) mod tests {
         }))
     }
 
-    fn stop(stage: Stage, reason: Reason) -> Stop {
-        Stop { stage, reason, message: "new".to_owned(), hint: Some("old".to_owned()) }
+    fn failure(stage: Stage, reason: Reason) -> RunFailure {
+        RunFailure { stage, reason, message: "new".to_owned(), hint: Some("old".to_owned()) }
     }
 
     /// The rows of `docs/flux-behaviour.md`, Observations.
@@ -230,13 +230,13 @@ pub(super) mod tests {
             (pushed("refs/heads/main", "auto"), at_source, true, true),
             (pushed("refs/tags/main", "main"), format!("main@sha1:{SOURCE}"), true, true),
             (
-                Conclusion::Stall(stop(Stage::Push, Reason::RemovedTemplateField)),
+                Conclusion::Stall(failure(Stage::Push, Reason::RemovedTemplateField)),
                 "main@sha1:old".to_owned(),
                 false,
                 false,
             ),
             (
-                Conclusion::Failure(stop(Stage::Push, Reason::GitOperationFailed)),
+                Conclusion::Failure(failure(Stage::Push, Reason::GitOperationFailed)),
                 "main@sha1:old".to_owned(),
                 false,
                 false,
@@ -288,7 +288,7 @@ pub(super) mod tests {
             (&failing, Stage::Push, RemovedTemplateField, "RemovedTemplateField new"),
         ] {
             let report =
-                report(&run(1), INTERVAL, &status(before), &Conclusion::Stall(stop(stage, reason)), now());
+                report(&run(1), INTERVAL, &status(before), &Conclusion::Stall(failure(stage, reason)), now());
             let expected = [format!("Stalled=True {reason} new"), format!("Ready=False {ready}")];
             assert_eq!(short(&report.status.conditions), expected, "{before:?}");
             assert_eq!(format!("{} {}", report.event.reason, report.event.message), ready);
@@ -304,8 +304,13 @@ pub(super) mod tests {
             (&unknown, Stage::Policies, Reason::Failed, "Failed new"),
             (&failing, Stage::Policies, Reason::Failed, "UpdateFailed old"),
         ] {
-            let report =
-                report(&run(1), INTERVAL, &status(before), &Conclusion::Failure(stop(stage, reason)), now());
+            let report = report(
+                &run(1),
+                INTERVAL,
+                &status(before),
+                &Conclusion::Failure(failure(stage, reason)),
+                now(),
+            );
             let retry = format!("Reconciling=True ProgressingWithRetry {IN_PROGRESS}");
             assert_eq!(
                 short(&report.status.conditions),
@@ -337,7 +342,7 @@ pub(super) mod tests {
         ] {
             let before = status(&[(Ready, False, reason, "old")]);
             for stage in stages {
-                let stall = Conclusion::Stall(stop(stage, Reason::InvalidSettings));
+                let stall = Conclusion::Stall(failure(stage, Reason::InvalidSettings));
                 let report = report(&run(1), INTERVAL, &before, &stall, now());
                 let is_forgotten = first_to_forget.is_some_and(|first| stage >= first);
                 let expected = if is_forgotten { "new" } else { "old" };
@@ -351,8 +356,8 @@ pub(super) mod tests {
         let run = ReconcileRun { requested_at: Some("now".to_owned()), ..run(1) };
         for conclusion in [
             success(Outcome::NothingNew),
-            Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)),
-            Conclusion::Failure(stop(Stage::Source, Reason::SourceManagerFailed)),
+            Conclusion::Stall(failure(Stage::Source, Reason::AccessDenied)),
+            Conclusion::Failure(failure(Stage::Source, Reason::SourceManagerFailed)),
         ] {
             let report = report(&run, INTERVAL, &status(&[]), &conclusion, now());
             assert_eq!(report.status.last_handled_reconcile_at.as_deref(), Some("now"));
@@ -363,8 +368,8 @@ pub(super) mod tests {
     fn the_generation_is_observed_after_success_or_stall() {
         for (conclusion, observed) in [
             (success(Outcome::NothingNew), 7),
-            (Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)), 7),
-            (Conclusion::Failure(stop(Stage::Source, Reason::SourceManagerFailed)), 1),
+            (Conclusion::Stall(failure(Stage::Source, Reason::AccessDenied)), 7),
+            (Conclusion::Failure(failure(Stage::Source, Reason::SourceManagerFailed)), 1),
         ] {
             let report = report(&run(7), INTERVAL, &status(&[]), &conclusion, now());
             assert_eq!(report.status.observed_generation, Some(observed), "{conclusion:?}");
@@ -392,14 +397,14 @@ pub(super) mod tests {
                     (Reconciling, True, Reason::ProgressingWithRetry, IN_PROGRESS),
                     (Ready, False, Reason::UpdateFailed, "new"),
                 ]),
-                Conclusion::Failure(stop(Stage::Update, Reason::UpdateFailed)),
+                Conclusion::Failure(failure(Stage::Update, Reason::UpdateFailed)),
             ),
             (
                 status(&[
                     (Stalled, True, Reason::AccessDenied, "new"),
                     (Ready, False, Reason::AccessDenied, "new"),
                 ]),
-                Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)),
+                Conclusion::Stall(failure(Stage::Source, Reason::AccessDenied)),
             ),
         ] {
             let after = report(&run(1), INTERVAL, &before, &conclusion, now()).status;
@@ -415,7 +420,7 @@ pub(super) mod tests {
         let report = report_on(success(Outcome::NothingNew));
         assert_eq!(report.action, Action::AwaitChange);
         assert_eq!(short(&report.status.conditions), ["Ready=True Succeeded repository up-to-date"]);
-        let report = report_on(Conclusion::Stall(stop(Stage::Source, Reason::AccessDenied)));
+        let report = report_on(Conclusion::Stall(failure(Stage::Source, Reason::AccessDenied)));
         let expected = ["Stalled=True AccessDenied new", "Ready=False AccessDenied new"];
         assert_eq!(short(&report.status.conditions), expected);
     }

@@ -23,7 +23,7 @@ pub enum Conclusion {
     /// An image is selected.
     Resolved(Resolved),
     /// An error stopped the run.
-    Stopped(Stop),
+    Failed(RunFailure),
 }
 
 /// A selected image.
@@ -37,9 +37,9 @@ pub struct Resolved {
     pub matures_in: Option<Duration>,
 }
 
-/// The stop of a run.
+/// The failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stop {
+pub struct RunFailure {
     /// The content of Ready.
     pub outcome: Outcome,
     /// The content of Stale, if the run came that far.
@@ -63,19 +63,19 @@ pub struct Report {
     pub action: Action,
 }
 
-impl Stop {
-    /// Makes a stop with nothing but its outcome.
+impl RunFailure {
+    /// Makes a failure with nothing but its outcome.
     pub fn at(outcome: Outcome) -> Self {
         Self { outcome, staleness: None, retry_after: None, needs_scan: false }
     }
 
-    /// Makes the stop at a repository that cannot be used.
+    /// Makes the failure for a repository that cannot be used.
     pub fn at_repository(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
         let message = format!("failed to get the referred ImageRepository: {}", crate::error::chain(error));
         Self::at(Outcome::Failure(error.reason(), message))
     }
 
-    /// Creates the stop of a policy without an image while ages are looked up.
+    /// Creates the failure of a policy without an image while ages are looked up.
     ///
     /// There are more images than can be looked up at one time.
     pub fn lookups_pending() -> Self {
@@ -85,7 +85,7 @@ impl Stop {
         Self { retry_after: Some(LOOKUP_REQUEUE), ..Self::at(outcome) }
     }
 
-    /// Creates the stop at a repository without stored tags, with a requeue.
+    /// Creates the failure for a repository without stored tags, with a requeue.
     ///
     /// `staleness` is the reason for which its registry cannot be asked, if that is known and concerns the
     /// policy. `is_stored` is true if an empty list is stored.
@@ -111,7 +111,7 @@ pub fn report(
             choose(&mut status, &resolved.resolution.latest);
             (Outcome::Success(ready_message(&status)), resolved.action(now))
         }
-        Conclusion::Stopped(stop) => (stop.outcome.clone(), stop.action()),
+        Conclusion::Failed(failure) => (failure.outcome.clone(), failure.action()),
     };
     let mut builder = run.conclude(&initial.conditions, &outcome);
     let is_news = match conclusion {
@@ -122,10 +122,10 @@ pub fn report(
             let is_stale = put(&mut builder, ConditionType::Stale, stale.map(Staleness::parts));
             [is_held, is_stale]
         }
-        Conclusion::Stopped(Stop { staleness: Some(staleness), .. }) => {
+        Conclusion::Failed(RunFailure { staleness: Some(staleness), .. }) => {
             [false, put(&mut builder, ConditionType::Stale, Some(staleness.parts()))]
         }
-        Conclusion::Stopped(_) => [false, false],
+        Conclusion::Failed(_) => [false, false],
     };
     let conditions = builder.build(&previous.conditions, now);
     let status = run.finish(status, conditions);
@@ -160,7 +160,7 @@ impl Resolved {
     }
 }
 
-impl Stop {
+impl RunFailure {
     fn action(&self) -> Action {
         match (&self.outcome, self.retry_after) {
             (Outcome::Stall(..), _) => Action::AwaitChange,
@@ -316,9 +316,10 @@ mod tests {
     fn each_conclusion_has_its_conditions() {
         let work = "Reconciling=True ProgressingWithRetry reconciliation in progress".to_owned();
         let good = "Ready=True Succeeded Latest image tag for i resolved to 1".to_owned();
-        let failure = |reason: Reason, message: &str| Stop::at(Outcome::Failure(reason, message.to_owned()));
-        let stall = |reason: Reason| Stop::at(Outcome::Stall(reason, "bad".to_owned()));
-        let no_tags = Stop::without_tags(Duration::from_secs(30), None, false);
+        let failure =
+            |reason: Reason, message: &str| RunFailure::at(Outcome::Failure(reason, message.to_owned()));
+        let stall = |reason: Reason| RunFailure::at(Outcome::Stall(reason, "bad".to_owned()));
+        let no_tags = RunFailure::without_tags(Duration::from_secs(30), None, false);
         for conditions in [
             vec![],
             list(&[(Ready, True, Reason::Succeeded, "old")]),
@@ -344,7 +345,7 @@ mod tests {
                     Action::RequeueAfter(Duration::from_secs(600)),
                 ),
                 (
-                    Conclusion::Stopped(stall(Reason::IntervalNotConfigured)),
+                    Conclusion::Failed(stall(Reason::IntervalNotConfigured)),
                     vec![
                         "Stalled=True IntervalNotConfigured bad".to_owned(),
                         "Ready=False IntervalNotConfigured bad".to_owned(),
@@ -352,12 +353,12 @@ mod tests {
                     Action::AwaitChange,
                 ),
                 (
-                    Conclusion::Stopped(failure(Reason::AccessDenied, "no")),
+                    Conclusion::Failed(failure(Reason::AccessDenied, "no")),
                     vec![work.clone(), "Ready=False AccessDenied no".to_owned()],
                     Action::Retry,
                 ),
                 (
-                    Conclusion::Stopped(no_tags.clone()),
+                    Conclusion::Failed(no_tags.clone()),
                     vec![
                         work.clone(),
                         "Ready=False DependencyNotReady retrying in 30s error: no tags in database"
@@ -375,7 +376,7 @@ mod tests {
                 assert_eq!(report.events[0].type_ == EventType::Warning, !is_good);
             }
         }
-        let outcome = Stop::without_tags(Duration::from_millis(1_500), None, false).outcome;
+        let outcome = RunFailure::without_tags(Duration::from_millis(1_500), None, false).outcome;
         let expected = "retrying in 2s error: no tags in database".to_owned();
         assert_eq!(outcome, Outcome::Failure(Reason::DependencyNotReady, expected));
     }
@@ -406,7 +407,7 @@ mod tests {
         assert_eq!(kinds, [(EventType::Trace, "Succeeded"), (EventType::Warning, "LowerWinner")]);
         assert_eq!(after(&report.status, &conclusion).events.len(), 1);
         // A failure elsewhere changes nothing about it, and its end takes it away.
-        let failed = Conclusion::Stopped(Stop::at(Outcome::Failure(Reason::Failure, "x".to_owned())));
+        let failed = Conclusion::Failed(RunFailure::at(Outcome::Failure(Reason::Failure, "x".to_owned())));
         assert_eq!(after(&report.status, &failed).status.conditions.len(), 3);
         let ended = after(&report.status, &Conclusion::Resolved(resolved("i:0.9")));
         assert_eq!(ended.status.conditions.len(), 1);
@@ -426,20 +427,20 @@ mod tests {
         assert_eq!((second.events.len(), second.action), (1, Action::Retry));
         assert_eq!(after(&second.status, &stale(Reason::TagNotFound, true)).events.len(), 2);
         assert_eq!(after(&second.status, &Conclusion::Resolved(resolved("i:1"))).status.conditions.len(), 1);
-        let stop = Stop {
+        let failure = RunFailure {
             staleness: Some(Staleness { reason: Reason::TagNotFound, message: "gone".to_owned() }),
-            ..Stop::at(Outcome::Failure(Reason::Failed, "x".to_owned()))
+            ..RunFailure::at(Outcome::Failure(Reason::Failed, "x".to_owned()))
         };
-        let failed = after(&ImagePolicyStatus::default(), &Conclusion::Stopped(stop));
+        let failed = after(&ImagePolicyStatus::default(), &Conclusion::Failed(failure));
         assert_eq!(short(&failed.status.conditions)[2], "Stale=True TagNotFound gone");
     }
 
     #[test]
     fn an_unusable_repository_has_the_message_of_flux() {
         let error = super::super::access::AccessError::Missing { name: "r".to_owned() };
-        let stop = Stop::at_repository(&error);
+        let failure = RunFailure::at_repository(&error);
         let message = "failed to get the referred ImageRepository: referenced ImageRepository does not exist: \
                      ImageRepository.image.toolkit.fluxcd.io \"r\" not found";
-        assert_eq!(stop.outcome, Outcome::Failure(Reason::DependencyNotReady, message.to_owned()));
+        assert_eq!(failure.outcome, Outcome::Failure(Reason::DependencyNotReady, message.to_owned()));
     }
 }

@@ -14,7 +14,7 @@ use super::access::{self, AccessError};
 use super::ages::{AgeResolver, KnownAges, MissingAges};
 use super::choice::{self, Choice, ChoiceError, Held, SelectionInputs, is_same_tag};
 use super::digest::{DigestResolver, DigestSource, FirstImage, Following, Polled, Resolution};
-use super::report::{Conclusion, LOOKUP_REQUEUE, Report, Resolved, Stop, report};
+use super::report::{Conclusion, LOOKUP_REQUEUE, Report, Resolved, RunFailure, report};
 use super::request::{Request, RequestError};
 use crate::error::ReconcileError;
 use crate::objects::{ObjectName, ObjectsError};
@@ -187,8 +187,8 @@ impl Run {
         let chosen = match Box::pin(chosen).await {
             Ok(chosen) => chosen,
             Err(NoChoice::EmptyList(resolved)) => return PolicyRunResult::of_empty_list(resolved),
-            Err(NoChoice::Stopped(stop)) => {
-                let conclusion = Conclusion::Stopped(stop);
+            Err(NoChoice::Failed(failure)) => {
+                let conclusion = Conclusion::Failed(failure);
                 return PolicyRunResult { conclusion, followed: None, is_fresh: false, is_provisional };
             }
         };
@@ -230,11 +230,11 @@ impl Run {
                 held: choice.held,
                 matures_in: choice.matures_in,
             }),
-            Err(unresolved) => Conclusion::Stopped(Stop {
+            Err(unresolved) => Conclusion::Failed(RunFailure {
                 staleness: Some(unresolved.staleness),
                 // The poller makes the policy due when its group is complete.
                 retry_after: (following == Following::InGroup).then_some(options.requeue_dependency),
-                ..Stop::at(unresolved.outcome)
+                ..RunFailure::at(unresolved.outcome)
             }),
         };
         PolicyRunResult { conclusion, followed, is_fresh, is_provisional }
@@ -245,21 +245,21 @@ impl Run {
         &'r self,
         options: &PolicyOptions,
         policy_inputs: &PolicyInputs<'_>,
-    ) -> Result<ChoiceInputs<'r>, Stop> {
-        let request = self.request.as_ref().map_err(|error| Stop::at(Outcome::of(error)))?;
+    ) -> Result<ChoiceInputs<'r>, RunFailure> {
+        let request = self.request.as_ref().map_err(|error| RunFailure::at(Outcome::of(error)))?;
         let repository = self
             .repository_of(request, options, policy_inputs)
-            .map_err(|error| Stop::at_repository(&error))?;
+            .map_err(|error| RunFailure::at_repository(&error))?;
         let spec = &repository.spec;
         let address = RepositoryAddress::parse(&spec.image, spec.insecure)
-            .map_err(|error| Stop::at(Outcome::of(&error)))?;
+            .map_err(|error| RunFailure::at(Outcome::of(&error)))?;
         if options.identity == ObjectIdentity::Off && wants_identity(spec) {
-            return Err(Stop::at(Outcome::of(&RequestError::IdentityIsOff)));
+            return Err(RunFailure::at(Outcome::of(&RequestError::IdentityIsOff)));
         }
         let namespace = self.policy.namespace().unwrap_or_default();
         let source = request.policy.clone();
         let policy = options.capacity.pool.run(&namespace, move || source.compile()).await;
-        let policy = policy.map_err(|error| Stop::at(Outcome::of(&RequestError::Policy(error))))?;
+        let policy = policy.map_err(|error| RunFailure::at(Outcome::of(&RequestError::Policy(error))))?;
         // An invalid timeout stalls the repository; until then the default counts.
         let timeout = options.times.timeout(spec.effective_timeout().unwrap_or(Duration::from_secs(60)));
         let own = self.policy.namespace();
@@ -297,7 +297,7 @@ impl Run {
         open.ok_or_else(|| {
             let is_followed = request.digests == DigestReflectionPolicy::Always;
             let scan_failure = policy_inputs.scan_failure.clone().filter(|_| is_followed);
-            Stop::without_tags(options.requeue_dependency, scan_failure, is_stored).into()
+            RunFailure::without_tags(options.requeue_dependency, scan_failure, is_stored).into()
         })
     }
 
@@ -341,7 +341,7 @@ impl Run {
             let candidates = asked.policy.age_candidates(&stored.tags, &|| checkpoint.check())?;
             Ok(asked.shortlist(&candidates, Some(stored), &|| checkpoint.check())?)
         });
-        let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.stop(&error.into(), count))?;
+        let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.failure(&error.into(), count))?;
         let answers = resolver.clone().look_up(shortlist, registry, &inputs.target).await;
         Ok((resolver, answers))
     }
@@ -382,16 +382,16 @@ impl Run {
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
         // A better tag may be old enough, and an image that is soon replaced is worse than none.
         if missing_ages == Some(MissingAges::TooMany) && is_first {
-            return Err(Stop::lookups_pending().into());
+            return Err(RunFailure::lookups_pending().into());
         }
-        let mut choice = choice.map_err(|error| Stop {
+        let mut choice = choice.map_err(|error| RunFailure {
             // Time helps before anything else, so no user is told of it every few minutes.
             retry_after: error
                 .matures_in()
                 .filter(|_| missing_ages.is_none())
                 .map(|wait| wait.max(MIN_REQUEUE)),
             staleness: missing_ages.as_ref().and_then(|missing_ages| missing_ages.staleness(&image)),
-            ..inputs.stop(&error, count)
+            ..inputs.failure(&error, count)
         })?;
         if missing_ages == Some(MissingAges::TooMany) {
             choice.matures_in =
@@ -436,14 +436,14 @@ impl Run {
 /// The end of a run before a tag is selected.
 enum NoChoice {
     /// There are no tags, or an error stopped the run.
-    Stopped(Stop),
+    Failed(RunFailure),
     /// The list has become empty, so the earlier image stays.
     EmptyList(Resolved),
 }
 
-impl From<Stop> for NoChoice {
-    fn from(stop: Stop) -> Self {
-        Self::Stopped(stop)
+impl From<RunFailure> for NoChoice {
+    fn from(failure: RunFailure) -> Self {
+        Self::Failed(failure)
     }
 }
 
@@ -466,10 +466,10 @@ impl ChoiceInputs<'_> {
         capacity.pool.run_within(&self.namespace, self.target.timeout, job).await
     }
 
-    /// Makes the stop of a run whose selection failed.
-    fn stop(&self, error: &ChoiceError, tags: usize) -> Stop {
+    /// Makes the failure of a run whose selection failed.
+    fn failure(&self, error: &ChoiceError, tags: usize) -> RunFailure {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
-            return Stop::at(Outcome::of(error));
+            return RunFailure::at(Outcome::of(error));
         }
         let RepositoryTarget { repository, address, timeout, .. } = &self.target;
         let message = format!(
@@ -478,7 +478,7 @@ impl ChoiceInputs<'_> {
             GoDuration::from(*timeout),
             ObjectName::of(repository.as_ref()),
         );
-        Stop::at(Outcome::Failure(error.reason(), message))
+        RunFailure::at(Outcome::Failure(error.reason(), message))
     }
 }
 

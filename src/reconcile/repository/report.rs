@@ -23,12 +23,12 @@ pub enum Conclusion {
     /// The number counts the names in the list that are no tags; it is absent if the list is unchanged.
     Scanned(ScanResult, Option<usize>),
     /// An error stopped the run.
-    Stopped(Stop),
+    Failed(RunFailure),
 }
 
-/// The stop of a run.
+/// The failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum RunFailure {
     /// The object cannot be scanned as it is.
     Stall(Reason, String),
     /// The login cannot be made.
@@ -50,8 +50,8 @@ pub struct Report {
     pub action: Action,
 }
 
-impl Stop {
-    /// Makes the stop at an error that only a change of the object helps.
+impl RunFailure {
+    /// Makes the failure from an error that only a change of the object corrects.
     pub fn stall(error: &(impl crate::error::ReconcileError + 'static)) -> Self {
         Self::Stall(error.reason(), chain(error))
     }
@@ -115,8 +115,8 @@ pub fn report(
     let mut status = previous.clone();
     let (mut trace, mut action) = (String::new(), Action::Retry);
     let outcome = match conclusion {
-        Conclusion::Stopped(stop) => {
-            let outcome = stop.outcome();
+        Conclusion::Failed(failure) => {
+            let outcome = failure.outcome();
             if matches!(outcome, Outcome::Stall(..)) {
                 action = Action::AwaitChange;
             }
@@ -237,20 +237,20 @@ mod tests {
             assert_eq!(report.status.observed_exclusion_list, [r"^.*\.sig$"]);
             assert_eq!(report.status.last_scan_result, Some(found("7")));
 
-            for (stop, reason, message) in [
+            for (failure, reason, message) in [
                 (
-                    Stop::Login("secrets \"x\" not found".to_owned()),
+                    RunFailure::Login("secrets \"x\" not found".to_owned()),
                     "AuthenticationFailed",
                     "failed to configure authentication options: secrets \"x\" not found",
                 ),
-                (Stop::Scan("refused".to_owned()), "ReadOperationFailed", "scan failed: refused"),
+                (RunFailure::Scan("refused".to_owned()), "ReadOperationFailed", "scan failed: refused"),
                 (
-                    Stop::Listing(LookupFailureKind::Denied, "refused".to_owned()),
+                    RunFailure::Listing(LookupFailureKind::Denied, "refused".to_owned()),
                     "ReadOperationFailed",
                     "scan failed: refused",
                 ),
             ] {
-                let report = report_after(previous, scan, &Conclusion::Stopped(stop));
+                let report = report_after(previous, scan, &Conclusion::Failed(failure));
                 let expected = retry("scanning: reconcile requested", &format!("{reason} {message}"));
                 assert_eq!(short(&report.status.conditions), expected);
                 assert_eq!(report.action, Action::Retry);
@@ -259,9 +259,9 @@ mod tests {
                 assert_eq!((report.event.type_, report.event.message.as_str()), (Warning, message));
             }
 
-            let stall = Stop::Stall(Reason::ImageURLInvalid, "bad".to_owned());
+            let stall = RunFailure::Stall(Reason::ImageURLInvalid, "bad".to_owned());
             let report =
-                super::report(&run(1), Planned::default(), previous, &Conclusion::Stopped(stall), now());
+                super::report(&run(1), Planned::default(), previous, &Conclusion::Failed(stall), now());
             let expected = ["Stalled=True ImageURLInvalid bad", "Ready=False ImageURLInvalid bad"];
             assert_eq!(short(&report.status.conditions), expected);
             assert_eq!((report.action, report.status.observed_generation), (Action::AwaitChange, Some(1)));
@@ -273,14 +273,17 @@ mod tests {
 
     #[test]
     fn failures_of_the_registry_are_staleness_and_others_are_not() {
-        let listing = |kind| Stop::Listing(kind, "refused".to_owned()).staleness("r.io/app");
+        let listing = |kind| RunFailure::Listing(kind, "refused".to_owned()).staleness("r.io/app");
         for (found, expected) in [
             (listing(LookupFailureKind::Denied), Some(Reason::AuthenticationFailed)),
             (listing(LookupFailureKind::Missing), Some(Reason::TagNotFound)),
             (listing(LookupFailureKind::Unavailable), Some(Reason::RegistryUnavailable)),
-            (Stop::Login("refused".to_owned()).staleness("r.io/app"), Some(Reason::AuthenticationFailed)),
-            (Stop::Scan("refused".to_owned()).staleness("r.io/app"), None),
-            (Stop::Stall(Reason::ImageURLInvalid, "refused".to_owned()).staleness("r.io/app"), None),
+            (
+                RunFailure::Login("refused".to_owned()).staleness("r.io/app"),
+                Some(Reason::AuthenticationFailed),
+            ),
+            (RunFailure::Scan("refused".to_owned()).staleness("r.io/app"), None),
+            (RunFailure::Stall(Reason::ImageURLInvalid, "refused".to_owned()).staleness("r.io/app"), None),
         ] {
             assert_eq!(found.as_ref().map(|staleness| staleness.reason), expected);
             assert!(

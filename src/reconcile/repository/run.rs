@@ -8,7 +8,7 @@ use tagboat_api::{GoDuration, ImageRepository, Reason};
 
 use super::decision::Decision;
 use super::exclusion::Exclusion;
-use super::report::{Conclusion, Planned, Report, Stop, initial_status, report};
+use super::report::{Conclusion, Planned, Report, RunFailure, initial_status, report};
 use super::request::{ObjectIdentity, Request, RequestError};
 use super::scan;
 use crate::error::chain;
@@ -76,7 +76,7 @@ impl Run {
     /// Scans, if a scan is due.
     pub async fn reconcile(&self, registry: &impl Registry, tag_store: &SharedTagStore) -> Conclusion {
         let (request, decision) = match (&self.request, self.decision) {
-            (Err(error), _) => return Conclusion::Stopped(Stop::stall(error)),
+            (Err(error), _) => return Conclusion::Failed(RunFailure::stall(error)),
             (Ok(request), Some(decision)) => (request, decision),
             (Ok(_), None) => unreachable!("what is understood is decided on"),
         };
@@ -89,7 +89,7 @@ impl Run {
         let patterns = request.exclusions.clone();
         let exclusion = match pool.run(namespace, move || Exclusion::parse(&patterns)).await {
             Ok(exclusion) => exclusion,
-            Err(error) => return Conclusion::Stopped(Stop::Scan(chain(&error))),
+            Err(error) => return Conclusion::Failed(RunFailure::Scan(chain(&error))),
         };
         let target = RepositoryTarget {
             repository: self.repository.clone(),
@@ -107,7 +107,7 @@ impl Run {
                 Ok(Some(result)) => return Conclusion::Scanned(result, None),
                 // It was evicted meanwhile.
                 Ok(None) => listed = Box::pin(registry.tags(&target, None)).await,
-                Err(stop) => return Conclusion::Stopped(stop),
+                Err(failure) => return Conclusion::Failed(failure),
             }
         }
         match listed {
@@ -115,18 +115,18 @@ impl Run {
                 let left_out = listing.left_out;
                 match Box::pin(self.keep(request, exclusion, listing, tag_store)).await {
                     Ok(result) => Conclusion::Scanned(result, Some(left_out)),
-                    Err(stop) => Conclusion::Stopped(stop),
+                    Err(failure) => Conclusion::Failed(failure),
                 }
             }
             Ok(Listed::Unchanged) => {
                 let message = "the registry reports an unchanged tag list, but no list is stored";
-                Conclusion::Stopped(Stop::Scan(message.to_owned()))
+                Conclusion::Failed(RunFailure::Scan(message.to_owned()))
             }
-            Err(ListFailure::Login(message)) => Conclusion::Stopped(Stop::Login(message)),
+            Err(ListFailure::Login(message)) => Conclusion::Failed(RunFailure::Login(message)),
             Err(ListFailure::Forbidden(message)) => {
-                Conclusion::Stopped(Stop::Stall(Reason::AccessDenied, message))
+                Conclusion::Failed(RunFailure::Stall(Reason::AccessDenied, message))
             }
-            Err(ListFailure::Scan(kind, message)) => Conclusion::Stopped(Stop::Listing(kind, message)),
+            Err(ListFailure::Scan(kind, message)) => Conclusion::Failed(RunFailure::Listing(kind, message)),
         }
     }
 
@@ -138,7 +138,7 @@ impl Run {
         request: &Request,
         object: &ObjectName,
         tag_store: &SharedTagStore,
-    ) -> Result<Option<ScanResult>, Stop> {
+    ) -> Result<Option<ScanResult>, RunFailure> {
         let (canonical, scanned) = (request.address.canonical(), Timestamp::now());
         let result = move |stored: &StoredTags| scan::result(&stored.tags, stored.tags.revision(), scanned);
         let renewed = Box::pin(tag_store.renew(object, &canonical, scanned, result)).await;
@@ -155,7 +155,7 @@ impl Run {
         exclusion: Exclusion,
         listing: Listing,
         tag_store: &SharedTagStore,
-    ) -> Result<ScanResult, Stop> {
+    ) -> Result<ScanResult, RunFailure> {
         let object = ObjectName::of(self.repository.as_ref());
         let turn = listing.turn().await;
         let memory = if listing.is_reserved() { None } else { tag_store.reserve_for_scan(&object).await };
@@ -174,7 +174,7 @@ impl Run {
         };
         let saved: Result<_, Interrupted> = self.capacity.pool.run_within(&namespace, timeout, job).await;
         saved.unwrap_or_else(|_| {
-            Err(Stop::Scan(format!(
+            Err(RunFailure::Scan(format!(
                 "spec.exclusionList could not be applied to all {count} tags within {}: use fewer or simpler expressions, or a \
                  longer spec.timeout",
                 GoDuration::from(timeout)
@@ -199,7 +199,7 @@ impl Run {
     }
 }
 
-/// Makes the stop at tags that cannot be stored.
-fn storage_error(canonical: &str, message: &str) -> Stop {
-    Stop::Scan(format!("failed to set tags for {canonical:?}: {message}"))
+/// Makes the failure of tags that cannot be stored.
+fn storage_error(canonical: &str, message: &str) -> RunFailure {
+    RunFailure::Scan(format!("failed to set tags for {canonical:?}: {message}"))
 }

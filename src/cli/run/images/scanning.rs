@@ -20,7 +20,7 @@ use crate::objects::manifests::StateError;
 use crate::reconcile::conditions::{ConditionType, find};
 use crate::reconcile::lookup::LookupFailureKind;
 use crate::reconcile::repository::access::{NamespacePool, access};
-use crate::reconcile::repository::report::{Conclusion, Stop};
+use crate::reconcile::repository::report::{Conclusion, RunFailure};
 use crate::reconcile::repository::run::Run;
 
 /// The time between two updates of the progress line.
@@ -62,13 +62,13 @@ impl Sources {
     /// Returns the error of a scan, with advice if the registry refused the login.
     ///
     /// The message of the condition is that of Flux, without advice.
-    async fn sentence(&self, object: &ImageRepository, stop: &Stop) -> String {
+    async fn sentence(&self, object: &ImageRepository, failure: &RunFailure) -> String {
         let status = object.status.as_ref();
         let ready = status.and_then(|status| find(&status.conditions, ConditionType::Ready));
         let mut message = ready.map(|ready| ready.message.clone()).unwrap_or_default();
         let namespace = object.namespace().unwrap_or_default();
         let namespace_pool = NamespacePool { pool: self.registry.registries.pool(), namespace: &namespace };
-        if matches!(stop, Stop::Listing(LookupFailureKind::Denied, _))
+        if matches!(failure, RunFailure::Listing(LookupFailureKind::Denied, _))
             && let Ok(found) =
                 access(&self.registry.objects, object, &self.registry.logins, namespace_pool).await
             && let Some(advice) = advice(object, &self.registry.logins, &found.access.login)
@@ -96,7 +96,7 @@ impl Sources {
         }
         let object = Arc::new(ImageRepository { status: Some(report.status), ..asked });
         let failure = match &conclusion {
-            Conclusion::Stopped(stop) => Some(self.sentence(&object, stop).await),
+            Conclusion::Failed(failure) => Some(self.sentence(&object, failure).await),
             _ => None,
         };
         Ok(Scanned { object, manifest: manifest.clone(), failure })
