@@ -136,8 +136,8 @@ mod tests {
             (advice(&plain, &own, &none), "no login was sent: if the registry requires one, log in first"),
             (
                 advice(&plain, &keeper, &none),
-                "no login was sent: if the registry requires one, docker login stores it in a program that is not used \
-                 here, so write it into `auths` of /me/config.json yourself, or",
+                "no login was sent: if the registry requires one, docker login stores it in a credential helper, \
+                 which tagboat does not run, so write it into `auths` of /me/config.json, or",
             ),
             (
                 advice(&repository(json!({"secretRef": {"name": "s"}})), &named, &none),

@@ -280,7 +280,7 @@ mod tests {
         assert!(path.starts_with(empty.path()) && path.exists());
         assert_eq!(fs::read_dir(full.path()).unwrap().count(), 0);
         let error = PrivateDirectory::create_with(&bases[..1], write).unwrap_err();
-        assert!(error.to_string().contains("make room there"), "{error}");
+        assert!(error.to_string().contains("free disk space"), "{error}");
     }
 
     #[test]

@@ -181,7 +181,7 @@ mod tests {
             [("192.0.2.1 127.0.0.1", "127.0.0.1"), ("::ffff:169.254.1.1", "::ffff:169.254.1.1")]
         {
             let error = pin(found).unwrap_err();
-            let begin = format!("the host 'git.example' has the address {address}, which is");
+            let begin = format!("the host 'git.example' has the address {address}, the controller's own");
             assert!(error.to_string().starts_with(&begin) && error.is_refusal(), "{error}");
         }
         assert!(server("git.example").pin([].into_iter()).is_err());

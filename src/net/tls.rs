@@ -149,7 +149,7 @@ mod tests {
         };
         let stranger = refused(&[&other], &ours, "127.0.0.1");
         assert!(
-            stranger.starts_with("invalid peer certificate: the server shows a certificate"),
+            stranger.starts_with("invalid peer certificate: the server presents a CA certificate"),
             "{stranger}"
         );
         assert!(refused(&[&ours], &ours, "127.0.0.2").contains("not valid for name"));

@@ -215,9 +215,9 @@ mod tests {
             ("https://r.io/", "https://169.254.169.254/token", "in a private network"),
             ("https://r.io/", "https://localhost/token", "in a private network"),
             ("https://r.io/", "https://[::1]/token", "in a private network"),
-            ("https://r.io/", "/token", "no address"),
-            ("https://r.io/", "", "no address"),
-            ("https://r.io/", "file:///etc/passwd", "no address of a web server"),
+            ("https://r.io/", "/token", "not a URL"),
+            ("https://r.io/", "", "not a URL"),
+            ("https://r.io/", "file:///etc/passwd", "not an HTTP address"),
         ] {
             let error = realm(registry, given).unwrap_err();
             assert!(error.contains(message), "{registry} {given}: {error}");

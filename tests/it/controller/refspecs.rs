@@ -36,7 +36,7 @@ async fn a_refspec_whose_history_is_too_large_for_the_mirror_fails_alone() {
     scene.lands("app", "2.0.0").await;
     let status = scene.not_ready("copying", "GitOperationFailed").await;
     let words = condition(&status, "Ready").unwrap()["message"].as_str().unwrap();
-    assert!(words.contains("refs/heads/copy was refused: to find out whether"), "{words}");
+    assert!(words.contains("refs/heads/copy was refused: a check for commits that"), "{words}");
     assert!(words.contains("raise --mirror-max-size, or put + in front of the refspec"), "{words}");
     scene.ready("app").await;
     scene.lands("copying", "2.0.0").await;

@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(message(&[kept.clone(), kept.clone()]), "its policies keep the images that they have");
         assert!(
             message(&[kept.clone(), ScanFailureEffect::NoImage])
-                .ends_with("those without one are left alone")
+                .ends_with("the markers of policies without one are left alone")
         );
         assert!(message(&[ScanFailureEffect::NoTags]).ends_with("so their markers are left alone"));
         assert_eq!(

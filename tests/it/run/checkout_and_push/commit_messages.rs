@@ -201,7 +201,7 @@ fn a_preview_of_an_update_is_of_its_automation_or_of_the_one_that_is_named() {
     assert_eq!(with_automation.output, format!("default/fleet [{IMAGE}:5.0.3]map[cluster:prod\nEU]"));
     let alone = update("manifests/policy.yaml");
     let unnamed = render(&scene, &alone, template, "go").with_status(2);
-    assert!(unnamed.only_error().contains("is of no automation"), "{unnamed:?}");
+    assert!(unnamed.only_error().contains("has no automation"), "{unnamed:?}");
     assert!(unnamed.only_error().contains("--name [NAMESPACE/]NAME"), "{unnamed:?}");
     for (name, shown) in [("apps", "default/apps"), ("team/apps", "team/apps")] {
         let mut command = tagboat();
