@@ -7,8 +7,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -79,11 +80,13 @@ pub enum GitError {
         #[source]
         cause: io::Error,
     },
-    /// The program refused.
-    #[error("git {verb} failed: {stderr}")]
+    /// The program refused, or was killed.
+    #[error("git {verb} {}", ending(*status, stderr))]
     Refused {
         /// The subcommand.
         verb: &'static str,
+        /// Its exit status, or the signal that killed it.
+        status: ExitStatus,
         /// The output of git.
         stderr: GitOutput,
     },
@@ -119,6 +122,21 @@ pub enum GitError {
         /// The subcommand.
         verb: &'static str,
     },
+}
+
+/// Returns the end of a process without success, as the rest of a sentence about it.
+///
+/// A process that is killed, or that fails without a message, still has a reason.
+fn ending(status: ExitStatus, stderr: &GitOutput) -> String {
+    let message = stderr.to_string();
+    match (status.signal(), message.is_empty()) {
+        (Some(signal), true) => format!("was killed by signal {signal}"),
+        (Some(signal), false) => format!("was killed by signal {signal}: {message}"),
+        (None, true) => {
+            format!("ended with status {} and printed nothing", status.code().unwrap_or_default())
+        }
+        (None, false) => format!("failed: {message}"),
+    }
 }
 
 impl Git {
@@ -188,11 +206,11 @@ pub struct Call<'a> {
     pub(super) cancellations: &'a [Cancellation],
 }
 
-/// The output of a process, and its success.
+/// The output and the exit status of a process.
 #[derive(Debug)]
 pub struct Output {
-    /// True if it ended with status 0.
-    pub is_success: bool,
+    /// Its exit status, or the signal that killed it.
+    pub status: ExitStatus,
     /// Its standard output.
     pub stdout: Vec<u8>,
     /// The text on standard error.
@@ -244,11 +262,11 @@ impl Call<'_> {
     pub fn run(self) -> Result<Vec<u8>, GitError> {
         let (git, verb) = (self.git.clone(), self.verb);
         let output = self.run_unchecked()?;
-        if output.is_success {
+        if output.status.success() {
             return Ok(output.stdout);
         }
         git.check_age()?;
-        Err(GitError::Refused { verb, stderr: output.stderr })
+        Err(GitError::Refused { verb, status: output.status, stderr: output.stderr })
     }
 
     /// Runs the call and returns its output, even if git fails.
@@ -297,11 +315,15 @@ impl Call<'_> {
             Ok(ProcessOutcome::TimedOut) => Err(GitError::TimedOut { verb, after: begin.elapsed() }),
             Ok(ProcessOutcome::Stopped) => Err(GitError::Stopped { verb }),
             Ok(ProcessOutcome::TooMuchOutput) => Err(GitError::TooMuchOutput { verb }),
-            Ok(ProcessOutcome::Exited { is_success, stdout, stderr }) => {
+            // A stop may reach all processes of a pod or a service at the same time.
+            Ok(ProcessOutcome::Exited { status, .. }) if status.signal().is_some() && is_to_end() => {
+                Err(GitError::Interrupted { verb })
+            }
+            Ok(ProcessOutcome::Exited { status, stdout, stderr }) => {
                 let stderr = GitOutput::new(String::from_utf8_lossy(&stderr), |line| {
                     self.access.map_or_else(|| line.to_owned(), |access| access.redact(line))
                 });
-                Ok(Output { is_success, stdout, stderr })
+                Ok(Output { status, stdout, stderr })
             }
         }
     }
@@ -374,5 +396,45 @@ impl Git {
         let mut numbers = found.split('.').map(|number| number.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         if version < MIN_VERSION { Err(GitError::TooOld { found: found.to_owned() }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call of an alias, for which git starts a shell.
+    fn call<'a>(git: &Git, script: &str) -> Call<'a> {
+        git.call("end").setting("alias.end", &format!("!{script}"))
+    }
+
+    #[test]
+    fn the_error_of_a_process_that_prints_nothing_has_its_signal_or_status() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = Git::in_directory(directory.path());
+        for (script, sentence) in [
+            ("kill -KILL $PPID", "git end was killed by signal 9"),
+            ("echo words >&2; kill -KILL $PPID", "git end was killed by signal 9: words"),
+            ("exit 3", "git end ended with status 3 and printed nothing"),
+            ("echo words >&2; exit 3", "git end failed: words"),
+        ] {
+            assert_eq!(call(&git, script).run().unwrap_err().to_string(), sentence, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_killed_during_the_stop_was_ended_by_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = Git::in_directory(directory.path());
+        let go = directory.path().join("go");
+        let mut kill = || {
+            git.context.stop.cancel();
+            std::fs::write(&go, "").unwrap();
+            std::thread::sleep(Duration::from_millis(500));
+            true
+        };
+        let mut call = call(&git, "while ! test -e go; do sleep 0.01; done; kill -KILL $PPID");
+        call.watch = Some(&mut kill);
+        assert_eq!(call.run().unwrap_err().to_string(), "git end was ended because tagboat was stopped");
     }
 }

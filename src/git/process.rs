@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -59,8 +59,8 @@ enum Chunk {
 pub(super) enum ProcessOutcome {
     /// By itself.
     Exited {
-        /// True if its status is 0.
-        is_success: bool,
+        /// Its exit status, or the signal that killed it.
+        status: ExitStatus,
         /// Standard output.
         stdout: Vec<u8>,
         /// Standard error, or the beginning of it.
@@ -142,7 +142,7 @@ impl Running {
         if pipes > 0 {
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         }
-        Ok(ProcessOutcome::Exited { is_success: self.child.wait()?.success(), stdout, stderr })
+        Ok(ProcessOutcome::Exited { status: self.child.wait()?, stdout, stderr })
     }
 }
 
@@ -191,6 +191,8 @@ fn read_pipe(
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     fn shell(script: &str) -> Running {
@@ -221,14 +223,14 @@ mod tests {
     #[test]
     fn a_process_returns_its_output_and_exit_status() {
         for (script, expected) in [
-            ("echo out; echo words >&2", (true, "out\n", "words\n")),
-            ("echo out; exit 3", (false, "out\n", "")),
-            ("kill -9 $$", (false, "", "")),
+            ("echo out; echo words >&2", ((Some(0), None), "out\n", "words\n")),
+            ("echo out; exit 3", ((Some(3), None), "out\n", "")),
+            ("kill -9 $$", ((None, Some(9)), "", "")),
         ] {
             let outcome = shell(script).wait(in_seconds(60), None).unwrap();
-            let ProcessOutcome::Exited { is_success, stdout, stderr } = outcome else { panic!("{script}") };
+            let ProcessOutcome::Exited { status, stdout, stderr } = outcome else { panic!("{script}") };
             assert_eq!(
-                (is_success, stdout.as_slice(), stderr.as_slice()),
+                ((status.code(), status.signal()), stdout.as_slice(), stderr.as_slice()),
                 (expected.0, expected.1.as_bytes(), expected.2.as_bytes())
             );
         }
@@ -278,7 +280,7 @@ mod tests {
         let outcome = shell("exec >&- 2>&-; sleep 600").wait(in_seconds(1), None).unwrap();
         assert!(matches!(outcome, ProcessOutcome::TimedOut) && begin.elapsed() < Duration::from_secs(30));
         let outcome = shell("exec >&- 2>&-; sleep 0.2; exit 3").wait(in_seconds(60), None).unwrap();
-        assert!(matches!(outcome, ProcessOutcome::Exited { is_success: false, .. }));
+        assert!(matches!(outcome, ProcessOutcome::Exited { status, .. } if status.code() == Some(3)));
     }
 
     /// As the connection that an `ssh` with `ControlPersist` leaves behind does.
@@ -286,20 +288,19 @@ mod tests {
     fn a_background_child_that_holds_the_output_open_is_not_waited_for() {
         let begin = Instant::now();
         let outcome = shell("echo out; sleep 600 & exit 0").wait(in_seconds(60), None).unwrap();
-        let ProcessOutcome::Exited { is_success: true, stdout, .. } = outcome else {
-            panic!("it ended by itself")
-        };
-        assert_eq!(stdout, b"out\n");
+        let ProcessOutcome::Exited { status, stdout, .. } = outcome else { panic!("it ended by itself") };
+        assert_eq!((status.code(), stdout.as_slice()), (Some(0), b"out\n".as_slice()));
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
     }
 
     #[test]
     fn standard_error_beyond_the_limit_is_discarded() {
         let outcome = shell("head -c 3000000 /dev/zero >&2; echo done").wait(in_seconds(60), None).unwrap();
-        let ProcessOutcome::Exited { is_success: true, stdout, stderr } = outcome else {
-            panic!("it ended by itself")
-        };
-        assert_eq!((stdout.as_slice(), stderr.len()), (b"done\n".as_slice(), MAX_STDERR));
+        let ProcessOutcome::Exited { status, stdout, stderr } = outcome else { panic!("it ended by itself") };
+        assert_eq!(
+            (status.code(), stdout.as_slice(), stderr.len()),
+            (Some(0), b"done\n".as_slice(), MAX_STDERR)
+        );
     }
 
     #[test]

@@ -259,13 +259,13 @@ impl Remote {
         };
         let mut output = make(true).map_err(explain)?;
         // Flux drops push options that a server does not support.
-        if !output.is_success && classify(output.stderr.full()) == Some(FailureKind::NoPushOptions) {
+        if !output.status.success() && classify(output.stderr.full()) == Some(FailureKind::NoPushOptions) {
             output = make(false).map_err(explain)?;
         }
-        let Output { is_success, stdout, stderr } = output;
+        let Output { status, stdout, stderr } = output;
         let reply = PushReply::parse(&stdout, &stderr, |text| self.access.redact(text));
-        if !is_success && reply.lines.is_empty() {
-            return Err(explain(GitError::Refused { verb: "push", stderr }));
+        if !status.success() && reply.lines.is_empty() {
+            return Err(explain(GitError::Refused { verb: "push", status, stderr }));
         }
         Ok(reply)
     }
@@ -307,12 +307,15 @@ impl Remote {
     fn explain(&self, operation: RemoteOperation, cause: GitError) -> RemoteError {
         let url = self.address().to_string();
         match cause {
-            GitError::Refused { verb, stderr } => match classify(stderr.full()) {
+            GitError::Refused { verb, status, stderr } => match classify(stderr.full()) {
                 Some(kind) => {
                     let detail = detail(&stderr);
                     RemoteError::Diagnosed { operation, url, kind, owner: self.access.owner(), detail }
                 }
-                None => RemoteError::Failed { operation, url, cause: GitError::Refused { verb, stderr } },
+                None => {
+                    let cause = GitError::Refused { verb, status, stderr };
+                    RemoteError::Failed { operation, url, cause }
+                }
             },
             cause => RemoteError::Failed { operation, url, cause },
         }

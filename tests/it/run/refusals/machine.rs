@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::{CHECKOUT, NONE, refused, refused_by};
+use super::{CHECKOUT, NONE, PUSH, refused, refused_by};
 use crate::run::scene::Scene;
 use crate::support::content::file;
 use crate::support::fleet::tag_line;
@@ -149,4 +149,26 @@ fn a_git_that_is_missing_or_too_old() {
     let silent = "#!/bin/sh\nfor word; do test \"$word\" = version && exit; done\necho 'error: unknown option' >&2\nexit 129\n";
     let unknown = format!("{list}of an unknown version is too old; tagboat needs git 2.32 or newer");
     refused_by(&scene, &mut with_only(&scene, Some(silent)), &unknown);
+}
+
+#[test]
+fn a_git_that_dies_or_fails_without_a_message_is_reported_with_its_signal_or_status() {
+    let scene = Scene::new();
+    let host = scene.serve(Settings::default());
+    let url = host.url("fleet.git");
+    let path = std::env::var("PATH").unwrap();
+    for (verb, stage, operation) in
+        [("ls-remote", CHECKOUT, "list"), ("fetch", CHECKOUT, "fetch"), ("push", PUSH, "push to")]
+    {
+        for (end, ending) in [
+            ("kill -KILL $$", "was killed by signal 9"),
+            ("exit 3", "ended with status 3 and printed nothing"),
+        ] {
+            let script = format!(
+                "#!/bin/sh\ncase \" $* \" in *\" {verb} \"*) {end};; esac\nPATH='{path}'\nexec git \"$@\"\n"
+            );
+            let sentence = format!("{stage}: unable to {operation} '{url}': git {verb} {ending}");
+            refused_by(&scene, &mut with_only(&scene, Some(&script)), &sentence);
+        }
+    }
 }
