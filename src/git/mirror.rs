@@ -17,7 +17,8 @@ use super::context::WriterContext;
 use super::error::SyncError;
 use super::mirror_error::MirrorError;
 use super::mirror_files::{
-    LOCK, REPOSITORY, claim, create, is_at, remove, remove_leftovers, restore_configuration, size_of,
+    LOCK, REPOSITORY, check_user_configuration, claim, create, is_at, open, remove, remove_leftovers,
+    restore_configuration, size_of,
 };
 use super::mirror_key::MirrorKey;
 use super::mirror_store::MirrorUse;
@@ -94,9 +95,13 @@ impl Mirror {
         claim(&folder, key).map_err(refused)?;
         remove_leftovers(&folder, &folder.join(REPOSITORY)).map_err(refused)?;
         restore_configuration(&folder.join(REPOSITORY)).map_err(refused)?;
-        let (repository, is_new) = match Repository::open_bare(folder.join(REPOSITORY)) {
+        let (repository, is_new) = match open(&folder.join(REPOSITORY)) {
             Ok(repository) => (repository, false),
-            Err(_) => (create(&folder)?, true),
+            Err(_) => {
+                // Then the mirror is not the cause.
+                check_user_configuration()?;
+                (create(&folder)?, true)
+            }
         };
         let usage = options.mirrors.start_use(&folder, key);
         Ok(Self {
@@ -132,7 +137,7 @@ impl Mirror {
     /// If the repository cannot be opened any more.
     pub(super) fn release_objects(&mut self) -> Result<(), MirrorError> {
         let unusable = |cause| MirrorError::Unusable { folder: self.folder.clone(), cause };
-        self.repository = Repository::open_bare(self.folder.join(REPOSITORY)).map_err(unusable)?;
+        self.repository = open(&self.folder.join(REPOSITORY)).map_err(unusable)?;
         Ok(())
     }
 

@@ -21,6 +21,16 @@ pub enum MirrorError {
         #[source]
         cause: io::Error,
     },
+    /// The configuration of the user or the system cannot be read.
+    #[error(
+        "libgit2 cannot read your configuration of git, or that of the system; correct the file, or set HOME and \
+         XDG_CONFIG_HOME to a directory without one"
+    )]
+    UserConfiguration {
+        /// The error of libgit2, with the file.
+        #[source]
+        cause: git2::Error,
+    },
     /// The repository cannot be opened or changed.
     #[error("the mirror in {} cannot be used", folder.display())]
     Unusable {

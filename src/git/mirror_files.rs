@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use git2::{Repository, RepositoryInitOptions};
+use git2::{Config, ErrorCode, Repository, RepositoryInitOptions};
 
 use super::mirror_error::MirrorError;
 use super::mirror_key::MirrorKey;
@@ -60,9 +60,29 @@ pub(super) fn create(folder: &Path) -> Result<Repository, MirrorError> {
     remove(&path).map_err(refused)?;
     let mut options = RepositoryInitOptions::new();
     options.bare(true).external_template(false).initial_head("none");
-    let repository = Repository::init_opts(&path, &options);
+    let made = Repository::init_opts(&path, &options);
     restore_configuration(&path).map_err(refused)?;
-    repository.map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+    made.and_then(|_| open(&path)).map_err(|cause| MirrorError::Unusable { folder: folder.to_owned(), cause })
+}
+
+/// Opens a repository with its own configuration alone.
+///
+/// Libgit2 has no safe way not to read those of the user and the system, so they are replaced after it.
+pub(super) fn open(path: &Path) -> Result<Repository, git2::Error> {
+    let repository = Repository::open_bare(path)?;
+    repository.set_config(&Config::open(&path.join("config"))?)?;
+    Ok(repository)
+}
+
+/// Checks that libgit2 can read the configuration of the user and the system.
+///
+/// Otherwise it opens no repository, although no setting there is used.
+pub(super) fn check_user_configuration() -> Result<(), MirrorError> {
+    match Config::open_default() {
+        // Like git, libgit2 ignores a file that exists and may not be read.
+        Err(cause) if cause.code() != ErrorCode::NotFound => Err(MirrorError::UserConfiguration { cause }),
+        _ => Ok(()),
+    }
 }
 
 /// Restores the initial configuration of a repository. Git obeys it in much, addresses included.

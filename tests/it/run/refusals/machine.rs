@@ -172,3 +172,31 @@ fn a_git_that_dies_or_fails_without_a_message_is_reported_with_its_signal_or_sta
         }
     }
 }
+
+#[test]
+fn a_git_configuration_of_the_user_that_cannot_be_read_is_named_and_no_mirror_is_lost() {
+    let scene = Scene::new();
+    let _host = scene.serve(Settings::default());
+    scene.run_with_state(["--dry-run"]).with_status(0);
+    let mirrors = || fs::read_dir(scene.state().join("mirrors")).unwrap().flatten().map(|entry| entry.path());
+    let packs =
+        || mirrors().map(|path| size_of_packs(&path.join("repository.git/objects/pack"))).sum::<u64>();
+    let kept = packs();
+    assert!(kept > 0);
+    for name in [".gitconfig", ".config/git/config"] {
+        let file = scene.root().join("home").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "[core\nbroken").unwrap();
+        let run = scene.run_with_state(["--dry-run"]).with_status(1);
+        let error = run.only_error();
+        assert!(error.contains("libgit2 cannot read your configuration of git"), "{error}");
+        assert!(error.contains(&format!("{}:", file.display())), "{error}");
+        fs::remove_file(&file).unwrap();
+    }
+    assert_eq!(packs(), kept);
+}
+
+/// Returns the size of the files of a directory, in bytes.
+fn size_of_packs(directory: &std::path::Path) -> u64 {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
