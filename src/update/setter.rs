@@ -65,8 +65,11 @@ impl Setters {
         if marker.policy.name.is_empty() {
             return Err(MarkerOutcome::UnknownPolicy);
         }
-        if self.namespace.as_ref().is_some_and(|own| *own != marker.policy.namespace) {
-            return Err(MarkerOutcome::OtherNamespace);
+        let namespace = &marker.policy.namespace;
+        if self.namespace.as_ref().is_some_and(|own| own != namespace) {
+            // No automation handles a marker of a namespace that cannot exist.
+            let can_exist = is_namespace_name(namespace);
+            return Err(if can_exist { MarkerOutcome::OtherNamespace } else { MarkerOutcome::UnknownPolicy });
         }
         let image = match self.policies.get(&marker.policy) {
             None => return Err(MarkerOutcome::UnknownPolicy),
@@ -86,5 +89,32 @@ impl Setters {
             },
             Field::Unknown => return Err(MarkerOutcome::UnknownField),
         })
+    }
+}
+
+/// Returns true if Kubernetes accepts the name of a namespace: a label of RFC 1123.
+fn is_namespace_name(name: &str) -> bool {
+    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=63).contains(&name.len())
+        && name.starts_with(is_alphanumeric)
+        && name.ends_with(is_alphanumeric)
+        && name.chars().all(|c| is_alphanumeric(c) || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_of_a_namespace_that_cannot_exist_names_an_unknown_policy() {
+        let setters = Setters::default().only_for("fleet".to_owned());
+        let outcome = |setter: &str| setters.value(&Marker::of_setter(setter)).unwrap_err();
+        for setter in [":web", "Shop:web", "shop :web", "-shop:web", "shop-:web", "shop.a:web", "shöp:web"] {
+            assert_eq!(outcome(setter), MarkerOutcome::UnknownPolicy, "{setter}");
+        }
+        assert_eq!(outcome(&format!("{}:web:tag", "a".repeat(64))), MarkerOutcome::UnknownPolicy);
+        for namespace in ["shop", "shop-1", "0", &"a".repeat(63)] {
+            assert_eq!(outcome(&format!("{namespace}:web")), MarkerOutcome::OtherNamespace, "{namespace}");
+        }
     }
 }
