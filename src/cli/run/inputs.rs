@@ -190,8 +190,9 @@ fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protect
     }
     let verb = if names.len() > 1 { "have" } else { "has" };
     say(&format!(
-        "warning: {} {verb} no effect without --state: scans are not counted from run to run, so a downgrade is held until \
-         --latest or another status.latestRef permits it",
+        "warning: {} {verb} no effect without --state: scans are not counted from run to run; a lower image than \
+         status.latestRef of the manifest is held until --latest or another status.latestRef permits it, and without \
+         status.latestRef a deleted tag downgrades at once",
         names.join(" and ")
     ));
 }
