@@ -28,7 +28,7 @@ use crate::reconcile::policy::report::RunFailure;
 use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::run::Outcome;
 use crate::reconcile::tags::{Registry, RepositoryTarget};
-use crate::reference::{RepositoryAddress, TagList};
+use crate::reference::{RepositoryAddress, Tag, TagList};
 
 /// Default of Flux's `--requeue-dependency`, the delay if no tags are stored yet.
 const REQUEUE_DEPENDENCY: &str = "30s";
@@ -113,12 +113,17 @@ impl<O: Objects> Explainer<'_, O> {
             (_, Some(tags)) => {
                 let policy = policy()?;
                 let list = tags.read()?;
-                if list.is_empty() {
-                    return Err(Failure::new(format!("there is no tag in {}", tags.name())).into());
-                }
                 explanation.notes.extend(tags.note(&list));
+                let (well_formed, others): (Vec<&str>, Vec<&str>) =
+                    list.iter().partition(|tag| Tag::is_well_formed(tag));
                 // The age of tags of a file is unknown.
-                return explanation.judge(policy, &list, &|_| TagAge::default());
+                let judged = if well_formed.is_empty() {
+                    Err(Failure::new(format!("there is no tag in {}", tags.name())).into())
+                } else {
+                    explanation.judge(policy, &well_formed.into_iter().collect(), &|_| TagAge::default())
+                };
+                explanation.tags.extend(others.into_iter().map(ExplainedTag::not_a_tag));
+                return judged;
             }
             (RepositoryLookup::Found(repository), None) => repository,
             (RepositoryLookup::NotGiven | RepositoryLookup::NotNeeded, None) => {

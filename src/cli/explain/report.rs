@@ -44,6 +44,15 @@ pub(super) struct ExplainedTag {
     pub(super) reason: String,
 }
 
+impl ExplainedTag {
+    /// Explains a line of `--tags` that no registry accepts as a tag.
+    pub(super) fn not_a_tag(text: &str) -> Self {
+        let reason =
+            "a tag has at most 128 letters, digits, '_', '.' and '-', and begins with neither '.' nor '-'";
+        Self { tag: text.to_owned(), value: None, outcome: "not-a-tag", reason: reason.to_owned() }
+    }
+}
+
 /// Renders an explanation as a table.
 pub(super) fn render(explanation: &Explanation, palette: Palette) -> String {
     let mut text = String::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::Failure;
 use crate::cli::inputs::{input_name, is_standard_input, read_input};
 use crate::cli::terminal::count;
-use crate::reference::TagList;
+use crate::reference::{Tag, TagList};
 
 /// A file with a tag on each line, or standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,15 +39,12 @@ impl<'a> TagFile<'a> {
     /// Returns a note about lines that cannot be tags.
     pub(super) fn note(self, tags: &TagList) -> Option<String> {
         let name = self.name();
-        let mut foreign = tags.iter().filter(|tag| tag.contains(FOREIGN));
-        let first = foreign.next()?;
-        let number = count(1 + foreign.count(), "line");
+        let mut others = tags.iter().filter(|tag| !Tag::is_well_formed(tag));
+        let first = others.next()?;
+        let number = count(1 + others.count(), "line");
         Some(format!("{number} of {name} cannot be a tag, such as {first:?}: write only one tag per line"))
     }
 }
-
-/// Characters that no tag has, but addresses, JSON and tables.
-const FOREIGN: [char; 8] = [' ', '\t', '"', '\'', ',', '#', ':', '/'];
 
 /// Returns the tags, one per line, without surrounding blanks and empty lines.
 ///
@@ -70,7 +67,7 @@ mod tests {
         let tags = lines(b"\xef\xbb\xbf1.0\r\n\n  v2 \n1.0\nlatest").unwrap();
         assert_eq!(tags.iter().collect::<Vec<_>>(), ["v2", "latest", "1.0"]);
         let note = |bytes: &[u8]| TagFile(Path::new("-")).note(&lines(bytes).unwrap());
-        assert_eq!(note(b"1.0\nv2\n1.0.0+b"), None);
+        assert_eq!(note(b"1.0\nv2\n1.0.0_b"), None);
         assert_eq!(note(b" \n\n"), None);
         assert_eq!(
             note(b"1.0\n\"1.1\",\n\"1.0\",\n").as_deref(),

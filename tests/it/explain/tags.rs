@@ -266,7 +266,7 @@ fn a_tab_is_an_escape_in_the_table() {
     let mut command = tagboat();
     command.args(["explain", "policy", "web", "--tags", "-", "--policies"]).arg(manifests);
     let ended = run_with_input(&mut command, "1.0.0\n1\tx\n").with_status(0);
-    assert!(ended.output.contains("\n1\\tx   not-a-version  "), "{}", ended.output);
+    assert!(ended.output.contains("\n1\\tx   not-a-tag  "), "{}", ended.output);
     assert!(!ended.output.contains('\t'), "{}", ended.output);
 }
 
@@ -417,4 +417,34 @@ fn an_excluded_tag_that_does_not_exist_is_reported() {
         assert_eq!(errors, note);
         assert_eq!(document["latest"], if note.is_empty() { "1.1.0" } else { "1.2.0" });
     }
+}
+
+#[test]
+fn a_line_that_cannot_be_a_tag_is_shown_and_never_wins() {
+    let order = "policy: {alphabetical: {order: desc}}";
+    let long = "a".repeat(129);
+    let tags = format!("web\n-x\n.y\nbad tag\n1.0+b\n{long}\n");
+    let (document, errors) = explained_with_errors("", order, &tags, 0);
+    assert_eq!(document["latest"], "web");
+    let expected = [
+        ("web", Some("web"), "latest"),
+        ("bad tag", None, "not-a-tag"),
+        (&long, None, "not-a-tag"),
+        ("1.0+b", None, "not-a-tag"),
+        (".y", None, "not-a-tag"),
+        ("-x", None, "not-a-tag"),
+    ];
+    assert_eq!(outcomes(&document), expected);
+    assert!(
+        errors.starts_with("note: 5 lines of standard input cannot be a tag, such as \"bad tag\""),
+        "{errors}"
+    );
+
+    let (document, errors) = explained_with_errors("", order, "-x\n", 1);
+    assert_eq!(
+        (&document["latest"], &document["error"]),
+        (&json!(null), &json!("there is no tag in standard input"))
+    );
+    assert_eq!(outcomes(&document), [("-x", None, "not-a-tag")]);
+    assert!(errors.ends_with("error: there is no tag in standard input\n"), "{errors}");
 }
