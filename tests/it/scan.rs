@@ -147,6 +147,7 @@ fn usage_errors_and_failures_name_the_cause() {
             "127.0.0.1:99999/a/b: the port 99999 is too large; 65535 is the largest",
         ),
         (&[&nobody, "--ca", "/nowhere"], 2, "--ca /nowhere"),
+        (&[&nobody, "--ca", "Cargo.toml"], 2, "--ca Cargo.toml: the file has no certificate in PEM form"),
         (&[&nobody, "--secret", "/nowhere"], 2, "--secret /nowhere"),
         (&[&nobody, "--secret", empty], 2, "there is neither .dockerconfigjson nor .dockercfg"),
     ] {

@@ -165,8 +165,9 @@ impl ControllerArguments {
         };
         let default_account = self.text("default-service-account").map(str::to_owned);
         if default_account.is_some() && identity == ObjectIdentity::Off {
-            return Err(Failure::new(
-                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
+            return Err(Failure::Usage(
+                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled"
+                    .to_owned(),
             ));
         }
         let (polling, warning) = self.polling();
@@ -190,8 +191,8 @@ impl ControllerArguments {
             backoff: Backoff { first: shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
             events: self.text("events-addr").map(str::to_owned),
-            metrics: self.address("metrics-addr"),
-            health: self.address("health-addr"),
+            metrics: self.address("metrics-addr")?,
+            health: self.address("health-addr")?,
             is_dry_run: self.switch("dry-run"),
             log_level: match self.value("log-level") {
                 "trace" => LogLevel::Trace,
@@ -301,7 +302,7 @@ impl ControllerArguments {
         for item in self.value("feature-gates").split(',').map(str::trim).filter(|item| !item.is_empty()) {
             let (name, value) = item.split_once('=').unwrap_or((item, ""));
             let Some(gate) = GATES.iter().find(|gate| gate.name == name) else {
-                return Err(Failure::new(format!("feature-gate '{name}' not supported")));
+                return Err(Failure::Usage(format!("feature-gate '{name}' not supported")));
             };
             let value = match value {
                 "true" => true,
@@ -450,6 +451,13 @@ mod tests {
                 "--max-timeout \"10ms\" cannot be used: write a second or more, such as 10m",
             ),
             (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
+            (&["--feature-gates=foo"], "feature-gate 'foo' not supported"),
+            (
+                &["--metrics-addr=x"],
+                "--metrics-addr \"x\" cannot be used: write HOST:PORT, :PORT, or 0 for none",
+            ),
+            (&["--metrics-addr=localhost:http"], "--metrics-addr \"localhost:http\" cannot be used"),
+            (&["--health-addr=:65536"], "--health-addr \":65536\" cannot be used"),
             (
                 &["--default-service-account=x"],
                 "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
@@ -470,11 +478,8 @@ mod tests {
             ),
             (&["--ssh-kex-algos=a b"], "--ssh-kex-algos \"a b\" cannot be used"),
         ] {
-            let text = match options(flags).unwrap_err() {
-                Failure::Usage(sentence) => sentence,
-                Failure::Failed(sentences) => sentences[0].clone(),
-                other => panic!("{other:?}"),
-            };
+            let failure = options(flags).unwrap_err();
+            let Failure::Usage(text) = failure else { panic!("{flags:?} is wrong usage: {failure:?}") };
             assert!(text.starts_with(sentence), "{text}");
         }
         assert!(arguments(&["--watch-all-namespaces=perhaps"]).is_err());

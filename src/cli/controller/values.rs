@@ -21,8 +21,16 @@ impl ControllerArguments {
     }
 
     /// Returns an address to serve at; as in Flux, `0` is none.
-    pub(super) fn address(&self, name: &str) -> Option<String> {
-        self.text(name).filter(|value| *value != "0").map(str::to_owned)
+    pub(super) fn address(&self, name: &str) -> Result<Option<String>, Failure> {
+        let address = self.text(name).filter(|value| *value != "0");
+        let has_port =
+            |address: &str| address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        match address {
+            Some(address) if !has_port(address) => {
+                Err(self.invalid(name, "write HOST:PORT, :PORT, or 0 for none"))
+            }
+            address => Ok(address.map(str::to_owned)),
+        }
     }
 
     pub(super) fn switch(&self, name: &str) -> bool {

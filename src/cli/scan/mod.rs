@@ -128,9 +128,14 @@ impl ScanArguments {
         let address = self.address()?;
         let mut data = self.secret_data()?;
         if let Some(file) = &self.ca {
+            let shown = file.display();
             let bytes = directory::read(file);
-            let bytes = bytes.map_err(|error| Failure::Usage(format!("--ca {}: {error}", file.display())))?;
-            data.insert("ca.crt".to_owned(), Secret::new(bytes));
+            let bytes = bytes.map_err(|error| Failure::Usage(format!("--ca {shown}: {error}")))?;
+            let authority = ("ca.crt".to_owned(), Secret::new(bytes));
+            if Tls::from_secret("", &BTreeMap::from([authority.clone()])).is_err() {
+                return Err(Failure::Usage(format!("--ca {shown}: the file has no certificate in PEM form")));
+            }
+            data.extend([authority]);
         }
         let login = match (self.provider, self.registry_login) {
             (Some(cloud), _) => LoginChoice::Cloud(cloud.provider(), CloudIdentity::Process),
