@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use tagboat_api::settings::TemplateLanguage;
 
 use super::Failure;
+use super::choice::existing;
 use super::inputs::{input_name, is_standard_input, read_input};
 use super::overrides::split_name;
 use super::terminal::{print_bytes, say};
@@ -167,7 +168,7 @@ fn choose<'r>(
     }
     let known: Vec<(&Recorded, ObjectName)> =
         results.iter().filter_map(|result| Some((result, result.automation()?))).collect();
-    let names = known.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>().join(", ");
+    let names: Vec<String> = known.iter().map(|(_, name)| name.to_string()).collect();
     let mut found = known
         .into_iter()
         .filter(|(_, name)| selected.is_none_or(|selected| selected.fits(name)))
@@ -175,15 +176,14 @@ fn choose<'r>(
     match (found.pop(), found.is_empty(), selected) {
         (Some(one), true, _) => Ok(one),
         (Some(_), false, _) => Err(Failure::Usage(format!(
-            "{input} holds the results of several automations ({names}); choose one with --name NAMESPACE/NAME"
+            "{input} holds the results of several automations ({}); choose one with --name NAMESPACE/NAME",
+            names.join(", ")
         ))),
         (None, _, None) => Err(Failure::new(format!("{input} holds no result of an automation"))),
-        (None, _, Some(selected)) => {
-            let there = if names.is_empty() { "none".to_owned() } else { names };
-            Err(Failure::Usage(format!(
-                "--name {}: no automation of that name is in {input}; there is {there}",
-                selected.text
-            )))
-        }
+        (None, _, Some(selected)) => Err(Failure::Usage(format!(
+            "--name {}: no automation of that name is in {input}; {}",
+            selected.text,
+            existing(&names)
+        ))),
     }
 }

@@ -92,7 +92,7 @@ fn write_warnings(plan: &UpdatePlan, palette: Palette, text: &mut String) -> std
     let mut lines: Vec<(&str, usize, String)> = Vec::new();
     for marker in plan.warnings() {
         let warning = marker.outcome.warning().unwrap_or_default();
-        lines.push((&marker.file, marker.line, format!("{}: {warning}", marker.setter)));
+        lines.push((&marker.file, marker.line, format!("marker `{}`: {warning}", marker.setter)));
     }
     for miss in &plan.near_misses {
         lines.push((&miss.file, miss.line, format!("not a marker: {}", miss.cause)));

@@ -13,7 +13,7 @@ use crate::update::marker::{self, Field, Marker, MarkerError};
 use crate::update::{MarkerOutcome, PolicyState, Setters};
 use crate::yaml::{Limits, YamlError};
 
-/// The parts that a marker can name.
+/// The fields that a marker can name.
 const FIELDS: [&str; 4] = ["tag", "name", "digest", "tag@digest"];
 
 /// An image for checking markers: with its digest, each part has its longest text.
@@ -179,7 +179,7 @@ fn field_error(marker: &Marker) -> String {
         .or_else(|| FIELDS.into_iter().find(|known| known.eq_ignore_ascii_case(field)));
     let hint = hint(near);
     format!(
-        "marker `{}` names the part `{field}`, which images do not have; there are {}, or nothing for the whole \
+        "marker `{}` names the field `{field}`, which images do not have; there are {}, or nothing for the whole \
          reference{hint}",
         marker.setter,
         FIELDS.join(", ")

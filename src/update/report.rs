@@ -30,7 +30,7 @@ pub enum MarkerOutcome {
     UnknownPolicy,
     /// Its policy has chosen no image.
     PolicyWithoutImage,
-    /// It asks for a part that images do not have.
+    /// It asks for a field that images do not have.
     UnknownField,
     /// It has no effect because it belongs to no scalar value.
     NotOnScalar,
@@ -72,9 +72,9 @@ impl MarkerOutcome {
         match self {
             Self::UnknownPolicy => Some("there is no such ImagePolicy"),
             Self::PolicyWithoutImage => Some("the ImagePolicy has no latest image that can be used"),
-            Self::UnknownField => {
-                Some("images have no such part; it must be one of tag, name, digest, tag@digest, or left out")
-            }
+            Self::UnknownField => Some(
+                "images have no such field; it must be one of tag, name, digest, tag@digest, or left out",
+            ),
             Self::NotOnScalar => Some("the marker belongs to no single value, so it has no effect"),
             _ => None,
         }

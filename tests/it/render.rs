@@ -138,7 +138,7 @@ fn a_failure_prints_one_error_and_no_output() {
         (
             &["--template", "t.tmpl", "--from", "several.json", "--name", "b/one"],
             2,
-            "no automation of that name is in several.json; there is a/one, a/two, b/two",
+            "no automation of that name is in several.json; there are a/one, a/two, b/two",
         ),
         (&["--template", "t.tmpl", "--name", ""], 2, "--name \"\" is not of the form [NAMESPACE/]NAME"),
         (&["--template", "t.tmpl", "--name", "/x"], 2, "is not of the form [NAMESPACE/]NAME"),

@@ -169,9 +169,10 @@ impl Cluster {
 
 /// Returns the first line of an error of a kubeconfig.
 ///
-/// Further lines quote the file, which may hold a token.
+/// Further lines quote the file, which may hold a token. The crate puts a path in two kinds of quotes.
 fn first_line(error: &impl std::fmt::Display) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
+    let line = error.to_string().lines().next().unwrap_or_default().to_owned();
+    line.replace("'\"", "'").replace("\"'", "'")
 }
 
 fn cannot_read(what: &str, error: &ClusterError) -> Failure {

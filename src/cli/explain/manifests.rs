@@ -7,6 +7,7 @@ use tagboat_api::ImageRepository;
 
 use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use crate::cli::Failure;
+use crate::cli::choice::existing;
 use crate::cli::terminal::say;
 use crate::error::chain;
 use crate::objects::ObjectName;
@@ -77,9 +78,9 @@ fn find(manifests: &Manifests, defects: &[Defect], query: &PolicyQuery<'_>) -> R
         return Err(Failure::Failed(sentences));
     }
     let names: Vec<String> = all.iter().map(ObjectName::to_string).collect();
-    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let there = existing(&names);
     let (name, in_namespace) = (query.name, query.in_namespace());
-    let sentence = format!("no ImagePolicy {name} is among the manifests{in_namespace}; there is {there}");
+    let sentence = format!("no ImagePolicy {name} is among the manifests{in_namespace}; {there}");
     if hiding.is_empty() {
         return Err(Failure::Usage(sentence));
     }

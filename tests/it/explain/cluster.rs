@@ -299,7 +299,11 @@ async fn a_cluster_that_cannot_be_reached_is_named() {
     let kubeconfig = cluster.kubeconfig(ADMIN);
     let kubeconfig = kubeconfig.to_str().unwrap();
     for (arguments, status, words) in [
-        (&["--kubeconfig", "/nowhere"][..], 2, "error: --kubeconfig /nowhere: "),
+        (
+            &["--kubeconfig", "/nowhere"][..],
+            2,
+            "error: --kubeconfig /nowhere: failed to read kubeconfig from '/nowhere'",
+        ),
         (&["--kubeconfig", kubeconfig, "--context", "other"], 2, "other"),
         (&["--context", "other"], 2, "error: --context other: "),
         (&[], 1, "error: there is no kubeconfig or in-cluster configuration ("),

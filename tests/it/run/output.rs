@@ -120,7 +120,7 @@ fn one_automation_of_several_can_be_chosen() {
     let run = several().run(["--automation", "nobody"]).with_status(2);
     assert_eq!(
         run.only_error(),
-        "error: --automation nobody: no ImageUpdateAutomation of that name is among the manifests; there is default/fleet, \
+        "error: --automation nobody: no ImageUpdateAutomation of that name is among the manifests; there are default/fleet, \
          default/idle, default/lost, default/paused"
     );
 }

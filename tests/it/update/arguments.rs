@@ -40,7 +40,7 @@ fn the_chosen_automation_rules_its_own_namespace() {
 
 #[test]
 fn an_unknown_automation_is_wrong_usage() {
-    for choice in ["nope", "default/two", "other/one", "/one", ""] {
+    for choice in ["nope", "default/two", "other/one"] {
         let fleet = two_namespaces();
         let before = fleet.tree();
         let run = fleet.update(["--automation", choice]).with_status(2);
@@ -49,6 +49,15 @@ fn an_unknown_automation_is_wrong_usage() {
     }
     let run = Fleet::small().update(["--automation", "one"]).with_status(2);
     assert!(run.only_error().contains("there is none"), "{run:?}");
+}
+
+#[test]
+fn an_automation_without_a_name_is_wrong_usage() {
+    for choice in ["", "/", "/one", "default/"] {
+        let run = two_namespaces().update(["--automation", choice]).with_status(2);
+        let sentence = format!("error: --automation {choice:?} is not of the form [NAMESPACE/]NAME");
+        assert_eq!(run.only_error(), sentence);
+    }
 }
 
 #[test]
