@@ -233,11 +233,13 @@ fn the_table_is_for_people() {
     assert_eq!(
         ended.output,
         "Policy: apps/web\n\
-         Latest: none: unable to determine latest version from provided list\n\n\
+         Latest: none: unable to determine latest version from provided list\n\
+         Note:   1 line of standard input cannot be a tag, such as \"\\u{1b}[1m\": write only one tag per line\n\n\
          TAG        VALUE  OUTCOME        REASON\n\
          v1         1      not-a-version  \"1\" is not a version: it has fewer than two dots\n\
          v          \"\"     not-a-version  \"\" is not a version: it has fewer than two dots\n\
-         \\u{1b}[1m  -      filtered       it does not match the pattern \"^v(.*)\"\n"
+         \\u{1b}[1m  -      not-a-tag      a tag has at most 128 letters, digits, '_', '.' and '-', and begins with \
+         neither '.' nor '-'\n"
     );
     assert_eq!(ended.only_error(), "apps/web: unable to determine latest version from provided list");
 }
@@ -253,8 +255,8 @@ fn a_tag_of_any_length_has_a_line() {
     command.args(["explain", "policy", "web", "--tags", "-", "--policies"]).arg(manifests);
     let ended = run_with_input(&mut command, &format!("1.0.0\n{long}\n")).with_status(0);
     let lines: Vec<&str> = ended.output.lines().collect();
-    assert_eq!(lines[4], "1.0.0  1.0.0  latest         the only candidate");
-    assert!(lines[5].starts_with(&format!("{long}  {long}  not-a-version  ")));
+    assert_eq!(lines[5], "1.0.0  1.0.0  latest     the only candidate");
+    assert!(lines[6].starts_with(&format!("{long}  -      not-a-tag  ")));
 }
 
 /// A tab in the first column moved the others.
