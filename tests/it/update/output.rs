@@ -96,6 +96,17 @@ fn each_warning_is_printed_with_its_location() {
 }
 
 #[test]
+fn a_warning_quotes_its_marker_as_lint_does() {
+    let run = fleet_with_warnings(&podinfo()).update([""; 0]).with_status(0);
+    for line in [
+        "\n- app.yaml:2: marker `default:nope`: there is no such ImagePolicy\n",
+        "\n- app.yaml:3: marker `default:podinfo:version`: images have no such field; it must be one of tag, ",
+    ] {
+        assert!(run.output.contains(line), "{run:?}");
+    }
+}
+
+#[test]
 fn strict_turns_warnings_into_a_failure() {
     for manifests in [podinfo(), format!("{}{}", podinfo(), automation("default", "fleet", ""))] {
         let fleet = fleet_with_warnings(&manifests);
