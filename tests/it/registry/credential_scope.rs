@@ -339,7 +339,7 @@ async fn text_of_a_server_outside_an_error_document_is_not_quoted() {
         ("/list", "it is not a list of tags (a member has an unexpected type, at line 1 column"),
         ("/number", "it is not a list of tags (a member has an unexpected type, at line 1 column"),
         ("/token", "unexpected status code 401 Unauthorized"),
-        ("/away", "the redirect to \"ftp://files.example\" is not followed"),
+        ("/away", "cannot follow the redirect to \"ftp://files.example\": it is not an HTTP address"),
         ("/html", "unexpected status code 503 Service Unavailable"),
     ] {
         let target = internal.url(path);

@@ -85,7 +85,7 @@ fn a_race_that_is_lost_every_time_is_one_error_and_the_next_run_recovers() {
     let fleet = RemoteFleet::small();
     be_overtaken(&fleet, Operation::ListForPush, usize::MAX, elsewhere);
     let run = fleet.run().with_status(1);
-    let words = "others pushed to the branch during each of 5 tries";
+    let words = "others pushed to the branch during each of 5 attempts";
     assert!(run.only_error().contains(words), "{run:?}");
     // A transaction has five tries, and the command line starts sixteen transactions.
     assert_eq!(fleet.host.requests_for(Operation::ListForPush).len(), 80);

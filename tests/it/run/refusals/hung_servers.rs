@@ -33,7 +33,7 @@ fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
 fn a_hung_server_costs_its_timeout_and_little_more() {
     at_once(OPERATIONS, |operation| {
         let (sentence, time) = fail_with(&Fault::Hang, operation);
-        assert!(sentence.contains("ended after 2 s"), "{operation:?}: {sentence}");
+        assert!(sentence.contains("timed out after 2 s"), "{operation:?}: {sentence}");
         assert!(time >= Duration::from_secs(1) && time < Duration::from_secs(6), "{operation:?}: {time:?}");
     });
 }
