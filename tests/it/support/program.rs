@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -47,11 +48,17 @@ pub(crate) fn tagboat() -> Command {
 
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Run {
+    let begin = Instant::now();
     loop {
         match command.output() {
             Ok(output) => return finished(&output),
             // A process that a concurrent test has just forked still has the program open for writing.
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            Err(error)
+                if error.kind() == ErrorKind::ExecutableFileBusy
+                    && begin.elapsed() < Duration::from_secs(10) =>
+            {
+                std::thread::yield_now();
+            }
             Err(error) => panic!("cannot run {command:?}: {error}"),
         }
     }
