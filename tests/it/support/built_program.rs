@@ -15,18 +15,27 @@ pub(crate) struct BuiltProgram {
     pub(crate) build_time: &'static str,
 }
 
+const KUBERNETES_BUILD_TIME: &str = "about 7 minutes";
+
 pub(crate) const KUBE_APISERVER: BuiltProgram = BuiltProgram {
     name: "kube-apiserver",
     variable: "TEST_ASSET_KUBE_APISERVER",
     module: "kubernetes",
-    build_time: "about 5 minutes",
+    build_time: KUBERNETES_BUILD_TIME,
+};
+
+pub(crate) const KUBE_CONTROLLER_MANAGER: BuiltProgram = BuiltProgram {
+    name: "kube-controller-manager",
+    variable: "TEST_ASSET_KUBE_CONTROLLER_MANAGER",
+    module: "kubernetes",
+    build_time: KUBERNETES_BUILD_TIME,
 };
 
 pub(crate) const ETCD: BuiltProgram = BuiltProgram {
     name: "etcd",
     variable: "TEST_ASSET_ETCD",
     module: "kubernetes",
-    build_time: "about 5 minutes",
+    build_time: KUBERNETES_BUILD_TIME,
 };
 
 pub(crate) const REGISTRY: BuiltProgram = BuiltProgram {
