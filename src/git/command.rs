@@ -124,7 +124,7 @@ pub enum GitError {
     },
 }
 
-/// Returns the end of a process without success, as the rest of a sentence about it.
+/// Returns the failure of a process, as the rest of a sentence about it.
 ///
 /// A process that is killed, or that fails without a message, still has a reason.
 fn ending(status: ExitStatus, stderr: &GitOutput) -> String {

@@ -181,6 +181,12 @@ impl SyncError {
         )
     }
 
+    /// Returns true if the remote could not be reached or broke the connection.
+    pub(super) fn is_outage(&self) -> bool {
+        let outages = [FailureKind::UnknownHost, FailureKind::Unreachable, FailureKind::ConnectionLost];
+        self.failure_kind().is_some_and(|kind| outages.contains(&kind))
+    }
+
     /// Returns true if the error occurred before the push.
     /// A commit that cannot be made belongs to the push.
     pub fn is_checkout(&self) -> bool {

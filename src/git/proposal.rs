@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::checkout::Revision;
 use super::commit::CommitDraft;
 use super::error::SyncError;
 use super::name::CommitId;
@@ -26,6 +27,25 @@ pub trait Proposer: Send + 'static {
 
     /// The memory in bytes that is reserved while a proposal is made and committed.
     fn memory(&self) -> u64;
+
+    /// Returns true if the proposer observes the revision that is checked out.
+    ///
+    /// If the commit is made on another one, both are fetched.
+    fn observes_source(&self) -> bool {
+        false
+    }
+
+    /// Observes the revision that is checked out, before a proposal is made.
+    ///
+    /// `tree` is its tree, unless the proposal is made on it. This is not called if the revision cannot be fetched.
+    fn observe_source(
+        &mut self,
+        _revision: &Revision,
+        _tree: Option<&dyn FileTree>,
+        _index: &mut MarkerIndex,
+        _checkpoint: &mut Checkpoint<'_>,
+    ) {
+    }
 
     /// Proposes a commit on top of a tree, unless it needs no change.
     ///

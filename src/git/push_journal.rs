@@ -47,12 +47,24 @@ pub(super) struct PendingPush {
     pub(super) refspec: Option<String>,
     /// True if the branch is known to be updated. Only the refspec is pending then.
     pub(super) is_branch_done: bool,
+    /// An earlier push to the same tip whose result is not known either.
+    ///
+    /// Of the two, at most one arrives.
+    #[serde(default)]
+    pub(super) earlier: Option<Box<PendingPush>>,
 }
 
 impl PendingPush {
     /// The maximum length of the message, in bytes.
     /// The message is needed only if the answer to a push was lost.
     pub(super) const MAX_MESSAGE: usize = 4 * 1024;
+
+    /// Returns true if `earlier` is another push to the same tip, and may still arrive.
+    pub(super) fn may_arrive_instead(&self, earlier: &Self) -> bool {
+        !earlier.is_branch_done
+            && (&earlier.reference, earlier.old) == (&self.reference, self.old)
+            && earlier.new != self.new
+    }
 
     /// Returns true if the branch is done and the refspec is not.
     pub(super) fn is_refspec_pending(&self) -> bool {

@@ -147,6 +147,7 @@ impl<P: Proposer> Attempt<P> {
         mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
         for state in self.open() {
             state.recover_push(&context, journal)?;
+            state.fetch_source(&context);
         }
         let proposed = self.propose(&context, base, journal);
         let AttemptContext { listing, .. } = context;
@@ -286,11 +287,9 @@ impl<P: Proposer> Attempt<P> {
         tip
     }
 
-    /// Deletes the note of a push that has not reached the remote and never will.
+    /// Deletes the records of a push that has not reached the remote and never will.
     fn forget_push(&self, context: &AttemptContext<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
-        for state in self.states.iter().filter(|state| state.commit.is_some()) {
-            journal.pending.remove(&state.proposal.name);
-        }
+        self.states.iter().for_each(|state| state.forget_pending(journal));
         store(journal, context.mirror)
     }
 

@@ -14,7 +14,7 @@ use crate::git::proposal::{Answer, Failure, Freshness, Proposal, Proposer};
 use crate::git::push_journal::{LastSeen, PendingPush, PushJournal};
 use crate::git::source::{self, Source};
 use crate::git::tree::GitTree;
-use crate::update::MarkerIndex;
+use crate::update::{FileTree, MarkerIndex};
 
 /// One proposal and its state in an attempt.
 pub(super) struct ProposalState<P: Proposer> {
@@ -23,6 +23,8 @@ pub(super) struct ProposalState<P: Proposer> {
     message_limit: usize,
     /// The commit that is checked out for it.
     pub(super) source: Option<Source>,
+    /// The source, if it is observed and the commit is made on another one.
+    observed_source: Option<CommitId>,
     /// A push of an earlier run or attempt that did reach the remote.
     earlier: Option<Push>,
     /// Its commit of this attempt.
@@ -48,7 +50,15 @@ pub(super) struct ProposedCommit {
 
 impl<P: Proposer> ProposalState<P> {
     pub(super) fn new(proposal: Proposal<P>, message_limit: usize) -> Self {
-        Self { proposal, message_limit, source: None, earlier: None, commit: None, result: None }
+        Self {
+            proposal,
+            message_limit,
+            source: None,
+            observed_source: None,
+            earlier: None,
+            commit: None,
+            result: None,
+        }
     }
 
     /// Returns true while it has no answer.
@@ -134,27 +144,27 @@ impl<P: Proposer> ProposalState<P> {
         journal: &mut PushJournal,
     ) -> Result<(), SyncError> {
         let Proposal { name, target, known, .. } = &self.proposal;
-        let Some(pending) = journal.pending.get_mut(name) else { return Ok(()) };
-        let is_same_branch = pending.reference == target.push.reference();
-        if is_same_branch && !pending.is_branch_done {
-            if pending.old == context.old {
-                // It has not yet, but it may: the server may be working on it.
-                return Ok(());
+        let pending = loop {
+            let Some(pending) = journal.pending.get_mut(name) else { return Ok(()) };
+            let is_same_branch = pending.reference == target.push.reference();
+            if is_same_branch && !pending.is_branch_done {
+                if pending.old == context.old {
+                    // It has not yet, but it may: the server may be working on it.
+                    return Ok(());
+                }
+                pending.is_branch_done = has_arrived(pending, context)?;
             }
-            pending.is_branch_done = match context.old {
-                // If the history is too long to be fetched, the push counts as lost: the files tell whether its change
-                // is there. A search that was ended has found out nothing.
-                Some(tip) => match context.is_in_history(pending.new, tip, pending.old) {
-                    Err(error) if error.is_damage() || error.is_interruption() => return Err(error),
-                    found => found.unwrap_or(false),
-                },
-                None => false,
-            };
-        }
-        if !(is_same_branch && pending.is_branch_done) {
-            journal.pending.remove(name);
-            return Ok(());
-        }
+            if is_same_branch && pending.is_branch_done {
+                break pending;
+            }
+            match pending.earlier.take() {
+                Some(earlier) => *pending = *earlier,
+                None => {
+                    journal.pending.remove(name);
+                    return Ok(());
+                }
+            }
+        };
         let refspec = target.refspec.as_ref().map(ToString::to_string);
         let destination = target.refspec.as_ref().and_then(|spec| context.listing.commit(&spec.destination));
         if pending.refspec != refspec || destination == Some(pending.new) {
@@ -176,6 +186,45 @@ impl<P: Proposer> ProposalState<P> {
         Ok(())
     }
 
+    /// Fetches the source for a proposer that observes it.
+    ///
+    /// It is here already if the commit is made on it. Errors do not matter: the proposal can be made without it.
+    pub(super) fn fetch_source(&mut self, context: &AttemptContext<'_>) {
+        if let Some(source) = self.source.as_ref().filter(|_| self.has_other_source(context)) {
+            self.observed_source = context.fetch_commit(source.object).ok();
+        }
+    }
+
+    /// Returns true for an observed source on which the commit is not made.
+    fn has_other_source(&self, context: &AttemptContext<'_>) -> bool {
+        let Proposal { target, proposer, .. } = &self.proposal;
+        let is_other_branch = target.checkout.branch().as_ref() != Some(&target.push);
+        let source = self.source.as_ref().map(|source| source.revision.commit);
+        proposer.observes_source() && is_other_branch && context.old.is_some() && context.old != source
+    }
+
+    /// Lets the proposer observe the source.
+    fn observe_source(
+        &mut self,
+        context: &AttemptContext<'_>,
+        made: &mut SharedObjects<'_, '_>,
+    ) -> Result<(), SyncError> {
+        let has_other_source = self.has_other_source(context);
+        let Some(source) = self.source.as_ref().filter(|_| self.proposal.proposer.observes_source()) else {
+            return Ok(());
+        };
+        let SharedObjects { index, objects } = made;
+        let tree = match (has_other_source, self.observed_source) {
+            (true, None) => return Ok(()),
+            (true, Some(commit)) => Some(GitTree::of(objects.repository(), commit)?),
+            (false, _) => None,
+        };
+        let files = tree.as_ref().map(|tree| tree as &dyn FileTree);
+        let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
+        self.proposal.proposer.observe_source(&source.revision, files, index, &mut |_| deadline.check());
+        if tree.is_some_and(|tree| tree.is_damaged()) { Err(SyncError::Damaged) } else { Ok(()) }
+    }
+
     /// Makes the proposal's commit on `tip`, if one is needed, and returns the new tip.
     /// This has a `spec.timeout` of its own.
     ///
@@ -193,8 +242,9 @@ impl<P: Proposer> ProposalState<P> {
         if !self.is_open() {
             return Ok(tip);
         }
-        let SharedObjects { index, objects } = made;
+        self.observe_source(context, made)?;
         let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
+        let SharedObjects { index, objects } = made;
         let tree = GitTree::of(objects.repository(), tip)?;
         let proposed = self.proposal.proposer.propose(&tree, index, &mut |_| deadline.check());
         if tree.is_damaged() {
@@ -257,8 +307,26 @@ impl<P: Proposer> ProposalState<P> {
             time: commit.time,
             refspec: target.refspec.as_ref().map(ToString::to_string),
             is_branch_done: false,
+            earlier: None,
         };
-        journal.pending.insert(name.clone(), pending);
+        // A batch with other members has other commits, and the push of an earlier batch may still arrive.
+        let earlier = journal.pending.remove(name);
+        let earlier = earlier.filter(|earlier| pending.may_arrive_instead(earlier));
+        let earlier = earlier.map(|earlier| Box::new(PendingPush { earlier: None, ..earlier }));
+        journal.pending.insert(name.clone(), PendingPush { earlier, ..pending });
+    }
+
+    /// Deletes the record of a push that has not arrived and never will.
+    ///
+    /// An earlier push may still arrive.
+    pub(super) fn forget_pending(&self, journal: &mut PushJournal) {
+        let name = &self.proposal.name;
+        if self.commit.is_some()
+            && let Some(pending) = journal.pending.remove(name)
+            && let Some(earlier) = pending.earlier
+        {
+            journal.pending.insert(name.clone(), *earlier);
+        }
     }
 
     /// Sets the answer to the proposal after a push, if there was one.
@@ -289,6 +357,7 @@ impl<P: Proposer> ProposalState<P> {
         if let Some(pending) = journal.pending.get_mut(name).filter(|_| is_there) {
             pending.is_branch_done = true;
             pending.refspec = None;
+            pending.earlier = None;
         }
         let is_same_branch = target.checkout.branch().as_ref() == Some(&target.push);
         let checkout = tip.filter(|_| is_same_branch).unwrap_or(source.revision.commit);
@@ -330,5 +399,20 @@ impl<P: Proposer> ProposalState<P> {
         let refspec = self.proposal.target.refspec.as_ref();
         let destination = refspec.and_then(|refspec| context.listing.commit(&refspec.destination));
         LastSeen { checkout, push, destination, refspec: refspec.map(ToString::to_string) }
+    }
+}
+
+/// Returns true if the tip of a push is in the branch now.
+///
+/// If the history is too long to be fetched, the push counts as lost: the files tell whether its change is there.
+///
+/// # Errors
+///
+/// If the search was ended or the remote did not answer, which says nothing of the push.
+fn has_arrived(pending: &PendingPush, context: &AttemptContext<'_>) -> Result<bool, SyncError> {
+    let Some(tip) = context.old else { return Ok(false) };
+    match context.is_in_history(pending.new, tip, pending.old) {
+        Err(error) if error.is_damage() || error.is_interruption() || error.is_outage() => Err(error),
+        found => Ok(found.unwrap_or(false)),
     }
 }

@@ -7,6 +7,7 @@ use tagboat_api::{ImageRef, Reason};
 use crate::error::{ReconcileError, chain};
 use crate::git::SyncError;
 use crate::git::outcome::Outcome;
+use crate::rollout::before::{CHECKOUT_FAILED, PUSH_FAILED};
 
 /// The stages of a run, in their order (`docs/flux-behaviour.md`, A reconcile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,9 +52,9 @@ impl Stage {
         match self {
             Self::Policies => (Reason::Failed, "failed to list policies"),
             Self::Source => (Reason::SourceManagerFailed, "failed configuring source manager"),
-            Self::Checkout => (Reason::GitOperationFailed, "failed to checkout source"),
+            Self::Checkout => (Reason::GitOperationFailed, CHECKOUT_FAILED),
             Self::Update => (Reason::UpdateFailed, "failed to apply policies"),
-            Self::Push => (Reason::GitOperationFailed, "failed to update source"),
+            Self::Push => (Reason::GitOperationFailed, PUSH_FAILED),
         }
     }
 }

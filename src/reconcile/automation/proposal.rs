@@ -9,10 +9,12 @@ use tagboat_api::{ImageRef, Reason};
 use super::compare::{CompareRun, View};
 use super::conclusion::Stage;
 use super::findings::Findings;
+use super::places::PlaceScan;
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::transaction::{observed, stage_of};
 use crate::error::ReconcileError;
+use crate::git::checkout::Revision;
 use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
 use crate::message::{DEFAULT_MESSAGE, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -56,6 +58,8 @@ pub struct UpdateProposal {
     pub reselection: Option<Reselection>,
     /// The level of detail in the findings.
     pub detail: Detail,
+    /// The scan for places, if rollouts are reported.
+    pub places: Option<PlaceScan>,
     /// The comparison, if another controller commits and this one does not.
     pub compare: Option<CompareRun>,
     /// The last plan; without detail, only the number of its files.
@@ -197,6 +201,22 @@ impl Proposer for UpdateProposal {
         u64::try_from(self.reported().max_bytes()).unwrap_or(u64::MAX)
     }
 
+    fn observes_source(&self) -> bool {
+        self.places.is_some()
+    }
+
+    fn observe_source(
+        &mut self,
+        revision: &Revision,
+        tree: Option<&dyn FileTree>,
+        index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
+    ) {
+        if let Some(places) = &mut self.places {
+            places.observe_source(revision, tree, &self.update, index, checkpoint);
+        }
+    }
+
     fn propose(
         &mut self,
         tree: &dyn FileTree,
@@ -204,11 +224,16 @@ impl Proposer for UpdateProposal {
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, ProposalError> {
         self.update.reported = self.reported();
+        self.update.own_markers = self.places.as_ref().map(PlaceScan::limits);
+        self.places.iter_mut().for_each(PlaceScan::reset);
         let mut plan = plan(tree, &self.update, index, checkpoint)?;
         if self.detail == Detail::Diff {
             self.diff = Some(diff::unified(tree, &plan.edits, checkpoint).map_err(ProposalError::Diff)?);
         }
         let edits = std::mem::take(&mut plan.edits);
+        if let Some(places) = &mut self.places {
+            places.keep(std::mem::take(&mut plan.own_markers), tree);
+        }
         self.findings = Some(Findings::of(&plan, &self.unusable));
         // The plan is kept even if the message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);

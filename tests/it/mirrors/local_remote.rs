@@ -192,6 +192,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         policies: BTreeMap::new(),
         reselection: None,
         detail: Detail::Everything,
+        places: None,
         compare: None,
         plan: None,
         findings: None,

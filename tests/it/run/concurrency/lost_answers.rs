@@ -160,3 +160,58 @@ fn a_push_that_never_arrived_is_not_reported_by_runs_that_want_nothing() {
     fleet.run().with_status(0);
     fleet.assert_pushed_once();
 }
+
+/// Another batch makes other commits on the same tip.
+///
+/// Its own push is rejected because the first one arrives.
+#[test]
+fn a_push_that_arrives_while_another_batch_pushes_is_reported() {
+    let members = Member::several(2);
+    let fleet = shared_branch::fleet(&members);
+    let manifests = |members: &[Member]| -> String { members.iter().map(Member::manifests).collect() };
+    let source = git_repository(&fleet.host.url("fleet.git"), "timeout: 4s");
+    // The first run has the second member alone, so that the first member's commit is below it in the other run.
+    fleet.write_manifests(&(manifests(&members[1..]) + &source));
+    fleet.host.once(Operation::Push, Fault::Delay(Duration::from_secs(7)));
+    fleet.run().with_status(1);
+    assert_eq!(fleet.own_commits(), []);
+    fleet.write_manifests(&(manifests(&members) + &source));
+    let (repository, before) = (fleet.repository.clone(), fleet.tip());
+    fleet.host.meanwhile(Operation::ListForPush, move || {
+        while repository.id("main").as_ref() == Some(&before) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let run = fleet.run().with_status(0);
+    shared_branch::assert_each_landed_once(&fleet, &members);
+    for (member, outcome) in members.iter().zip(run.json()["automations"].as_array().unwrap()) {
+        let own = fleet.own_commits();
+        let commit = own.iter().find(|commit| commit.author.starts_with(&member.author)).unwrap();
+        assert_eq!(outcome["commit"]["id"], commit.id.as_str(), "{outcome}");
+        assert_eq!(fleet.status(&member.name)["lastPushCommit"], commit.id.as_str());
+    }
+}
+
+/// The fetch of the history fails, as with a proxy that restarts.
+#[test]
+fn a_failure_to_search_for_a_push_does_not_lose_its_report() {
+    let fleet = impatient_fleet();
+    hang_after_push(&fleet);
+    fleet.run().with_status(1);
+    fleet.host.heal();
+    let commit = fleet.own_commits()[0].id.clone();
+    for number in 0..5 {
+        fleet.repository.commit("main", "On top", &[file(format!("{number}.yaml"), "1\n")]);
+    }
+    // Fetches: of the tip, and then of the history below it.
+    let before = requests_before_push(Operation::Fetch);
+    for _ in 0..before {
+        fleet.host.once(Operation::Fetch, Fault::Delay(Duration::ZERO));
+    }
+    fleet.host.always(Operation::Fetch, Fault::Status(503));
+    let run = fleet.run().with_status(1);
+    assert_eq!(outcome_and_commit(&run), ("failed".to_owned(), None));
+    fleet.host.heal();
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)), ("pushed".to_owned(), Some(commit)));
+    fleet.assert_pushed_once();
+}
