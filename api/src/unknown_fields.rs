@@ -1,15 +1,18 @@
-//! Finds unknown fields and values in a manifest file.
+//! Finds unknown fields and values, and values of wrong types, in a manifest file.
 //!
 //! An API server drops or rejects such fields. A manifest file does not pass through an API server, so a misspelled
 //! `polcySelector` would silently select every policy, and `digestReflectionPolicy: always` would silently remove
-//! every digest. This module finds such defects and suggests the correct name.
+//! every digest. This module finds such defects and suggests the correct name. It checks types because the parser would
+//! take the items of a list for the fields of a mapping, in the order in which the program declares them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, ValueType};
 use crate::{
     DEPRECATED_VERSION, GitRepository, IMAGE_GROUP, ImagePolicy, ImageRepository, ImageUpdateAutomation,
     SOURCE_GROUP, VERSION, nearest, v1beta2,
@@ -17,6 +20,39 @@ use crate::{
 
 /// The fields of every object beside those of its schema.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// A value of a type that its field does not allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeMismatch {
+    /// The required type, with its article.
+    required: String,
+    /// The type of the value, or the value itself if it is a number or a boolean.
+    found: String,
+}
+
+impl TypeMismatch {
+    fn new(value: &Value, types: &BTreeSet<ValueType>) -> Self {
+        let required: Vec<String> = types.iter().map(ToString::to_string).collect();
+        let found = match value {
+            Value::Null => "null".to_owned(),
+            Value::Object(_) => ValueType::Mapping.to_string(),
+            Value::Array(_) => ValueType::List.to_string(),
+            Value::String(_) => ValueType::String.to_string(),
+            Value::Bool(_) | Value::Number(_) if types.contains(&ValueType::String) => {
+                format!("`{value}`; put it in quotes")
+            }
+            Value::Bool(_) | Value::Number(_) => format!("`{value}`"),
+        };
+        Self { required: required.join(" or "), found }
+    }
+}
+
+/// Formats the mismatch as a predicate: `must be a mapping, but is a list`.
+impl fmt::Display for TypeMismatch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "must be {}, but is {}", self.required, self.found)
+    }
+}
 
 /// A field or value that the schema of a kind does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,10 +75,12 @@ pub enum Violation {
         /// A similar possible value.
         nearest: Option<String>,
     },
-    /// The metadata, or the manifest as a whole, is not an object.
-    NotAnObject {
+    /// A value of a wrong type.
+    WrongType {
         /// Path of the value; empty for the manifest as a whole.
         path: String,
+        /// The types.
+        mismatch: TypeMismatch,
     },
 }
 
@@ -57,10 +95,10 @@ impl fmt::Display for Violation {
                 write!(formatter, "`{path}` cannot be {value:?}, only {}", choices.join(", "))?;
                 nearest.iter().try_for_each(|nearest| write!(formatter, ": did you mean `{nearest}`?"))
             }
-            Self::NotAnObject { path } if path.is_empty() => {
-                formatter.write_str("the manifest is not an object")
+            Self::WrongType { path, mismatch } if path.is_empty() => {
+                write!(formatter, "the manifest {mismatch}")
             }
-            Self::NotAnObject { path } => write!(formatter, "`{path}` is not an object"),
+            Self::WrongType { path, mismatch } => write!(formatter, "`{path}` {mismatch}"),
         }
     }
 }
@@ -95,6 +133,7 @@ impl Kind {
 #[derive(Clone, Debug, Default)]
 pub struct KnownFields {
     of: [[OnceLock<Fields>; VERSIONS.len()]; KINDS.len()],
+    metadata: OnceLock<Fields>,
 }
 
 const VERSIONS: [&str; 2] = [VERSION, DEPRECATED_VERSION];
@@ -103,8 +142,8 @@ impl KnownFields {
     /// Lists the parts of a manifest that its kind does not allow, in order.
     ///
     /// Returns `None` for a kind or version that is not in this crate. Keys of maps, such as labels, are free. Of
-    /// GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown. Values of a wrong
-    /// type are left to the parser, and so are empty strings, which in Go equal absent fields.
+    /// GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown, and neither is one
+    /// of the metadata, which programs write too. Empty strings, which in Go equal absent fields, are left to the parser.
     #[must_use]
     pub fn violations(
         &self,
@@ -116,11 +155,13 @@ impl KnownFields {
         let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
         let of_version = &self.of[index][VERSIONS.iter().position(|known| *known == version)?];
         let Value::Object(fields) = manifest else {
-            return Some(vec![Violation::NotAnObject { path: String::new() }]);
+            let mismatch = TypeMismatch::new(manifest, &BTreeSet::from([ValueType::Mapping]));
+            return Some(vec![Violation::WrongType { path: String::new(), mismatch }]);
         };
         let mut violations = Vec::new();
-        if fields.get("metadata").is_some_and(|metadata| !metadata.is_object()) {
-            violations.push(Violation::NotAnObject { path: "metadata".to_owned() });
+        if let Some(metadata) = fields.get("metadata") {
+            check("metadata", metadata, self.metadata.get_or_init(Fields::of::<ObjectMeta>), &mut violations);
+            violations.retain(|violation| !matches!(violation, Violation::UnknownField { .. }));
         }
         let known = of_version.get_or_init(|| KINDS[index].fields(version));
         check_object("", fields, known, &mut violations);
@@ -139,6 +180,11 @@ fn is_still_read(kind: &str, violation: &Violation) -> bool {
 }
 
 fn check(path: &str, value: &Value, known: &Fields, violations: &mut Vec<Violation>) {
+    if !known.types.is_empty() && !known.types.iter().any(|known| known.matches(value)) {
+        let mismatch = TypeMismatch::new(value, &known.types);
+        violations.push(Violation::WrongType { path: path.to_owned(), mismatch });
+        return;
+    }
     match value {
         Value::Object(fields) => check_object(path, fields, known, violations),
         Value::Array(items) => {
@@ -322,9 +368,105 @@ mod tests {
     }
 
     #[test]
-    fn metadata_has_to_be_an_object() {
-        assert_eq!(image("v1", "ImagePolicy", &json!({ "metadata": [] })), ["`metadata` is not an object"]);
-        assert_eq!(image("v1", "ImagePolicy", &json!([])), ["the manifest is not an object"]);
+    fn metadata_has_to_be_a_mapping() {
+        let defects = image("v1", "ImagePolicy", &json!({ "metadata": [] }));
+        assert_eq!(defects, ["`metadata` must be a mapping, but is a list"]);
+        let defects = image("v1", "ImagePolicy", &json!([]));
+        assert_eq!(defects, ["the manifest must be a mapping, but is a list"]);
+        let metadata = json!({ "any": 1, "namespace": 5, "labels": ["a"], "ownerReferences": [["v1"]] });
+        assert_eq!(
+            image("v1", "ImagePolicy", &json!({ "metadata": metadata })),
+            [
+                "`metadata.namespace` must be a string, but is `5`; put it in quotes",
+                "`metadata.labels` must be a mapping, but is a list",
+                "`metadata.ownerReferences[0]` must be a mapping, but is a list",
+            ]
+        );
+    }
+
+    /// The parser itself would take a list for a mapping.
+    ///
+    /// Its errors have names of types in the program.
+    #[test]
+    fn a_value_of_a_wrong_type_is_found_at_every_depth() {
+        for (kind, spec, defect) in [
+            (
+                "ImagePolicy",
+                json!({ "policy": { "semver": "1.x" } }),
+                "policy.semver` must be a mapping, but is a string",
+            ),
+            (
+                "ImagePolicy",
+                json!({ "policy": { "semver": ["1.x"] } }),
+                "policy.semver` must be a mapping, but is a list",
+            ),
+            (
+                "ImagePolicy",
+                json!({ "policy": [{ "range": "1.x" }] }),
+                "policy` must be a mapping, but is a list",
+            ),
+            ("ImagePolicy", json!({ "filterTags": ["a"] }), "filterTags` must be a mapping, but is a list"),
+            (
+                "ImagePolicy",
+                json!({ "policy": { "semver": { "range": 1.0 } } }),
+                "policy.semver.range` must be a string, but is `1.0`; put it in quotes",
+            ),
+            (
+                "ImageRepository",
+                json!({ "suspend": "no" }),
+                "suspend` must be true or false, but is a string",
+            ),
+            (
+                "ImageRepository",
+                json!({ "exclusionList": "a" }),
+                "exclusionList` must be a list, but is a string",
+            ),
+            (
+                "ImageRepository",
+                json!({ "accessFrom": { "namespaceSelectors": [[]] } }),
+                "accessFrom.namespaceSelectors[0]` must be a mapping, but is a list",
+            ),
+            (
+                "ImageUpdateAutomation",
+                json!({ "update": ["Setters"] }),
+                "update` must be a mapping, but is a list",
+            ),
+            (
+                "ImageUpdateAutomation",
+                json!({ "git": { "commit": { "author": ["a@b.c", "me"] } } }),
+                "git.commit.author` must be a mapping, but is a list",
+            ),
+            (
+                "ImageUpdateAutomation",
+                json!({ "git": { "push": { "options": { "a": true } } } }),
+                "git.push.options.a` must be a string, but is `true`; put it in quotes",
+            ),
+        ] {
+            for version in VERSIONS {
+                let defects = image(version, kind, &json!({ "spec": spec }));
+                assert_eq!(defects, [format!("`spec.{defect}")], "{kind} {version}");
+            }
+        }
+        let git = json!({ "spec": { "ref": ["main"] }, "status": [] });
+        let defects =
+            KnownFields::default().violations("source.toolkit.fluxcd.io", "v1", "GitRepository", &git);
+        let defects: Vec<String> = defects.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            defects,
+            ["`spec.ref` must be a mapping, but is a list", "`status` must be a mapping, but is a list"]
+        );
+        let count = json!({ "status": { "observedGeneration": 1.5 } });
+        assert_eq!(
+            image("v1", "ImagePolicy", &count),
+            ["`status.observedGeneration` must be a whole number, but is `1.5`"]
+        );
+    }
+
+    #[test]
+    fn null_has_every_type() {
+        let manifest =
+            json!({ "metadata": null, "spec": { "policy": null, "suspend": null }, "status": null });
+        assert!(image("v1", "ImagePolicy", &manifest).is_empty());
     }
 
     #[test]

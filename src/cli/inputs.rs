@@ -47,9 +47,9 @@ pub(super) fn read_input(path: &Path) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Reads manifests and prints warnings about them.
-pub(super) fn read_manifests(paths: &[PathBuf]) -> Result<Manifests, Failure> {
-    let manifests = manifests::read(paths)
+/// Reads manifests, without those in a state directory, and prints warnings about them.
+pub(super) fn read_manifests(paths: &[PathBuf], state: Option<&Path>) -> Result<Manifests, Failure> {
+    let manifests = manifests::read(paths, state)
         .map_err(|errors| Failure::Failed(errors.iter().map(|error| chain(error)).collect()))?;
     warn_of_manifests(&manifests);
     Ok(manifests)

@@ -92,7 +92,7 @@ pub(super) fn failed(outcome: &Outcome, sentences: Vec<String>) -> Failure {
 
 /// Performs the update, fills in the outcome and returns the report as text.
 fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, Failure> {
-    let manifests = read_manifests(&arguments.policies)?;
+    let manifests = read_manifests(&arguments.policies, None)?;
     manifests.policies().for_each(warn_of_settings);
     manifests.repositories().for_each(warn_of_repository_settings);
     let automation = choose_automation(&manifests, arguments.reconcile.automation.as_deref())?;

@@ -7,10 +7,10 @@ use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{
     AutomationSettings, KindSettings, PREFIX, PolicySettings, RepositorySettings, SettingError, SettingErrors,
 };
+use tagboat_api::substitution::contains_placeholder;
 
 use super::finding::{Findings, Location, Rule, hint};
 use super::object::Object;
-use super::source::is_filled_in_later;
 use crate::yaml::tree::Field;
 
 /// Checks the annotations of an object with our prefix, or almost with it.
@@ -20,7 +20,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
         check_prefix(field, findings);
     }
     for error in errors(object.kind, &object.own_annotations()) {
-        if matches!(&error, SettingError::BadValue { value, .. } if is_filled_in_later(value)) {
+        if matches!(&error, SettingError::BadValue { value, .. } if contains_placeholder(value)) {
             continue;
         }
         let (name, rule) = match &error {

@@ -4,11 +4,11 @@
 
 use serde_json::{Value, json};
 use tagboat_api::Kind;
+use tagboat_api::substitution;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
-use super::source::is_filled_in_later;
 use crate::error::chain;
 use crate::git::refspec::RefspecError;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
@@ -33,7 +33,7 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
 }
 
 fn check_path(node: &Node, findings: &mut Findings<'_>) {
-    let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
+    let Some(text) = node.text().filter(|text| !substitution::contains_placeholder(text)) else { return };
     let mut parts = text.split('/').filter(|part| !matches!(*part, "" | "."));
     // Later components may follow links, which are unknown here.
     let fault = match parts.next() {
@@ -101,7 +101,7 @@ pub(super) fn texts(node: &Node) -> Value {
 /// Returns true if any text inside is filled in later.
 pub(super) fn has_placeholder(value: &Value) -> bool {
     match value {
-        Value::String(text) => is_filled_in_later(text),
+        Value::String(text) => substitution::contains_placeholder(text),
         Value::Array(items) => items.iter().any(has_placeholder),
         Value::Object(members) => members.values().any(has_placeholder),
         _ => false,

@@ -6,12 +6,12 @@ use serde_json::json;
 use tagboat_api::Kind;
 use tagboat_api::policy::ImagePolicySpec;
 use tagboat_api::settings::{PREFIX, PolicySettings};
+use tagboat_api::substitution::contains_placeholder;
 use tagboat_go_text::Regexp;
 
 use super::automation::{has_placeholder, texts};
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
-use super::source::is_filled_in_later;
 use crate::error::chain;
 use crate::policy::{FilterError, Policy, PolicyError, RuleError};
 use crate::yaml::Node;
@@ -55,7 +55,7 @@ fn check_groups(spec: &Node, findings: &mut Findings<'_>) {
     let (Some(extract), pattern) = (node.text(), filter.text_at(&["pattern"]).unwrap_or_default()) else {
         return;
     };
-    if is_filled_in_later(pattern) || extract.contains("{{") || extract.contains("<<") {
+    if contains_placeholder(pattern) || extract.contains("{{") || extract.contains("<<") {
         return;
     }
     let Ok(pattern) = Regexp::compile_within(pattern, MAX_PATTERN) else { return };

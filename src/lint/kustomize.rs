@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tagboat_api::Kind;
+use tagboat_api::substitution::contains_placeholder;
 
 use super::object::flatten;
-use super::source::{Document, is_filled_in_later, is_kustomization};
+use super::source::{Document, is_kustomization};
 use crate::yaml::Node;
 
 /// The content of all kustomizations together.
@@ -184,7 +185,7 @@ fn is_below(path: &str, directory: &str) -> bool {
 
 /// Returns true if a text with parts to be filled in later can become `text`.
 pub(super) fn can_become(pattern: &str, text: &str) -> bool {
-    if !is_filled_in_later(pattern) {
+    if !contains_placeholder(pattern) {
         return pattern == text;
     }
     // The fixed texts around these parts must be there, in order.

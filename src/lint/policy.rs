@@ -1,11 +1,11 @@
 //! Checks for policies that cannot select anything, and repositories that cannot be scanned.
 
 use tagboat_api::Kind;
+use tagboat_api::substitution::contains_placeholder;
 use tagboat_go_text::Regexp;
 
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
-use super::source::is_filled_in_later;
 use crate::policy::Constraint;
 use crate::reference::RepositoryAddress;
 use crate::yaml::Node;
@@ -49,7 +49,7 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
 const MAX_EXPRESSION: usize = 10 << 20;
 
 fn check_expression(path: &str, node: &Node, findings: &mut Findings<'_>) {
-    let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
+    let Some(text) = node.text().filter(|text| !contains_placeholder(text)) else { return };
     if let Err(error) = Regexp::compile_within(text, MAX_EXPRESSION) {
         let sentence = format!("`{path}` is `{text}`, which is not a regular expression: {error}");
         findings.add(Location::of(node), Rule::InvalidValue, sentence);
@@ -58,7 +58,7 @@ fn check_expression(path: &str, node: &Node, findings: &mut Findings<'_>) {
 
 fn check_image(spec: &Node, findings: &mut Findings<'_>) {
     let Some(node) = spec.at(&["image"]) else { return };
-    let Some(text) = node.text().filter(|text| !is_filled_in_later(text)) else { return };
+    let Some(text) = node.text().filter(|text| !contains_placeholder(text)) else { return };
     if text.parse::<f64>().is_ok() {
         // The schema reports that it is not a text.
         return;
@@ -70,7 +70,7 @@ fn check_image(spec: &Node, findings: &mut Findings<'_>) {
 
 fn check_range(path: &str, range: Option<&Node>, findings: &mut Findings<'_>) {
     let Some(text) = range.and_then(Node::text).filter(|text| !text.is_empty()) else { return };
-    if is_filled_in_later(text) {
+    if contains_placeholder(text) {
         return;
     }
     if let (Some(node), Err(error)) = (range, Constraint::parse(text)) {
@@ -96,7 +96,7 @@ fn check_interval(spec: &Node, findings: &mut Findings<'_>) {
     let given = |name: &str| spec.field(name).filter(|field| !field.value.is_null());
     let reflection = given("digestReflectionPolicy");
     let text = reflection.and_then(|field| field.value.text()).unwrap_or_default();
-    if is_filled_in_later(text) {
+    if contains_placeholder(text) {
         return;
     }
     match (given("interval"), reflection) {

@@ -7,11 +7,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
+use tagboat_api::object_name::{InvalidName, validate_name, validate_namespace};
+use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::{GoDuration, crds, duration};
 
 use super::finding::{Findings, Location, Rule, hint};
 use super::object::Object;
-use super::source::is_filled_in_later;
 use crate::yaml::tree::Content;
 use crate::yaml::{Node, Style, plain};
 
@@ -158,7 +159,7 @@ impl Check<'_, '_> {
                     }
                 }
             }
-            (Some(_), Content::Scalar { text, .. }) if is_filled_in_later(text) => {}
+            (Some(_), Content::Scalar { text, .. }) if contains_placeholder(text) => {}
             (Some("object"), _) => self.invalid(location, path, "must be a mapping"),
             (Some("array"), _) => self.invalid(location, path, "must be a list"),
             (Some(kind), Content::Scalar { .. }) => self.scalar(path, node, kind, schema),
@@ -290,7 +291,8 @@ impl Check<'_, '_> {
                 "labels" | "annotations" if !field.value.is_null() => {
                     self.invalid(at, &path, "must be a mapping");
                 }
-                "name" | "namespace" => self.text(&path, field.value),
+                "name" => self.name(&path, field.value, validate_name),
+                "namespace" => self.name(&path, field.value, validate_namespace),
                 name if METADATA.contains(&name) || name.starts_with('$') => {}
                 name => {
                     let free = METADATA.into_iter().filter(|name| node.field(name).is_none());
@@ -298,6 +300,18 @@ impl Check<'_, '_> {
                     self.findings.add(at, Rule::UnknownField, sentence);
                 }
             }
+        }
+    }
+
+    /// Checks the name or the namespace of an object; an empty one is absent.
+    fn name(&mut self, path: &str, node: &Node, validate: fn(&str) -> Result<(), InvalidName>) {
+        self.text(path, node);
+        let text = node.text().filter(|text| !text.is_empty() && !contains_placeholder(text));
+        if let Some(text) = text
+            && matches!(scalar_type(node), ScalarType::Text | ScalarType::Either)
+            && let Err(error) = validate(text)
+        {
+            self.invalid(Location::of(node), path, format_args!("is `{text}`: {error}"));
         }
     }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use tagboat_api::Kind;
+use tagboat_api::substitution::contains_placeholder;
 
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
-use super::source::is_filled_in_later;
 use crate::reconcile::automation::selector;
 use crate::yaml::Node;
 
@@ -45,7 +45,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
 }
 
 fn check_part(selector: &LabelSelector, texts: &[&str], location: Location, findings: &mut Findings<'_>) {
-    if texts.iter().any(|text| is_filled_in_later(text)) {
+    if texts.iter().any(|text| contains_placeholder(text)) {
         return;
     }
     if let Err(error) = selector::parse(selector) {

@@ -149,22 +149,12 @@ pub(super) fn is_kustomization(name: &str) -> bool {
     matches!(base, "kustomization.yaml" | "kustomization.yml" | "Kustomization")
 }
 
-/// Returns whether a text is filled in later.
-///
-/// Flux's substitution, a chart or a resource set fills it in.
-pub(super) fn is_filled_in_later(text: &str) -> bool {
-    ["${", "{{", "<<"].iter().any(|opening| text.contains(opening))
-}
-
 /// The location at which a relevant file is not valid UTF-8.
 pub(super) fn not_text(content: &[u8], role: Role) -> Option<Location> {
-    let valid = std::str::from_utf8(content).err()?.valid_up_to();
+    let YamlError { line, column, .. } = YamlError::not_utf8(content, std::str::from_utf8(content).err()?);
     let matters = matches!(role, Role::Template(_))
         || [marker::QUOTED_TOKEN, IMAGE_GROUP.as_bytes()]
             .iter()
             .any(|group| memmem::find(content, group).is_some());
-    let before = String::from_utf8_lossy(&content[..valid]);
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
     matters.then_some(Location { line, column })
 }

@@ -1,5 +1,7 @@
 //! The errors of reading a file as YAML.
 
+use std::str::Utf8Error;
+
 /// An error with its position in the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}")]
@@ -11,6 +13,17 @@ pub struct YamlError {
     /// The cause.
     #[source]
     pub cause: YamlErrorKind,
+}
+
+impl YamlError {
+    /// Makes the error of bytes that are not UTF-8, at their first invalid byte.
+    pub fn not_utf8(content: &[u8], error: Utf8Error) -> Self {
+        let before = &content[..error.valid_up_to()];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
+        Self { line, column, cause: YamlErrorKind::NotUtf8 }
+    }
 }
 
 /// The cause of an error.

@@ -16,7 +16,7 @@ fn secret(name: &str, rest: &str) -> String {
 }
 
 fn read(path: &Path) -> Manifests {
-    manifests::read(&[path.to_owned()]).unwrap()
+    manifests::read(&[path.to_owned()], None).unwrap()
 }
 
 /// Reads manifests from a new file; returns the file as well.
@@ -106,7 +106,10 @@ fn a_file_of_a_directory_that_only_mentions_secrets_need_not_be_yaml() {
     assert!(manifests.secret("flux", "login").unwrap().is_some());
     let path = |name: &str| directory.path().join(name).display().to_string();
     let notes = [
-        format!("{}: skipped a Secret without a name, which tagboat does not read", path("e-unnamed.yaml")),
+        format!(
+            "{}: skipped a Secret without a valid name, which tagboat does not read",
+            path("e-unnamed.yaml")
+        ),
         format!(
             "skipped 3 files without an object of image.toolkit.fluxcd.io or source.toolkit.fluxcd.io: {}, {}, {}",
             path("a-template.yaml"),

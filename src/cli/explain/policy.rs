@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::cluster::ClusterArguments;
+use super::cluster::Cluster;
 use super::explanation::Explainer;
 use super::manifests::{InvalidPolicy, manifests};
 use super::report::{self, Explanation};
 use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
+use crate::cli::cluster::ClusterArguments;
 use crate::cli::inputs::{SECRET_ADVICE, read_manifests_in_part, secret_directory, secrets_of};
 use crate::cli::output::{OutputFormat, to_json};
 use crate::cli::registry_login::RegistryLogin;
@@ -34,7 +35,7 @@ pub(super) struct PolicyArguments {
     name: String,
 
     /// Manifests instead of a cluster: files, directories, or - for standard input
-    #[arg(long, value_name = "PATH", num_args = 1..)]
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with_all = ["kubeconfig", "context"])]
     policies: Vec<PathBuf>,
 
     /// The policy's namespace; needed if several namespaces have a policy of this name
@@ -75,7 +76,7 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
         arguments.tags.as_deref().map(|path| TagFile::choose(path, &arguments.policies)).transpose()?;
     let query = PolicyQuery::new(&arguments.name, arguments.namespace.as_deref(), tags.is_some())?;
     if arguments.policies.is_empty() {
-        let (subject, objects) = arguments.cluster.subject(&query).await?;
+        let (subject, objects) = Cluster::subject(&arguments.cluster, &query).await?;
         return arguments.show(&subject, &objects, tags).await;
     }
     let secrets: Vec<_> =

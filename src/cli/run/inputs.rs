@@ -72,7 +72,7 @@ impl Inputs {
     pub(super) fn read(arguments: &RunArguments) -> Result<Self, Failure> {
         let secrets: Vec<SecretDirectory> =
             arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
-        let manifests = read_manifests(&arguments.manifests)?;
+        let manifests = read_manifests(&arguments.manifests, arguments.state.as_deref())?;
         let mut automations: Vec<ImageUpdateAutomation> = manifests.automations().cloned().collect();
         if let Some(requested) = &arguments.reconcile.automation {
             automations = choose_automation(&manifests, Some(requested))?.cloned().into_iter().collect();

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::kind::ManifestKind;
 use super::source::Source;
 use super::{ManifestError, SyntaxError};
+use crate::yaml::YamlError;
 
 /// The API groups that are read.
 pub(super) const GROUPS: [&str; 2] = [tagboat_api::IMAGE_GROUP, tagboat_api::SOURCE_GROUP];
@@ -71,8 +72,10 @@ pub(super) fn screen(content: &[u8]) -> Content {
 pub(super) fn split(source: &Source) -> Result<Vec<Document>, ManifestError> {
     let not_yaml =
         |line, column, cause| ManifestError::NotYaml { file: source.file.clone(), line, column, cause };
-    let text =
-        std::str::from_utf8(&source.content).map_err(|error| not_yaml(1, 1, SyntaxError::NotUtf8(error)))?;
+    let text = std::str::from_utf8(&source.content).map_err(|error| {
+        let YamlError { line, column, .. } = YamlError::not_utf8(&source.content, error);
+        not_yaml(line as u64, column as u64, SyntaxError::NotUtf8)
+    })?;
     // The size of a file is bounded, and aliases are by default; a budget for documents and values would reject what
     // kustomize builds. Like Kubernetes' own YAML library, this reads y, n, on and off as strings. An error that
     // showed the lines around it could show a secret.

@@ -1,7 +1,9 @@
 //! Errors of reading manifests.
 
-use std::path::PathBuf;
-use std::str::Utf8Error;
+use std::path::{Path, PathBuf};
+
+use tagboat_api::object_name::InvalidName;
+use tagboat_api::unknown_fields::TypeMismatch;
 
 use super::secret::SecretError;
 
@@ -114,7 +116,7 @@ pub enum ManifestError {
         object: String,
     },
     /// An object that is defined twice.
-    #[error("{object} is defined twice, in {} and in {}; keep one", first.display(), second.display())]
+    #[error("{object} is defined twice, {}; keep one", places(first, second))]
     Duplicate {
         /// Kind, namespace and name.
         object: String,
@@ -125,14 +127,22 @@ pub enum ManifestError {
     },
 }
 
+/// Returns the files of an object that is defined twice.
+fn places(first: &Path, second: &Path) -> String {
+    if first == second {
+        return format!("both times in {}", first.display());
+    }
+    format!("in {} and in {}", first.display(), second.display())
+}
+
 /// The error of a file that is not YAML.
 ///
 /// Its message has that of its cause, so it has no source.
 #[derive(Debug, thiserror::Error)]
 pub enum SyntaxError {
     /// It is not UTF-8.
-    #[error("it is not UTF-8 at byte {}", .0.valid_up_to())]
-    NotUtf8(Utf8Error),
+    #[error("it is not UTF-8 here")]
+    NotUtf8,
     /// The parser's error. The position is omitted from its message, which begins with it already.
     #[error("{}", message(.0))]
     Parser(Box<serde_saphyr::Error>),
@@ -151,15 +161,30 @@ fn message(error: &serde_saphyr::Error) -> String {
 /// Its message has that of its cause, so it has no source.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldError {
-    /// It must be a mapping.
-    #[error("it must be a mapping")]
-    NotAMapping,
+    /// It has the wrong type.
+    #[error("it {0}")]
+    Type(TypeMismatch),
     /// It is not one of the possible values.
     #[error(transparent)]
     Choice(Box<UnknownChoice>),
-    /// It has the wrong type or value.
-    #[error("{}{}", .0, hint(.0))]
+    /// It is the name of an object, and Kubernetes rejects it.
+    #[error(transparent)]
+    Name(InvalidName),
+    /// It is null, and it is required.
+    #[error("it must not be empty")]
+    Null,
+    /// It has an invalid value.
+    #[error(transparent)]
     Value(serde_json::Error),
+}
+
+impl FieldError {
+    /// Makes the error of a field from the parser's.
+    ///
+    /// The parser names types of this program for a null.
+    pub(super) fn of(error: serde_json::Error) -> Self {
+        if error.to_string().starts_with("invalid type: null") { Self::Null } else { Self::Value(error) }
+    }
 }
 
 /// A value that is not one of the possible values of a field.
@@ -176,11 +201,4 @@ pub struct UnknownChoice {
 
 fn meant(nearest: Option<&str>) -> String {
     nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
-}
-
-/// Returns advice about the value of a field.
-fn hint(error: &serde_json::Error) -> &'static str {
-    let text = error.to_string();
-    let wants_text = text.starts_with("invalid type") && text.ends_with("expected a string");
-    if wants_text { "; put it in quotes" } else { "" }
 }

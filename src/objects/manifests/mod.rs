@@ -186,13 +186,14 @@ impl Manifests {
 
 /// Reads all objects in `paths`: files, directories, or `-` for standard input.
 ///
-/// Of a directory it reads all YAML and JSON files, those of subdirectories included.
+/// Of a directory it reads all YAML and JSON files, those of subdirectories included, except those in the directory
+/// `state`, which stores copies of the objects.
 ///
 /// # Errors
 ///
 /// The errors of all files and objects, not only the first; no objects are returned then.
-pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
-    let (manifests, defects) = read_in_part(paths);
+pub fn read(paths: &[PathBuf], state: Option<&Path>) -> Result<Manifests, Vec<ManifestError>> {
+    let (manifests, defects) = read_from(paths, source::Sources::without(state));
     if defects.is_empty() {
         Ok(manifests)
     } else {
@@ -202,9 +203,12 @@ pub fn read(paths: &[PathBuf]) -> Result<Manifests, Vec<ManifestError>> {
 
 /// Reads the valid objects in `paths`, and returns the errors of the others.
 pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Defect>) {
+    read_from(paths, source::Sources::default())
+}
+
+fn read_from(paths: &[PathBuf], mut sources: source::Sources) -> (Manifests, Vec<Defect>) {
     let mut manifests = Manifests::default();
     let mut defects: Vec<Defect> = Vec::new();
-    let mut sources = source::Sources::default();
     let known = KnownFields::default();
     for path in paths {
         defects.extend(sources.collect(path).err().map(Defect::from));

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tagboat_api::object_name::{validate_name, validate_namespace};
+use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::unknown_fields::Violation;
 use tagboat_api::{DEPRECATED_VERSION, IMAGE_GROUP, Kind, KnownFields, v1beta2};
 
@@ -62,15 +64,16 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
     let mut parser = Parser { file, version, kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
     if let Err(error) = parser.ensure_name(&mut value) {
-        // Without a name it cannot be requested, so it does no harm.
+        // Without a valid name it cannot be requested, so it does no harm.
         return match kind {
             ManifestKind::Secret | ManifestKind::ServiceAccount => {
-                Ok(unsupported(file, &format!("a {} without a name", kind.name())))
+                Ok(unsupported(file, &format!("a {} without a valid name", kind.name())))
             }
             _ => Err(error),
         };
     }
-    parser.check_fields(known.violations(group, version, kind.name(), &value))?;
+    let violations = known.violations(group, version, kind.name(), &value);
+    parser.check_fields(violations.unwrap_or_default(), &mut value)?;
     parser.add_required_fields(&mut value);
     let object = parser.typed(value)?;
     Ok(Parsed { object: Some(object), notes: parser.notes })
@@ -120,7 +123,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// Ensures that the object has a name and a namespace.
+    /// Ensures that the object has a valid name and namespace.
     fn ensure_name(&mut self, value: &mut Value) -> Result<(), ManifestError> {
         let no_name =
             || ManifestError::NoName { file: self.file.to_owned(), kind: self.kind.name().to_owned() };
@@ -130,16 +133,28 @@ impl Parser<'_> {
         let namespace = metadata.get("namespace").and_then(Value::as_str).filter(|text| !text.is_empty());
         let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE).to_owned();
         self.name = format!("{} {namespace}/{name}", self.kind.name());
-        metadata.insert("namespace".to_owned(), namespace.into());
+        let invalid = |field: &str, cause| self.invalid(field.to_owned(), FieldError::Name(cause));
+        // A name with a placeholder gets its value when the manifest is applied; here it must not lead to another path.
+        let is_open = |text: &str| contains_placeholder(text) && !text.contains('/');
+        if !is_open(&name) {
+            validate_name(&name).map_err(|cause| invalid("metadata.name", cause))?;
+        }
+        if !is_open(&namespace) {
+            validate_namespace(&namespace).map_err(|cause| invalid("metadata.namespace", cause))?;
+        }
+        // A namespace of a wrong type stays, for the check of types.
+        if metadata.get("namespace").is_none_or(|namespace| namespace.is_null() || namespace.is_string()) {
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
         Ok(())
     }
 
-    /// Rejects unknown fields and values.
+    /// Rejects unknown fields and values, and values of wrong types.
     ///
-    /// In a status, which a program wrote, they are only noted. A misspelled field must not be taken for an
-    /// absent one, nor a misspelled value for the default.
-    fn check_fields(&mut self, violations: Option<Vec<Violation>>) -> Result<(), ManifestError> {
-        for violation in violations.unwrap_or_default() {
+    /// In a status, which a program wrote, they are only noted; with a wrong type in it, it is omitted. A misspelled field
+    /// must not be taken for an absent one, nor a misspelled value for the default.
+    fn check_fields(&mut self, violations: Vec<Violation>, value: &mut Value) -> Result<(), ManifestError> {
+        for violation in violations {
             match violation {
                 Violation::UnknownField { path, .. } if is_in_status(&path) => {
                     self.note_status(&format!("it has the unknown field {path}"));
@@ -162,8 +177,11 @@ impl Parser<'_> {
                     let choice = UnknownChoice { value, choices, nearest };
                     return Err(self.invalid(path, FieldError::Choice(Box::new(choice))));
                 }
-                Violation::NotAnObject { path } => {
-                    return Err(self.invalid(path, FieldError::NotAMapping));
+                Violation::WrongType { path, mismatch } if is_in_status(&path) => {
+                    self.omit_status(value, &path, &FieldError::Type(mismatch));
+                }
+                Violation::WrongType { path, mismatch } => {
+                    return Err(self.invalid(path, FieldError::Type(mismatch)));
                 }
             }
         }
@@ -227,17 +245,21 @@ impl Parser<'_> {
             Ok(object) => return Ok(object),
             Err(error) => error,
         };
-        let (path, cause) = (error.path().to_string(), error.into_inner());
-        if is_in_status(&path)
-            && let Some(object) = value.as_object_mut()
-        {
-            object.remove("status");
-            self.note_status(&format!("{path}: {}", FieldError::Value(cause)));
-            return serde_path_to_error::deserialize(value).map_err(|error| {
-                self.invalid(error.path().to_string(), FieldError::Value(error.into_inner()))
-            });
+        let (path, cause) = (error.path().to_string(), FieldError::of(error.into_inner()));
+        if is_in_status(&path) {
+            self.omit_status(&mut value, &path, &cause);
+            return serde_path_to_error::deserialize(value)
+                .map_err(|error| self.invalid(error.path().to_string(), FieldError::of(error.into_inner())));
         }
-        Err(self.invalid(path, FieldError::Value(cause)))
+        Err(self.invalid(path, cause))
+    }
+
+    /// Removes the status from an object, with a note about the invalid field in it.
+    fn omit_status(&mut self, value: &mut Value, path: &str, cause: &FieldError) {
+        if let Some(object) = value.as_object_mut() {
+            object.remove("status");
+        }
+        self.note_status(&format!("{path}: {cause}"));
     }
 
     fn note_status(&mut self, cause: &str) {

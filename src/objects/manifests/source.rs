@@ -45,9 +45,16 @@ pub(super) struct Sources {
     pub(super) skipped: Vec<PathBuf>,
     pub(super) notes: Vec<String>,
     seen: HashSet<PathBuf>,
+    /// The canonical path of the state directory, if it exists.
+    state: Option<PathBuf>,
 }
 
 impl Sources {
+    /// Makes an empty collection that skips a state directory below a directory of manifests.
+    pub(super) fn without(state: Option<&Path>) -> Self {
+        Self { state: state.and_then(|state| fs::canonicalize(state).ok()), ..Self::default() }
+    }
+
     /// Reads a file, the YAML and JSON files of a directory, or standard input (`-`).
     pub(super) fn collect(&mut self, path: &Path) -> Result<(), ManifestError> {
         let unreadable =
@@ -72,9 +79,18 @@ impl Sources {
             let file = path.join(skipped.file);
             self.notes.push(format!("{}: no manifests were read there: {}", file.display(), skipped.cause));
         }
+        // Manifests may also be below the state directory, as in `--state .`.
+        let root = fs::canonicalize(path).ok();
+        let state =
+            self.state.clone().zip(root).filter(|(state, root)| state != root && state.starts_with(root));
         let mut content = Vec::new();
         for entry in scope.files {
             let file = directory.locate(&entry.path);
+            if let Some((state, _)) = &state
+                && fs::canonicalize(&file).is_ok_and(|file| file.starts_with(state))
+            {
+                continue;
+            }
             match directory.read(&entry, MAX_FILE_SIZE, &mut content) {
                 Ok(()) => {
                     let origin = match document::screen(&content) {

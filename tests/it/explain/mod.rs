@@ -7,17 +7,7 @@ mod tags;
 
 use serde_json::Value;
 
-use crate::support::program::tagboat;
-
-/// The program, without the caller's proxies and clusters.
-fn program() -> std::process::Command {
-    let mut command = tagboat();
-    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
-        command.env_remove(name).env_remove(name.to_lowercase());
-    }
-    command.env_remove("KUBECONFIG").env_remove("DOCKER_CONFIG").env_remove("KUBERNETES_SERVICE_HOST");
-    command
-}
+use crate::support::program::tagboat_without_cluster as program;
 
 /// Each tag with its outcome.
 fn outcomes(document: &Value) -> Vec<(&str, &str)> {

@@ -338,7 +338,7 @@ fn a_policy_that_cannot_be_read_has_a_document_too() {
     for (spec, error) in [
         (
             "policy: {semver: {range: 1.0}}",
-            "is not valid at spec.policy.semver.range: invalid type: floating point",
+            "is not valid at spec.policy.semver.range: it must be a string, but is `1.0`; put it in quotes",
         ),
         ("policy: {semver: {}}", "is not valid at spec.policy.semver: missing field `range`"),
         (

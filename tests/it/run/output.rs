@@ -1,5 +1,6 @@
 //! Output of a run: text and JSON, standard output and standard error.
 
+use std::ffi::OsStr;
 use std::fs;
 
 use serde_json::{Value, json};
@@ -353,7 +354,20 @@ fn a_number_in_a_status_is_ignored_with_advice() {
     scene.write("policy.yaml", &policy);
     let run = scene.run(NONE).with_status(0);
     assert!(
-        run.errors.contains("invalid type: integer `2`, expected a string; put it in quotes\n"),
+        run.errors.contains("status.latestRef.tag: it must be a string, but is `2`; put it in quotes\n"),
         "{run:?}\n{policy}"
     );
+}
+
+/// The second run once found each object twice, among the manifests and the stored ones.
+#[test]
+fn a_state_directory_among_the_manifests_is_not_read() {
+    let scene = Scene::new().local();
+    let state = scene.root().join("manifests/state");
+    let run = || scene.run([OsStr::new("--state"), state.as_os_str()]).with_status(0);
+    run();
+    assert!(state.join("objects/ImageUpdateAutomation/default/fleet.json").exists());
+    assert_eq!(scene.tag("main"), "5.0.3");
+    let again = run();
+    assert!(again.output.contains("no change since last reconciliation"), "{again:?}");
 }

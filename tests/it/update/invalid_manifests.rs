@@ -93,6 +93,77 @@ fn a_field_of_the_wrong_type_is_an_error() {
     refused(&format!("{}{wrong}", podinfo()), 1, &["ImageUpdateAutomation default/fleet", "spec.suspend"]);
 }
 
+/// A list was once taken for a mapping, and errors named types of the program.
+#[test]
+fn a_list_or_a_string_instead_of_a_mapping_is_an_error() {
+    let policies = [
+        ("policy: {semver: [1.x]}", "spec.policy.semver: it must be a mapping, but is a list"),
+        ("policy: {semver: 1.x}", "spec.policy.semver: it must be a mapping, but is a string"),
+        ("policy: [{range: 1.x}]", "spec.policy: it must be a mapping, but is a list"),
+        (
+            "policy: {semver: {range: '*'}}, filterTags: [a]",
+            "spec.filterTags: it must be a mapping, but is a list",
+        ),
+    ];
+    for (spec, words) in policies {
+        let wrong = podinfo().replace("policy: {semver: {range: \"*\"}}", spec);
+        assert_ne!(wrong, podinfo());
+        refused(&wrong, 1, &["ImagePolicy default/podinfo is not valid at", words]);
+    }
+    for (fields, words) in [
+        (
+            "  git: {commit: {author: [x@y, me]}}\n",
+            "spec.git.commit.author: it must be a mapping, but is a list",
+        ),
+        ("  update: [Setters, ./apps]\n", "spec.update: it must be a mapping, but is a list"),
+    ] {
+        let wrong = automation("default", "fleet", fields);
+        refused(&format!("{}{wrong}", podinfo()), 1, &["ImageUpdateAutomation default/fleet", words]);
+    }
+}
+
+/// Names become paths in the state directory, and an API server rejects them as well.
+#[test]
+fn a_name_that_kubernetes_rejects_is_an_error() {
+    for (metadata, words) in [
+        (
+            "name: ../../x, namespace: default",
+            "metadata.name: a lowercase RFC 1123 subdomain must consist of",
+        ),
+        ("name: Web, namespace: default", "metadata.name: a lowercase RFC 1123 subdomain must consist of"),
+        ("name: web, namespace: Shop X", "metadata.namespace: a lowercase RFC 1123 label must consist of"),
+        ("name: web, namespace: a.b", "metadata.namespace: a lowercase RFC 1123 label must consist of"),
+        (
+            "name: \"../${x}\", namespace: default",
+            "metadata.name: a lowercase RFC 1123 subdomain must consist of",
+        ),
+        ("name: web, namespace: 5", "metadata.namespace: it must be a string, but is `5`; put it in quotes"),
+    ] {
+        let wrong = podinfo().replace("name: podinfo, namespace: default", metadata);
+        assert_ne!(wrong, podinfo());
+        refused(&wrong, 1, &["ImagePolicy ", " is not valid at ", words]);
+    }
+}
+
+#[test]
+fn a_name_with_a_placeholder_is_accepted() {
+    let open = podinfo().replace("name: podinfo,", "name: \"${app}-web\",");
+    assert_ne!(open, podinfo());
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}---\n{open}", podinfo()));
+    fleet.update([""; 0]).with_status(0);
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+}
+
+#[test]
+fn a_status_that_is_a_list_is_ignored_with_a_warning() {
+    let bad = policy_with_status("default", "bad", "", "").replace("status: {}", "status: []");
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{bad}", podinfo()));
+    let run = fleet.update([""; 0]).with_status(0);
+    let words = "a part of the status of ImagePolicy default/bad was ignored: status: it must be a mapping, but is a list";
+    assert!(run.errors.contains(words), "{run:?}");
+    assert_eq!(fleet.text("app.yaml"), tag_line("5.0.3"));
+}
+
 #[test]
 fn a_foreign_kind_is_skipped_with_a_warning() {
     let foreign = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n";
@@ -104,8 +175,31 @@ fn a_foreign_kind_is_skipped_with_a_warning() {
 }
 
 #[test]
+fn a_manifest_that_is_not_utf8_is_named_with_its_place() {
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], "");
+    let text = [podinfo().as_bytes(), "# \u{e4}".as_bytes(), b"\xff\n"].concat();
+    std::fs::write(fleet.manifests().join("manifests.yaml"), &text).unwrap();
+    let run = fleet.update([""; 0]).with_status(1);
+    let line = 1 + podinfo().lines().count();
+    let words = format!("manifests.yaml:{line}:4: the manifest is not YAML: it is not UTF-8 here\n");
+    assert!(run.errors.ends_with(&words), "{run:?}");
+}
+
+#[test]
 fn an_object_given_twice_is_an_error() {
     refused(&format!("{}{}", podinfo(), podinfo()), 1, &["ImagePolicy default/podinfo is defined twice"]);
+}
+
+#[test]
+fn an_object_given_twice_in_a_file_is_named_with_the_file_once() {
+    let fleet = Fleet::new([("app.yaml", &tag_line("4.0.6"))], &format!("{}{}", podinfo(), podinfo()));
+    let run = fleet.update([""; 0]).with_status(1);
+    let file = fleet.manifests().join("manifests.yaml");
+    let words = format!(
+        "error: ImagePolicy default/podinfo is defined twice, both times in {}; keep one",
+        file.display()
+    );
+    assert_eq!(run.only_error(), words);
 }
 
 #[test]

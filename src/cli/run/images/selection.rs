@@ -263,7 +263,7 @@ mod tests {
         ];
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), objects.join("\n---\n")).unwrap();
-        manifests::read(&[file.path().to_owned()]).unwrap()
+        manifests::read(&[file.path().to_owned()], None).unwrap()
     }
 
     fn names<'a>(names: impl IntoIterator<Item = &'a ObjectName>) -> Vec<String> {
