@@ -1,17 +1,72 @@
-//! The field names of a kind, as a tree.
+//! The fields of a kind and their types, as a tree.
 //!
-//! It has the fields of the CRD's schema, without other properties. Many commands make it at their start, and a
+//! It has the fields of the CRD's schema, with few of their other properties. Many commands make it at their start, and a
 //! schema with everything that an API server needs takes ten times as long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+/// A type of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ValueType {
+    Mapping,
+    List,
+    String,
+    Boolean,
+    Integer,
+    Number,
+}
+
+impl ValueType {
+    /// Returns the type with a name in JSON schemas, except null.
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "object" => Self::Mapping,
+            "array" => Self::List,
+            "string" => Self::String,
+            "boolean" => Self::Boolean,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            _ => return None,
+        })
+    }
+
+    /// Returns whether a value has this type; null, which an API server drops, has each.
+    pub(crate) fn matches(self, value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Object(_) => self == Self::Mapping,
+            Value::Array(_) => self == Self::List,
+            Value::String(_) => self == Self::String,
+            Value::Bool(_) => self == Self::Boolean,
+            Value::Number(number) => self == Self::Number || (self == Self::Integer && !number.is_f64()),
+        }
+    }
+}
+
+/// Formats a type with its article.
+impl fmt::Display for ValueType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Mapping => "a mapping",
+            Self::List => "a list",
+            Self::String => "a string",
+            Self::Boolean => "true or false",
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+        })
+    }
+}
+
 /// A value and its fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fields {
+    /// The types that the value may have; if empty, any.
+    pub(crate) types: BTreeSet<ValueType>,
     /// The fields that a mapping may have; if empty, any.
     pub(crate) named: BTreeMap<String, Fields>,
     /// The values of a mapping with free keys.
@@ -35,7 +90,12 @@ impl Fields {
     pub(crate) fn in_schema(schema: &Value) -> Self {
         let child = |value: &Value| value.is_object().then(|| Box::new(Self::in_schema(value)));
         let named = schema["properties"].as_object().into_iter().flatten();
+        let types = match &schema["type"] {
+            Value::Array(names) => names.as_slice(),
+            name => std::slice::from_ref(name),
+        };
         let mut fields = Self {
+            types: types.iter().filter_map(|name| ValueType::named(name.as_str()?)).collect(),
             named: named.map(|(name, schema)| (name.clone(), Self::in_schema(schema))).collect(),
             values: child(&schema["additionalProperties"]),
             items: child(&schema["items"]),
@@ -45,7 +105,8 @@ impl Fields {
         // An optional field has two alternatives: its type, and null.
         for alternatives in ["allOf", "anyOf", "oneOf"] {
             for alternative in schema[alternatives].as_array().into_iter().flatten() {
-                let Self { named, values, items, is_open, choices } = Self::in_schema(alternative);
+                let Self { types, named, values, items, is_open, choices } = Self::in_schema(alternative);
+                fields.types.extend(types);
                 fields.named.extend(named);
                 fields.values = fields.values.or(values);
                 fields.items = fields.items.or(items);

@@ -1,16 +1,20 @@
-//! Compares the files below `deploy/crds` with the CRDs of the types.
+//! Compares the files below `deploy/crds` and `deploy/rollout/crds` with the CRDs of the types.
 //!
 //! With the environment variable `TAGBOAT_REGENERATE=1` the test writes them instead.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tagboat_api::crds;
+use tagboat_api::crds::{self, CrdFile};
 
-const STALE: &str = "run: cargo run -q -- crds --write deploy/crds";
+const STALE: &str = "run: make crds";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds")
+}
+
+fn rollout_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rollout/crds")
 }
 
 #[test]
@@ -22,6 +26,19 @@ fn committed_files_are_up_to_date() {
         let committed = std::fs::read_to_string(folder().join(&file.path)).unwrap_or_default();
         assert!(committed == file.text, "deploy/crds/{} is stale; {STALE}", file.path);
     }
+}
+
+/// Clusters with Flux need the CRD of our own kind, too.
+#[test]
+fn the_rollout_has_a_directory_of_its_own() {
+    let file = crds::rollout_file();
+    if std::env::var_os("TAGBOAT_REGENERATE").is_some_and(|value| value == "1") {
+        write(&rollout_folder(), &file);
+    }
+    assert_eq!(file.path, "tagboat.dev_deploymentstatuses.yaml");
+    let committed = std::fs::read_to_string(rollout_folder().join(&file.path)).unwrap_or_default();
+    assert!(committed == file.text, "deploy/rollout/crds/{} is stale; {STALE}", file.path);
+    assert!(!folder().join(&file.path).exists());
 }
 
 #[test]
@@ -43,10 +60,12 @@ fn all_committed_files_are_generated() {
 }
 
 fn regenerate() {
-    for file in crds::files() {
-        let path = folder().join(&file.path);
-        let parent = path.parent().expect("the path ends in a file name");
-        std::fs::create_dir_all(parent).expect("the folder of the CRDs can be made");
-        std::fs::write(path, file.text).expect("the file can be written");
-    }
+    crds::files().iter().for_each(|file| write(&folder(), file));
+}
+
+fn write(folder: &Path, file: &CrdFile) {
+    let path = folder.join(&file.path);
+    let parent = path.parent().expect("the path ends in a file name");
+    std::fs::create_dir_all(parent).expect("the folder of the CRDs can be made");
+    std::fs::write(path, &file.text).expect("the file can be written");
 }

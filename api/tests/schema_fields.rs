@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
-use tagboat_api::{IMAGE_GROUP, SOURCE_GROUP, crds};
+use tagboat_api::{IMAGE_GROUP, OWN_GROUP, OWN_VERSION, SOURCE_GROUP, crds};
 
 /// The type name of a standard condition in the tables.
 ///
@@ -57,6 +57,9 @@ fn every_field_is_described() {
         let schema = schema_of(group, "v1", kind);
         described(kind, &schema);
     }
+    let rollout = [crds::rollout()];
+    let schema = crds::schema(&rollout, OWN_GROUP, OWN_VERSION, "DeploymentStatus");
+    described("DeploymentStatus", &serde_json::to_value(schema).expect("a schema can be written as JSON"));
 }
 
 #[test]
