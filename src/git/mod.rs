@@ -23,6 +23,7 @@
 //! | `command`, `process`, `process_memory` | the one builder for git processes; deadlines and memory limits |
 //! | `failure_kind`, `git_output` | the classification of git's output, and its redaction |
 //! | `diff` | unified diffs |
+//! | `history` | the history of marked values in a local clone |
 //! | `access` | the access to a remote: a plan in memory, and private files while git runs |
 //! | `credentials`, `ssh`, `configuration`, `process_env` | logins, ssh, git's configuration, our environment |
 //! | `private`, `private_file` | private directories; files shared by content |
@@ -43,6 +44,7 @@ mod edited_tree;
 mod error;
 mod failure_kind;
 mod git_output;
+pub mod history;
 mod listing;
 mod mirror;
 mod mirror_error;

@@ -67,7 +67,7 @@ impl FileMarker {
 /// Returns an error if the bytes are not YAML within the limits, or if the new text would not read as intended. The
 /// file must then be left unchanged.
 pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result<FileOutcome, YamlError> {
-    let source = std::str::from_utf8(content).map_err(|error| not_utf8(content, error.valid_up_to()))?;
+    let source = std::str::from_utf8(content).map_err(|error| YamlError::not_utf8(content, error))?;
     let mut update = FileUpdate {
         source,
         setters,
@@ -201,14 +201,6 @@ impl<'s> FileUpdate<'s, '_> {
             self.outcome.markers.push(marker);
         }
     }
-}
-
-fn not_utf8(content: &[u8], at: usize) -> YamlError {
-    let before = &content[..at];
-    let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
-    let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
-    YamlError { line, column, cause: YamlErrorKind::NotUtf8 }
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub struct Marker {
 }
 
 /// A part of an image reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Field {
     /// `name:tag`, with `@digest` if there is one.
     Reference,

@@ -12,9 +12,11 @@
 //! | `file`, `object` | the markers of one file; the Kubernetes object that a value belongs to |
 //! | `marker`, `setter` | the comment that marks a value, and the desired value |
 //! | `report` | the outcome of every marker |
+//! | `own_marker` | the markers of selected policies, for reports of rollouts |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `tree` | the interface to files |
 //! | `marker_index`, `markerless` | the marker index by content, and directories without markers |
+//! | `history` | changes of marked values between versions of files |
 //! | `foreign_markers` | file contents without the values that other automations set |
 //! | `budget`, `interrupt` | limits of a plan in memory and time |
 
@@ -24,6 +26,7 @@ pub mod edit;
 mod error;
 pub mod file;
 pub mod foreign_markers;
+pub mod history;
 pub mod interrupt;
 mod links;
 pub mod manifest_files;
@@ -31,6 +34,7 @@ pub mod marker;
 pub mod marker_index;
 mod markerless;
 pub mod object;
+pub mod own_marker;
 pub mod plan;
 pub mod report;
 pub mod result;
@@ -46,6 +50,7 @@ pub use interrupt::{Checkpoint, Interrupt, Progress};
 pub use links::{SkipReason, Skipped};
 pub use marker::{Field, Marker};
 pub use marker_index::MarkerIndex;
+pub use own_marker::{OwnMarker, OwnMarkerLimits, OwnMarkers};
 pub use plan::{UpdatePlan, UpdateRequest, plan};
 pub use report::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 pub use result::{Change, ObjectIdentifier, ResultV2};

@@ -15,6 +15,7 @@ use super::links::Skipped;
 use super::marker::{self, MarkerError, QUOTED_TOKEN};
 use super::marker_index::{IndexedOutcome, MAX_VALUE_LENGTH, MarkerIndex};
 use super::markerless::OpenDirectories;
+use super::own_marker::{OwnMarkerLimits, OwnMarkers, OwnMarkersOfFile};
 use super::report::{MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
 use super::scope::{ScopeVisitor, ScopedFile, walk_scope};
@@ -48,6 +49,8 @@ pub struct UpdateRequest {
     pub limits: Limits,
     /// The markers that the plan reports.
     pub reported: ReportedMarkers,
+    /// The limits of the list of own markers; without them, there is no list.
+    pub own_markers: Option<OwnMarkerLimits>,
 }
 
 /// The edits of an update, and its findings.
@@ -61,6 +64,8 @@ pub struct UpdatePlan {
     ///
     /// Markers in files that only a link leads to come last.
     pub markers: Vec<MarkerReport>,
+    /// The own markers, if the request has limits of them.
+    pub own_markers: OwnMarkers,
     /// Every file that holds the token and could not be read.
     pub unparsable: Vec<Unparsable>,
     /// Comments that mention the token and are no markers.
@@ -162,6 +167,7 @@ struct Planner<'p, 'c> {
 struct FirstFile {
     markers: Range<usize>,
     near_misses: Range<usize>,
+    own_markers: OwnMarkersOfFile,
     edit: usize,
 }
 
@@ -201,16 +207,17 @@ impl Planner<'_, '_> {
             return self.add_copy(file, &first);
         }
         if let Some(known) = id.and_then(|id| self.index.get(&id, &self.request.setters)) {
-            return self.add_outcome(file, &ContentOutcome { known, ..ContentOutcome::default() });
+            self.add_outcome(file, &ContentOutcome { known, ..ContentOutcome::default() })?;
+            return Ok(());
         }
         let outcome = self.read(&file.entry);
         let UpdatePlan { markers, near_misses, edits, .. } = &self.plan;
         let (markers, near_misses, edit) = (markers.len(), near_misses.len(), edits.len());
-        self.add_outcome(file, &outcome)?;
+        let own_markers = self.add_outcome(file, &outcome)?;
         if let Some(id) = id.filter(|_| outcome.edit.is_some()) {
             let markers = markers..self.plan.markers.len();
             let near_misses = near_misses..self.plan.near_misses.len();
-            self.changed_contents.insert(id, FirstFile { markers, near_misses, edit });
+            self.changed_contents.insert(id, FirstFile { markers, near_misses, own_markers, edit });
         }
         Ok(())
     }
@@ -263,12 +270,20 @@ impl Planner<'_, '_> {
         outcome
     }
 
-    /// Adds the outcome of a file's content to the plan.
-    fn add_outcome(&mut self, file: &ScopedFile<'_>, outcome: &ContentOutcome) -> Result<(), PlanError> {
+    /// Adds the outcome of a file's content to the plan, and returns its own markers.
+    fn add_outcome(
+        &mut self,
+        file: &ScopedFile<'_>,
+        outcome: &ContentOutcome,
+    ) -> Result<OwnMarkersOfFile, PlanError> {
         let ContentOutcome { known, changes, edit } = outcome;
         if known.is_empty() && edit.is_none() {
-            return Ok(());
+            return Ok(OwnMarkersOfFile::default());
         }
+        let UpdateRequest { setters, own_markers, .. } = self.request;
+        let own_markers = own_markers
+            .map(|limits| self.plan.own_markers.add_file(&file.entry.path, &known.markers, setters, limits));
+        let own_markers = own_markers.unwrap_or_default();
         self.directories.add_finding();
         let key: Arc<str> = file.key().into();
         for marker in
@@ -283,9 +298,10 @@ impl Planner<'_, '_> {
             self.budget.add_bytes(REPORT_BYTES + key.len() + error.message.len())?;
             self.plan.unparsable.push(Unparsable { file: key.to_string(), error: error.clone() });
         }
-        let Some((mark, splices)) = edit else { return Ok(()) };
+        let Some((mark, splices)) = edit else { return Ok(own_markers) };
         self.budget.add_bytes(memory_of_changes(changes))?;
-        self.add_edit(FileEdit::new(file.entry.clone(), key, *mark, splices.clone()), Arc::clone(changes))
+        self.add_edit(FileEdit::new(file.entry.clone(), key, *mark, splices.clone()), Arc::clone(changes))?;
+        Ok(own_markers)
     }
 
     /// Adds a file whose content equals that of another file in the plan.
@@ -298,6 +314,9 @@ impl Planner<'_, '_> {
         for index in first.near_misses.clone() {
             let NearMiss { line, cause, .. } = self.plan.near_misses[index];
             self.add_near_miss(&key, line, cause)?;
+        }
+        if let Some(limits) = self.request.own_markers {
+            self.plan.own_markers.add_copy(&file.entry.path, &first.own_markers, limits);
         }
         let edit = &self.plan.edits[first.edit];
         let changes = Arc::clone(&self.plan.result.file_changes[&edit.key]);

@@ -87,7 +87,7 @@ impl MarkerOutcome {
 pub enum Severity {
     /// Nothing to look at: only lists of all markers name it.
     Info,
-    /// Should be looked at: the warnings of a report, the condition, the event and the log name it.
+    /// The warnings of a report, the condition, the event and the log name it.
     Warning,
 }
 
@@ -168,7 +168,7 @@ impl ReadError {
     }
 
     /// The error for a file of more bytes than [`Limits::file_size`](crate::yaml::Limits::file_size).
-    pub(super) fn too_large(size: u64, limit: usize) -> Self {
+    pub(crate) fn too_large(size: u64, limit: usize) -> Self {
         Self::new((1, 1), &format!("the file has {size} bytes, more than the limit of {limit}"))
     }
 }

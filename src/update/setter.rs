@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tagboat_api::ObjectName;
+use tagboat_api::object_name::validate_namespace;
 
 use super::marker::{Field, Marker};
 use super::report::MarkerOutcome;
@@ -68,7 +69,7 @@ impl Setters {
         let namespace = &marker.policy.namespace;
         if self.namespace.as_ref().is_some_and(|own| own != namespace) {
             // No automation handles a marker of a namespace that cannot exist.
-            let can_exist = is_namespace_name(namespace);
+            let can_exist = validate_namespace(namespace).is_ok();
             return Err(if can_exist { MarkerOutcome::OtherNamespace } else { MarkerOutcome::UnknownPolicy });
         }
         let image = match self.policies.get(&marker.policy) {
@@ -77,28 +78,27 @@ impl Setters {
             Some(PolicyState::WithoutImage) => return Err(MarkerOutcome::PolicyWithoutImage),
             Some(PolicyState::Image(image)) => image,
         };
-        let digest = || image.digest.as_ref().map(ToString::to_string);
-        Ok(match marker.field {
-            Field::Reference => image.to_string(),
-            Field::Tag => image.tag.to_string(),
-            Field::Name => image.name.to_string(),
-            Field::Digest => digest().unwrap_or_default(),
-            Field::TagAndDigest => match digest() {
-                Some(digest) => format!("{}@{digest}", image.tag),
-                None => image.tag.to_string(),
-            },
-            Field::Unknown => return Err(MarkerOutcome::UnknownField),
-        })
+        marker.field.value_in(image).ok_or(MarkerOutcome::UnknownField)
     }
 }
 
-/// Returns true if Kubernetes accepts the name of a namespace: a label of RFC 1123.
-fn is_namespace_name(name: &str) -> bool {
-    let is_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    (1..=63).contains(&name.len())
-        && name.starts_with(is_alphanumeric)
-        && name.ends_with(is_alphanumeric)
-        && name.chars().all(|c| is_alphanumeric(c) || c == '-')
+impl Field {
+    /// Returns the part of an image as text; `None` if images have no such part.
+    #[must_use]
+    pub fn value_in(self, image: &ImageReference) -> Option<String> {
+        let digest = || image.digest.as_ref().map(ToString::to_string);
+        match self {
+            Self::Reference => Some(image.to_string()),
+            Self::Tag => Some(image.tag.to_string()),
+            Self::Name => Some(image.name.to_string()),
+            Self::Digest => Some(digest().unwrap_or_default()),
+            Self::TagAndDigest => Some(match digest() {
+                Some(digest) => format!("{}@{digest}", image.tag),
+                None => image.tag.to_string(),
+            }),
+            Self::Unknown => None,
+        }
+    }
 }
 
 #[cfg(test)]
