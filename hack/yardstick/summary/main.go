@@ -43,6 +43,10 @@ const (
 	alphabetical = "policy-alphabetical"
 	numerical    = "policy-numerical"
 	oneTag       = "policy-start"
+
+	log         = "log"
+	history     = "history"
+	historyJSON = "history-json"
 )
 
 // record is one run of a program.

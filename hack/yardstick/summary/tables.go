@@ -8,7 +8,7 @@ import (
 )
 
 // rows are the programs in the order of the tables, with what they do; those of the mode update, then those
-// of the mode git, then those of the modes message and policy.
+// of the mode git, then those of the modes message, policy and history.
 var rows = []struct{ program, title string }{
 	{setters, "(a)  setters: read, set, write with kyaml"},
 	{tagboat, "(b)  tagboat update"},
@@ -36,6 +36,10 @@ var rows = []struct{ program, title string }{
 	{alphabetical, "(b)  the same: alphabetical"},
 	{numerical, "(c)  the same: a filter, numerical"},
 	{oneTag, "(d)  one tag: what starting costs"},
+
+	{log, "(a)  git log --first-parent -m -p -U0"},
+	{history, "(b)  tagboat history"},
+	{historyJSON, "(b2) tagboat history -o json"},
 }
 
 // spread is the smallest, the middle and the largest of some figures.
@@ -88,6 +92,7 @@ func printFigures(output io.Writer, records []record) error {
 	ratio("(b) / (d), of medians", cpu[gogit], cpu[warm])
 	ratio("(d) / (f), of medians", cpu[warm], cpu[push])
 	ratio("(e) / (e2), of medians", cpu[idle], cpu[lsRemote])
+	ratio("(b) / (a), of medians", cpu[history], cpu[log])
 	fmt.Fprintln(table)
 	return table.Flush()
 }
