@@ -19,6 +19,7 @@ pub mod printable;
 pub mod reconcile;
 pub mod reference;
 pub mod registry;
+pub mod rollout;
 pub mod secrets;
 pub mod telemetry;
 pub mod tenancy;

@@ -1,0 +1,82 @@
+//! The components whose objects are not known now, as the previous status has them.
+//!
+//! Their cluster is lost or still to be listed, or the API server does not serve or permit their kind.
+
+use tagboat_api::deployment_status::{ComponentStatus, State};
+
+use super::Contact;
+use super::context::{Context, file, has_place_in};
+use crate::rollout::aggregate::{Component, DeploymentError, DeploymentErrorCode};
+use crate::rollout::index::Unlisted;
+use crate::rollout::place::{Place, ScannedPlaces};
+
+/// Returns the components whose objects are not known now.
+///
+/// Those of a lost cluster and of a kind that is not watched are pending. As long as a list is expected, nothing
+/// changes.
+pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
+    let mut found = Vec::new();
+    for previous in context.previous.values().filter(|previous| previous.state != State::Removed) {
+        let is_object = previous.tie.is_some() && is_marked(context, previous);
+        let Some((position, object)) = context.cluster_of(&previous.name).filter(|_| is_object) else {
+            continue;
+        };
+        let cluster = context.cluster(position);
+        let kind = object.split('/').next().unwrap_or_default();
+        let unlisted = cluster.index.unlisted(kind).filter(|_| context.object_of(previous).is_none());
+        let pending = |text: String| ComponentStatus {
+            state: State::Pending,
+            reason: None,
+            error: None,
+            message: Some(text),
+            since: context.now.clone(),
+            ..(*previous).clone()
+        };
+        let status = match (cluster.contact, unlisted) {
+            (Contact::Watched, None) => continue,
+            (Contact::Listing, _) | (Contact::Watched, Some(Unlisted::Expected)) => (*previous).clone(),
+            (Contact::Lost, _) => pending(cluster.describe_contact()),
+            (Contact::Watched, Some(unlisted)) => pending(cluster.describe_unlisted(kind, unlisted)),
+        };
+        let is_unchanged = status.state == previous.state && status.error == previous.error;
+        let has_wanted_image = status.reason.is_none() && is_unchanged;
+        found.push(Component { status, has_wanted_image });
+    }
+    found
+}
+
+/// Returns the error of a cluster that carried components are in and that is lost.
+///
+/// A cluster that was lost in the previous status is so until its objects are listed again.
+pub(super) fn error(context: &Context<'_>, carried: &[Component]) -> Option<DeploymentError> {
+    let before = context.inputs.before.previous.and_then(|previous| previous.report.error.as_ref());
+    let before = before.filter(|error| error.code == DeploymentErrorCode::HostUnavailable.to_string());
+    carried.iter().find_map(|component| {
+        let cluster = context.cluster(context.cluster_of(&component.status.name)?.0);
+        let source = cluster.name.unwrap_or("the cluster");
+        let message = match cluster.contact {
+            Contact::Lost => cluster.describe_contact(),
+            Contact::Listing => before.filter(|error| error.source == source)?.message.clone(),
+            Contact::Watched => return None,
+        };
+        let code = DeploymentErrorCode::HostUnavailable;
+        Some(DeploymentError { code, source: source.to_owned(), message })
+    })
+}
+
+/// Returns `true` unless the marker of a component is known to be gone.
+fn is_marked(context: &Context<'_>, component: &ComponentStatus) -> bool {
+    let Some(view) = context.view(component) else { return false };
+    let Some(file) = file(component) else { return false };
+    view.scan.is_none_or(|scan| {
+        has_place_in(scan, &context.policy, file) || scan.removed_files.iter().any(|removed| removed == file)
+    })
+}
+
+/// Returns `true` if a carried component has the file of a place.
+pub(super) fn has_place(carried: &[Component], scan: &ScannedPlaces, place: &Place) -> bool {
+    carried.iter().any(|component| {
+        component.status.automation.as_deref() == Some(&scan.automation.name)
+            && file(&component.status) == Some(&place.file)
+    })
+}

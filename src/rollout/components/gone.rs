@@ -1,0 +1,75 @@
+//! Components of the previous status that no place ties any more.
+//!
+//! If the file was removed from git, the object is being removed, for at most one hour, and then it is reported once
+//! as removed. If only the marker was removed, the component is dropped.
+
+use jiff::{SignedDuration, Timestamp};
+use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State};
+
+use super::context::{Context, file};
+use crate::rollout::aggregate::Component;
+use crate::rollout::message::message;
+
+/// The time after which an object is no component any more whose file was removed.
+const MAX_REMOVAL: SignedDuration = SignedDuration::from_hours(1);
+
+/// The time after which an object is looked at again whose file was removed.
+///
+/// Its changes need not concern the policy any more.
+const NEXT_LOOK: SignedDuration = SignedDuration::from_secs(30);
+
+/// The time after which a removed component is dropped.
+const REPORT: SignedDuration = SignedDuration::from_secs(1);
+
+/// Returns the components of the previous status without a place.
+///
+/// Each has the time of its next check. They may have the name of a component that has a place.
+pub(super) fn components(context: &Context<'_>) -> Vec<(Component, Timestamp)> {
+    let mut previous: Vec<&ComponentStatus> = context.previous.values().copied().collect();
+    previous.sort_by(|left, right| left.name.cmp(&right.name));
+    previous.into_iter().filter_map(|previous| component(context, previous)).collect()
+}
+
+fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Component, Timestamp)> {
+    let (now, file) = (context.inputs.now, file(previous)?);
+    let view = context.view(previous).filter(|_| previous.state != State::Removed)?;
+    let with = |status: ComponentStatus| Component { status, has_wanted_image: previous.reason.is_none() };
+    let object = context.object_of(previous);
+    if object.as_ref().is_some_and(|object| !context.admits(&object.id.namespace)) {
+        return None;
+    }
+    let Some(scan) = view.scan else {
+        // An object of an automation that was not scanned is gone; other components wait for the scan.
+        let lost = || ComponentStatus {
+            state: State::Pending,
+            reason: Some(BlockReason::NotFound),
+            message: Some(message(&format!("{} does not exist", previous.name))),
+            error: None,
+            since: context.now.clone(),
+            ..previous.clone()
+        };
+        let status = if previous.tie.is_some() && object.is_none() { lost() } else { previous.clone() };
+        return Some((with(status), now.saturating_add(NEXT_LOOK).ok()?));
+    };
+    if !scan.removed_files.iter().any(|removed| removed == file) {
+        return None;
+    }
+    let text = format!("{file} was removed from git");
+    let status = |state: State, since| ComponentStatus {
+        state,
+        reason: None,
+        message: Some(message(&text)),
+        error: None,
+        since,
+        ..previous.clone()
+    };
+    if object.is_none() {
+        let removed = status(State::Removed, context.now.clone());
+        return Some((with(removed), now.saturating_add(REPORT).ok()?));
+    }
+    // A clock that was set back does not prolong the hour.
+    let began = || previous.since.clone().min(context.now.clone());
+    let since = if previous.state == State::Removing { began() } else { context.now.clone() };
+    let is_late = now.duration_since(since.0) >= MAX_REMOVAL;
+    (!is_late).then(|| (with(status(State::Removing, since)), now + NEXT_LOOK))
+}

@@ -1,0 +1,254 @@
+//! Several clusters: with a kubeconfig, without, lost, and not listed yet.
+
+use jiff::ToSpan;
+use tagboat_api::deployment_status::State;
+
+use super::super::Contact;
+use super::super::testing::Scene;
+use super::{
+    APP, NEW, OLD, RELEASED, SCANNED, application, condition, cron_job, deployment, documents, helm_release,
+    insert, kustomization, named_deployment, of_app, stateful_set, version,
+};
+use crate::rollout::index::Unlisted;
+use crate::rollout::watched::GroupKind;
+
+#[test]
+fn an_object_in_another_cluster_has_the_name_of_the_cluster() {
+    let mut scene = Scene::new(APP);
+    scene.add_cluster(Some("edge"));
+    scene.insert_into(1, &deployment(OLD));
+    insert(&mut scene, &[deployment(NEW)]);
+    assert_eq!(
+        scene.lines("app"),
+        ["edge/Deployment/apps/app pending NotApplied", "Deployment/apps/app installed"]
+    );
+}
+
+#[test]
+fn the_components_of_a_lost_cluster_are_pending() {
+    let mut scene = Scene::new(APP);
+    scene.add_cluster(Some("edge"));
+    scene.insert_into(1, &deployment(NEW));
+    insert(&mut scene, &[deployment(NEW)]);
+    let before = scene.report("app");
+
+    scene.clusters[1].contact = Contact::Lost;
+    assert_eq!(scene.lines("app"), ["edge/Deployment/apps/app pending", "Deployment/apps/app installed"]);
+    let report = &scene.previous["app"].report;
+    assert_eq!(report.components[0].message.as_deref(), Some("cluster edge does not respond"));
+    let error = report.error.as_ref().unwrap();
+    assert_eq!(
+        (error.code.as_str(), error.source.as_str(), error.message.as_str()),
+        ("HostUnavailable", "edge", "cluster edge does not respond")
+    );
+    assert_eq!(report.state, State::Failed);
+    scene.clusters[1].problem = Some("its kubeconfig is not valid");
+    assert_eq!(scene.lines("app"), ["edge/Deployment/apps/app pending", "Deployment/apps/app installed"]);
+    let message = scene.previous["app"].report.message.as_deref();
+    assert_eq!(message, Some("cluster edge is not available: its kubeconfig is not valid"));
+    // Also after a restart, which first has to find out whether the cluster responds.
+    scene.clusters[1].contact = Contact::Listing;
+    let since = scene.previous["app"].report.since.clone();
+    scene.now += 10.seconds();
+    assert_eq!(scene.lines("app"), ["edge/Deployment/apps/app pending", "Deployment/apps/app installed"]);
+    let report = &scene.previous["app"].report;
+    assert_eq!((report.state, &report.since), (State::Failed, &since));
+    scene.now -= 10.seconds();
+    scene.clusters[1].contact = Contact::Watched;
+    assert_eq!(scene.report("app"), before);
+    assert_eq!(scene.previous["app"].report.error, None);
+
+    scene.clusters[0].contact = Contact::Lost;
+    assert_eq!(scene.lines("app"), ["Deployment/apps/app pending", "edge/Deployment/apps/app installed"]);
+}
+
+/// It has no object of the policy, so another one does not fail for it.
+#[test]
+fn a_lost_cluster_without_components_is_no_error() {
+    let mut scene = Scene::new(APP);
+    scene.add_cluster(Some("edge"));
+    scene.clusters[1].contact = Contact::Lost;
+    insert(&mut scene, &[deployment(NEW)]);
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+    assert_eq!(scene.previous["app"].report.error, None);
+}
+
+#[test]
+fn before_the_first_lists_of_a_cluster_nothing_is_told_to_be_absent() {
+    let mut scene = Scene::new(APP);
+    scene.clusters[0].contact = Contact::Listing;
+    assert_eq!(scene.lines("app"), [of_app("pending")]);
+    let component = &scene.previous["app"].report.components[0];
+    assert_eq!(component.message.as_deref(), Some("the cluster has not listed its objects yet"));
+}
+
+const REMOTE: &str = "kubeConfig: {secretRef: {name: edge}}";
+
+#[test]
+fn a_kustomization_of_another_cluster_is_judged_by_ready_and_its_revision() {
+    let (ready, before) = (condition("Ready", "True", "ReconciliationSucceeded"), "main@sha1:0000000");
+    let failed = condition("Ready", "False", "HealthCheckFailed");
+    let running = condition("Ready", "Unknown", "Progressing");
+    let at = |revision: &str, condition: &str| kustomization(REMOTE, revision, condition);
+    let name = |state: &str| format!("Kustomization/flux-system/apps {state}");
+    let table = [
+        (at(before, &ready), name("pending NotApplied")),
+        (at(SCANNED, &ready), name("installed")),
+        (at("main@sha1:2222222", &ready), name("installed")),
+        (at(SCANNED, &running), name("installing")),
+        (at(SCANNED, &failed), name("failed HealthCheckFailed of Kustomization/flux-system/apps")),
+        (at(before, &failed), name("failed NotApplied HealthCheckFailed of Kustomization/flux-system/apps")),
+        (kustomization(&format!("{REMOTE}, suspend: true"), before, &ready), name("pending NotApplied")),
+    ];
+    for (object, expected) in table {
+        let mut scene = Scene::new(APP);
+        insert(&mut scene, std::slice::from_ref(&object));
+        assert_eq!(scene.lines("app"), [expected], "{object}");
+    }
+    // Another commit does not take the image away.
+    let mut scene = Scene::new(APP);
+    insert(&mut scene, &[at(SCANNED, &ready)]);
+    scene.report("app");
+    insert(&mut scene, &[at("main@sha1:3333333", &ready)]);
+    assert_eq!(scene.lines("app"), [name("installed")]);
+    let component = &scene.previous["app"].report.components[0];
+    assert_eq!(component.applied_revision.as_deref(), Some("main@sha1:3333333"));
+    // Neither does a later commit that fails, nor one after that.
+    let failure = name("failed HealthCheckFailed of Kustomization/flux-system/apps");
+    for _ in 0..2 {
+        insert(&mut scene, &[at("main@sha1:3333333", &failed)]);
+        assert_eq!(scene.lines("app"), std::slice::from_ref(&failure));
+    }
+    insert(&mut scene, &[at("main@sha1:4444444", &ready)]);
+    assert_eq!(scene.lines("app"), [name("installed")]);
+    assert_eq!(scene.previous["app"].report.deploy_history, []);
+}
+
+#[test]
+fn a_release_of_another_cluster_is_judged_by_ready_and_its_values() {
+    let policies = APP.replace("apps/v1 Deployment", "helm.toolkit.fluxcd.io/v2 HelmRelease");
+    let (ready, failed) =
+        (condition("Ready", "True", "UpgradeSucceeded"), condition("Ready", "False", "UpgradeFailed"));
+    let with = |image: &str, condition: &str| {
+        helm_release("", &format!("{REMOTE}, values: {{image: '{image}'}}"), condition)
+    };
+    let name = |state: &str| format!("HelmRelease/apps/app {state}");
+    let table = [
+        (with(OLD, &ready), name("pending NotApplied")),
+        (with(NEW, &ready), name("installed")),
+        (with(NEW, &failed), name("failed UpgradeFailed of HelmRelease/apps/app")),
+        (with(NEW, &condition("Ready", "Unknown", "Progressing")), name("installing")),
+    ];
+    for (object, expected) in table {
+        let mut scene = Scene::new(&policies);
+        insert(&mut scene, std::slice::from_ref(&object));
+        assert_eq!(scene.lines("app"), [expected], "{object}");
+    }
+    // In a cluster with a kubeconfig, the workload is the component.
+    let mut scene = Scene::new(&policies);
+    insert(&mut scene, &[with(NEW, &ready)]);
+    scene.add_cluster(Some("edge"));
+    scene.insert_into(1, &documents(&[named_deployment("apps/app", NEW, RELEASED)]));
+    assert_eq!(scene.lines("app"), ["edge/Deployment/apps/app installed"]);
+    let component = &scene.previous["app"].report.components[0];
+    assert_eq!(component.applier.as_deref(), Some("HelmRelease/apps/app"));
+}
+
+#[test]
+fn an_application_of_another_cluster_is_judged_by_its_images_and_health() {
+    let with = |image: &str, health: &str| {
+        application(
+            "destination: {server: 'https://edge.example'}",
+            &format!(
+                "sync: {{status: Synced, revision: '1111111'}}, health: {{status: {health}}}, summary: {{images: ['{image}', 'redis:7']}}"
+            ),
+        )
+    };
+    let name = |state: &str| format!("Application/argocd/app {state}");
+    let table = [
+        (with(OLD, "Healthy"), name("pending NotApplied")),
+        (with(NEW, "Healthy"), name("installed")),
+        (with(NEW, "Progressing"), name("installing")),
+        (with(NEW, "Degraded"), name("failed Degraded of Application/argocd/app")),
+        (with("redis:7", "Healthy"), name("pending NotApplied")),
+    ];
+    for (object, expected) in table {
+        let mut scene = Scene::new(APP);
+        insert(&mut scene, std::slice::from_ref(&object));
+        assert_eq!(scene.lines("app"), [expected], "{object}");
+    }
+}
+
+/// The file is in a base, outside of the paths of all Applications.
+#[test]
+fn an_application_of_another_cluster_is_found_by_its_images() {
+    let mut scene = Scene::new(&APP.replace("apps/app.yaml", "base/app.yaml"));
+    let status = |image: &str| format!("health: {{status: Healthy}}, summary: {{images: ['{image}']}}");
+    let spec = "destination: {name: edge}";
+    insert(&mut scene, &[application(spec, &status(OLD))]);
+    assert_eq!(scene.lines("app"), ["Application/argocd/app pending NotApplied"]);
+    insert(&mut scene, &[application(spec, &status("ghcr.io/org/app:0"))]);
+    assert_eq!(scene.lines("app"), [of_app("pending NotFound")], "without evidence");
+}
+
+/// An API server that starts refuses requests, and a long list arrives late.
+#[test]
+fn as_long_as_a_list_of_a_kind_is_expected_its_components_stay() {
+    let mut scene = Scene::new(APP);
+    insert(&mut scene, &[deployment(NEW)]);
+    let before = scene.report("app");
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, Some(Unlisted::Expected));
+    assert_eq!(scene.report("app"), before);
+
+    insert(&mut scene, &[deployment(OLD)]);
+    assert_eq!(scene.lines("app"), [of_app("pending NotApplied")], "a part of the list has arrived");
+}
+
+#[test]
+fn components_of_a_kind_that_is_not_watched_are_pending_without_a_deployment_afterwards() {
+    let mut scene = Scene::new(APP);
+    insert(&mut scene, &[deployment(NEW)]);
+    let before = scene.report("app");
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, Some(Unlisted::Skipped));
+    assert_eq!(scene.lines("app"), [of_app("pending")]);
+    let report = &scene.previous["app"].report;
+    let text = Some("objects of the kind Deployment are not watched");
+    assert_eq!((report.components[0].message.as_deref(), report.error.as_ref()), (text, None));
+
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, None);
+    insert(&mut scene, &[deployment(NEW)]);
+    assert_eq!(scene.report("app"), before);
+}
+
+/// Tagboat could not observe the rollout.
+#[test]
+fn an_object_of_a_kind_that_is_watched_later_was_not_deployed() {
+    let mut scene = Scene::new(APP);
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, Some(Unlisted::Skipped));
+    assert_eq!(scene.lines("app"), [of_app("pending")]);
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, None);
+    insert(&mut scene, &[deployment(NEW)]);
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+    assert_eq!(scene.previous["app"].report.deploy_history, []);
+}
+
+/// A CronJob and a StatefulSet do not report the end of their rollout.
+#[test]
+fn an_outage_is_no_deployment_of_an_object_that_ran_before() {
+    for (kind, object) in [("CronJob", cron_job(NEW)), ("StatefulSet", stateful_set(NEW, 2))] {
+        let mut scene = Scene::new(&APP.replace("apps/v1 Deployment", &format!("{} {kind}", version(kind))));
+        scene.add_cluster(Some("edge"));
+        scene.insert_into(1, &object);
+        let before = scene.report("app");
+        assert_eq!(scene.lines("app"), [format!("edge/{kind}/apps/app installed")]);
+        scene.now = "2026-11-02T10:40:00Z".parse().unwrap();
+        scene.clusters[1].contact = Contact::Lost;
+        assert_eq!(scene.lines("app"), [format!("edge/{kind}/apps/app pending")]);
+        scene.now = "2026-11-02T10:50:00Z".parse().unwrap();
+        scene.clusters[1].contact = Contact::Watched;
+        assert_eq!(scene.report("app"), before, "{kind}");
+        assert_eq!(scene.previous["app"].report.deploy_history, [], "{kind}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Components whose file or marker was removed from git.
+
+use jiff::ToSpan;
+
+use super::super::testing::Scene;
+use super::{APP, NEW, OLD, deployment, insert, named_deployment, of_app};
+use crate::rollout::watched::GroupKind;
+
+/// Two places; the second remains, so that the deployment exists.
+fn both() -> String {
+    APP.replace("      - {policy", "      - {policy: app, at: \"apps/b.yaml:7\", document: \"apps/v1 Deployment apps/b\", field: reference}\n      - {policy")
+}
+
+/// The place of `app` is gone: its marker, or its file.
+fn without(removed: &str) -> String {
+    APP.replace("apps/app", "apps/b")
+        .replace("    places:", &format!("    removed: [{removed}]\n    places:"))
+}
+
+fn scene() -> Scene {
+    let mut scene = Scene::new(&both());
+    insert(&mut scene, &[deployment(NEW), named_deployment("apps/b", NEW, "")]);
+    assert_eq!(scene.lines("app"), [of_app("installed"), "Deployment/apps/b installed".to_owned()]);
+    scene
+}
+
+const REST: &str = "Deployment/apps/b installed";
+
+#[test]
+fn a_removed_file_makes_its_object_removing_and_then_once_removed() {
+    let mut scene = scene();
+    scene.set(&without("apps/app.yaml"));
+    assert_eq!(scene.lines("app"), [of_app("removing").as_str(), REST]);
+    let since = scene.previous["app"].report.components[0].since.clone();
+    scene.now += 10.minutes();
+    assert_eq!(scene.lines("app"), [of_app("removing").as_str(), REST]);
+    assert_eq!(scene.previous["app"].report.components[0].since, since);
+    assert!(scene.components("app").next_check.unwrap() > scene.now);
+
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    assert_eq!(scene.lines("app"), [of_app("removed").as_str(), REST]);
+    assert_eq!(scene.lines("app"), [REST]);
+    assert_eq!(scene.components("app").next_check, None);
+}
+
+#[test]
+fn an_object_is_removing_for_at_most_one_hour() {
+    let mut scene = scene();
+    scene.set(&without("apps/app.yaml"));
+    scene.report("app");
+    scene.now += 59.minutes();
+    assert_eq!(scene.lines("app"), [of_app("removing").as_str(), REST]);
+    scene.now += 1.minutes();
+    assert_eq!(scene.lines("app"), [REST]);
+    assert_eq!(scene.lines("app"), [REST]);
+}
+
+/// The applier can be faster than the scan.
+#[test]
+fn an_object_that_is_gone_before_the_scan_is_removed() {
+    let mut scene = scene();
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    assert_eq!(scene.lines("app"), [of_app("pending NotFound").as_str(), REST]);
+    scene.set(&without("apps/app.yaml"));
+    assert_eq!(scene.lines("app"), [of_app("removed").as_str(), REST]);
+    assert_eq!(scene.lines("app"), [REST]);
+}
+
+#[test]
+fn a_component_whose_marker_only_was_removed_is_dropped() {
+    for object in [NEW, OLD] {
+        let mut scene = scene();
+        insert(&mut scene, &[deployment(object)]);
+        scene.set(&without(""));
+        assert_eq!(scene.lines("app"), [REST], "{object}");
+    }
+}
+
+#[test]
+fn a_deleted_object_whose_marker_is_in_git_is_pending() {
+    let mut scene = scene();
+    insert(&mut scene, &[named_deployment("apps/app", NEW, "deletionTimestamp: '2026-11-02T10:29:00Z'")]);
+    assert_eq!(scene.lines("app"), [of_app("removing").as_str(), REST]);
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    assert_eq!(scene.lines("app"), [of_app("pending NotFound").as_str(), REST]);
+}
+
+#[test]
+fn a_file_that_moved_keeps_its_component() {
+    let mut scene = scene();
+    scene.set(
+        &both()
+            .replace("apps/app.yaml", "moved/app.yaml")
+            .replace("    places:", "    removed: [apps/app.yaml]\n    places:"),
+    );
+    assert_eq!(scene.lines("app"), [of_app("installed").as_str(), REST]);
+}
+
+/// After a restart, a suspended automation is not scanned.
+#[test]
+fn an_automation_that_was_not_scanned_keeps_its_components() {
+    let mut scene = scene();
+    let before = scene.report("app");
+    scene.automations[0].1 = None;
+    assert_eq!(scene.report("app"), before, "nothing changed");
+
+    insert(&mut scene, &[deployment(NEW).replace("NewReplicaSetAvailable", "ReplicaSetUpdated")]);
+    assert_eq!(scene.lines("app"), [of_app("installing").as_str(), REST], "the objects are observed");
+    insert(&mut scene, &[deployment(OLD)]);
+    for _ in 0..2 {
+        assert_eq!(scene.lines("app"), [of_app("pending NotApplied").as_str(), REST]);
+    }
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    assert_eq!(scene.lines("app"), [of_app("pending NotFound").as_str(), REST]);
+
+    insert(&mut scene, &[deployment(NEW)]);
+    scene.set(
+        &both()
+            .replace("org/app:2\"}", "org/app:3\"}")
+            .replace("    places:", "    suspend: true\n    places:"),
+    );
+    scene.automations[0].1 = None;
+    assert_eq!(
+        scene.lines("app"),
+        [of_app("pending NotCommitted"), "Deployment/apps/b pending NotCommitted".to_owned()],
+        "another image"
+    );
+
+    scene.automations.clear();
+    assert_eq!(scene.lines("app"), [] as [&str; 0], "the automation is gone");
+}

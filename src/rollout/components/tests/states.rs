@@ -1,0 +1,452 @@
+//! The states of objects, by the rule of each kind.
+//!
+//! The errors of their pods come before those of the object.
+
+use jiff::ToSpan;
+use serde_json::json;
+use tagboat_api::deployment_status::State;
+
+use super::super::testing::Scene;
+use super::{
+    APP, NEW, OLD, daemon_set, deployment, insert, named_deployment, of_app, scene, stateful_set, template,
+    workload,
+};
+use crate::rollout::objects::Pod;
+use crate::rollout::watched::{GroupKind, WatchedId};
+
+/// Returns a scene whose place is in a document of a kind.
+fn scene_of(api_version: &str, kind: &str) -> Scene {
+    Scene::new(&APP.replace("apps/v1 Deployment", &format!("{api_version} {kind}")))
+}
+
+#[test]
+fn an_image_is_compared_before_the_rule_of_its_kind() {
+    let complete = "{observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, currentRevision: a, updateRevision: a, currentReplicas: 1}";
+    let daemons = "{observedGeneration: 2, desiredNumberScheduled: 1, currentNumberScheduled: 1, updatedNumberScheduled: 1, numberReady: 1, numberAvailable: 1}";
+    let pods = |spec: &str| format!("{{{spec} template: TEMPLATE}}");
+    let selected = pods("selector: {matchLabels: {app: app}},");
+    let jobs = "{jobTemplate: {spec: {template: TEMPLATE}}}".to_owned();
+    let done = "{succeeded: 1, conditions: [{type: Complete, status: 'True'}]}";
+    let failed = "{conditions: [{type: Failed, status: 'True', reason: BackoffLimitExceeded, message: m}]}";
+    // Kind, spec, status, and the state with the wanted image.
+    let table = [
+        ("apps/v1", "Deployment", &selected, complete, "installed"),
+        ("apps/v1", "Deployment", &selected, "{observedGeneration: 1}", "installing"),
+        (
+            "apps/v1",
+            "Deployment",
+            &selected,
+            "{observedGeneration: 2, conditions: [{type: ReplicaFailure, status: 'True', message: quota}]}",
+            "failed ReplicaFailure of Deployment/apps/app",
+        ),
+        ("apps/v1", "StatefulSet", &selected, complete, "installed"),
+        (
+            "apps/v1",
+            "StatefulSet",
+            &selected,
+            "{observedGeneration: 2, currentRevision: a, updateRevision: b}",
+            "installing",
+        ),
+        ("apps/v1", "DaemonSet", &selected, daemons, "installed"),
+        (
+            "apps/v1",
+            "DaemonSet",
+            &selected,
+            "{observedGeneration: 2, desiredNumberScheduled: 1}",
+            "installing",
+        ),
+        ("batch/v1", "Job", &selected, done, "installed"),
+        ("batch/v1", "Job", &selected, "{active: 1}", "installing"),
+        ("batch/v1", "Job", &selected, failed, "failed BackoffLimitExceeded of Job/apps/app"),
+        ("batch/v1", "CronJob", &jobs, "{}", "installed"),
+        (
+            "argoproj.io/v1alpha1",
+            "Rollout",
+            &selected,
+            "{observedGeneration: '2', phase: Healthy}",
+            "installed",
+        ),
+        (
+            "argoproj.io/v1alpha1",
+            "Rollout",
+            &selected,
+            "{observedGeneration: '2', phase: Paused}",
+            "installing",
+        ),
+        (
+            "argoproj.io/v1alpha1",
+            "Rollout",
+            &selected,
+            "{observedGeneration: '2', phase: Degraded, message: m}",
+            "failed Degraded of Rollout/apps/app",
+        ),
+    ];
+    for (api_version, kind, spec, status, expected) in table {
+        for (image, expected) in [(NEW, expected), (OLD, "pending NotApplied")] {
+            let mut scene = scene_of(api_version, kind);
+            let spec = spec.replace("TEMPLATE", &template(image));
+            insert(&mut scene, &[workload(api_version, kind, &spec, status)]);
+            assert_eq!(scene.lines("app"), [format!("{kind}/apps/app {expected}")], "{status} {image}");
+        }
+    }
+}
+
+#[test]
+fn another_kind_has_the_value_in_its_spec_and_is_judged_by_kstatus() {
+    let stalled =
+        "{observedGeneration: 2, conditions: [{type: Stalled, status: 'True', reason: Bad, message: m}]}";
+    let table = [
+        ("reference", "{image: 'ghcr.io/org/app:2'}", "{}", "installed"),
+        ("reference", "{image: 'mirror.example/ghcr.io/org/app:2'}", "{}", "installed"),
+        ("reference", "{image: 'ghcr.io/org/app:1'}", "{}", "pending NotApplied"),
+        ("tag", "{image: {tag: 2}}", "{observedGeneration: 2}", "installed"),
+        ("tag", "{image: {tag: '2'}}", "{observedGeneration: 1}", "installing"),
+        ("tag", "{image: {tag: '2'}}", stalled, "failed Bad of NodePool/apps/app"),
+        ("tag", "{image: {tag: '1'}}", stalled, "pending NotApplied"),
+    ];
+    for (field, spec, status, expected) in table {
+        let policies = APP.replace("apps/v1 Deployment", "infra.example/v1 NodePool").replace(
+            "field: reference, former: \"ghcr.io/org/app:1\"",
+            &format!("field: {field}, former: \"1\""),
+        );
+        let mut scene = Scene::new(&policies);
+        insert(&mut scene, &[workload("infra.example/v1", "NodePool", spec, status)]);
+        assert_eq!(scene.lines("app"), [format!("NodePool/apps/app {expected}")], "{field} {spec} {status}");
+    }
+}
+
+#[test]
+fn a_cluster_scoped_object_has_no_namespace_in_its_name() {
+    let mut scene =
+        Scene::new(&APP.replace("apps/v1 Deployment apps/app", "infra.example/v1 NodePool workers"));
+    scene.insert("{apiVersion: infra.example/v1, kind: NodePool, metadata: {name: workers}, spec: {image: 'ghcr.io/org/app:2'}}");
+    assert_eq!(scene.lines("app"), ["NodePool/workers installed"]);
+}
+
+#[test]
+fn a_rollout_with_a_workload_reference_runs_the_template_of_a_deployment() {
+    let rollout = |observed: i64| {
+        workload(
+            "argoproj.io/v1alpha1",
+            "Rollout",
+            "{replicas: 3, workloadRef: {apiVersion: apps/v1, kind: Deployment, name: app}}",
+            &format!(
+                "{{observedGeneration: '2', workloadObservedGeneration: '{observed}', phase: Healthy, updatedReplicas: 3, readyReplicas: 2}}"
+            ),
+        )
+    };
+    let mut scene = scene(&[deployment(OLD), rollout(1)]);
+    assert_eq!(scene.lines("app"), ["Rollout/apps/app pending NotApplied"]);
+    insert(&mut scene, &[deployment(NEW).replace("generation: 1,", "generation: 2,")]);
+    assert_eq!(scene.lines("app"), ["Rollout/apps/app installing"]);
+    insert(&mut scene, &[rollout(2)]);
+    assert_eq!(scene.lines("app"), ["Rollout/apps/app installed"]);
+    let component = &scene.previous["app"].report.components[0];
+    assert_eq!((component.desired, component.ready, component.image.as_deref()), (3, 2, Some(NEW)));
+    // The pods have the labels of the Deployment.
+    let wanted = scene.components("app").pods_wanted;
+    assert_eq!(wanted[0].object, WatchedId::new(GroupKind::ARGO_ROLLOUT, "apps", "app"));
+    assert_eq!(wanted[0].selector.match_labels.as_ref().unwrap()["app"], "app");
+}
+
+#[test]
+fn the_target_of_a_canary_is_judged_by_the_canary() {
+    let canary = |phase: &str, time: &str| {
+        format!(
+            "{{apiVersion: flagger.app/v1beta1, kind: Canary, metadata: {{name: app, namespace: apps}}, spec: {{targetRef: {{apiVersion: apps/v1, kind: Deployment, name: app}}}}, status: {{phase: {phase}, lastTransitionTime: '{time}'}}}}"
+        )
+    };
+    let owner = "ownerReferences: [{apiVersion: flagger.app/v1beta1, kind: Canary, name: app, uid: u, controller: true}]";
+    let primary = |image: &str| named_deployment("apps/app-primary", image, owner);
+    let target = |image: &str| deployment(image).replace("replicas: 2\n", "replicas: 0\n");
+    let before = "2026-11-02T10:00:00Z";
+
+    let mut scene = scene(&[target(OLD), primary(OLD), canary("Succeeded", before)]);
+    assert_eq!(scene.lines("app"), ["Deployment/apps/app pending NotApplied"], "the primary is no component");
+    insert(&mut scene, &[target(NEW)]);
+    assert_eq!(scene.lines("app"), ["Deployment/apps/app installing"], "the phase of the image before");
+    insert(&mut scene, &[canary("Failed", before)]);
+    assert_eq!(scene.lines("app"), ["Deployment/apps/app installing"], "the failure of the image before");
+    scene.now += 60.seconds();
+    insert(&mut scene, &[canary("Progressing", "2026-11-02T10:30:30Z")]);
+    assert_eq!(scene.lines("app"), ["Deployment/apps/app installing"]);
+    insert(&mut scene, &[canary("Failed", "2026-11-02T10:30:50Z")]);
+    let failed = ["Deployment/apps/app failed CanaryFailed of Deployment/apps/app"];
+    assert_eq!(scene.lines("app"), failed);
+    assert_eq!(scene.lines("app"), failed, "it stays failed");
+    insert(&mut scene, &[canary("Succeeded", "2026-11-02T10:30:55Z"), primary(NEW)]);
+    assert_eq!(scene.lines("app"), ["Deployment/apps/app installed"]);
+    assert_eq!(scene.previous["app"].report.components[0].desired, 2, "the counts of the primary");
+}
+
+#[test]
+fn a_finished_rollout_stays_installed_while_pods_come_and_go() {
+    let mut scene = scene(&[deployment(NEW)]);
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+    let since = scene.previous["app"].report.components[0].since.clone();
+    assert_eq!(
+        since.0.to_string(),
+        "2026-11-02T10:04:11Z",
+        "the end of the rollout, as the object reports it"
+    );
+    assert_eq!(scene.components("app").pods_wanted, []);
+
+    scene.now += 60.seconds();
+    insert(&mut scene, &[deployment(NEW).replace("readyReplicas: 2", "readyReplicas: 1")]);
+    let wanted = scene.components("app").pods_wanted;
+    assert_eq!((wanted.len(), wanted[0].namespace.as_str(), wanted[0].cluster.as_deref()), (1, "apps", None));
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+    let component = &scene.previous["app"].report.components[0];
+    assert_eq!((component.ready, &component.since), (1, &since));
+}
+
+fn pods(scene: &mut Scene, pods: serde_json::Value) {
+    let id = WatchedId::new(GroupKind::DEPLOYMENT, "apps", "app");
+    let pods: Vec<Pod> = serde_json::from_value(pods).unwrap();
+    scene.clusters[0].pods.insert(id, pods);
+}
+
+fn pod(image: &str, reason: &str) -> serde_json::Value {
+    json!([{
+        "metadata": {"name": "app-1", "creationTimestamp": "2026-11-02T10:29:30Z"},
+        "spec": {"containers": [{"name": "app", "image": image}]},
+        "status": {"containerStatuses": [{"name": "app", "state": {"waiting": {"reason": reason, "message": "m"}}}]},
+    }])
+}
+
+#[test]
+fn pods_with_the_wanted_image_make_a_component_failed() {
+    let unready = |image: &str| {
+        deployment(image)
+            .replace("updatedReplicas: 2, readyReplicas: 2", "updatedReplicas: 1, readyReplicas: 1")
+            .replace("NewReplicaSetAvailable", "ReplicaSetUpdated")
+    };
+    let expired = unready(NEW).replace("ReplicaSetUpdated", "ProgressDeadlineExceeded");
+    let code = |code: &str| of_app(&format!("failed {code} of Deployment/apps/app"));
+    let table = [
+        ("installing", unready(NEW), pod(NEW, "ImagePullBackOff"), code("ImagePullBackOff")),
+        (
+            "a mirror",
+            unready(NEW),
+            pod("mirror.example/ghcr.io/org/app:2", "ErrImagePull"),
+            code("ErrImagePull"),
+        ),
+        ("old pods", unready(NEW), pod(OLD, "CrashLoopBackOff"), of_app("installing")),
+        ("not applied", unready(OLD), pod(OLD, "CrashLoopBackOff"), of_app("pending NotApplied")),
+        (
+            "a finished rollout",
+            deployment(NEW).replace("readyReplicas: 2", "readyReplicas: 1"),
+            pod(NEW, "CrashLoopBackOff"),
+            code("CrashLoopBackOff"),
+        ),
+        ("all are ready", deployment(NEW), pod(NEW, "CrashLoopBackOff"), of_app("installed")),
+        ("after the deadline", expired.clone(), pod(NEW, "ImagePullBackOff"), code("ImagePullBackOff")),
+        (
+            "a deadline without a cause",
+            expired,
+            pod(NEW, "ContainerCreating"),
+            code("ProgressDeadlineExceeded"),
+        ),
+    ];
+    for (name, object, listed, expected) in table {
+        let mut scene = scene(&[object]);
+        pods(&mut scene, listed);
+        assert_eq!(scene.lines("app"), [expected], "{name}");
+    }
+}
+
+/// A restart made a failed component `installing` for a moment, and then failed again.
+#[test]
+fn a_failure_of_pods_holds_until_they_are_listed_again() {
+    let unready = deployment(NEW)
+        .replace("updatedReplicas: 2, readyReplicas: 2", "updatedReplicas: 1, readyReplicas: 1")
+        .replace("NewReplicaSetAvailable", "ReplicaSetUpdated");
+    let failed = of_app("failed ImagePullBackOff of Deployment/apps/app");
+    let mut scene = scene(&[unready]);
+    pods(&mut scene, pod(NEW, "ImagePullBackOff"));
+    assert_eq!(scene.lines("app"), std::slice::from_ref(&failed));
+    let since = scene.previous["app"].report.components[0].since.clone();
+    // The lists do not survive the process.
+    scene.clusters[0].pods.clear();
+    scene.now += 10.seconds();
+    assert_eq!(scene.lines("app"), [failed]);
+    assert_eq!(scene.previous["app"].report.components[0].since, since);
+    assert_eq!(scene.components("app").pods_wanted.len(), 1);
+    pods(&mut scene, pod(NEW, "ContainerCreating"));
+    assert_eq!(scene.lines("app"), [of_app("installing")]);
+    // A complete rollout needs no list.
+    pods(&mut scene, pod(NEW, "ImagePullBackOff"));
+    scene.lines("app");
+    scene.clusters[0].pods.clear();
+    insert(&mut scene, &[deployment(NEW)]);
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+}
+
+#[test]
+fn without_an_available_pod_for_a_minute_a_component_is_unavailable() {
+    let mut scene = scene(&[deployment(NEW).replace("readyReplicas: 2", "readyReplicas: 0")]);
+    pods(&mut scene, pod(NEW, "ContainerCreating"));
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+    scene.now += 30.seconds();
+    assert_eq!(scene.lines("app"), [of_app("failed Unavailable of Deployment/apps/app")]);
+}
+
+/// A quota refuses the pods, which a StatefulSet does not report.
+#[test]
+fn without_any_pod_for_a_minute_a_component_is_unavailable() {
+    let mut scene = scene_of("apps/v1", "StatefulSet");
+    let line = |state: &str| format!("StatefulSet/apps/app {state}");
+    let empty =
+        stateful_set(NEW, 0).replace(" replicas: 2, currentReplicas: 2, updatedReplicas: 2", " replicas: 0");
+    assert_ne!(empty, stateful_set(NEW, 0));
+    let id = WatchedId::new(GroupKind::STATEFUL_SET, "apps", "app");
+    insert(&mut scene, &[empty]);
+    scene.clusters[0].pods.insert(id.clone(), Vec::new());
+    assert_eq!(scene.lines("app"), [line("installing")]);
+    scene.now += 59.seconds();
+    assert_eq!(scene.lines("app"), [line("installing")]);
+    scene.now += 1.seconds();
+    let failed = line("failed Unavailable of StatefulSet/apps/app");
+    assert_eq!(scene.lines("app"), std::slice::from_ref(&failed));
+    scene.now += 1.seconds();
+    assert_eq!(scene.lines("app"), [failed]);
+    let mut starting = pod(NEW, "ContainerCreating");
+    starting[0]["metadata"]["creationTimestamp"] = json!("2026-11-02T10:31:00Z");
+    let starting: Vec<Pod> = serde_json::from_value(starting).unwrap();
+    scene.clusters[0].pods.insert(id, starting);
+    assert_eq!(scene.lines("app"), [line("installing")]);
+}
+
+/// One of three nodes is down all the time.
+#[test]
+fn a_daemon_set_that_fails_by_a_pod_was_complete_and_is_so_again() {
+    let mut scene = scene_of("apps/v1", "DaemonSet");
+    let line = |state: &str| format!("DaemonSet/apps/app {state}");
+    insert(&mut scene, &[daemon_set(OLD, 3)]);
+    assert_eq!(scene.lines("app"), [line("pending NotApplied")]);
+    insert(&mut scene, &[daemon_set(NEW, 2)]);
+    assert_eq!(scene.lines("app"), [line("installing")]);
+    insert(&mut scene, &[daemon_set(NEW, 3)]);
+    assert_eq!(scene.lines("app"), [line("installed")]);
+    let deployed = scene.previous["app"].report.deploy_history.clone();
+    assert_eq!(deployed.len(), 1);
+    insert(&mut scene, &[daemon_set(NEW, 2)]);
+    assert_eq!(scene.lines("app"), [line("installed")]);
+    let id = WatchedId::new(GroupKind::DAEMON_SET, "apps", "app");
+    let set_pods = |scene: &mut Scene, pods: serde_json::Value| {
+        let pods: Vec<Pod> = serde_json::from_value(pods).unwrap();
+        scene.clusters[0].pods.insert(id.clone(), pods);
+    };
+    set_pods(&mut scene, pod(NEW, "CrashLoopBackOff"));
+    assert_eq!(scene.lines("app"), [line("failed CrashLoopBackOff of DaemonSet/apps/app")]);
+    assert!(scene.previous["app"].report.components[0].complete_since.is_some());
+    set_pods(&mut scene, json!([]));
+    assert_eq!(scene.lines("app"), [line("installed")]);
+    assert_eq!(scene.previous["app"].report.deploy_history, deployed);
+}
+
+#[test]
+fn a_stateful_set_that_ran_before_is_not_deployed_by_its_recovery() {
+    let mut scene = scene_of("apps/v1", "StatefulSet");
+    insert(&mut scene, &[stateful_set(NEW, 1)]);
+    let before = scene.report("app");
+    assert_eq!(before[0].state, State::Installed);
+    let id = WatchedId::new(GroupKind::STATEFUL_SET, "apps", "app");
+    let crashing: Vec<Pod> = serde_json::from_value(pod(NEW, "CrashLoopBackOff")).unwrap();
+    scene.clusters[0].pods.insert(id.clone(), crashing);
+    scene.now += 10.minutes();
+    assert_eq!(scene.report("app")[0].state, State::Failed);
+    scene.clusters[0].pods.insert(id, Vec::new());
+    assert_eq!(scene.report("app"), before);
+    // Without an image for a moment.
+    scene.set(
+        &APP.replace("\"ghcr.io/org/app:2\"}", "null}").replace("apps/v1 Deployment", "apps/v1 StatefulSet"),
+    );
+    assert_eq!(scene.lines("app"), ["StatefulSet/apps/app pending NotChosen"]);
+    scene.set(&APP.replace("apps/v1 Deployment", "apps/v1 StatefulSet"));
+    assert_eq!(scene.report("app"), before);
+    assert_eq!(scene.previous["app"].report.deploy_history, []);
+}
+
+#[test]
+fn an_unschedulable_pod_is_a_message() {
+    let mut scene = scene(&[deployment(NEW).replace("NewReplicaSetAvailable", "ReplicaSetUpdated")]);
+    pods(
+        &mut scene,
+        json!([{
+            "metadata": {"name": "app-1"}, "spec": {"containers": [{"name": "app", "image": NEW}]},
+            "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": "no node"}]},
+        }]),
+    );
+    let component = scene.report("app").remove(0);
+    assert_eq!(
+        (component.state, component.message.as_deref()),
+        (State::Installing, Some("pod app-1: no node"))
+    );
+}
+
+#[test]
+fn an_object_with_a_deletion_timestamp_is_removing() {
+    for image in [OLD, NEW] {
+        let mut scene =
+            scene(&[named_deployment("apps/app", image, "deletionTimestamp: '2026-11-02T10:20:00Z'")]);
+        let component = scene.report("app").remove(0);
+        assert_eq!(component.state, State::Removing);
+        assert_eq!(component.since.0.to_string(), "2026-11-02T10:20:00Z");
+    }
+}
+
+#[test]
+fn every_container_with_a_marker_needs_the_image() {
+    let two = APP.replace(
+        "      - {policy",
+        "      - {policy: app, at: \"apps/app.yaml:9\", document: \"apps/v1 Deployment apps/app\", field: reference, former: \"ghcr.io/org/app:1\"}\n      - {policy",
+    );
+    let object = |init: &str, image: &str| {
+        deployment(image).replace(
+            "containers:",
+            &format!("initContainers: [{{name: init, image: \"{init}\"}}], containers:"),
+        )
+    };
+    // Markers, init container, container, shown image, state.
+    let table = [
+        (APP, OLD, NEW, NEW, State::Installed),
+        (APP, NEW, OLD, NEW, State::Installed),
+        (APP, OLD, OLD, OLD, State::Pending),
+        (&two, OLD, NEW, OLD, State::Pending),
+        (&two, NEW, NEW, NEW, State::Installed),
+        (&two, "busybox:1", NEW, NEW, State::Installed),
+    ];
+    for (policies, init, image, shown, state) in table {
+        let mut scene = Scene::new(policies);
+        insert(&mut scene, &[object(init, image)]);
+        let component = scene.report("app").remove(0);
+        assert_eq!((component.image.as_deref(), component.state), (Some(shown), state), "{init} {image}");
+    }
+}
+
+#[test]
+fn invalid_objects_affect_their_own_component_only() {
+    let other = "      - {policy: app, at: \"apps/b.yaml:7\", document: \"apps/v1 Deployment apps/b\", field: reference}\n      - {policy";
+    let table = [
+        (deployment("UPPER:1"), "an image of the object is invalid"),
+        (deployment(NEW).replace("template:", "template: 7 #"), "the object cannot be read: spec.template"),
+        (
+            deployment(NEW)
+                .replace("status:\n  {", "status:\n  {replicas: many, x: {")
+                .replace("]}\n", "]}}\n"),
+            "the object cannot be read: status.replicas",
+        ),
+    ];
+    for (object, text) in table {
+        let mut scene = Scene::new(&APP.replace("      - {policy", other));
+        insert(&mut scene, &[object.clone(), named_deployment("apps/b", NEW, "")]);
+        let components = scene.report("app");
+        let message = components[0].message.as_deref().unwrap();
+        assert!(message.starts_with(text), "{message}\n{object}");
+        assert_eq!(
+            (components[1].name.as_str(), components[1].state),
+            ("Deployment/apps/b", State::Installed)
+        );
+    }
+}

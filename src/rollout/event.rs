@@ -1,0 +1,262 @@
+//! The events of rollouts, for Kubernetes and for Flux's notification controller.
+//!
+//! A target has at most one event for each outcome: the event has a key, from which its name is made, so an API server
+//! refuses it a second time. An outcome that the previous status has already is no event, so a restart repeats none, and
+//! neither does a cluster that responds again.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tagboat_api::deployment_status::{ComponentStatus, Report, State, Target};
+
+use super::message::message;
+
+/// An event of a rollout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RolloutEvent {
+    /// The outcome of the rollout.
+    pub outcome: RolloutOutcome,
+    /// The message for users.
+    pub message: String,
+    /// The identity of the target and the outcome, also after a restart.
+    pub key: String,
+    /// The time since the commit of a rollout that succeeded, if Tagboat pushed it.
+    pub duration: Option<Duration>,
+}
+
+/// The outcome of a rollout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RolloutOutcome {
+    /// All objects run the image.
+    Succeeded,
+    /// A component failed.
+    Failed,
+}
+
+/// Formats the outcome as the reason of its event.
+impl fmt::Display for RolloutOutcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Succeeded => "RolloutSucceeded",
+            Self::Failed => "RolloutFailed",
+        })
+    }
+}
+
+/// Returns the event of a change of a deployment's report.
+///
+/// An error before the rollout is no event: the policy or the automation has its own. A deployment that is installed
+/// when it is observed for the first time is none either, because Tagboat did not observe its rollout.
+#[must_use]
+pub fn event(previous: Option<&Report>, report: &Report) -> Option<RolloutEvent> {
+    let target = report.target.as_ref()?;
+    let outcome = match report.state {
+        State::Installed => RolloutOutcome::Succeeded,
+        State::Failed if report.error.is_none() => RolloutOutcome::Failed,
+        _ => return None,
+    };
+    let is_same = |previous: &Report| {
+        previous.target == report.target
+            && previous.state == report.state
+            && previous.error.is_some() == report.error.is_some()
+    };
+    let is_rolled_out = previous.is_some_and(|previous| has_rolled_out(previous, report));
+    if previous.is_some_and(is_same) || outcome == RolloutOutcome::Succeeded && !is_rolled_out {
+        return None;
+    }
+    let commit = report.commit.as_ref();
+    let (text, duration) = match outcome {
+        RolloutOutcome::Succeeded => {
+            let duration = commit.map(|commit| since(commit.time.0, finished(report)));
+            (succeeded(target, report, duration), duration)
+        }
+        RolloutOutcome::Failed => (failed(target, report), None),
+    };
+    let commit = commit.map(|commit| commit.id.as_str()).unwrap_or_default();
+    let key = format!("{outcome} {target} {commit}");
+    Some(RolloutEvent { outcome, message: message(&text), key, duration })
+}
+
+/// Returns true if the rollout of a component has ended since the previous report.
+fn has_rolled_out(previous: &Report, report: &Report) -> bool {
+    let deployed = |report: &Report| {
+        let times = report.components.iter().filter_map(|component| component.last_deployed.clone());
+        (times.clone().count(), times.max())
+    };
+    let (before, now) = (deployed(previous), deployed(report));
+    now.0 > before.0 || now.1 > before.1
+}
+
+/// Returns the time at which the last component became installed.
+fn finished(report: &Report) -> Timestamp {
+    report.components.iter().map(|component| component.since.0).max().unwrap_or(report.since.0)
+}
+
+/// Returns the time between two times; zero if the clocks disagree.
+fn since(start: Timestamp, end: Timestamp) -> Duration {
+    Duration::try_from(end.duration_since(start)).unwrap_or_default()
+}
+
+fn succeeded(target: &Target, report: &Report, duration: Option<Duration>) -> String {
+    let clusters: BTreeSet<Option<&str>> = report.components.iter().map(ComponentStatus::cluster).collect();
+    let (objects, clusters) = (count(report.summary.total, "object"), clusters.len());
+    let place = match clusters {
+        0 | 1 => String::new(),
+        more => format!(" in {more} clusters"),
+    };
+    let commit = report.commit.as_ref().zip(duration).map(|(commit, duration)| {
+        let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        format!(", {:#} after commit {}", SignedDuration::from_secs(seconds), commit.short_id())
+    });
+    format!("{target} is running: {objects}{place}{}", commit.unwrap_or_default())
+}
+
+fn failed(target: &Target, report: &Report) -> String {
+    let failed = report.components.iter().find_map(|component| Some((component, component.error.as_ref()?)));
+    match failed {
+        Some((component, error)) => {
+            let others = report.summary.failed - 1;
+            let more = if others > 0 {
+                format!("; {} failed, too", count(others, "other object"))
+            } else {
+                String::new()
+            };
+            format!("{target} failed: {}: {}: {}{more}", component.name, error.code, error.message)
+        }
+        None => format!("{target} failed"),
+    }
+}
+
+/// Returns a number with its noun.
+fn count(number: i64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use tagboat_api::deployment_status::{CommitRef, StatusError};
+
+    use super::super::aggregate::{Component, DeploymentError, DeploymentErrorCode};
+    use super::super::report::{Observation, status};
+    use super::*;
+
+    fn at(second: i64) -> Time {
+        Time(Timestamp::from_second(second).unwrap())
+    }
+
+    /// Returns the report of components at a second, after a commit at second 100.
+    fn report(tag: &str, states: &[(&str, State)], previous: Option<&Report>, second: i64) -> Report {
+        let components = states.iter().map(|&(name, state)| {
+            let error = (state == State::Failed).then(|| StatusError {
+                code: "ImagePullBackOff".into(),
+                source: name.into(),
+                message: "pull access denied".into(),
+            });
+            let image = Some(format!("ghcr.io/org/app:{tag}"));
+            let status = ComponentStatus { error, image, ..ComponentStatus::new(name, state, at(second)) };
+            Component { status, has_wanted_image: true }
+        });
+        let previous = previous.map(|report| tagboat_api::deployment_status::DeploymentStatusStatus {
+            deployment_id: "id".into(),
+            time_stamp: at(0),
+            report: report.clone(),
+        });
+        let observation = Observation {
+            deployment_id: "id".into(),
+            target: Some(Target { name: "ghcr.io/org/app".into(), tag: tag.into(), digest: None }),
+            commit: Some(CommitRef {
+                id: "0123456789abcdef".into(),
+                branch: "main".into(),
+                time: at(100),
+                automation: "apps".into(),
+            }),
+            revision: None,
+            error: None,
+            components: components.collect(),
+        };
+        status(observation, previous.as_ref(), at(second).0).report
+    }
+
+    const WEB: &str = "Deployment/apps/web";
+    const WORKER: &str = "Deployment/apps/worker";
+
+    #[test]
+    fn a_rollout_has_one_event_for_its_outcome() {
+        let installing = report("2", &[(WEB, State::Installing)], None, 110);
+        assert_eq!(event(None, &installing), None);
+        let installed = report("2", &[(WEB, State::Installed)], Some(&installing), 225);
+        let found = event(Some(&installing), &installed).unwrap();
+        assert_eq!(found.message, "ghcr.io/org/app:2 is running: 1 object, 2m 5s after commit 0123456");
+        assert_eq!(
+            (found.outcome.to_string(), found.duration),
+            ("RolloutSucceeded".into(), Some(Duration::from_secs(125)))
+        );
+        // The same state again, and counts that change.
+        assert_eq!(event(Some(&installed), &installed), None);
+        let failed = report("2", &[(WEB, State::Failed)], Some(&installed), 300);
+        let failure = event(Some(&installed), &failed).unwrap();
+        assert_eq!(
+            failure.message,
+            "ghcr.io/org/app:2 failed: Deployment/apps/web: ImagePullBackOff: pull access denied"
+        );
+        assert_eq!((failure.outcome.to_string(), failure.duration), ("RolloutFailed".into(), None));
+        assert_ne!(failure.key, found.key);
+        // It recovers without another rollout.
+        let again = report("2", &[(WEB, State::Installed)], Some(&failed), 400);
+        assert_eq!(event(Some(&failed), &again), None);
+        let pending = report("3", &[(WEB, State::Pending)], Some(&again), 450);
+        let next = report("3", &[(WEB, State::Installed)], Some(&pending), 500);
+        assert_ne!(event(Some(&pending), &next).unwrap().key, found.key);
+    }
+
+    #[test]
+    fn a_deployment_that_ran_before_has_no_event_unless_it_failed() {
+        let installed = report("2", &[(WEB, State::Installed)], None, 200);
+        assert_eq!(event(None, &installed), None);
+        let failed = report("2", &[(WEB, State::Failed)], None, 200);
+        assert_eq!(event(None, &failed).unwrap().outcome, RolloutOutcome::Failed);
+    }
+
+    #[test]
+    fn objects_and_clusters_are_counted() {
+        let states = [
+            (WEB, State::Installed),
+            ("west/Deployment/apps/web", State::Installed),
+            ("east/Kustomization/apps", State::Installed),
+        ];
+        let before = report("2", &[(WEB, State::Installing)], None, 110);
+        let found = event(Some(&before), &report("2", &states, Some(&before), 130)).unwrap();
+        assert_eq!(
+            found.message,
+            "ghcr.io/org/app:2 is running: 3 objects in 3 clusters, 30s after commit 0123456"
+        );
+        let states = [(WEB, State::Failed), (WORKER, State::Failed), ("Job/apps/x", State::Failed)];
+        let found = event(Some(&before), &report("2", &states, Some(&before), 130)).unwrap();
+        assert!(found.message.ends_with("pull access denied; 2 other objects failed, too"), "{found:?}");
+    }
+
+    #[test]
+    fn an_error_before_the_rollout_is_no_event_of_it() {
+        let error = DeploymentError {
+            code: DeploymentErrorCode::GitPushRejected,
+            source: "ImageUpdateAutomation/apps/apps".into(),
+            message: "denied".into(),
+        };
+        let pending =
+            Component { status: ComponentStatus::new(WEB, State::Pending, at(1)), has_wanted_image: false };
+        let observation = Observation {
+            deployment_id: "id".into(),
+            target: Some(Target { name: "a".into(), tag: "1".into(), digest: None }),
+            commit: None,
+            revision: None,
+            error: Some(error),
+            components: vec![pending],
+        };
+        let report = status(observation, None, at(1).0).report;
+        assert_eq!((report.state, event(None, &report)), (State::Failed, None));
+    }
+}

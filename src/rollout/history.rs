@@ -1,0 +1,516 @@
+//! The images that were deployed: a fold over the components that Tagboat observed becoming installed.
+//!
+//! Each installed component is a record: the time at which its rollout ended ([`last_deployed`]). The history is a
+//! function of the records and of the previous history, so nothing is counted twice, and a crash between two writes
+//! changes nothing:
+//!
+//! - An entry is the image of a digest; without a digest, that of a tag.
+//! - `objectCount` is the number of its records, and never falls. So it is the largest number of objects at the same
+//!   time, not the number of rollouts: after a rollback to an image that three objects had, it is 3, not 6.
+//! - `lastDeployed` is the time of the newest record, and never falls. `version` and `commit` are those of that time.
+//! - An entry without records stays as it was. The three last entries are kept.
+//!
+//! A workload that ran before Tagboat observed it is no record: Tagboat did not observe a deployment. Neither is a
+//! component that becomes installed again with the same image after a failure, a restart or an outage: its status says
+//! since when the rollout of the image is complete, also in other states.
+//!
+//! If a marker does not write the digest, the digest of a record is not in the object. Such a record belongs to the
+//! entry of its tag under which it was counted first, also after the tag has moved to another digest.
+
+use std::cmp::Reverse;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use tagboat_api::deployment_status::{
+    BlockReason, CommitRef, ComponentStatus, HistoryEntry, MAX_HISTORY, State, Target,
+};
+
+/// The identity of an entry.
+#[derive(PartialEq, Eq)]
+enum Key<'e> {
+    Digest(&'e str),
+    Version(Option<&'e str>),
+}
+
+fn key(entry: &HistoryEntry) -> Key<'_> {
+    match &entry.digest {
+        Some(digest) => Key::Digest(digest),
+        None => Key::Version(entry.version.as_deref()),
+    }
+}
+
+/// Returns the history after an observation of all components.
+///
+/// The last image that was deployed is the first entry. `commit` is that of the target.
+#[must_use]
+pub fn fold(
+    previous: &[HistoryEntry],
+    target: Option<&Target>,
+    commit: Option<&CommitRef>,
+    components: &[ComponentStatus],
+) -> Vec<HistoryEntry> {
+    let mut entries = previous.to_vec();
+    let installed = components.iter().filter(|component| component.state == State::Installed);
+    let records = installed.filter_map(|component| component.last_deployed.as_ref());
+    // The number of records of each entry.
+    let mut counts = vec![0_i64; entries.len()];
+    for (target, time) in target.iter().flat_map(|target| records.clone().map(move |time| (target, time))) {
+        let index = match counted_before(previous, target, time) {
+            Some(index) => index,
+            None => target_entry(&mut entries, target, time),
+        };
+        counts.resize(entries.len(), 0);
+        counts[index] += 1;
+        let entry = &mut entries[index];
+        entry.object_count = entry.object_count.max(counts[index]);
+        if entry.last_deployed < *time || index >= previous.len() {
+            entry.last_deployed = entry.last_deployed.clone().max(time.clone());
+            entry.version = Some(target.tag.clone());
+            entry.commit = commit.map(|commit| commit.id.clone()).or(entry.commit.take());
+        }
+    }
+    // Of two entries with the same second, the target was deployed later. The order of others stays.
+    let is_target = |entry: &HistoryEntry| {
+        target.is_some_and(|target| match (&entry.digest, &target.digest) {
+            (Some(digest), Some(wanted)) => digest == wanted,
+            _ => entry.version.as_ref() == Some(&target.tag),
+        })
+    };
+    entries.sort_by_key(|entry| (Reverse(entry.last_deployed.clone()), !is_target(entry)));
+    entries.truncate(MAX_HISTORY);
+    entries
+}
+
+/// Returns the entry under which a record was counted before.
+///
+/// It is the oldest entry of the tag that is not older than the record.
+fn counted_before(previous: &[HistoryEntry], target: &Target, time: &Time) -> Option<usize> {
+    let entries = previous.iter().enumerate();
+    let counted = entries
+        .filter(|(_, entry)| entry.version.as_ref() == Some(&target.tag) && entry.last_deployed >= *time);
+    counted.min_by_key(|(_, entry)| &entry.last_deployed).map(|(index, _)| index)
+}
+
+/// Returns the entry of the target, which is added if it is absent.
+fn target_entry(entries: &mut Vec<HistoryEntry>, target: &Target, time: &Time) -> usize {
+    let new = HistoryEntry {
+        digest: target.digest().map(str::to_owned),
+        version: Some(target.tag.clone()),
+        object_count: 0,
+        last_deployed: time.clone(),
+        commit: None,
+    };
+    entries.iter().position(|entry| key(entry) == key(&new)).unwrap_or_else(|| {
+        entries.push(new);
+        entries.len() - 1
+    })
+}
+
+/// Returns the `lastDeployed` of a component from its previous status.
+///
+/// `current` has the state, the image, and in `since` the beginning of the state, which for an installed component is
+/// the end of the rollout as the object reports it. The end of a rollout counts that began since the previous status,
+/// or was in progress then. A component about which nothing was known before ran before, unless its rollout ended later.
+#[must_use]
+pub fn last_deployed(previous: Option<&ComponentStatus>, current: &ComponentStatus) -> Option<Time> {
+    let previous = previous?;
+    let is_same = is_same_rollout(previous, current);
+    let ran_before = is_unknown(previous) && current.since < previous.since;
+    match current.state {
+        State::Installed if is_same && complete_since(previous).is_some() => previous.last_deployed.clone(),
+        State::Installed if ran_before => previous.last_deployed.clone(),
+        State::Installed => Some(current.since.clone()),
+        State::Installing | State::Failed if !is_same => None,
+        // The object keeps the image that was deployed, or is gone.
+        State::Installing | State::Failed | State::Pending | State::Removing | State::Removed => {
+            previous.last_deployed.clone()
+        }
+    }
+}
+
+/// Returns true if the object of a component is still to be listed.
+#[must_use]
+pub fn is_unknown(component: &ComponentStatus) -> bool {
+    component.state == State::Pending && component.reason.is_none() && component.image.is_none()
+}
+
+/// Returns the time since which the rollout of a component's image is complete.
+#[must_use]
+pub fn complete_since(component: &ComponentStatus) -> Option<&Time> {
+    match component.state {
+        State::Installed => Some(&component.since),
+        _ => component.complete_since.as_ref(),
+    }
+}
+
+/// Returns the `completeSince` of a component from its previous status.
+///
+/// The rollout of an image stays complete while pods fail, an object is restarted, or its cluster does not answer.
+/// `current` has the time if the component is observed for the first time.
+#[must_use]
+pub fn continued_complete_since(
+    previous: Option<&ComponentStatus>,
+    current: &ComponentStatus,
+) -> Option<Time> {
+    match previous {
+        _ if current.state == State::Installed => None,
+        Some(previous) if is_same_rollout(previous, current) => complete_since(previous).cloned(),
+        Some(_) => None,
+        None => current.complete_since.clone(),
+    }
+}
+
+/// Returns true if a component has the rollout of its previous status.
+///
+/// An object that lacked the wanted image, and has it now with the same text, begins another rollout: its digest may be
+/// in an annotation.
+fn is_same_rollout(previous: &ComponentStatus, current: &ComponentStatus) -> bool {
+    let lacks =
+        |component: &ComponentStatus| component.reason.is_some_and(|reason| reason != BlockReason::NotChosen);
+    let is_unsettled = matches!(current.state, State::Installing | State::Failed);
+    let begins = is_unsettled && lacks(previous) && !lacks(current);
+    previous.image == current.image && !begins
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn time(second: i64) -> Time {
+        Timestamp::from_second(second).unwrap().into()
+    }
+
+    fn target(tag: &str, digest: Option<&str>) -> Target {
+        Target { name: "ghcr.io/org/app".to_owned(), tag: tag.to_owned(), digest: digest.map(str::to_owned) }
+    }
+
+    fn commit(id: &str) -> CommitRef {
+        CommitRef {
+            id: id.to_owned(),
+            branch: "main".to_owned(),
+            time: time(0),
+            automation: "apps".to_owned(),
+        }
+    }
+
+    /// Returns a component: its image and state, and the beginning of the state.
+    fn component(image: &str, state: State, since: i64) -> ComponentStatus {
+        ComponentStatus {
+            image: Some(image.to_owned()),
+            reason: (state == State::Pending).then_some(BlockReason::NotApplied),
+            ..ComponentStatus::new("Deployment/a/b", state, time(since))
+        }
+    }
+
+    /// Returns the component after an observation.
+    fn observed(previous: Option<&ComponentStatus>, mut current: ComponentStatus) -> ComponentStatus {
+        current.last_deployed = last_deployed(previous, &current);
+        current.complete_since = continued_complete_since(previous, &current);
+        current
+    }
+
+    /// Returns installed components that were deployed at these times.
+    fn deployed(times: &[i64]) -> Vec<ComponentStatus> {
+        let component = |second: &i64| ComponentStatus {
+            last_deployed: Some(time(*second)),
+            ..component("app", State::Installed, *second)
+        };
+        times.iter().map(component).collect()
+    }
+
+    /// Returns entries as `digest-or-version:count@second`.
+    fn text(entries: &[HistoryEntry]) -> String {
+        let entry = |entry: &HistoryEntry| {
+            let key = entry.digest.as_ref().or(entry.version.as_ref()).unwrap();
+            format!("{key}:{}@{}", entry.object_count, entry.last_deployed.0.as_second())
+        };
+        entries.iter().map(entry).collect::<Vec<_>>().join(" ")
+    }
+
+    /// One observation: tag and digest of the target, times of the installed components.
+    type Step = (&'static str, Option<&'static str>, &'static [i64]);
+
+    /// Folds observations, and verifies that a repeated one changes nothing.
+    fn fold_all(steps: &[Step]) -> Vec<HistoryEntry> {
+        let mut entries = Vec::new();
+        for (tag, digest, times) in steps {
+            let target = target(tag, *digest);
+            let components = deployed(times);
+            entries = fold(&entries, Some(&target), None, &components);
+            assert_eq!(fold(&entries, Some(&target), None, &components), entries, "{steps:?}");
+        }
+        entries
+    }
+
+    #[test]
+    fn histories() {
+        let cases: &[(&str, &[Step], &str)] = &[
+            ("nothing was deployed", &[("1", Some("A"), &[])], ""),
+            (
+                "one object after the other",
+                &[("1", Some("B"), &[10]), ("1", Some("B"), &[10, 20]), ("1", Some("B"), &[10, 20, 15])],
+                "B:3@20",
+            ),
+            (
+                "two images in the same second",
+                &[("1", Some("A"), &[10]), ("2", Some("B"), &[10]), ("3", Some("C"), &[])],
+                "B:1@10 A:1@10",
+            ),
+            (
+                "three entries are kept",
+                &[
+                    ("1", Some("B"), &[1, 2, 3]),
+                    ("2", Some("C"), &[4, 5, 6]),
+                    ("3", Some("D"), &[7, 8, 9]),
+                    ("4", Some("E"), &[10, 11, 12]),
+                ],
+                "E:3@12 D:3@9 C:3@6",
+            ),
+            (
+                "a rollback moves its entry to the first place",
+                &[
+                    ("3", Some("D"), &[7, 8, 9]),
+                    ("4", Some("E"), &[10, 11, 12]),
+                    ("3", Some("D"), &[13, 14, 15]),
+                ],
+                "D:3@15 E:3@12",
+            ),
+            (
+                "a rollback in progress",
+                &[("3", Some("D"), &[7, 8, 9]), ("4", Some("E"), &[10, 11, 12]), ("3", Some("D"), &[13])],
+                "D:3@13 E:3@12",
+            ),
+            (
+                "another target in the middle of a rollout",
+                &[("1", Some("B"), &[1]), ("2", Some("C"), &[]), ("2", Some("C"), &[2, 3, 4])],
+                "C:3@4 B:1@1",
+            ),
+            (
+                "a further object",
+                &[
+                    ("1", Some("B"), &[1, 2, 3]),
+                    ("1", Some("B"), &[1, 2, 3]),
+                    ("1", Some("B"), &[1, 2, 3, 9]),
+                ],
+                "B:4@9",
+            ),
+            ("an object that is gone", &[("1", Some("B"), &[1, 2, 3]), ("1", Some("B"), &[1])], "B:3@3"),
+            (
+                "the first of a rollout, right after the target has changed",
+                &[("1", Some("A"), &[5]), ("2", Some("B"), &[])],
+                "A:1@5",
+            ),
+            (
+                "without a digest the tag is the key",
+                &[("1", None, &[1]), ("2", None, &[2, 3]), ("1", None, &[4])],
+                "1:1@4 2:2@3",
+            ),
+            (
+                "a tag that moves is not deployed by objects without a digest",
+                &[("latest", Some("A"), &[1, 2]), ("latest", Some("B"), &[1, 2])],
+                "A:2@2",
+            ),
+            (
+                "objects with and without a digest, after the tag has moved",
+                &[
+                    ("latest", Some("A"), &[1, 2]),
+                    ("latest", Some("B"), &[1, 2, 3]),
+                    ("latest", Some("B"), &[1, 4, 3]),
+                ],
+                "B:2@4 A:2@2",
+            ),
+            (
+                "a policy that begins to report digests",
+                &[("1", None, &[1, 2]), ("1", Some("A"), &[1, 2]), ("1", Some("A"), &[1, 3])],
+                "A:1@3 1:2@2",
+            ),
+            (
+                "equal times are in the order of digests",
+                &[("2", Some("B"), &[1]), ("1", Some("A"), &[1])],
+                "A:1@1 B:1@1",
+            ),
+        ];
+        for (name, steps, expected) in cases {
+            assert_eq!(text(&fold_all(steps)), *expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_installed_components_count() {
+        for state in State::BY_SEVERITY {
+            let components =
+                deployed(&[1]).into_iter().map(|component| ComponentStatus { state, ..component });
+            let entries = fold(&[], Some(&target("1", None)), None, &components.collect::<Vec<_>>());
+            assert_eq!(entries.len(), usize::from(state == State::Installed), "{state}");
+        }
+        let no_record = [component("app", State::Installed, 1)];
+        assert_eq!(fold(&[], Some(&target("1", None)), None, &no_record), []);
+        assert_eq!(fold(&[], None, None, &deployed(&[1])), []);
+    }
+
+    #[test]
+    fn version_and_commit_are_those_of_the_last_time() {
+        let first = fold(&[], Some(&target("1-rc", Some("A"))), Some(&commit("c1")), &deployed(&[1]));
+        assert_eq!((first[0].version.as_deref(), first[0].commit.as_deref()), (Some("1-rc"), Some("c1")));
+        // The same digest with another tag and commit.
+        let pending = fold(&first, Some(&target("1", Some("A"))), Some(&commit("c2")), &[]);
+        assert_eq!(pending, first);
+        let second = fold(&first, Some(&target("1", Some("A"))), Some(&commit("c2")), &deployed(&[2]));
+        assert_eq!((second[0].version.as_deref(), second[0].commit.as_deref()), (Some("1"), Some("c2")));
+        assert_eq!(second.len(), 1);
+        // A commit of a user, which Tagboat does not know.
+        let third = fold(&second, Some(&target("1", Some("A"))), None, &deployed(&[3]));
+        assert_eq!(third[0].commit.as_deref(), Some("c2"));
+    }
+
+    #[test]
+    fn an_entry_has_five_fields() {
+        let entries = fold(&[], Some(&target("1", Some("A"))), Some(&commit("c1")), &deployed(&[1]));
+        let json = serde_json::to_value(&entries[0]).unwrap();
+        let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(keys, ["digest", "version", "objectCount", "lastDeployed", "commit"]);
+    }
+
+    #[test]
+    fn a_component_is_deployed_when_it_is_observed_to_become_installed() {
+        use State::{Failed, Installed, Installing, Pending, Removing};
+        // Observations of one component: image, state, beginning of the state, expected time.
+        type Observation = (&'static str, State, i64, Option<i64>);
+        let cases: &[(&str, &[Observation])] = &[
+            ("it ran before", &[("v1", Installed, 1, None), ("v1", Installed, 1, None)]),
+            (
+                "two rollouts",
+                &[
+                    ("v1", Installed, 1, None),
+                    ("v1", Pending, 5, None),
+                    ("v2", Installing, 6, None),
+                    ("v2", Installed, 7, Some(7)),
+                    ("v2", Installed, 7, Some(7)),
+                    ("v2", Pending, 10, Some(7)),
+                    ("v1", Installing, 11, None),
+                    ("v1", Installed, 12, Some(12)),
+                ],
+            ),
+            ("steps that were not observed", &[("v1", Installed, 1, None), ("v2", Installed, 7, Some(7))]),
+            ("in the same second", &[("v1", Pending, 7, None), ("v2", Installed, 7, Some(7))]),
+            ("the clock of the cluster is slow", &[("v1", Pending, 7, None), ("v2", Installed, 5, Some(5))]),
+            (
+                "a failure and its recovery",
+                &[
+                    ("v1", Pending, 1, None),
+                    ("v1", Installed, 2, Some(2)),
+                    ("v1", Failed, 3, Some(2)),
+                    ("v1", Installed, 4, Some(2)),
+                ],
+            ),
+            (
+                "a failed rollout that completes",
+                &[("v1", Pending, 1, None), ("v2", Failed, 3, None), ("v2", Installed, 4, Some(4))],
+            ),
+            (
+                "a failing object that is observed for the first time",
+                &[("v1", Failed, 1, None), ("v1", Installed, 2, Some(2))],
+            ),
+            (
+                "it ran before, fails and recovers",
+                &[("v1", Installed, 1, None), ("v1", Failed, 3, None), ("v1", Installed, 4, None)],
+            ),
+            (
+                "it ran before, and is restarted",
+                &[("v1", Installed, 1, None), ("v1", Installing, 3, None), ("v1", Installed, 4, None)],
+            ),
+            (
+                "it ran before, and another image was chosen for a time",
+                &[("v1", Installed, 1, None), ("v1", Pending, 3, None), ("v1", Installed, 4, None)],
+            ),
+            (
+                "its applier fails for another image, and the first one is chosen again",
+                &[
+                    ("v1", Pending, 1, None),
+                    ("v1", Installed, 2, Some(2)),
+                    ("v1", Pending, 3, Some(2)),
+                    ("v1", Installed, 4, Some(2)),
+                ],
+            ),
+            (
+                "it fails after a restart that was in progress",
+                &[
+                    ("v1", Installed, 1, None),
+                    ("v1", Installing, 3, None),
+                    ("v1", Failed, 4, None),
+                    ("v1", Installed, 5, None),
+                ],
+            ),
+            (
+                "the same text with another content, by an annotation",
+                &[
+                    ("v1", Pending, 1, None),
+                    ("v1", Installed, 2, Some(2)),
+                    ("v1", Pending, 3, Some(2)),
+                    ("v1", Installing, 4, None),
+                    ("v1", Installed, 5, Some(5)),
+                ],
+            ),
+            (
+                "a rollout whose end the object reports before the second in which it was observed",
+                &[("v1", Pending, 1, None), ("v2", Installing, 3, None), ("v2", Installed, 2, Some(2))],
+            ),
+            (
+                "it is being deleted",
+                &[("v1", Pending, 1, None), ("v1", Installed, 2, Some(2)), ("v1", Removing, 3, Some(2))],
+            ),
+        ];
+        for (name, observations) in cases {
+            let mut previous = None;
+            for (image, state, since, expected) in *observations {
+                let current = observed(previous.as_ref(), component(image, *state, *since));
+                assert_eq!(current.last_deployed, expected.map(time), "{name}: {image} {state}");
+                previous = Some(current);
+            }
+        }
+    }
+
+    #[test]
+    fn an_outage_is_no_deployment() {
+        use State::{Installed, Installing, Pending};
+        let lost = |image: Option<&str>, since| ComponentStatus {
+            image: image.map(str::to_owned),
+            ..ComponentStatus::new("Deployment/a/b", Pending, time(since))
+        };
+        let after = |steps: &[ComponentStatus]| {
+            steps.iter().cloned().fold(None, |previous, current| Some(observed(previous.as_ref(), current)))
+        };
+        let deployed =
+            |steps: &[ComponentStatus]| after(steps).unwrap().last_deployed.map(|time| time.0.as_second());
+        let (ran, begun) = (component("v1", Installed, 1), component("v1", Installing, 1));
+        let back = component("v1", Installed, 9);
+        assert_eq!(deployed(&[ran.clone(), lost(Some("v1"), 5), back.clone()]), None);
+        assert_eq!(deployed(&[begun.clone(), ran.clone(), lost(Some("v1"), 5), back.clone()]), Some(1));
+        // Its rollout ended meanwhile.
+        assert_eq!(deployed(&[begun, lost(Some("v1"), 5), back.clone()]), Some(9));
+        assert_eq!(deployed(&[ran.clone(), lost(Some("v1"), 5), component("v2", Installed, 9)]), Some(9));
+        // Nothing was known about the object, which ran before; or its rollout ended later.
+        assert_eq!(deployed(&[lost(None, 5), component("v1", Installed, 4)]), None);
+        assert_eq!(deployed(&[lost(None, 5), back.clone()]), Some(9));
+        // A kind of object whose rollout has phases, after the outage.
+        let restarted = component("v1", Installing, 8);
+        assert_eq!(deployed(&[ran, lost(Some("v1"), 5), restarted, back]), None);
+    }
+
+    /// An applier that fails may do so before it applies the image.
+    #[test]
+    fn a_failure_before_the_rollout_keeps_the_deployment() {
+        use State::{Failed, Installed, Pending};
+        let failed = ComponentStatus { reason: Some(BlockReason::NotApplied), ..component("v1", Failed, 4) };
+        let steps = [
+            component("v1", Installed, 1),
+            component("v1", Pending, 3),
+            failed,
+            component("v1", Installed, 5),
+        ];
+        let last =
+            steps.into_iter().fold(None, |previous, current| Some(observed(previous.as_ref(), current)));
+        assert_eq!(last.unwrap().last_deployed, None);
+    }
+}

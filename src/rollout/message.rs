@@ -1,0 +1,65 @@
+//! Messages from a cluster, made safe and short.
+//!
+//! Conditions and container states have text that any workload can choose. It is shown in statuses, events and
+//! pages.
+
+use super::bounds::cut;
+use crate::printable::printable;
+
+/// The maximum length of a message, in characters.
+pub const MAX_LENGTH: usize = 300;
+
+/// Returns a text from a cluster as a message of one line.
+///
+/// White space becomes single spaces, control characters become visible escapes, the user part of URLs is removed,
+/// and a text of more than [`MAX_LENGTH`] characters is shortened.
+#[must_use]
+pub fn message(text: &str) -> String {
+    // Four times the limit leaves enough after white space and user parts are gone.
+    let start: String = text.chars().take(4 * MAX_LENGTH).collect();
+    let words: Vec<String> = start.split_whitespace().map(without_user).collect();
+    cut(printable(&words.join(" ")).into(), MAX_LENGTH)
+}
+
+/// Removes the user part of each URL in a word.
+fn without_user(word: &str) -> String {
+    let mut result = String::with_capacity(word.len());
+    let mut rest = word;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + "://".len());
+        result.push_str(before);
+        let end = after.find(['/', '?', '#', '"', '\'', '\\']).unwrap_or(after.len());
+        rest = after[..end].rfind('@').map_or(after, |user_end| &after[user_end + 1..]);
+    }
+    result + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_short_line_without_users_and_control_characters() {
+        for (text, expected) in [
+            ("", ""),
+            ("Back-off pulling image \"ghcr.io/a/b:1\"", "Back-off pulling image \"ghcr.io/a/b:1\""),
+            ("  two\n\tlines \r\n", "two lines"),
+            ("a\u{1b}[2Jb\u{202e}c", r"a\u{1b}[2Jb\u{202e}c"),
+            ("clone 'https://bob:pw@git.example/x.git': denied", "clone 'https://git.example/x.git': denied"),
+            ("https://a@b:c@host/p@q", "https://host/p@q"),
+            ("via=http://u@p,http://v@q/", "via=http://p,http://q/"),
+            ("mail bob@example.com", "mail bob@example.com"),
+        ] {
+            assert_eq!(message(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_300_characters() {
+        let long = "ä".repeat(MAX_LENGTH);
+        assert_eq!(message(&long), long);
+        let cut = message(&(long + "b"));
+        assert_eq!(cut.chars().count(), MAX_LENGTH);
+        assert!(cut.ends_with("ä…"));
+    }
+}
