@@ -7,6 +7,7 @@
 //! | `proxy`, `proxy_choice` | a proxy from a Secret, and the choice between it and those of the environment |
 //! | `http_client`, `tls` | the builder of HTTP clients; the verification of servers at the TLS handshake |
 //! | `ssrf_guard` | the SSRF guard: objects may not lead the controller to its own machine or network link |
+//! | `retry_after` | the pause that a server asks for with `Retry-After` |
 //! | `root_cause` | the root cause of an error of a connection |
 
 mod address;
@@ -15,6 +16,7 @@ mod lookup;
 pub mod percent;
 mod proxy;
 mod proxy_choice;
+mod retry_after;
 mod root_cause;
 mod ssrf_guard;
 mod tls;
@@ -24,6 +26,7 @@ pub use http_client::{HttpClientError, HttpClientOptions};
 pub use lookup::{LookupError, Pin, Server, addresses};
 pub use proxy::Proxy;
 pub use proxy_choice::ProxyChoice;
+pub use retry_after::retry_after;
 pub use root_cause::root_cause;
 pub use ssrf_guard::{SsrfGuard, on_behalf_of, ssrf_refusal};
 pub use tls::ClientCertificate;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cluster` | the objects of a cluster: watches, caches, writes, events |
 //! | `manifests` | the objects of manifest files, with statuses in a state directory |
+//! | `remote_clusters` | the clusters of kubeconfigs in a directory |
 //! | `event` | an event, before it is sent |
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::secrets::Secret;
 pub mod cluster;
 mod event;
 pub mod manifests;
+pub mod remote_clusters;
 
 pub use event::{Event, EventType};
 pub use tagboat_api::ObjectName;

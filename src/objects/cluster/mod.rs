@@ -3,11 +3,13 @@
 //! | files | contents |
 //! |---|---|
 //! | `watch`, `cache`, `list` | a watch and a cache for each kind, which a reconcile reads without a request; lists in pages |
+//! | `list_schedule` | the times of repeated lists |
 //! | `resource_scope` | requests for a kind in namespaces, or of the whole cluster |
 //! | `writer`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
 //! | `recorder`, `notifier`, `announcer` | events, posts to Flux's notification controller, and both together |
 //! | `event_limit`, `deliveries` | the rate limit of an object's events, and those in flight |
 //! | `api_guard` | the requests to the API server, shared fairly by namespace |
+//! | `availability` | requests that find out whether a cluster answers |
 //! | `accounts` | service accounts and their tokens |
 //!
 //! Secrets are requested one by one. Only the objects of one batch share them.
@@ -15,11 +17,13 @@
 mod accounts;
 mod announcer;
 mod api_guard;
+mod availability;
 mod cache;
 mod deliveries;
 mod error;
 mod event_limit;
 mod list;
+mod list_schedule;
 mod merge_patch;
 mod notifier;
 mod recorder;
@@ -43,12 +47,14 @@ use crate::tenancy::INLINE_BYTES;
 pub use accounts::ClusterAccounts;
 pub use announcer::{Announcement, Announcer, EventIdentity};
 pub use api_guard::ApiGuard;
+pub use availability::{PROBE_INTERVAL, Silence, probe};
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
 pub use list::list;
+pub use list_schedule::{ListLimiter, ListSchedule};
 pub use notifier::{Notifier, NotifierError};
 pub use resource_scope::ResourceScope;
-pub use watch::{Observation, Scope, Watched, watch_objects};
+pub use watch::{Observation, Scope, Watched, watch_events, watch_objects};
 pub use writer::ObjectWriter;
 
 /// The field manager of Flux's automation controller.

@@ -102,9 +102,7 @@ impl WatchBackoff {
 
 /// Watches the objects of a kind, updates `cache` and calls `observe`, until dropped.
 ///
-/// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
-/// listed again after an outage of the API server: if it was restored from a backup, the resource version of the last
-/// watch would be in its future, and it would send no events.
+/// It requests them as [`watch_events`] does.
 pub async fn watch_objects<K: Watched>(
     client: Client,
     scope: &Scope,
@@ -112,28 +110,16 @@ pub async fn watch_objects<K: Watched>(
     mut observe: impl FnMut(Observation<K>),
 ) {
     let api: Api<DeserializeGuard<K>> = K::Scope::api(client, scope.namespace.as_deref());
-    let mut config = watcher::Config::default().page_size(PAGE_SIZE);
-    config.label_selector.clone_from(&scope.labels);
-    let start = || watcher::watcher(api.clone(), config.clone()).boxed();
-    let (mut events, mut backoff) = (start(), WatchBackoff::default());
-    while let Some(event) = events.next().await {
+    watch_events(api, scope.labels.clone(), |event| {
         let event = match event {
             Ok(event) => event,
-            Err(error) => {
-                if is_outage(&error) {
-                    events = start();
-                }
-                observe(Observation::WatchError(cluster_error(error)));
-                sleep(backoff.after_failure(Instant::now())).await;
-                continue;
-            }
+            Err(error) => return observe(Observation::WatchError(error)),
         };
         let is_end = match &event {
             Event::Delete(guard) => {
                 let name = ObjectName::of(guard);
                 let change = cache.remove(&name).unwrap_or(Change { name, old: None, new: None });
-                observe(Observation::Changed(change));
-                continue;
+                return observe(Observation::Changed(change));
             }
             Event::Init => {
                 observe(Observation::Listing);
@@ -154,6 +140,37 @@ pub async fn watch_objects<K: Watched>(
         }
         if is_end {
             observe(Observation::Complete);
+        }
+    })
+    .await;
+}
+
+/// Watches the objects of a kind and passes on all events and failures, until dropped.
+///
+/// Objects are listed in pages, which the API server grants only without a resource version in the request. They are
+/// listed again after an outage of the API server: if it was restored from a backup, the resource version of the last
+/// watch would be in its future, and it would send no events. After a failure, the watch is retried shortly.
+pub async fn watch_events<K>(
+    api: Api<K>,
+    labels: Option<String>,
+    mut observe: impl FnMut(Result<Event<K>, ClusterError>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let mut config = watcher::Config::default().page_size(PAGE_SIZE);
+    config.label_selector = labels;
+    let start = || watcher::watcher(api.clone(), config.clone()).boxed();
+    let (mut events, mut backoff) = (start(), WatchBackoff::default());
+    while let Some(event) = events.next().await {
+        match event {
+            Ok(event) => observe(Ok(event)),
+            Err(error) => {
+                if is_outage(&error) {
+                    events = start();
+                }
+                observe(Err(cluster_error(error)));
+                sleep(backoff.after_failure(Instant::now())).await;
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Writes objects by merge patches of the difference.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
 use kube::{Api, Client, ResourceExt};
@@ -133,15 +134,67 @@ impl ObjectWriter {
         status: &(dyn Fn(&K) -> K::Status + Sync),
     ) -> Result<Option<K>, ClusterError>
     where
-        K::Status: Serialize + Clone + Default,
+        K::Status: Serialize,
     {
         let patch = |current: &K| {
             let as_json = |status| serde_json::to_value(status).expect("a status is plain JSON");
-            let old = as_json(current.status().cloned().unwrap_or_default());
-            let new = as_json(status(current));
+            let old = current.status().map_or_else(|| json!({}), as_json);
+            let new = as_json(&status(current));
             merge_patch::difference(&old, &new).map(|status| json!({"status": status, "metadata": {}}))
         };
         Box::pin(self.write(object, &Write { is_status: true, patch: &patch })).await
+    }
+
+    /// Replaces the labels of an object, and returns the updated object, unless it was deleted.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    pub async fn set_labels<K: Watched>(
+        &self,
+        object: &K,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Option<K>, ClusterError> {
+        let patch = |current: &K| {
+            merge_patch::difference(&json!(current.labels()), &json!(labels))
+                .map(|labels| json!({"metadata": {"labels": labels}}))
+        };
+        Box::pin(self.write(object, &Write { is_status: false, patch: &patch })).await
+    }
+
+    /// Creates an object; one of its name that exists already is left as it is.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be created.
+    pub async fn create<K: Watched + Serialize>(&self, object: &K) -> Result<(), ClusterError> {
+        let namespace = object.namespace().unwrap_or_default();
+        let api: Api<K> = K::Scope::api(self.client.clone(), Some(&namespace));
+        let parameters = PostParams { field_manager: Some(self.manager.to_owned()), ..Default::default() };
+        match self.guard.send(&namespace, api.create(&parameters, object)).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_already_exists() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes an object, but no other object of its name.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be deleted; an object that was deleted is no error.
+    pub async fn delete<K: Watched>(&self, object: &K) -> Result<(), ClusterError> {
+        let namespace = object.namespace().unwrap_or_default();
+        let api: Api<K> = K::Scope::api(self.client.clone(), Some(&namespace));
+        let uid = object.uid();
+        let preconditions = Some(Preconditions { uid, resource_version: None });
+        let parameters = DeleteParams { preconditions, ..DeleteParams::background() };
+        match self.guard.send(&namespace, api.delete(&object.name_any(), &parameters)).await {
+            Ok(_) => Ok(()),
+            // A conflict means that it was replaced by another object.
+            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     fn parameters(&self) -> PatchParams {

@@ -1,0 +1,230 @@
+//! All clusters with a kubeconfig, kept up to date.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::pending;
+use std::panic::resume_unwind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinError, JoinSet, spawn_blocking};
+use tokio::time::sleep;
+
+use super::directory::{self, DirectoryError, Files};
+use super::remote_cluster::{RemoteCluster, fingerprint};
+use crate::error::chain;
+use crate::metrics::Metrics;
+use crate::objects::cluster::{PROBE_INTERVAL, Silence, probe};
+use crate::secrets::Fingerprint;
+
+/// The time between two reads of the directory.
+const READ_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The time between two probes of a cluster that does not answer.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The options of [`RemoteClusters`].
+#[derive(Clone, Debug)]
+pub struct RemoteClusterOptions {
+    /// The directory with the kubeconfigs.
+    pub directory: PathBuf,
+    /// The name of Tagboat's own cluster, which no other can have.
+    pub own_name: String,
+}
+
+/// The clusters with a kubeconfig. Clones share them.
+#[derive(Clone)]
+pub struct RemoteClusters {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: RemoteClusterOptions,
+    known: watch::Sender<BTreeMap<String, RemoteCluster>>,
+    metrics: Metrics,
+}
+
+impl RemoteClusters {
+    /// Reads the directory for the first time.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be listed.
+    pub async fn open(options: RemoteClusterOptions, metrics: Metrics) -> Result<Self, DirectoryError> {
+        let shared = Shared { options, known: watch::Sender::default(), metrics };
+        let clusters = Self { shared: Arc::new(shared) };
+        let files = clusters.read().await?;
+        clusters.log_ignored(&files);
+        clusters.update(files).await;
+        Ok(clusters)
+    }
+
+    /// Returns the clusters by name, and a notice of each change.
+    pub fn subscribe(&self) -> watch::Receiver<BTreeMap<String, RemoteCluster>> {
+        self.shared.known.subscribe()
+    }
+
+    /// Reads the directory again and again, and probes all clusters, until dropped.
+    pub async fn run(self) {
+        let mut probes = Probes::default();
+        let (mut ignored, mut failure) = (None, String::new());
+        loop {
+            probes.set(&self);
+            self.measure();
+            sleep(READ_INTERVAL).await;
+            match self.read().await {
+                Ok(files) => {
+                    failure.clear();
+                    if ignored.replace(files.ignored.clone()).is_some_and(|before| before != files.ignored) {
+                        self.log_ignored(&files);
+                    }
+                    self.update(files).await;
+                }
+                Err(error) => {
+                    let message = chain(&error);
+                    if message != failure {
+                        tracing::error!(error = message, "the kubeconfigs of clusters are not read again");
+                        failure = message;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read(&self) -> Result<Files, DirectoryError> {
+        let shared = self.shared.clone();
+        blocking(move || directory::read(&shared.options.directory, &shared.options.own_name)).await
+    }
+
+    fn log_ignored(&self, files: &Files) {
+        let directory = self.shared.options.directory.display();
+        files.ignored.iter().for_each(|text| tracing::warn!(directory = %directory, "{text}"));
+    }
+
+    /// Replaces the clusters whose kubeconfig changed.
+    async fn update(&self, files: Files) {
+        let known = self.shared.known.borrow().clone();
+        let is_known = |name: &String, kubeconfig| {
+            known.get(name).is_some_and(|cluster| cluster.kubeconfig == kubeconfig)
+        };
+        let mut names = Vec::new();
+        let mut changed = Vec::new();
+        for (name, file) in files.files {
+            names.push(name.clone());
+            if !is_known(&name, fingerprint(&file)) {
+                changed.push((name, file));
+            }
+        }
+        // A kubeconfig may be large.
+        let made = blocking(move || {
+            let now = Timestamp::now();
+            changed.into_iter().map(|(name, file)| (name, RemoteCluster::new(file, now))).collect::<Vec<_>>()
+        });
+        let made = made.await;
+        let gone: Vec<String> = known.into_keys().filter(|name| names.binary_search(name).is_err()).collect();
+        if made.is_empty() && gone.is_empty() {
+            return;
+        }
+        for (name, cluster) in &made {
+            match cluster.client() {
+                Ok(_) => tracing::info!(cluster = name, "a cluster has a new kubeconfig"),
+                Err(reason) => tracing::error!(cluster = name, "a cluster is not watched: {reason}"),
+            }
+        }
+        for name in &gone {
+            tracing::info!(cluster = name, "a cluster has no kubeconfig any more");
+            self.shared.metrics.cluster_up(name, None);
+        }
+        self.shared.known.send_modify(|known| {
+            gone.iter().for_each(|name| drop(known.remove(name)));
+            known.extend(made);
+        });
+    }
+
+    /// Sets the metrics of all clusters, which the end of reports removes.
+    fn measure(&self) {
+        for (name, cluster) in self.shared.known.borrow().iter() {
+            self.shared.metrics.cluster_up(name, Some(cluster.down_since().is_none()));
+        }
+    }
+
+    /// Records the answers of a cluster, unless it has another kubeconfig by now.
+    fn set_down(&self, name: &str, kubeconfig: Fingerprint, since: Option<Timestamp>) {
+        self.shared.known.send_if_modified(|known| {
+            let cluster = known.get_mut(name).filter(|cluster| cluster.kubeconfig == kubeconfig);
+            cluster.is_some_and(|cluster| {
+                self.shared.metrics.cluster_up(name, Some(since.is_none()));
+                cluster.set_down(since)
+            })
+        });
+    }
+}
+
+/// Shows the names only.
+impl fmt::Debug for RemoteClusters {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.shared.known.borrow().keys()).finish()
+    }
+}
+
+/// The probes of all clusters, which end when this is dropped.
+#[derive(Default)]
+struct Probes {
+    running: BTreeMap<String, (Fingerprint, AbortHandle)>,
+    tasks: JoinSet<()>,
+}
+
+impl Probes {
+    /// Probes exactly the known clusters from now on.
+    fn set(&mut self, clusters: &RemoteClusters) {
+        while self.tasks.try_join_next().is_some() {}
+        let known = clusters.shared.known.borrow().clone();
+        self.running.retain(|name, (kubeconfig, task)| {
+            let is_kept = known.get(name).is_some_and(|cluster| cluster.kubeconfig == *kubeconfig);
+            if !is_kept {
+                task.abort();
+            }
+            is_kept
+        });
+        for (name, cluster) in known {
+            let Ok(client) = cluster.client().cloned() else { continue };
+            if !self.running.contains_key(&name) {
+                let work = keep_probing(clusters.clone(), name.clone(), cluster.kubeconfig, client);
+                self.running.insert(name, (cluster.kubeconfig, self.tasks.spawn(work)));
+            }
+        }
+    }
+}
+
+/// Does work beside the async workers.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+        Ok(result) => result,
+        Err(Ok(panic)) => resume_unwind(panic),
+        // The runtime ends, and this future with it.
+        Err(Err(_)) => pending().await,
+    }
+}
+
+/// Probes a cluster until dropped.
+async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Fingerprint, client: Client) {
+    let mut silence = Silence::default();
+    let mut is_down = false;
+    loop {
+        let answer = probe(&client).await;
+        let since = silence.after(answer.is_ok(), Instant::now(), Timestamp::now());
+        if since.is_some() != is_down {
+            is_down = since.is_some();
+            match &answer {
+                Ok(()) => tracing::info!(cluster = name, "the cluster answers again"),
+                Err(error) => tracing::warn!(cluster = name, error = %error, "the cluster does not answer"),
+            }
+        }
+        clusters.set_down(&name, kubeconfig, since);
+        sleep(if answer.is_ok() { PROBE_INTERVAL } else { RETRY_INTERVAL }).await;
+    }
+}

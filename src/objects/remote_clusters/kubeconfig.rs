@@ -1,0 +1,137 @@
+//! A kubeconfig without references to programs and files.
+//!
+//! A program would run with the rights of the controller, and a file is one of its own pod. So all data stand in the
+//! kubeconfig: tokens, certificates and keys.
+
+use kube::Config;
+use kube::config::Kubeconfig;
+
+/// The kubeconfig of a cluster cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KubeconfigError {
+    /// It is no YAML, or has fields of other types.
+    ///
+    /// Its text is not shown, because it has secrets.
+    #[error("its kubeconfig is not valid")]
+    Invalid,
+    /// A credential plugin would run a program.
+    #[error(
+        "its kubeconfig has an exec credential plugin, which is refused: give a token or a client certificate"
+    )]
+    Exec,
+    /// A login of a provider is not supported.
+    #[error("its kubeconfig has an auth-provider, which is refused: give a token or a client certificate")]
+    AuthProvider,
+    /// A field names a file.
+    #[error("its kubeconfig refers to a file by {field}, which is refused: give the data instead")]
+    File {
+        /// The field.
+        field: &'static str,
+    },
+    /// It has no usable context.
+    #[error("its kubeconfig cannot be used: {message}")]
+    Unusable {
+        /// The message, which has no secrets.
+        message: String,
+    },
+}
+
+/// Parses a kubeconfig; its current context counts.
+///
+/// # Errors
+///
+/// If it is invalid, or refers to a program or a file.
+pub(super) fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
+    let text = std::str::from_utf8(text).map_err(|_| KubeconfigError::Invalid)?;
+    // The message of the parser quotes the text.
+    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| KubeconfigError::Invalid)?;
+    keep_current(&mut kubeconfig);
+    refuse(&kubeconfig)?;
+    Config::try_from(kubeconfig).map_err(|error| KubeconfigError::Unusable { message: error.to_string() })
+}
+
+/// Removes the clusters and users that the current context does not have.
+fn keep_current(kubeconfig: &mut Kubeconfig) {
+    let current = kubeconfig.current_context.clone();
+    kubeconfig.contexts.retain(|context| Some(&context.name) == current.as_ref());
+    let contexts = || kubeconfig.contexts.iter().filter_map(|context| context.context.as_ref());
+    let clusters: Vec<String> = contexts().map(|context| context.cluster.clone()).collect();
+    let users: Vec<String> = contexts().filter_map(|context| context.user.clone()).collect();
+    kubeconfig.clusters.retain(|cluster| clusters.contains(&cluster.name));
+    kubeconfig.auth_infos.retain(|user| users.contains(&user.name));
+}
+
+fn refuse(kubeconfig: &Kubeconfig) -> Result<(), KubeconfigError> {
+    let mut fields: Vec<(&'static str, &Option<String>)> = Vec::new();
+    for user in kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref()) {
+        if user.exec.is_some() {
+            return Err(KubeconfigError::Exec);
+        }
+        if user.auth_provider.is_some() {
+            return Err(KubeconfigError::AuthProvider);
+        }
+        fields.extend([
+            ("tokenFile", &user.token_file),
+            ("client-certificate", &user.client_certificate),
+            ("client-key", &user.client_key),
+        ]);
+    }
+    for cluster in kubeconfig.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref()) {
+        fields.push(("certificate-authority", &cluster.certificate_authority));
+    }
+    match fields.into_iter().find(|(_, file)| file.as_ref().is_some_and(|file| !file.is_empty())) {
+        Some((field, _)) => Err(KubeconfigError::File { field }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kubeconfig(cluster: &str, user: &str) -> String {
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+             contexts: [{{name: a, context: {{cluster: a, user: a}}}}, {{name: b, context: {{cluster: a, user: b}}}}]\n\
+             clusters: [{{name: a, cluster: {{server: 'https://edge.example:6443'{cluster}}}}}]\n\
+             users: [{{name: a, user: {{{user}}}}}, {{name: b, user: {{exec: {{command: aws}}}}}}]\n"
+        )
+    }
+
+    #[test]
+    fn a_kubeconfig_has_all_data_of_its_current_context() {
+        let config = parse(kubeconfig("", "token: s3cret").as_bytes()).unwrap();
+        assert_eq!(config.cluster_url.to_string(), "https://edge.example:6443/");
+        assert!(config.auth_info.exec.is_none() && config.auth_info.token.is_some());
+    }
+
+    #[test]
+    fn programs_and_files_are_refused() {
+        let exec = "exec: {apiVersion: client.authentication.k8s.io/v1, command: aws, args: [eks]}";
+        for (cluster, user, expected) in [
+            ("", exec, "its kubeconfig has an exec credential plugin, which is refused"),
+            ("", "auth-provider: {name: gcp}", "its kubeconfig has an auth-provider, which is refused"),
+            ("", "tokenFile: /token", "its kubeconfig refers to a file by tokenFile, which is refused"),
+            ("", "client-certificate: a.crt", "its kubeconfig refers to a file by client-certificate"),
+            ("", "client-key: a.key", "its kubeconfig refers to a file by client-key"),
+            (
+                ", certificate-authority: ca.crt",
+                "",
+                "its kubeconfig refers to a file by certificate-authority",
+            ),
+            (", certificate-authority-data: '%'", "", "its kubeconfig cannot be used: "),
+        ] {
+            let error = parse(kubeconfig(cluster, user).as_bytes()).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_text_of_an_invalid_kubeconfig_is_not_shown() {
+        for text in ["token: [s3cret", "users: s3cret", "a: &a [*a, s3cret]", "current-context: none", ""] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+        assert!(parse(&[0xff]).is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! A cluster with a kubeconfig.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use kube::Client;
+
+use super::directory::FileError;
+use super::kubeconfig;
+use crate::error::chain;
+use crate::secrets::{Fingerprint, Secret};
+
+/// A cluster with a kubeconfig. Clones share its client.
+#[derive(Clone)]
+pub struct RemoteCluster {
+    /// The kubeconfig, by which a change is noticed.
+    pub(super) kubeconfig: Fingerprint,
+    access: Result<Client, String>,
+    down_since: Option<Timestamp>,
+}
+
+impl RemoteCluster {
+    /// Creates the cluster of a kubeconfig, which counts as available until its first probes.
+    ///
+    /// It parses the text. A kubeconfig that cannot be used makes a cluster that is down.
+    pub(super) fn new(file: Result<Secret, FileError>, now: Timestamp) -> Self {
+        let kubeconfig = fingerprint(&file);
+        let access = file.map_err(|error| chain(&error)).and_then(|text| {
+            let config = kubeconfig::parse(text.expose()).map_err(|error| chain(&error))?;
+            Client::try_from(config).map_err(|error| format!("its kubeconfig cannot be used: {error}"))
+        });
+        let down_since = access.is_err().then_some(now);
+        Self { kubeconfig, access, down_since }
+    }
+
+    /// Returns the client.
+    ///
+    /// # Errors
+    ///
+    /// If the kubeconfig cannot be used, with the reason.
+    pub fn client(&self) -> Result<&Client, &str> {
+        self.access.as_ref().map_err(String::as_str)
+    }
+
+    /// Returns the time since which the cluster is down.
+    ///
+    /// It has not answered since then, for at least a minute. Without a usable kubeconfig, it is the time at which the
+    /// file was read.
+    pub fn down_since(&self) -> Option<Timestamp> {
+        self.down_since
+    }
+
+    /// Returns true if both have the same kubeconfig.
+    pub fn has_same_kubeconfig(&self, other: &Self) -> bool {
+        self.kubeconfig == other.kubeconfig
+    }
+
+    /// Sets the time since which the cluster is down, and returns true if that changed.
+    pub(super) fn set_down(&mut self, since: Option<Timestamp>) -> bool {
+        std::mem::replace(&mut self.down_since, since) != since
+    }
+}
+
+/// Returns the fingerprint of a file, or of the reason why it cannot be read.
+pub(super) fn fingerprint(file: &Result<Secret, FileError>) -> Fingerprint {
+    match file {
+        Ok(text) => Fingerprint::of([text.expose()]),
+        Err(error) => Fingerprint::of(["error", &chain(error)]),
+    }
+}
+
+/// Omits the client, which has credentials.
+impl fmt::Debug for RemoteCluster {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let refusal = self.access.as_ref().err();
+        let mut debug = formatter.debug_struct("RemoteCluster");
+        debug.field("refusal", &refusal).field("down_since", &self.down_since).finish_non_exhaustive()
+    }
+}
