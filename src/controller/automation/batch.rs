@@ -53,9 +53,10 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
 async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>) {
     let objects = automations.objects().with_secret_cache();
     let logins = BatchLogins::default();
+    let batch_size = names.len();
     let member = |name| {
         let (automations, objects, logins) = (Arc::clone(&automations), objects.clone(), logins.clone());
-        Member { automations, objects, logins, name, reconcile: None }
+        Member { automations, objects, logins, name, batch_size, reconcile: None }
     };
     let mut members: Vec<Member> = names.into_iter().map(member).collect();
     batch::reconcile(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
@@ -69,6 +70,7 @@ struct Member {
     objects: ClusterObjects,
     logins: BatchLogins,
     name: ObjectName,
+    batch_size: usize,
     /// The reconcile, unless it has not begun or has ended.
     reconcile: Option<Reconcile>,
 }
@@ -80,7 +82,7 @@ impl Job for Member {
             self.reconcile = Reconcile::begin(&self.automations, objects, logins, self.name.clone()).await;
         }
         match &self.reconcile {
-            Some(reconcile) => reconcile.prepare().await,
+            Some(reconcile) => reconcile.prepare(self.batch_size).await,
             None => Err(Conclusion::cancelled()),
         }
     }

@@ -6,12 +6,14 @@
 //! | `predicates` | the changes of policies and git repositories that make an automation due |
 //! | `batch`, `reconcile` | automations that are reconciled together; one reconcile of one of them |
 //! | `memory` | state between two reconciles that no status has |
+//! | `places` | the places of markers, for the rollout controller |
 //! | `compare` | compare mode: the results of a controller that writes nothing |
 
 mod batch;
 mod compare;
 mod memory;
 mod options;
+mod places;
 mod predicates;
 mod reconcile;
 mod state;
@@ -22,6 +24,7 @@ use std::time::{Duration, SystemTime};
 
 use kube::Client;
 use tagboat_api::{FINALIZER, GitRepository, ImagePolicy, ImageUpdateAutomation};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::engine::dispatcher::Dispatcher;
@@ -29,6 +32,7 @@ use super::engine::kind::KindOptions;
 use super::engine::queue::DEBOUNCE;
 use super::engine::{Access, ControllerError, Engine, Requirement};
 use super::process::Controller;
+use super::rollout::{RolloutController, RolloutOptions};
 use crate::git::{MirrorStore, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::cluster::Cache;
@@ -36,6 +40,7 @@ use compare::Comparisons;
 use state::Automations;
 
 pub use options::{AutomationOptions, RunOptions};
+pub use places::{KnownFile, Places};
 
 /// The maximum time for reconciles in flight at shutdown.
 ///
@@ -47,8 +52,14 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Git processes get two seconds of it.
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The maximum time for reports of rollouts after the stop signal.
+const REPORT_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// The time that mirrors may still be tidied for.
 const TIDY_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The maximum time for which reconciles wait until rollouts can be reported.
+const PREPARATION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The time between two searches for mirrors that nothing uses any more.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(24 * 3600);
@@ -77,6 +88,13 @@ pub async fn run(
     end: impl Future<Output = ()>,
 ) -> Result<(), ControllerError> {
     let is_dry_run = options.controller.is_dry_run;
+    let rollout_options = RolloutOptions {
+        cross_namespace: options.run.cross_namespace,
+        namespace: options.controller.scope.namespace.clone(),
+        labels: options.controller.scope.labels.clone(),
+        remote: options.remote_clusters,
+        capacity: options.capacity.clone(),
+    };
     let mut engine = Engine::new(client, options.controller, None, &metrics);
     let stop = engine.permit.child_token();
     let slots = TransactionSlots::limited(options.concurrent, &metrics);
@@ -92,6 +110,10 @@ pub async fn run(
         trace_interval: Duration::ZERO,
     };
     let (kind, mut dispatcher) = engine.add_kind(cache, kind);
+    let places = options.places.filter(|_| !is_dry_run);
+    let mut rollouts = places
+        .clone()
+        .map(|places| RolloutController::new(&engine, places, kind.cache.clone(), rollout_options));
     let automations = Arc::new(Automations {
         kind,
         writer: Writer::new(writer),
@@ -99,6 +121,8 @@ pub async fn run(
         options: options.run,
         memory: memory::Memory::default(),
         comparisons: is_dry_run.then(Comparisons::default),
+        places,
+        rollouts: rollouts.as_ref().map(|controller| controller.rollouts.clone()),
     });
     engine.spawn(sweep(mirrors));
     start_watches(&mut engine, &automations);
@@ -110,10 +134,24 @@ pub async fn run(
         } else {
             "reconciling automations"
         };
-        tracing::info!("{message}");
-        dispatcher.dispatch(|queue, reconciles| batch::start_due(&automations, queue, reconciles)).await;
+        let (preparing, prepared) = oneshot::channel();
+        let reconcile = async {
+            // Either is fine: rollouts are prepared, or that takes too long.
+            let _ = timeout(PREPARATION_TIMEOUT, prepared).await;
+            tracing::info!("{message}");
+            dispatcher.dispatch(|queue, reconciles| batch::start_due(&automations, queue, reconciles)).await;
+        };
+        let report = async {
+            if let Some(controller) = &mut rollouts {
+                controller.run(preparing, || automations.enqueue_all()).await;
+            }
+        };
+        tokio::join!(reconcile, report);
     };
     let lost = engine.lead(work, end).await;
+    if let Some(controller) = &mut rollouts {
+        controller.stop(if lost.is_some() { Duration::ZERO } else { REPORT_TIMEOUT }).await;
+    }
     if lost.is_some() {
         // Another process may write by now, so first ends what would still be written in the cluster.
         automations.stop.cancel();

@@ -1,7 +1,9 @@
 //! The options of the automation controller.
 
+use super::places::Places;
 use crate::controller::engine::ControllerOptions;
 use crate::git::{Keyring, MirrorStore};
+use crate::objects::remote_clusters::RemoteClusters;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
@@ -19,6 +21,12 @@ pub struct AutomationOptions {
     pub mirrors: MirrorStore,
     /// The threads and the memory of this process.
     pub capacity: Capacity,
+    /// The places of markers, if rollouts are reported.
+    ///
+    /// They are reported where the cluster allows it, and by no dry run.
+    pub places: Option<Places>,
+    /// The other clusters in which rollouts are observed.
+    pub remote_clusters: Option<RemoteClusters>,
 }
 
 /// The options of a reconcile, besides its objects.

@@ -1,14 +1,16 @@
 //! One reconcile of one automation, from the object to its new status.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{ImageRef, ImageUpdateAutomation};
 use tracing::{Instrument, Span};
 
 use super::memory::ObservedInputs;
+use super::predicates::source_of;
 use super::state::Automations;
 use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::kind::forget_if_gone;
@@ -27,12 +29,14 @@ use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::compare::{CompareResult, CompareRun};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::findings::{Findings, FindingsChange};
+use crate::reconcile::automation::places::{PlaceScan, ScanOrigin};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
 use crate::reconcile::automation::report::{Report, interval, report, while_suspended};
 use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::automation::reselection::Reselection;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::reconcile::run::ReconcileRun;
+use crate::reference::ImageReference;
 
 /// A reconcile of an automation that has begun.
 pub(super) struct Reconcile {
@@ -84,14 +88,16 @@ impl Reconcile {
     }
 
     /// Prepares the request for the writer, unless the reconcile is cancelled before.
-    pub(super) async fn prepare(&self) -> Result<Prepared, Conclusion> {
+    ///
+    /// `batch_size` is the number of automations that are reconciled together.
+    pub(super) async fn prepare(&self, batch_size: usize) -> Result<Prepared, Conclusion> {
         tokio::select! {
-            prepared = self.prepare_transaction().instrument(self.span.clone()) => prepared,
+            prepared = self.prepare_transaction(batch_size).instrument(self.span.clone()) => prepared,
             () = self.in_flight.cancellation.cancelled() => Err(Conclusion::cancelled()),
         }
     }
 
-    async fn prepare_transaction(&self) -> Result<Prepared, Conclusion> {
+    async fn prepare_transaction(&self, batch_size: usize) -> Result<Prepared, Conclusion> {
         let Started { automation, previous, inputs, .. } = self.started.as_ref();
         let (automations, objects, name) = (&self.automations, &self.objects, &self.in_flight.name);
         // The status from before the run tells what is known.
@@ -108,7 +114,7 @@ impl Reconcile {
             keyring: automations.options.keyring.clone(),
             time: CommitTime::now(),
             detail: Detail::Warnings,
-            is_forced: automations.memory.has_changed(name, inputs),
+            is_forced: automations.memory.has_changed(name, inputs) || automations.needs_scan(name),
             times: automations.options.times,
         };
         let (known, namespace) = (objects.policies.clone(), name.namespace.clone());
@@ -117,11 +123,39 @@ impl Reconcile {
         let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
         prepared.proposal.proposer.reselection = Some(reselection);
         prepared.proposal.cancellation = self.in_flight.cancellation.clone();
+        prepared.proposal.proposer.places = self.place_scan(&prepared, batch_size);
         if let Some(comparisons) = &automations.comparisons {
             let before = comparisons.before(name);
             prepared.proposal.proposer.compare = Some(CompareRun { before, result: None });
         }
         Ok(prepared)
+    }
+
+    /// Creates the scan for places, if they are kept.
+    fn place_scan(&self, prepared: &Prepared, batch_size: usize) -> Option<PlaceScan> {
+        let name = &self.in_flight.name;
+        let places = self.automations.places.as_ref().filter(|places| places.is_on())?;
+        Some(PlaceScan::new(ScanOrigin {
+            automation: name.clone(),
+            source: source_of(&self.started.automation),
+            repository: prepared.mirror.url.clone(),
+            target: prepared.proposal.target.clone(),
+            previous: places.of_automation(name),
+            observed: self.observed_images(),
+            known_files: places.known_files(name),
+            batch_size,
+        }))
+    }
+
+    /// Returns the images of the policies in the last run that was reported.
+    fn observed_images(&self) -> BTreeMap<ObjectName, ImageReference> {
+        let observed = self.started.previous.observed_policies.iter();
+        let image = |(name, image): (&String, &ImageRef)| {
+            let policy = ObjectName { namespace: self.in_flight.name.namespace.clone(), name: name.clone() };
+            let image = ImageReference::from_parts(&image.name, &image.tag, image.digest()).ok()?;
+            Some((policy, image))
+        };
+        observed.filter_map(image).collect()
     }
 
     /// Reports the conclusion of the run, and requeues the automation.
@@ -151,18 +185,24 @@ impl Reconcile {
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
-        let (plan, compare) = proposal.map_or((None, None), |found| (found.plan, found.compare));
+        let (plan, compare, places) =
+            proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
         if let (Some(plan), Some(findings)) = (plan, &findings) {
             let labels = kind.labels(&self.in_flight.name);
             kind.context.metrics.files_examined(&labels, plan.files as u64, findings.count() as u64);
         }
         kind.context.metrics.run_ended(outcome(conclusion));
         let result = compare.and_then(|compare| compare.result);
+        let now = Timestamp::now();
         let reported = if self.automations.comparisons.is_some() {
-            Ok(self.keep_report(conclusion, findings.as_ref(), result))
+            Ok(self.keep_report(conclusion, findings.as_ref(), result, now))
         } else {
-            self.write_report(conclusion, findings.as_ref()).await
+            self.write_report(conclusion, findings.as_ref(), now).await
         };
+        let scan = places.and_then(|scan| scan.finish(conclusion, now));
+        if let (Some(places), Some(scan)) = (&self.automations.places, scan) {
+            places.put(scan);
+        }
         if reported.is_ok() && matches!(conclusion, Conclusion::Success { .. }) {
             self.automations.memory.succeeded(&self.in_flight.name, self.started.inputs.clone());
         }
@@ -186,9 +226,9 @@ impl Reconcile {
         &self,
         conclusion: &Conclusion,
         findings: Option<&Findings>,
+        now: Timestamp,
     ) -> Result<Action, ClusterError> {
         let Started { automation, previous, .. } = self.started.as_ref();
-        let now = Timestamp::now();
         let report = self.report_on(previous, conclusion, findings, now);
         if let Conclusion::Stall(failure) = conclusion
             && printable_lines(&failure.message) != report.event.message
@@ -215,9 +255,10 @@ impl Reconcile {
         conclusion: &Conclusion,
         findings: Option<&Findings>,
         result: Option<CompareResult>,
+        now: Timestamp,
     ) -> Action {
         let Some(comparisons) = &self.automations.comparisons else { return Action::AwaitChange };
-        let report = self.report_on(&self.started.previous, conclusion, findings, Timestamp::now());
+        let report = self.report_on(&self.started.previous, conclusion, findings, now);
         if let Some(result) = result {
             comparisons.take(&self.in_flight.name, result, &self.automations.kind.context.metrics);
         }

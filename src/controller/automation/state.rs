@@ -10,10 +10,12 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 use super::compare::Comparisons;
 use super::memory::Memory;
 use super::options::RunOptions;
+use super::places::Places;
 use super::predicates::{is_due_for_policy, is_due_for_source};
 use crate::cancel::StopToken;
 use crate::controller::engine::kind::{Kind, Reconciler};
 use crate::controller::engine::queue::DEBOUNCE;
+use crate::controller::rollout::Rollouts;
 use crate::git::Writer;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Change, ClusterObjects};
@@ -32,6 +34,10 @@ pub(super) struct Automations {
     pub(super) memory: Memory,
     /// The results of compare mode; none if changes are written.
     pub(super) comparisons: Option<Comparisons>,
+    /// The places of markers; none if rollouts are not reported.
+    pub(super) places: Option<Places>,
+    /// The reports of rollouts, which depend on policies and automations.
+    pub(super) rollouts: Option<Arc<Rollouts>>,
 }
 
 impl Automations {
@@ -39,8 +45,21 @@ impl Automations {
         &self.kind.context.objects
     }
 
+    /// Makes all automations due.
+    pub(super) fn enqueue_all(&self) {
+        for automation in self.kind.cache.all() {
+            self.kind.enqueue(ObjectName::of(automation.as_ref()));
+        }
+    }
+
+    /// Returns true if places are kept, and those of an automation are unknown.
+    pub(super) fn needs_scan(&self, name: &ObjectName) -> bool {
+        self.places.as_ref().is_some_and(|places| places.is_on() && !places.is_known(name))
+    }
+
     /// Handles a change of a policy.
     pub(super) fn policy_changed(&self, change: &Change<ImagePolicy>) {
+        self.rollouts.iter().for_each(|rollouts| rollouts.policy_changed(change));
         // The policies of a group get their images at the same time, and these belong in one commit.
         let is_grouped =
             change.new.as_ref().is_some_and(|policy| PolicySettings::has_group(policy.annotations()));
@@ -82,12 +101,14 @@ impl Reconciler for Automations {
     fn forget(&self, name: &ObjectName) {
         self.memory.forget(name);
         self.comparisons.iter().for_each(|comparisons| comparisons.forget(name));
+        self.places.iter().for_each(|places| places.forget(name));
     }
 
     fn related_changes(&self, change: &Change<ImageUpdateAutomation>) {
         if let Some(old) = &change.old {
             self.forget_unused_key(old, change.new.as_deref());
         }
+        self.rollouts.iter().for_each(|rollouts| rollouts.automation_changed(change));
     }
 }
 

@@ -1,5 +1,7 @@
 //! Validates label keys and values by the rules of Kubernetes, in its words.
 
+use tagboat_api::object_name::is_subdomain;
+
 /// The longest name part of a key, and the longest value, in bytes.
 const NAME_LENGTH: usize = 63;
 
@@ -46,7 +48,7 @@ pub fn key_defects(key: &str) -> Vec<&'static str> {
             defects.push(EMPTY_PREFIX);
         } else {
             defects.extend((prefix.len() > PREFIX_LENGTH).then_some(LONG_PREFIX));
-            defects.extend((!is_domain(prefix)).then_some(PREFIX));
+            defects.extend((!is_subdomain(prefix)).then_some(PREFIX));
         }
     }
     defects.extend(name.is_empty().then_some(EMPTY_NAME));
@@ -67,15 +69,6 @@ fn is_name(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
-}
-
-fn is_domain(text: &str) -> bool {
-    text.split('.').all(|part| {
-        !part.is_empty()
-            && !part.starts_with('-')
-            && !part.ends_with('-')
-            && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
 //! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
 //! | `findings` | condition `MarkersResolved` |
+//! | `places` | the places of markers, for reports of rollouts |
 //! | `batch` | reconciles several automations in one transaction |
 //! | `compare` | compare mode: compares the commit that it would make with that of another controller |
 //! | `label`, `selector` | Kubernetes labels and label selectors |
@@ -21,6 +22,7 @@ pub mod event;
 pub mod findings;
 pub mod label;
 pub mod login;
+pub mod places;
 pub mod proposal;
 pub mod report;
 pub mod request;

@@ -122,6 +122,7 @@ pub async fn prepare(
         policies,
         reselection: None,
         detail: options.detail,
+        places: None,
         compare: None,
         plan: None,
         findings: None,
