@@ -7,8 +7,10 @@ use std::fmt::{self, Write as _};
 use std::io::Write;
 
 use jiff::Timestamp;
+use kube::Resource;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
+use tagboat_api::DeploymentStatus;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -55,7 +57,11 @@ pub fn log(level: LogLevel, encoding: LogEncoding) {
         LogLevel::Info => (LevelFilter::INFO, LevelFilter::ERROR),
         LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
     };
-    let filter = Targets::new().with_default(others).with_target("tagboat", own);
+    let mut filter = Targets::new().with_default(others).with_target("tagboat", own);
+    if level != LogLevel::Trace {
+        // It reports each failed request without its cluster and object, and our own lines have both.
+        filter = filter.with_target("kube_client::client::builder", LevelFilter::OFF);
+    }
     let lines = Lines { encoding, output: Mutex::new(std::io::stderr()) };
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }
@@ -163,7 +169,7 @@ fn line(
     {
         for (key, value) in [
             ("controller", json!(kind.to_lowercase())),
-            ("controllerGroup", json!(tagboat_api::IMAGE_GROUP)),
+            ("controllerGroup", json!(group(kind))),
             ("controllerKind", json!(kind)),
             (kind.as_str(), json!({"name": name, "namespace": namespace})),
             ("namespace", namespace.clone()),
@@ -175,6 +181,15 @@ fn line(
     }
     line.extend(fields);
     line
+}
+
+/// Returns the API group of a kind that is reconciled.
+fn group(kind: &str) -> String {
+    if kind == DeploymentStatus::kind(&()) {
+        DeploymentStatus::group(&()).into_owned()
+    } else {
+        tagboat_api::IMAGE_GROUP.to_owned()
+    }
 }
 
 /// Formats a line as text: time, level and message, and the other members as JSON.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `engine` | all that depends on no kind: lease, watch, queue, dispatcher, preflight, steps of a reconcile |
 //! | `automation` | the automation controller: ImageUpdateAutomation |
+//! | `rollout` | its second kind, DeploymentStatus: reports whether committed images run |
 //! | `reflector` | the reflector controller, which composes `repository` and `policy` |
 //! | `repository`, `policy` | ImageRepository; ImagePolicy, with the lookups of digests |
 //! | `process` | the list of controllers that a process runs |
@@ -17,6 +18,7 @@ mod policy;
 mod process;
 pub mod reflector;
 mod repository;
+mod rollout;
 
 pub use crate::permissions::lease_name;
 pub use engine::{ControllerError, ControllerOptions, Election};

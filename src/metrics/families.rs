@@ -8,6 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::deployments::Deployments;
 use super::in_flight::InFlight;
 use super::labels::{
     ComparisonLabels, ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels,
@@ -22,6 +23,9 @@ const RECONCILE: (f64, f64, i32) = (0.01, 1800.0, 10);
 
 /// The histogram buckets of git operations.
 const GIT: (f64, f64, i32) = (0.01, 300.0, 10);
+
+/// The histogram buckets of rollouts: from a second to a day.
+const ROLLOUT: (f64, f64, i32) = (1.0, 86_400.0, 12);
 
 /// All metric families.
 pub(super) struct Families {
@@ -41,6 +45,8 @@ pub(super) struct Families {
     pub(super) dry_run_commits: Counter,
     pub(super) dry_run_comparisons: Family<ComparisonLabels, Counter>,
     pub(super) namespaces: NamespaceFamilies,
+    pub(super) deployments: Deployments,
+    pub(super) rollouts: Histogram,
 }
 
 impl Default for Families {
@@ -62,6 +68,8 @@ impl Default for Families {
             dry_run_commits: Counter::default(),
             dry_run_comparisons: Family::default(),
             namespaces: NamespaceFamilies::default(),
+            deployments: Deployments::default(),
+            rollouts: histogram(ROLLOUT),
         }
     }
 }
@@ -135,6 +143,13 @@ impl Families {
             self.dry_run_comparisons.clone(),
         );
         self.namespaces.register(&mut registry);
+        registry.register_collector(Box::new(self.deployments.clone()));
+        registry.register_with_unit(
+            "tagboat_rollout_duration",
+            "The time in seconds from the commit of an image until all objects ran it",
+            Unit::Seconds,
+            self.rollouts.clone(),
+        );
         registry
     }
 }

@@ -3,13 +3,15 @@
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 
 /// The names of the controllers as labels.
-pub(super) const CONTROLLERS: [&str; 3] = ["imageupdateautomation", "imagerepository", "imagepolicy"];
+pub(super) const CONTROLLERS: [&str; 4] =
+    ["imageupdateautomation", "imagerepository", "imagepolicy", "deploymentstatus"];
 
 /// Returns the controller label of a kind; dashboards for Flux select by it.
 pub(super) fn controller_of(kind: &str) -> &'static str {
     match kind {
         "ImageRepository" => CONTROLLERS[1],
         "ImagePolicy" => CONTROLLERS[2],
+        "DeploymentStatus" => CONTROLLERS[3],
         _ => CONTROLLERS[0],
     }
 }

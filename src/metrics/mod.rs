@@ -5,10 +5,12 @@
 //! | module | contents |
 //! |---|---|
 //! | `families`, `labels` | the metric families with their registration; their labels |
+//! | `deployments` | the states of deployments, and the availability of clusters |
 //! | `in_flight` | the duration of the longest reconcile in flight |
 //! | `namespaces` | waits for shared slots, and time on the blocking pool, by namespace |
 //! | `process` | process metrics, read on each scrape |
 
+mod deployments;
 mod families;
 mod in_flight;
 mod labels;
@@ -22,6 +24,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
+use tagboat_api::ObjectName;
+use tagboat_api::deployment_status::State;
 
 use families::Families;
 use labels::{
@@ -142,6 +146,28 @@ impl Metrics {
         self.families.namespaces.pool_used(namespace, duration);
     }
 
+    /// Records the state of a deployment; `None` if it was deleted.
+    pub fn deployment_state(&self, name: &ObjectName, state: Option<State>) {
+        self.families.deployments.set_state(name, state);
+    }
+
+    /// Records the time from the commit of an image until all objects ran it.
+    pub fn rolled_out(&self, duration: Duration) {
+        self.families.rollouts.observe(duration.as_secs_f64());
+    }
+
+    /// Records whether a cluster responds; `None` if it is not watched any more.
+    pub fn cluster_up(&self, cluster: &str, is_up: Option<bool>) {
+        self.families.deployments.set_cluster(cluster, is_up);
+    }
+
+    /// Removes the metrics of all deployments and clusters.
+    ///
+    /// This process does not watch them any more.
+    pub fn forget_deployments(&self) {
+        self.families.deployments.clear();
+    }
+
     /// Removes the metrics of a deleted object.
     ///
     /// With the last object of its namespace, the metrics of the namespace are removed.
@@ -219,5 +245,37 @@ mod tests {
         assert_eq!(buckets.count(), 11);
         metrics.forget(&labels("a"));
         assert!(!metrics.to_text().contains(r#"name="a""#));
+    }
+
+    #[test]
+    fn deployments_are_counted_by_their_state() {
+        let metrics = Metrics::default();
+        assert!(!metrics.to_text().contains("tagboat_deployment"));
+        let name = |name: &str| ObjectName { namespace: "n".to_owned(), name: name.to_owned() };
+        for (deployment, state) in [("a", State::Installing), ("b", State::Failed), ("a", State::Installed)] {
+            metrics.deployment_state(&name(deployment), Some(state));
+        }
+        metrics.cluster_up("edge", Some(false));
+        metrics.cluster_up("west", Some(true));
+        metrics.rolled_out(Duration::from_secs(90));
+        let has = |line: &str| metrics.to_text().lines().any(|found| found == line);
+        for line in [
+            r#"tagboat_deployments{state="installed"} 1"#,
+            r#"tagboat_deployments{state="failed"} 1"#,
+            r#"tagboat_deployments{state="installing"} 0"#,
+            r#"tagboat_deployment_failed{namespace="n",name="a"} 0"#,
+            r#"tagboat_deployment_failed{namespace="n",name="b"} 1"#,
+            r#"tagboat_cluster_up{cluster="edge"} 0"#,
+            r#"tagboat_cluster_up{cluster="west"} 1"#,
+            "tagboat_rollout_duration_seconds_count 1",
+        ] {
+            assert!(has(line), "{line} is not in\n{}", metrics.to_text());
+        }
+        metrics.deployment_state(&name("b"), None);
+        assert!(has(r#"tagboat_deployments{state="failed"} 0"#));
+        assert!(!metrics.to_text().contains(r#"name="b""#));
+        metrics.forget_deployments();
+        let text = metrics.to_text();
+        assert!(!text.contains("tagboat_deployment") && !text.contains("tagboat_cluster_up"), "{text}");
     }
 }

@@ -25,9 +25,11 @@ pub enum Verb {
     Patch,
     /// Replace an object.
     Update,
+    /// Delete an object.
+    Delete,
 }
 
-use Verb::{Create, Get, List, Patch, Update, Watch};
+use Verb::{Create, Delete, Get, List, Patch, Update, Watch};
 
 impl Verb {
     /// Returns the verb as roles name it.
@@ -40,6 +42,7 @@ impl Verb {
             Create => "create",
             Patch => "patch",
             Update => "update",
+            Delete => "delete",
         }
     }
 }
@@ -128,6 +131,75 @@ pub const ACCOUNT_TOKENS: &[Permission] = &[Permission {
     verbs: &[Create],
     reason: "Tokens with which referenced service accounts log in at clouds.",
 }];
+
+/// The further permissions in every watched namespace with which rollouts are reported.
+///
+/// They are optional: a role of their own grants them, which is part of `deploy/rollout`.
+pub const ROLLOUT: &[Permission] = &[
+    Permission {
+        group: "tagboat.dev",
+        resources: &["deploymentstatuses"],
+        leases: &[],
+        verbs: &[Get, List, Watch, Create, Patch, Delete],
+        reason: "One object per policy, which is made and deleted; only its labels are written.",
+    },
+    Permission {
+        group: "tagboat.dev",
+        resources: &["deploymentstatuses/status"],
+        leases: &[],
+        verbs: &[Patch],
+        reason: "Its status.",
+    },
+    Permission {
+        group: "apps",
+        resources: &["deployments", "statefulsets", "daemonsets"],
+        leases: &[],
+        verbs: &[List, Watch],
+        reason: "Workloads: their images and the progress of their rollouts.",
+    },
+    Permission {
+        group: "batch",
+        resources: &["jobs", "cronjobs"],
+        leases: &[],
+        verbs: &[List, Watch],
+        reason: "Jobs: their images, and whether they are complete.",
+    },
+    Permission {
+        group: "",
+        resources: &["pods"],
+        leases: &[],
+        verbs: &[List],
+        reason: "The pods of a workload whose rollout is in progress: why they do not start.",
+    },
+    Permission {
+        group: "kustomize.toolkit.fluxcd.io",
+        resources: &["kustomizations"],
+        leases: &[],
+        verbs: &[List, Watch],
+        reason: "Appliers of Flux: the revision that is applied, and failures.",
+    },
+    Permission {
+        group: "helm.toolkit.fluxcd.io",
+        resources: &["helmreleases"],
+        leases: &[],
+        verbs: &[List, Watch],
+        reason: "Releases of Flux: the chart that is installed, and failures.",
+    },
+    Permission {
+        group: "argoproj.io",
+        resources: &["applications", "rollouts"],
+        leases: &[],
+        verbs: &[List, Watch],
+        reason: "Applications of Argo CD, and workloads of Argo Rollouts.",
+    },
+    Permission {
+        group: "flagger.app",
+        resources: &["canaries"],
+        leases: &[],
+        verbs: &[List, Watch],
+        reason: "Canaries of Flagger, which decide whether a rollout succeeds.",
+    },
+];
 
 /// The permissions in the controller's own namespace.
 pub const OWN_NAMESPACE: &[Permission] = &[

@@ -31,7 +31,7 @@ impl Context {
     }
 
     /// Announces an event, and logs the error if it cannot be recorded.
-    pub(super) async fn announce(&self, announcement: Announcement) {
+    pub(crate) async fn announce(&self, announcement: Announcement) {
         if let Err(error) = Box::pin(self.announcer.announce(announcement)).await {
             tracing::error!(error = %error, "cannot record the event");
         }

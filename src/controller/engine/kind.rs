@@ -19,7 +19,6 @@ use crate::metrics::ObjectLabels;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Cache, Change, ClusterError, Watched};
 use crate::reconcile::action::Action;
-use crate::reconcile::status::Status;
 
 /// The properties of a kind that the engine goes by.
 pub(crate) struct KindOptions<K> {
@@ -41,7 +40,7 @@ pub(crate) struct KindOptions<K> {
 /// [`reconcile_steps`](super::reconcile_steps).
 pub(crate) trait Reconciler: Send + Sync + 'static {
     /// The type of the objects.
-    type Object: Watched + HasStatus<Status: Status + Serialize>;
+    type Object: Watched + HasStatus<Status: Serialize>;
 
     /// Returns the engine's part of the kind.
     fn kind(&self) -> &Kind<Self::Object>;
@@ -49,7 +48,7 @@ pub(crate) trait Reconciler: Send + Sync + 'static {
     /// Forgets the state of a deleted object.
     fn forget(&self, name: &ObjectName);
 
-    /// Handles the effects of a change on other objects.
+    /// Handles the effects of a change on other objects, once its own queue has it.
     fn related_changes(&self, _: &Change<Self::Object>) {}
 }
 
@@ -154,11 +153,11 @@ impl<K: Watched> Kind<K> {
 
 /// Handles a change of an object.
 pub(super) fn changed<R: Reconciler>(reconciler: &R, change: &Change<R::Object>) {
-    reconciler.related_changes(change);
     if change.new.is_none() {
         forget(reconciler, &change.name);
     }
     reconciler.kind().changed(change);
+    reconciler.related_changes(change);
 }
 
 /// Puts an object of a response of the API server into the cache.

@@ -6,6 +6,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use kube::Client;
 use tokio::sync::{mpsc, watch as watched};
 use tokio::task::JoinSet;
@@ -44,7 +46,12 @@ pub struct ControllerOptions {
     pub process_id: String,
     /// True if nothing is written; then there is no election, and no event is announced.
     pub is_dry_run: bool,
+    /// Becomes true while this process is the leader, for work that is not the engine's.
+    pub is_leader: watched::Sender<bool>,
 }
+
+/// A function that begins to watch the objects of a kind.
+pub(crate) type WatchOnDemand = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A controller in its engine.
 pub(crate) struct Engine {
@@ -66,7 +73,7 @@ impl Engine {
         slots: Option<FairSemaphore>,
         metrics: &Metrics,
     ) -> Self {
-        let ControllerOptions { name, scope, backoff, is_dry_run, .. } = options;
+        let ControllerOptions { name, scope, backoff, is_dry_run, is_leader, .. } = options;
         let (election, notifier) =
             if is_dry_run { (None, None) } else { (options.election, options.notifier) };
         // Requests depend on the Lease alone: the last statuses are written after the stop signal.
@@ -79,7 +86,7 @@ impl Engine {
             metrics: metrics.clone(),
             slots,
             run_ids: RunIds::new(options.process_id),
-            is_leader: watched::Sender::new(false),
+            is_leader,
             is_dry_run,
         });
         let leadership = Leadership::new(client, election, permit.clone());
@@ -99,10 +106,19 @@ impl Engine {
 
     /// Watches the objects of a kind.
     pub(crate) fn watch<R: Reconciler>(&mut self, reconciler: &Arc<R>) {
+        let watch = self.watch_on_demand(reconciler);
+        self.tasks.spawn(watch());
+    }
+
+    /// Returns a function that watches the objects of a kind until its future is dropped.
+    pub(crate) fn watch_on_demand<R: Reconciler>(&self, reconciler: &Arc<R>) -> WatchOnDemand {
         let (own, context, scope) = (reconciler.clone(), self.context.clone(), self.scope.clone());
-        let (cache, finalizer) = (own.kind().cache.clone(), own.kind().options.finalizer);
-        self.tasks
-            .spawn(watch(context, scope, cache, finalizer, move |change| changed(own.as_ref(), change)));
+        Box::new(move || {
+            let (own, cache) = (own.clone(), own.kind().cache.clone());
+            let finalizer = own.kind().options.finalizer;
+            let changed = move |change: &Change<R::Object>| changed(own.as_ref(), change);
+            watch(context.clone(), scope.clone(), cache, finalizer, changed).boxed()
+        })
     }
 
     /// Watches objects that the kinds of the controller refer to, with any labels.
@@ -142,6 +158,7 @@ impl Engine {
             () = &mut end => None,
             reason = self.leadership.keep() => Some(reason),
         };
+        self.context.is_leader.send_replace(false);
         self.tasks.shutdown().await;
         lost
     }
@@ -170,7 +187,6 @@ mod tests {
 
     use axum::body::Body;
     use axum::http::{Method, Request, Response};
-    use futures::FutureExt;
     use kube::CustomResource;
     use parking_lot::Mutex;
     use serde::{Deserialize, Serialize};
@@ -297,6 +313,7 @@ mod tests {
             instance: "tests".to_owned(),
             process_id: "tests".to_owned(),
             is_dry_run: false,
+            is_leader: watched::Sender::default(),
         };
         let mut engine = Engine::new(client(&writes), options, None, &Metrics::default());
         let (kind, mut dispatcher) = engine.add_kind(

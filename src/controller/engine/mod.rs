@@ -26,8 +26,8 @@ mod run_ids;
 mod traces;
 mod watch;
 
-pub(super) use lifecycle::Engine;
-pub(super) use preflight::{Access, Requirement, wait_until_ready};
+pub(super) use lifecycle::{Engine, WatchOnDemand};
+pub(super) use preflight::{Access, Requirement, forbidden, wait_until_ready};
 
 pub use error::ControllerError;
 pub use lease::Election;

@@ -1,4 +1,4 @@
-//! The predicates of all kinds: changes that make an object due, and changes that cancel its reconcile.
+//! The predicates of all kinds: changes that make objects due or cancel reconciles.
 //!
 //! `docs/flux-behaviour.md`, Triggers, has the rules.
 

@@ -93,7 +93,9 @@ async fn unmet(
 }
 
 /// Returns the permission that the role lacks for a verb, if it does.
-async fn forbidden(
+///
+/// If the API server does not answer, it is `None`: the use of the kind shows what is forbidden.
+pub(crate) async fn forbidden(
     client: &Client,
     namespace: Option<&str>,
     resource: &ApiResource,

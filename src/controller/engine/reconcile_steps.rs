@@ -26,6 +26,7 @@ use crate::objects::cluster::{Announcement, ClusterError, EventIdentity, Watched
 use crate::objects::{Event, EventType, ObjectName};
 use crate::reconcile::action::Action;
 use crate::reconcile::run::reported_on;
+use crate::reconcile::status::Status;
 
 /// The time after which the object states that its run is in progress.
 ///
@@ -128,7 +129,10 @@ pub(crate) async fn with_progress_status<R: Reconciler, T>(
     object: R::Object,
     status: Option<StatusMaker<'_, R::Object, StatusOf<R>>>,
     work: impl Future<Output = T>,
-) -> Result<Option<(R::Object, T)>, ClusterError> {
+) -> Result<Option<(R::Object, T)>, ClusterError>
+where
+    StatusOf<R>: Status,
+{
     in_flight.release_slot();
     let mut work = pin!(work);
     let done = match status {
@@ -162,7 +166,10 @@ pub(crate) async fn report<R: Reconciler>(
     previous: &StatusOf<R>,
     events: &[Event],
     status: &(dyn Fn(&StatusOf<R>) -> StatusOf<R> + Sync),
-) -> Result<Option<R::Object>, ClusterError> {
+) -> Result<Option<R::Object>, ClusterError>
+where
+    StatusOf<R>: Status,
+{
     let recording = async {
         for event in events {
             log_event(event);
@@ -187,7 +194,10 @@ pub(crate) async fn patch_final_status<R: Reconciler>(
     initial: &R::Object,
     previous: &StatusOf<R>,
     status: &(dyn Fn(&StatusOf<R>) -> StatusOf<R> + Sync),
-) -> Result<Option<R::Object>, ClusterError> {
+) -> Result<Option<R::Object>, ClusterError>
+where
+    StatusOf<R>: Status,
+{
     let initial_status = status_of(initial);
     let status = |current: &R::Object| status(&reported_on(previous, &initial_status, &status_of(current)));
     patch_status(reconciler, initial, &status).await

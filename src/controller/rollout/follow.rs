@@ -1,0 +1,88 @@
+//! Follows the scans of automations.
+//!
+//! It keeps the index of places up to date, and watches the kinds to which they lead.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tagboat_api::ObjectName;
+use tokio::task::spawn_blocking;
+
+use super::kinds;
+use super::state::Rollouts;
+use super::watches::Watches;
+use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::rollout::watched::GroupKind;
+
+/// Follows the scans until dropped.
+pub(super) async fn follow_places(rollouts: Arc<Rollouts>) {
+    let own = rollouts.clone();
+    // Before the last of the first lists, reconciles would end at once.
+    let on_state = move || {
+        if own.cluster.is_listed() {
+            own.enqueue_all();
+        }
+    };
+    let mut watches = Watches::new(rollouts.cluster.clone(), on_state);
+    let mut changed = BTreeSet::new();
+    loop {
+        let own = rollouts.clone();
+        // It may wait for a computation.
+        let work = spawn_blocking(move || {
+            let updated = update(&own, &changed);
+            watches.set(&updated.kinds);
+            (watches, updated)
+        });
+        let Ok((same, Updated { concerned, kinds })) = work.await else { return };
+        watches = same;
+        rollouts.kinds.send_if_modified(|known| std::mem::replace(known, kinds.clone()) != kinds);
+        concerned.into_iter().for_each(|policy| rollouts.kind.enqueue(policy));
+        changed = tokio::select! {
+            changed = rollouts.places.changed() => changed,
+            () = rollouts.objects_changed.notified() => BTreeSet::new(),
+        };
+    }
+}
+
+/// The effects of new scans.
+struct Updated {
+    /// The policies whose components may change.
+    concerned: BTreeSet<ObjectName>,
+    /// The kinds to watch.
+    kinds: BTreeSet<GroupKind>,
+}
+
+/// Puts the places of changed policies into the index.
+fn update(rollouts: &Rollouts, changed: &BTreeSet<ObjectName>) -> Updated {
+    let before = rollouts.place_index.read().rivals(changed);
+    let namespaces: BTreeSet<&String> = changed.iter().map(|policy| &policy.namespace).collect();
+    namespaces.iter().for_each(|namespace| update_namespace(rollouts, namespace));
+    for policy in changed {
+        rollouts.set_repository(policy);
+    }
+    let index = rollouts.place_index.read();
+    let mut concerned = index.rivals(changed);
+    concerned.extend(before);
+    let is_separate = rollouts.options.cross_namespace == CrossNamespace::Forbidden;
+    concerned.retain(|policy| !is_separate || namespaces.contains(&policy.namespace));
+    let is_needed = !index.is_empty() || !rollouts.kind.cache.all().is_empty();
+    Updated { concerned, kinds: kinds::of_index(&index, is_needed) }
+}
+
+/// Puts the last scans of a namespace's automations into the index.
+fn update_namespace(rollouts: &Rollouts, namespace: &str) {
+    let automations = rollouts.automations.in_namespace(namespace);
+    let mut index = rollouts.place_index.write();
+    for automation in automations {
+        let automation = ObjectName::of(automation.as_ref());
+        let Some(scan) = rollouts.places.of_automation(&automation) else { continue };
+        if index.scan(&automation).is_none_or(|indexed| !Arc::ptr_eq(indexed, &scan)) {
+            index.insert_scan(scan);
+        }
+    }
+    for automation in index.automations_in(namespace) {
+        if !rollouts.places.is_known(&automation) {
+            index.remove_scan(&automation);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The reconcile of one DeploymentStatus: its object, labels and status.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::{Api, ListParams};
+use kube::{Resource, ResourceExt};
+use tagboat_api::deployment_status::DeploymentStatusSpec;
+use tagboat_api::reference::LocalObjectReference;
+use tagboat_api::{DeploymentStatus, ImagePolicy, ObjectName};
+
+use super::announce::announce;
+use super::existence::{Decision, Facts, decide, may_have_marker};
+use super::observe::{Observed, observe};
+use super::state::Rollouts;
+use super::write_rate::{WriteTime, pause, write_time};
+use crate::controller::engine::in_flight::InFlight;
+use crate::controller::engine::reconcile_steps::patch_status;
+use crate::objects::cluster::ClusterError;
+use crate::reconcile::action::Action;
+use crate::rollout::event::event;
+use crate::rollout::tie::Stop;
+use crate::tenancy::{Checkpoint, Interrupted};
+
+/// The time after which pods are requested again if there were too many requests.
+const POD_RETRY: Duration = Duration::from_secs(60);
+
+/// The maximum time of an observation.
+const OBSERVATION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time after which an observation that took too long is tried again.
+const OBSERVATION_RETRY: Duration = Duration::from_secs(60);
+
+/// Reconciles the object of a policy, which may not exist yet.
+pub(super) async fn reconcile(
+    rollouts: &Arc<Rollouts>,
+    in_flight: &mut InFlight,
+) -> Result<Action, ClusterError> {
+    let name = &in_flight.name;
+    let policy = rollouts.objects().policies.get(name);
+    let object = rollouts.kind.cache.get(name);
+    if object.is_some() && !rollouts.kind.is_live(name) {
+        // Another client deletes it, and its end is a change.
+        return Ok(Action::AwaitChange);
+    }
+    if policy.is_some() && object.is_some() && !rollouts.is_listed_for(name, &rollouts.cluster) {
+        // The end of the lists makes all policies due.
+        return Ok(Action::AwaitChange);
+    }
+    let observed = match (&policy, &object) {
+        (Some(policy), Some(object)) => match observe_in_pool(rollouts, policy, object).await {
+            Ok(observed) => Some(observed),
+            Err(interrupted) => {
+                tracing::warn!("the rollout is not reported now: {interrupted}");
+                return Ok(Action::RequeueAfter(OBSERVATION_RETRY));
+            }
+        },
+        _ => None,
+    };
+    let uid = policy.as_ref().and_then(|policy| policy.uid());
+    let has_place = rollouts.place_index.read().places(name).next().is_some();
+    let previous = object.as_ref().and_then(|object| object.status.as_ref()).map(|status| &status.report);
+    let decision = decide(Facts {
+        policy: uid.as_deref(),
+        object: object.as_ref().map(|object| policy_uid(object)),
+        has_marker: has_place || observed.as_ref().is_some_and(|observed| observed.has_components),
+        may_have_marker: may_have_marker(previous, has_unscanned(rollouts, &name.namespace)),
+    });
+    let writer = &rollouts.kind.context.writer;
+    match (decision, policy, object, observed) {
+        (Decision::Create, Some(policy), ..) => {
+            if is_selected(rollouts, &policy).await? {
+                writer.create(&new_object(&policy)).await?;
+                tracing::info!("created the DeploymentStatus of the policy");
+            }
+            Ok(Action::AwaitChange)
+        }
+        (Decision::Delete, _, Some(object), _) => {
+            writer.delete(object.as_ref()).await?;
+            tracing::info!("deleted the DeploymentStatus, which has no policy or no marker any more");
+            Ok(Action::AwaitChange)
+        }
+        (Decision::Report, Some(policy), Some(object), Some(observed)) => {
+            report(rollouts, &policy, &object, observed).await
+        }
+        _ => Ok(Action::AwaitChange),
+    }
+}
+
+/// Observes a policy on a thread of the pool.
+///
+/// It may have thousands of components.
+///
+/// # Errors
+///
+/// If it takes longer than [`OBSERVATION_TIMEOUT`].
+async fn observe_in_pool(
+    rollouts: &Arc<Rollouts>,
+    policy: &Arc<ImagePolicy>,
+    object: &Arc<DeploymentStatus>,
+) -> Result<Observed, Interrupted> {
+    let namespace = policy.namespace().unwrap_or_default();
+    let (own, policy, object) = (rollouts.clone(), policy.clone(), object.clone());
+    let work = move |checkpoint: &Checkpoint| {
+        let stop = || checkpoint.check().is_err();
+        let observed = observe(&own, &policy, object.status.as_ref(), Timestamp::now(), Stop(&stop));
+        checkpoint.check().map(|()| observed)
+    };
+    rollouts.options.capacity.pool.run_within(&namespace, OBSERVATION_TIMEOUT, work).await
+}
+
+/// Writes the labels and the status, as soon as the rate allows it.
+async fn report(
+    rollouts: &Arc<Rollouts>,
+    policy: &ImagePolicy,
+    object: &DeploymentStatus,
+    observed: Observed,
+) -> Result<Action, ClusterError> {
+    let name = ObjectName::of(policy);
+    let metrics = &rollouts.kind.context.metrics;
+    metrics.deployment_state(&name, Some(observed.status.report.state));
+    let has_all_pods = rollouts.request_pods(&name, &observed.pods);
+    let mut object = object.clone();
+    let last = || rollouts.written.lock().get(&name).copied();
+    if object.labels() != policy.labels() {
+        if let Some(pause) = pause(last(), Instant::now()) {
+            return Ok(Action::RequeueAfter(pause));
+        }
+        rollouts.written.lock().insert(name.clone(), Instant::now());
+        let written = rollouts.kind.context.writer.set_labels(&object, policy.labels()).await?;
+        let Some(written) = written else { return Ok(Action::AwaitChange) };
+        object = written;
+    }
+    let next_check = observed.next_check.map(|at| wait_until(at, Timestamp::now()));
+    let mut waits: Vec<Duration> = next_check.into_iter().collect();
+    waits.extend((!has_all_pods).then_some(POD_RETRY));
+    match write_time(object.status.as_ref(), &observed.status, last(), Instant::now()) {
+        WriteTime::Never => {}
+        WriteTime::After(wait) => waits.push(wait),
+        WriteTime::Now => {
+            rollouts.written.lock().insert(name, Instant::now());
+            let previous = object.status.as_ref().map(|status| &status.report);
+            let event = event(previous, &observed.status.report);
+            let duration = event.as_ref().and_then(|event| event.duration);
+            // Before the status: after a kill in between, the next process finds the outcome still to be announced.
+            if let Some(event) = event {
+                announce(rollouts, policy, event).await;
+            }
+            let status = |_: &DeploymentStatus| observed.status.clone();
+            if patch_status(rollouts.as_ref(), &object, &status).await?.is_none() {
+                return Ok(Action::AwaitChange);
+            }
+            duration.into_iter().for_each(|duration| metrics.rolled_out(duration));
+        }
+    }
+    Ok(waits.into_iter().min().map_or(Action::AwaitChange, Action::RequeueAfter))
+}
+
+/// Returns the time until `at`, at least a second.
+fn wait_until(at: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or_default().max(Duration::from_secs(1))
+}
+
+/// Returns true if an automation of a namespace had no scan in this process yet.
+fn has_unscanned(rollouts: &Rollouts, namespace: &str) -> bool {
+    let automations = rollouts.automations.in_namespace(namespace);
+    automations.iter().any(|automation| !rollouts.places.is_known(&ObjectName::of(automation.as_ref())))
+}
+
+/// Returns true if the controller's label selector selects a policy.
+///
+/// Of several controllers with a selector each, only one has the object.
+async fn is_selected(rollouts: &Rollouts, policy: &ImagePolicy) -> Result<bool, ClusterError> {
+    let Some(selector) = &rollouts.options.labels else { return Ok(true) };
+    let namespace = policy.namespace().unwrap_or_default();
+    let objects = rollouts.objects();
+    let api: Api<ImagePolicy> = Api::namespaced(objects.client().clone(), &namespace);
+    let field = format!("metadata.name={}", policy.name_any());
+    let parameters = ListParams::default().labels(selector).fields(&field).limit(1);
+    let found = objects.guard().send(&namespace, api.list_metadata(&parameters)).await?;
+    Ok(!found.items.is_empty())
+}
+
+/// Returns the uid of the policy that owns an object; empty without one.
+fn policy_uid(object: &DeploymentStatus) -> &str {
+    let owners = object.metadata.owner_references.iter().flatten();
+    let mut policies = owners.filter(|owner| owner.kind == ImagePolicy::kind(&()));
+    policies.next().map_or("", |owner| &owner.uid)
+}
+
+/// Returns the object of a policy.
+///
+/// The policy owns it, without being its controller and without a delay of the policy's deletion.
+fn new_object(policy: &ImagePolicy) -> DeploymentStatus {
+    let name = policy.name_any();
+    let spec = DeploymentStatusSpec { policy_ref: LocalObjectReference { name: name.clone() } };
+    let mut object = DeploymentStatus::new(&name, spec);
+    object.metadata.namespace = policy.namespace();
+    object.metadata.labels.clone_from(&policy.metadata.labels);
+    let owner = OwnerReference {
+        api_version: ImagePolicy::api_version(&()).into_owned(),
+        kind: ImagePolicy::kind(&()).into_owned(),
+        name,
+        uid: policy.uid().unwrap_or_default(),
+        controller: None,
+        block_owner_deletion: None,
+    };
+    object.metadata.owner_references = Some(vec![owner]);
+    object
+}
