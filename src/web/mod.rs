@@ -1,45 +1,39 @@
-//! Serves health checks and metrics over HTTP.
+//! Serves health checks, metrics, and the status of deployments over HTTP.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `listen` | listening at addresses in Go's form |
+//! | `health`, `metrics` | health checks; metrics for Prometheus |
+//! | `status` | the server of `--status-addr`, which has the REST API and the page |
+//! | `push` | the status push: sends the status of deployments to a server of the user |
+//! | [`store`] | deployments and clusters as last observed, and the watch that observes them |
+//! | `selection` | the filters of a request → the deployments that match |
+//! | `api` | the REST API, with its description in OpenAPI |
+//! | `page` | the web page |
+//! | `form` | the forms of a document |
+//! | `http` | the parts of the server that depend on no route: limits, checks, entity tags, problems |
+//!
+//! Health checks and metrics are for the cluster, and have no limits. The status is for people and their programs, so
+//! its server limits connections and time, and accepts no request for a host that it does not know. The push is the
+//! reverse: its server is another's, and may do anything.
 
-use std::future::{Future, IntoFuture};
-use std::io;
+mod api;
+mod form;
+mod health;
+mod http;
+mod listen;
+mod metrics;
+mod page;
+mod push;
+mod selection;
+mod status;
+pub mod store;
 
-use axum::Router;
-use axum::http::header::CONTENT_TYPE;
-use axum::routing::get;
-use tokio::net::TcpListener;
-
-use crate::metrics::Metrics;
-
-/// The content type of OpenMetrics, the version of Prometheus' text format with units.
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Listens on an address in Go's form.
-///
-/// `:8080` is that port on all addresses of the machine.
-///
-/// # Errors
-///
-/// Returns an error if the address is in use or invalid.
-pub async fn listen(address: &str) -> io::Result<TcpListener> {
-    match address.strip_prefix(':') {
-        // This binds both IPv6 and IPv4 if the machine has both.
-        Some(port) => match TcpListener::bind(format!("[::]:{port}")).await {
-            Ok(listener) => Ok(listener),
-            Err(_) => TcpListener::bind(format!("0.0.0.0:{port}")).await,
-        },
-        None => TcpListener::bind(address).await,
-    }
-}
-
-/// Serves `/healthz` and `/readyz`, as Flux does: a response means healthy.
-pub fn serve_health(listener: TcpListener) -> impl Future<Output = io::Result<()>> {
-    let ping = || async { "ok" };
-    let routes = Router::new().route("/healthz", get(ping)).route("/readyz", get(ping));
-    axum::serve(listener, routes).into_future()
-}
-
-/// Serves `/metrics`.
-pub fn serve_metrics(listener: TcpListener, metrics: Metrics) -> impl Future<Output = io::Result<()>> {
-    let text = move || async move { ([(CONTENT_TYPE, METRICS_TYPE)], metrics.to_text()) };
-    axum::serve(listener, Router::new().route("/metrics", get(text))).into_future()
-}
+pub use api::openapi;
+pub use form::{Form, InvalidForm};
+pub use health::serve_health;
+pub use http::Hosts;
+pub use listen::listen;
+pub use metrics::serve_metrics;
+pub use push::{Endpoint, InvalidEndpoint, PushOptions, TokenError, TokenFile, push};
+pub use status::serve_status;
