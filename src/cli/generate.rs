@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 use tagboat_api::crds::CrdFile;
 use tagboat_go_text::Regexp;
 
 use super::Failure;
+use super::history::HistoryDocument;
 use super::outcome::Outcome;
 use super::terminal::print;
 use crate::permissions::{self, RoleFile};
@@ -20,10 +21,15 @@ pub(super) struct CrdsArguments {
     /// Write them as files below DIR instead of printing them
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
+
+    /// Print the one of DeploymentStatus instead, which reports rollouts and is not Flux's
+    #[arg(long)]
+    rollout: bool,
 }
 
 pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
-    let files = tagboat_api::crds::files();
+    let files =
+        if arguments.rollout { vec![tagboat_api::crds::rollout_file()] } else { tagboat_api::crds::files() };
     let Some(directory) = &arguments.write else {
         let texts: Vec<String> = files.into_iter().map(|file| file.text).collect();
         return Ok(print(&texts.concat())?);
@@ -86,10 +92,26 @@ fn write(directory: &Path, path: &str, text: &str) -> Result<(), Failure> {
 
 /// Print the JSON schema of what `--output json` prints
 #[derive(Debug, Args)]
-pub(super) struct SchemaArguments {}
+pub(super) struct SchemaArguments {
+    /// The document
+    #[arg(value_name = "DOCUMENT", value_enum, default_value_t = Document::Outcome)]
+    document: Document,
+}
 
-pub(super) fn schema(SchemaArguments {}: &SchemaArguments) -> Result<(), Failure> {
-    let schema = schemars::schema_for!(Outcome);
+/// A document with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Document {
+    /// The output of `tagboat update` and `tagboat run`
+    Outcome,
+    /// The output of `tagboat history`
+    History,
+}
+
+pub(super) fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
+    let schema = match arguments.document {
+        Document::Outcome => schemars::schema_for!(Outcome),
+        Document::History => schemars::schema_for!(HistoryDocument),
+    };
     let text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     Ok(print(&format!("{text}\n"))?)
 }

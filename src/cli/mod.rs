@@ -2,21 +2,26 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `controller`, `demo`, `explain`, `lint`, `render`, `run`, `scan`, `update` | a subcommand each |
+//! | `controller`, `demo`, `explain`, `history`, `lint`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
 //! | `generate` | `tagboat crds`, `rbac`, `schema` and `completions` |
 //! | `reconcile_arguments`, `inputs`, `choice`, `overrides` | arguments of every command that reconciles; manifests and Secrets; `--automation`; `--latest` |
+//! | `cluster` | `--kubeconfig` and `--context` |
 //! | `registry_login`, `refused_login` | sources of registry logins; advice if a registry refused one |
 //! | `values`, `size` | values of options: durations, numbers, sizes |
+//! | `age` | an age in a table |
 //! | `output`, `report`, `outcome` | output formats; the text report; the JSON document of a run |
 //! | `terminal`, `progress` | standard output and error, with colours; the progress line |
 //! | `failure`, `warnings` | failures with their exit statuses; warnings about a valid request |
 
+mod age;
 mod choice;
+mod cluster;
 mod controller;
 mod demo;
 mod explain;
 mod failure;
 mod generate;
+mod history;
 mod inputs;
 mod lint;
 mod outcome;
@@ -31,6 +36,7 @@ mod report;
 mod run;
 mod scan;
 mod size;
+mod status;
 mod terminal;
 mod update;
 mod values;
@@ -65,6 +71,8 @@ enum Command {
     Lint(lint::LintArguments),
     Controller(controller::ControllerArguments),
     Explain(explain::ExplainArguments),
+    History(history::HistoryArguments),
+    Status(status::StatusArguments),
     Demo(demo::DemoArguments),
     Crds(generate::CrdsArguments),
     Rbac(generate::RbacArguments),
@@ -96,6 +104,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::History(arguments) => history::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => generate::crds(&arguments),
         Command::Rbac(arguments) => generate::rbac(&arguments),

@@ -1,6 +1,6 @@
 //! Standard output and standard error, with colours on a terminal.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use crate::printable::printable;
 
@@ -16,7 +16,8 @@ pub(super) struct Palette {
     is_terminal: bool,
 }
 
-const PLAIN: Palette =
+/// No colours, not even on a terminal.
+pub(super) const PLAIN: Palette =
     Palette { added: "", removed: "", location: "", heading: "", reset: "", is_terminal: false };
 
 const COLOURS: Palette = Palette {
@@ -48,6 +49,11 @@ pub(super) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(bytes)?;
     output.flush()
+}
+
+/// Returns standard output with a buffer, which the caller flushes.
+pub(super) fn buffered() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::new(io::stdout().lock())
 }
 
 /// Writes one line to standard error.

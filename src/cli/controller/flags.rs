@@ -100,9 +100,28 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Does("The address to send events to, such as Flux's notification-controller");
     "warn-unresolved-markers", Switch, "false", Tagboat =>
         Does("Send the event about markers without an effect as a warning");
+    "rollout", Switch, "true", Tagboat =>
+        Does("Report in a DeploymentStatus per policy whether its image runs, if deploy/rollout is applied");
+    "clusters", Text("DIR"), "", Tagboat =>
+        Does("A directory, such as a mounted Secret, with a file NAME.kubeconfig for each other cluster in which images \
+         of the policies run");
     "metrics-addr", Text("ADDRESS"), ":8080", Both => Does("The address of /metrics; 0 serves none");
     "health-addr", Text("ADDRESS"), ":9440", Both =>
         Does("The address of /healthz and /readyz; 0 serves none");
+    "status-addr", Text("ADDRESS"), "", Tagboat =>
+        Does("The address of the REST API with the status of deployments, such as 127.0.0.1:9797; none by default");
+    "status-host", Text("LIST"), "", Tagboat =>
+        Does("The host names, separated by commas, for which --status-addr accepts requests, beside localhost and \
+         IP addresses");
+    "status-endpoint", Text("URL"), "", Tagboat =>
+        Does("The server that gets the status of each deployment when it changes, by a POST to \
+         URL/api/v1/deployments/ID/status; none by default");
+    "status-format", Text("FORMAT"), "seed", Tagboat =>
+        Does("The form of the documents for --status-endpoint: seed or margo");
+    "status-token-file", Text("FILE"), "", Tagboat =>
+        Does("The file with the bearer token for --status-endpoint; it is read for each request");
+    "cluster-name", Text("NAME"), "", Tagboat =>
+        Does("The name of this cluster in the status of deployments; in the form of Margo the deviceId");
     "log-level", Text("LEVEL"), "info", Both => Does("The log level: trace, debug, info or error");
     "log-encoding", Text("ENCODING"), "json", Both => Does("The log format: json or console");
     "ssh-kex-algos", Text("LIST"), "", Automation =>

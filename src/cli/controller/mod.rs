@@ -19,17 +19,19 @@ use kube::Client;
 use kube::client::ClientBuilder;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tower::BoxError;
 use tower::util::MapResultLayer;
 
 use super::Failure;
-use crate::controller::automation::{self, AutomationOptions, RunOptions};
+use crate::controller::automation::{self, AutomationOptions, Places, RunOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
 use crate::metrics::Metrics;
 use crate::objects::cluster::{ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
+use crate::objects::remote_clusters::RemoteClusters;
 use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::registries::AuthenticatedRegistries;
@@ -40,6 +42,7 @@ use crate::registry::store::TagStore;
 use crate::registry::{Registries, RegistryOptions};
 use crate::telemetry;
 use crate::web;
+use crate::web::store::{self, Stores};
 use options::{Controller, Options};
 
 pub(super) use entry::normalize_args;
@@ -103,6 +106,13 @@ async fn serve(options: Options) -> Result<(), Failure> {
         namespace: own_namespace.filter(|_| !options.watches_all_namespaces),
         labels: options.labels.clone(),
     };
+    let remote_clusters = open_remote_clusters(&options).await?;
+    let stores = observe_deployments(&options, &client, &scope, remote_clusters.as_ref());
+    if let Some(status) = &options.status {
+        let listener = listen("status-addr", &status.address).await?;
+        spawn("status", web::serve_status(listener, stores.clone(), status.hosts.clone()));
+    }
+    let push = options.push.clone();
     let registries = RegistryOptions {
         capacity: options.capacity.clone(),
         metrics: Some(metrics.clone()),
@@ -111,8 +121,13 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
     let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
     let guard = ApiGuard::measured(&metrics);
-    let (second, options) = controller_options(options, &scope, &namespace, &guard)?;
+    let (second, mut options) = controller_options(options, &scope, &namespace, &guard)?;
+    options.remote_clusters = remote_clusters;
     let mut controllers = Vec::new();
+    if let Some(push) = push {
+        let push = web::push(stores, push, options.controller.is_leader.subscribe());
+        tokio::spawn(push.map_err(|error| Failure::new(chain(&error)))?);
+    }
     if automation {
         controllers.push(automation::controller(client.clone(), options, metrics.clone()));
     }
@@ -127,6 +142,35 @@ async fn serve(options: Options) -> Result<(), Failure> {
     }
     let result = controller::run(&client, controllers, end).await;
     result.map_err(|error| Failure::new(chain(&error)))
+}
+
+/// Observes the deployments, which every replica does, if something shows them.
+fn observe_deployments(
+    options: &Options,
+    client: &Client,
+    scope: &Scope,
+    remote_clusters: Option<&RemoteClusters>,
+) -> Stores {
+    let stores = Stores::new(&options.cluster_name);
+    if options.status.is_some() || options.push.is_some() {
+        // Labels assign objects to controllers, but a user asks one of them for all.
+        let scope = Scope { labels: None, ..scope.clone() };
+        tokio::spawn(store::observe(client.clone(), scope, stores.deployments.clone()));
+        tokio::spawn(store::probe(client.clone(), stores.clone(), options.measures.clone()));
+        if let Some(clusters) = remote_clusters {
+            tokio::spawn(store::follow_remote_clusters(clusters.clone(), stores.clone()));
+        }
+    }
+    stores
+}
+
+/// Reads the kubeconfigs of other clusters, from now on again and again.
+async fn open_remote_clusters(options: &Options) -> Result<Option<RemoteClusters>, Failure> {
+    let Some(clusters) = &options.remote_clusters else { return Ok(None) };
+    let clusters = RemoteClusters::open(clusters.clone(), options.measures.clone()).await;
+    let clusters = clusters.map_err(|error| Failure::new(format!("--clusters: {}", chain(&error))))?;
+    tokio::spawn(clusters.clone().run());
+    Ok(Some(clusters))
 }
 
 /// Returns the options of both controllers, from the flags and the environment of the pod.
@@ -161,6 +205,7 @@ fn controller_options(
             instance: instance.clone(),
             process_id: random_uuid()?,
             is_dry_run,
+            is_leader: watch::Sender::default(),
         })
     };
     let second =
@@ -188,6 +233,8 @@ fn controller_options(
         },
         mirrors: MirrorStore::new(options.state.join("mirrors"), options.mirrors_size),
         capacity: options.capacity,
+        places: options.reports_rollouts.then(Places::default),
+        remote_clusters: None,
     };
     Ok((second, options))
 }

@@ -1,50 +1,38 @@
 //! A policy in a cluster.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use clap::Args;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, ResourceExt};
 use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::subject::{PolicyQuery, RepositoryLookup, Subject};
 use crate::cli::Failure;
+use crate::cli::cluster::{ClusterArguments, Connection, cannot_read};
 use crate::cli::terminal::say;
-use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name, list};
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::request::repository_of;
 
-/// The selection of a cluster, as kubectl has it.
-#[derive(Debug, Args)]
-pub(super) struct ClusterArguments {
-    /// The kubeconfig of the cluster; otherwise $KUBECONFIG, ~/.kube/config or the service account of the pod
-    #[arg(long, value_name = "FILE", conflicts_with = "policies")]
-    kubeconfig: Option<PathBuf>,
+/// Ends the sentence that says that there is no cluster.
+const ADVICE: &str = "; --policies explains a policy of manifests";
 
-    /// The context of the kubeconfig; otherwise its current context
-    #[arg(long, value_name = "NAME", conflicts_with = "policies")]
-    context: Option<String>,
-}
-
-/// A connection to a cluster.
-struct Cluster {
+/// A cluster with policies.
+pub(super) struct Cluster {
     objects: ClusterObjects,
     /// The namespace of the kubeconfig's context.
     namespace: String,
 }
 
-impl ClusterArguments {
+impl Cluster {
     /// Reads the policy of a query and its repository.
     pub(super) async fn subject(
-        &self,
+        arguments: &ClusterArguments,
         query: &PolicyQuery<'_>,
     ) -> Result<(Subject, ClusterObjects), Failure> {
-        let cluster = self.reach().await?;
+        let cluster = Self::reach(arguments).await?;
         let policy = cluster.policy(query).await?;
         let mut labels = BTreeMap::new();
         let repository = if query.has_tags {
@@ -64,41 +52,11 @@ impl ClusterArguments {
         Ok((Subject { policy, repository, labels }, cluster.objects))
     }
 
-    async fn reach(&self) -> Result<Cluster, Failure> {
-        // Fails if there is one already, which serves as well.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let configuration = self.configuration().await?;
-        let namespace = configuration.default_namespace.clone();
-        let client = Client::try_from(configuration);
-        let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
-        Ok(Cluster { objects: ClusterObjects::new(client), namespace })
+    async fn reach(arguments: &ClusterArguments) -> Result<Self, Failure> {
+        let Connection { client, namespace, .. } = arguments.connect(ADVICE).await?;
+        Ok(Self { objects: ClusterObjects::new(client), namespace })
     }
 
-    async fn configuration(&self) -> Result<Config, Failure> {
-        let context = self.context.clone().filter(|context| !context.is_empty());
-        let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
-        if let Some(file) = &self.kubeconfig {
-            let failed =
-                |error| Failure::Usage(format!("--kubeconfig {}: {}", file.display(), first_line(&error)));
-            let kubeconfig = Kubeconfig::read_from(file).map_err(failed)?;
-            let configuration = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-            return configuration.map_err(failed);
-        }
-        match context {
-            Some(context) => Config::from_kubeconfig(&options)
-                .await
-                .map_err(|error| Failure::Usage(format!("--context {context}: {}", first_line(&error)))),
-            None => Config::infer().await.map_err(|error| {
-                let cause = first_line(&error);
-                Failure::new(format!(
-                    "there is no kubeconfig or in-cluster configuration ({cause}); --policies explains a policy of manifests"
-                ))
-            }),
-        }
-    }
-}
-
-impl Cluster {
     async fn policy(&self, query: &PolicyQuery<'_>) -> Result<ImagePolicy, Failure> {
         let found = match query.namespace {
             Some(namespace) => self.named(namespace, query.name).await,
@@ -165,16 +123,4 @@ impl Cluster {
         let namespace = namespace.map_err(|error| cannot_read(&what, &error))?;
         Ok(namespace.metadata.labels.unwrap_or_default())
     }
-}
-
-/// Returns the first line of an error of a kubeconfig.
-///
-/// Further lines quote the file, which may hold a token. The crate puts a path in two kinds of quotes.
-fn first_line(error: &impl std::fmt::Display) -> String {
-    let line = error.to_string().lines().next().unwrap_or_default().to_owned();
-    line.replace("'\"", "'").replace("\"'", "'")
-}
-
-fn cannot_read(what: &str, error: &ClusterError) -> Failure {
-    Failure::new(format!("cannot read {what}: {}", chain(error)))
 }

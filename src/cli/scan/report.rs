@@ -5,6 +5,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::cli::age::age;
 use crate::cli::terminal::{Palette, cell, column_width};
 
 /// The result of a scan.
@@ -64,34 +65,6 @@ fn cells(tag: &FoundTag, now: Timestamp) -> [String; 3] {
     [
         cell(&tag.tag),
         tag.digest.clone().unwrap_or_else(unknown),
-        tag.created.map_or_else(unknown, |created| age(now.duration_since(created).as_secs())),
+        tag.created.map_or_else(unknown, |created| age(created, now)),
     ]
-}
-
-/// Returns an age in its largest unit.
-fn age(seconds: i64) -> String {
-    const UNITS: [(i64, &str); 4] = [(365 * 86_400, "y"), (86_400, "d"), (3600, "h"), (60, "m")];
-    let seconds = seconds.max(0);
-    let unit = UNITS.iter().find(|(size, _)| seconds >= *size);
-    unit.map_or_else(|| format!("{seconds}s"), |(size, name)| format!("{}{name}", seconds / size))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_age_has_one_unit() {
-        for (seconds, expected) in [
-            (-5, "0s"),
-            (59, "59s"),
-            (60, "1m"),
-            (7199, "1h"),
-            (86_400, "1d"),
-            (364 * 86_400, "364d"),
-            (800 * 86_400, "2y"),
-        ] {
-            assert_eq!(age(seconds), expected);
-        }
-    }
 }

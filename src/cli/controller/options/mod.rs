@@ -1,4 +1,15 @@
 //! Options of the controller, parsed from the flags.
+//!
+//! | module | flags |
+//! |---|---|
+//! | `status`, `push` | those of the REST API and the page; those of the status push |
+//! | `clusters` | the name of the own cluster, and the other clusters |
+//! | `idle` | warnings about flags without an effect |
+
+mod clusters;
+mod idle;
+mod push;
+mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -8,13 +19,14 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use super::flags::{Effect, FLAGS, GATES, IDENTITY, find};
+use super::flags::{FLAGS, GATES, IDENTITY};
 use crate::backoff::Backoff;
 use crate::cli::Failure;
 use crate::cli::size::ByteSize;
 use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
 use crate::net::LocalAddresses;
+use crate::objects::remote_clusters::RemoteClusterOptions;
 use crate::policy::DowngradeProtection;
 use crate::polling::{self, PollingInterval};
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -27,6 +39,9 @@ use crate::registry::{
 };
 use crate::telemetry::{LogEncoding, LogLevel};
 use crate::tenancy::Capacity;
+use crate::web::PushOptions;
+use idle::idle_gates;
+use status::StatusOptions;
 
 /// The flags, as given.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +67,16 @@ pub(super) struct Options {
     pub(super) events: Option<String>,
     pub(super) metrics: Option<String>,
     pub(super) health: Option<String>,
+    /// The server of the status of deployments, if there is one.
+    pub(super) status: Option<StatusOptions>,
+    /// The push of the status of deployments, if there is one.
+    pub(super) push: Option<PushOptions>,
+    /// The name of the own cluster; may be empty.
+    pub(super) cluster_name: String,
     pub(super) is_dry_run: bool,
+    pub(super) reports_rollouts: bool,
+    /// The other clusters in which rollouts are observed, if a directory of them is given.
+    pub(super) remote_clusters: Option<RemoteClusterOptions>,
     pub(super) log_level: LogLevel,
     pub(super) log_encoding: LogEncoding,
     pub(super) ssh_algorithms: SshAlgorithms,
@@ -156,7 +180,8 @@ impl ControllerArguments {
         } else {
             CrossNamespace::Allowed
         };
-        let mut warnings = self.idle_flags();
+        let controllers = self.controllers()?;
+        let mut warnings = self.idle_flags(&controllers);
         let gates = self.gates()?;
         warnings.extend(idle_gates(&gates));
         let identity = match gates.get(IDENTITY) {
@@ -177,6 +202,7 @@ impl ControllerArguments {
         } else {
             LocalAddresses::Refused
         };
+        let push = self.push()?.filter(|_| self.pushes(&controllers));
         let (bounds, measures) = (self.times()?, Metrics::default());
         let capacity = Capacity::measured(&measures);
         Ok(Options {
@@ -193,7 +219,12 @@ impl ControllerArguments {
             events: self.text("events-addr").map(str::to_owned),
             metrics: self.address("metrics-addr")?,
             health: self.address("health-addr")?,
+            status: self.status()?,
+            push,
+            cluster_name: self.cluster_name()?,
             is_dry_run: self.switch("dry-run"),
+            reports_rollouts: self.switch("rollout"),
+            remote_clusters: self.remote_clusters(),
             log_level: match self.value("log-level") {
                 "trace" => LogLevel::Trace,
                 "debug" => LogLevel::Debug,
@@ -211,7 +242,7 @@ impl ControllerArguments {
                 host_keys: self.list("ssh-hostkey-algos")?,
             },
             warns_of_markers: self.switch("warn-unresolved-markers"),
-            controllers: self.controllers()?,
+            controllers,
             policies: PolicyOptions {
                 cross_namespace,
                 identity,
@@ -284,18 +315,6 @@ impl ControllerArguments {
         PollingInterval::read(variable, std::env::var(variable).ok().as_deref())
     }
 
-    /// Returns a warning for each flag without an effect that is not its default.
-    fn idle_flags(&self) -> Vec<String> {
-        let given = self.given.iter().filter_map(|name| find(name));
-        given
-            .filter(|flag| self.value(flag.name) != flag.default)
-            .filter_map(|flag| match flag.effect {
-                Effect::Does(_) => None,
-                Effect::Nothing(why) => Some(format!("--{} has no effect: {why}", flag.name)),
-            })
-            .collect()
-    }
-
     /// Parses the feature gates; as in Flux, an unknown one is an error.
     fn gates(&self) -> Result<BTreeMap<&'static str, bool>, Failure> {
         let mut gates = BTreeMap::new();
@@ -319,170 +338,5 @@ impl ControllerArguments {
     }
 }
 
-/// Returns a warning for each feature gate without an effect that is not its default.
-fn idle_gates(gates: &BTreeMap<&'static str, bool>) -> Vec<String> {
-    let set = GATES.iter().filter(|gate| gates.get(gate.name).is_some_and(|value| *value != gate.default));
-    set.filter_map(|gate| match gate.effect {
-        Effect::Does(_) => None,
-        Effect::Nothing(why) => Some(format!("the feature gate {} has no effect: {why}", gate.name)),
-    })
-    .collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn arguments(flags: &[&str]) -> Result<ControllerArguments, clap::Error> {
-        let command = ControllerArguments::augment_args(Command::new("controller").no_binary_name(true));
-        ControllerArguments::from_arg_matches(&command.try_get_matches_from(flags)?)
-    }
-
-    fn options(flags: &[&str]) -> Result<Options, Failure> {
-        arguments(flags).unwrap().read()
-    }
-
-    #[test]
-    fn defaults_match_flux() {
-        let options = options(&[]).unwrap();
-        assert!(options.watches_all_namespaces && options.election.is_none() && options.labels.is_none());
-        assert_eq!(options.local_addresses, LocalAddresses::Refused);
-        assert!(!options.warns_of_markers);
-        let defaults = RegistryOptions::default();
-        assert_eq!(options.registries.rate_limits, defaults.rate_limits);
-        assert_eq!(options.registries.local_addresses, LocalAddresses::Refused);
-        assert_eq!(options.registries.max_tags, defaults.max_tags);
-        assert_eq!(options.registries.clouds.credential_cache, defaults.clouds.credential_cache);
-        assert_eq!((options.policies.identity, options.default_account), (ObjectIdentity::Off, None));
-        assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
-        assert_eq!(options.backoff.first, Duration::from_millis(750));
-        assert_eq!(options.backoff.longest, Duration::from_secs(900));
-        assert_eq!((options.metrics.as_deref(), options.health.as_deref()), (Some(":8080"), Some(":9440")));
-        assert_eq!((options.log_level, options.log_encoding), (LogLevel::Info, LogEncoding::Json));
-        assert_eq!(options.controllers, BTreeSet::from([Controller::Automation, Controller::Reflector]));
-        assert!(options.warnings.is_empty() && options.events.is_none());
-    }
-
-    #[test]
-    fn the_arguments_of_flux_are_accepted() {
-        let options = options(&[
-            "--events-addr=http://notification-controller.flux-system.svc.cluster.local./",
-            "--watch-all-namespaces=false",
-            "--log-level=debug",
-            "--log-encoding",
-            "console",
-            "--enable-leader-election",
-            "--leader-election-release-on-cancel=0",
-            "--watch-label-selector=sharding.fluxcd.io/key=shard1",
-            "--no-cross-namespace-refs=true",
-            "--ssh-hostkey-algos=rsa-sha2-512,rsa-sha2-256",
-            "--controllers=reflector",
-        ])
-        .unwrap();
-        assert_eq!(options.controllers, BTreeSet::from([Controller::Reflector]));
-        assert!(!options.watches_all_namespaces);
-        assert!(!options.election.unwrap().is_released);
-        assert_eq!(options.labels.as_deref(), Some("sharding.fluxcd.io/key=shard1"));
-        assert_eq!(options.cross_namespace, CrossNamespace::Forbidden);
-        assert_eq!(options.ssh_algorithms.host_keys, ["rsa-sha2-512", "rsa-sha2-256"]);
-        assert_eq!((options.log_level, options.log_encoding), (LogLevel::Debug, LogEncoding::Console));
-    }
-
-    #[test]
-    fn flags_without_an_effect_are_warned_of_once_if_they_change_a_default() {
-        let options = options(&[
-            "--kube-api-qps=100",
-            "--kube-api-burst=300",
-            "--feature-gates=GitShallowClone=false,GitSparseCheckout=false,ObjectLevelWorkloadIdentity=true",
-            "--default-service-account=x",
-        ])
-        .unwrap();
-        assert_eq!(options.policies.identity, ObjectIdentity::On);
-        assert_eq!(options.default_account.as_deref(), Some("x"));
-        let begins: Vec<&str> = options.warnings.iter().filter_map(|text| text.split(':').next()).collect();
-        assert_eq!(
-            begins,
-            ["--kube-api-qps has no effect", "the feature gate GitShallowClone has no effect",]
-        );
-    }
-
-    #[test]
-    fn a_warning_about_an_invalid_polling_interval_names_its_flag() {
-        let options = options(&["--update-polling-interval=1d"]).unwrap();
-        assert_eq!(options.policies.polling, PollingInterval::default());
-        let begin = "--update-polling-interval \"1d\" is invalid, using 12h0m0s: `1d` is not a duration";
-        assert!(options.warnings[0].starts_with(begin), "{:?}", options.warnings);
-    }
-
-    #[test]
-    fn invalid_values_are_refused_with_the_name_of_the_flag() {
-        for (flags, sentence) in [
-            (
-                &["--log-level=loud"][..],
-                "--log-level \"loud\" cannot be used: write trace, debug, info or error",
-            ),
-            (
-                &["--concurrent=x"],
-                "--concurrent \"x\" cannot be used: write a whole number without a sign, such as 4",
-            ),
-            (&["--concurrent=-1"], "--concurrent \"-1\" cannot be used: write a whole number without a sign"),
-            (&["--concurrent=0"], "--concurrent \"0\" cannot be used: write a whole number of 1 or more"),
-            (
-                &["--registry-max-tags=0"],
-                "--registry-max-tags \"0\" cannot be used: write a whole number of 1 or more",
-            ),
-            (&["--mirror-max-size=0"], "--mirror-max-size \"0\": it must be larger than 0, such as 2GiB"),
-            (&["--mirrors-max-size=0GiB"], "--mirrors-max-size \"0GiB\": it must be larger than 0"),
-            (
-                &["--registry-concurrency=0"],
-                "--registry-concurrency \"0\" cannot be used: write a whole number of 1 or more",
-            ),
-            (
-                &["--registry-concurrency=18446744073709551616"],
-                "--registry-concurrency \"18446744073709551616\" cannot be used: write a smaller number",
-            ),
-            (
-                &["--registry-max-tags=many"],
-                "--registry-max-tags \"many\" cannot be used: write a whole number",
-            ),
-            (&["--min-retry-delay=5"], "--min-retry-delay: `5` is not a duration"),
-            (
-                &["--max-timeout=10ms"],
-                "--max-timeout \"10ms\" cannot be used: write a second or more, such as 10m",
-            ),
-            (&["--feature-gates=Nope=true"], "feature-gate 'Nope' not supported"),
-            (&["--feature-gates=foo"], "feature-gate 'foo' not supported"),
-            (
-                &["--metrics-addr=x"],
-                "--metrics-addr \"x\" cannot be used: write HOST:PORT, :PORT, or 0 for none",
-            ),
-            (&["--metrics-addr=localhost:http"], "--metrics-addr \"localhost:http\" cannot be used"),
-            (&["--health-addr=:65536"], "--health-addr \":65536\" cannot be used"),
-            (
-                &["--default-service-account=x"],
-                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
-            ),
-            (
-                &["--default-service-account=x", "--feature-gates=ObjectLevelWorkloadIdentity=false"],
-                "cannot set default service accounts when the feature gate ObjectLevelWorkloadIdentity is not enabled",
-            ),
-            (&["--leader-election-renew-deadline=40s"], "--leader-election-retry-period must be"),
-            (
-                &["--controllers=both"],
-                "--controllers \"both\" cannot be used: write automation, reflector or both, separated by commas",
-            ),
-            (&["--controllers="], "--controllers \"\" cannot be used: write automation, reflector or both"),
-            (
-                &["--controllers=automation,"],
-                "--controllers \"automation,\" cannot be used: write automation",
-            ),
-            (&["--ssh-kex-algos=a b"], "--ssh-kex-algos \"a b\" cannot be used"),
-        ] {
-            let failure = options(flags).unwrap_err();
-            let Failure::Usage(text) = failure else { panic!("{flags:?} is wrong usage: {failure:?}") };
-            assert!(text.starts_with(sentence), "{text}");
-        }
-        assert!(arguments(&["--watch-all-namespaces=perhaps"]).is_err());
-        assert!(arguments(&["--aws-autologin-for-ecr"]).is_err());
-    }
-}
+mod tests;
