@@ -56,9 +56,11 @@ fn every_help_text_is_the_committed_one() {
 }
 
 #[test]
-fn the_schema_of_the_outcome_is_the_committed_one() {
+fn the_schemas_are_the_committed_ones() {
     let run = run(tagboat().arg("schema")).with_status(0);
     check("docs/outcome.schema.json", &run.output);
+    let run = crate::support::program::run(tagboat().args(["schema", "history"])).with_status(0);
+    check("docs/history.schema.json", &run.output);
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(crate) struct Pod {
     reader: Option<JoinHandle<()>>,
     pub(crate) health: String,
     pub(crate) metrics: String,
+    /// The address of the status; nothing serves there unless the settings say so.
+    pub(crate) status: String,
 }
 
 /// The settings of a pod.
@@ -36,21 +38,22 @@ pub(crate) struct PodSpec<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) environment: &'a [(&'a str, &'a str)],
     pub(crate) arguments: &'a [&'a str],
+    /// Serves the status of deployments.
+    pub(crate) serves_status: bool,
     /// The only CPU that the program and its children may run on.
     pub(crate) cpu: Option<usize>,
 }
 
-/// Returns two addresses that no other test uses.
+/// Returns an address that no other test uses.
 ///
 /// A port of loopback that was free a moment ago may be taken by the time that the program listens there, so
 /// each pod has a loopback address of its own. All of 127.0.0.0/8 is local on Linux.
-fn own_addresses() -> (String, String) {
+fn own_address() -> Ipv4Addr {
     static PODS: AtomicU8 = AtomicU8::new(0);
     let [.., high, low] = std::process::id().to_be_bytes();
     let pod = PODS.fetch_add(1, Ordering::Relaxed);
     // 127.0.0.0/16 and 127.1.0.0/16 are for everything else.
-    let address = Ipv4Addr::new(127, high % 250 + 2, low, pod);
-    (format!("{address}:9440"), format!("{address}:8080"))
+    Ipv4Addr::new(127, high % 250 + 2, low, pod)
 }
 
 /// The program, on one CPU or on all.
@@ -99,6 +102,7 @@ impl Pod {
             directory: scene.root(),
             environment,
             arguments,
+            serves_status: false,
             cpu: None,
         })
     }
@@ -106,7 +110,7 @@ impl Pod {
     /// Starts the program.
     /// It may reach local addresses, because the servers of tests are on loopback.
     pub(crate) fn spawn(spec: PodSpec<'_>) -> Self {
-        let PodSpec { kubeconfig, namespace, directory, environment, arguments, cpu } = spec;
+        let PodSpec { kubeconfig, namespace, directory, environment, arguments, serves_status, cpu } = spec;
         let mut command: Command = tagboat_on(cpu);
         for name in [
             "HTTPS_PROXY",
@@ -120,7 +124,8 @@ impl Pod {
         ] {
             command.env_remove(name);
         }
-        let (health, metrics) = own_addresses();
+        let address = own_address();
+        let [health, metrics, status] = [9440, 8080, 9797].map(|port| format!("{address}:{port}"));
         let temporary = directory.join("temporary");
         fs::create_dir_all(&temporary).unwrap();
         let says_itself = arguments.iter().any(|argument| argument.starts_with("--allow-local-addresses"));
@@ -128,6 +133,7 @@ impl Pod {
             .args(arguments)
             .args((!says_itself).then_some("--allow-local-addresses"))
             .args([format!("--health-addr={health}"), format!("--metrics-addr={metrics}")])
+            .args(serves_status.then(|| format!("--status-addr={status}")))
             .env("KUBECONFIG", kubeconfig)
             .env("RUNTIME_NAMESPACE", namespace)
             .env("TMPDIR", temporary)
@@ -144,7 +150,7 @@ impl Pod {
                 kept.lock().unwrap().push(line);
             }
         });
-        Self { child, lines, reader: Some(reader), health, metrics }
+        Self { child, lines, reader: Some(reader), health, metrics, status }
     }
 
     /// Ends the program with SIGTERM as Kubernetes does.
@@ -166,7 +172,7 @@ impl Pod {
     }
 
     /// Ends it with SIGKILL, as after the failure of a machine.
-    pub(super) fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

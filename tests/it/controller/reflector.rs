@@ -29,7 +29,7 @@ use tagboat::reconcile::times::TimeBounds;
 use tagboat::registry::store::{StoreLimits, TagStore};
 use tagboat::registry::{Registries, RegistryOptions};
 use tagboat::tenancy::Capacity;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::scene::{Kind, Scene, condition, kstatus};
@@ -142,6 +142,7 @@ impl Reflector {
                 instance: "tests".to_owned(),
                 process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cd".to_owned(),
                 is_dry_run: false,
+                is_leader: watch::Sender::default(),
             },
             policies: PolicyOptions {
                 cross_namespace: CrossNamespace::Allowed,

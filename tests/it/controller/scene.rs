@@ -32,7 +32,7 @@ use tagboat::reconcile::cross_namespace::CrossNamespace;
 use tagboat::reconcile::times::TimeBounds;
 use tagboat::tenancy::Capacity;
 use tempfile::TempDir;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use crate::support::api_server::{ApiServer, Cluster};
@@ -356,6 +356,7 @@ impl ControllerBuilder {
             instance: "tests".to_owned(),
             process_id: "0b5f60e2-93d5-4d7c-8a52-3f1de25a70cc".to_owned(),
             is_dry_run: false,
+            is_leader: watch::Sender::default(),
         };
         let options = AutomationOptions {
             controller,
@@ -369,6 +370,8 @@ impl ControllerBuilder {
             },
             mirrors: MirrorStore::new(scene.mirrors(), 1 << 40),
             capacity,
+            places: None,
+            remote_clusters: None,
         };
         Self { client: scene.cluster.client(), options, metrics: Metrics::default() }
     }

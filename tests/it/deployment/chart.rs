@@ -96,6 +96,43 @@ async fn by_default_the_chart_renders_the_objects_of_the_kustomization() {
 }
 
 #[tokio::test]
+async fn a_value_of_the_chart_adds_the_role_for_rollouts() {
+    let cluster = Cluster::new().await;
+    let helm = Helm::new(cluster.namespace());
+    let name = |object: &Value| format!("{}/{}", object["kind"], object["metadata"]["name"]).replace('"', "");
+    let names = |over: &Value| -> Vec<String> { helm.template("x", over).iter().map(name).collect() };
+    let (before, over) = (names(&json!({})), json!({"rollout": {"enabled": true}}));
+    let mut added = names(&over);
+    added.retain(|name| !before.contains(name));
+    added.sort();
+    assert_eq!(
+        added,
+        ["ClusterRole/x-tagboat-rollout", "ClusterRoleBinding/x-tagboat-rollout", "NetworkPolicy/x-tagboat"]
+    );
+    for object in helm.template("x", &over) {
+        apply(&cluster.client(), &object, true).await.unwrap();
+        if name(&object) == "ClusterRole/x-tagboat-rollout" {
+            assert_eq!(object["rules"], documents(&read("rollout/cluster-role.yaml"))[0]["rules"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_value_of_the_chart_mounts_the_kubeconfigs_of_other_clusters() {
+    let cluster = Cluster::new().await;
+    let over = json!({"rollout": {"enabled": true, "clustersSecret": "edges"}});
+    let objects = render("x", cluster.namespace(), &over);
+    apply(&cluster.client(), &objects["Deployment"], true).await.unwrap();
+    let pod = &objects["Deployment"]["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    let arguments = container["args"].as_array().unwrap();
+    assert_eq!(arguments.last().unwrap(), "--clusters=/etc/tagboat/clusters");
+    let mount = json!({"name": "clusters", "mountPath": "/etc/tagboat/clusters", "readOnly": true});
+    assert_eq!(container["volumeMounts"][1], mount);
+    assert_eq!(pod["volumes"][1], json!({"name": "clusters", "secret": {"secretName": "edges"}}));
+}
+
+#[tokio::test]
 async fn values_of_the_chart_reach_the_objects() {
     let cluster = Cluster::new().await;
     let over = json!({

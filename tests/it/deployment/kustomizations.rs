@@ -1,6 +1,8 @@
 //! The kustomizations, rendered by kustomize: a real API server accepts the objects.
 
-use serde_json::Value;
+use std::path::Path;
+
+use serde_json::{Value, json};
 
 use super::rendering::kustomize;
 use super::{folder, read};
@@ -58,6 +60,52 @@ async fn the_definitions_are_apart_and_complete() {
     for document in &documents {
         assert_eq!(document["kind"], "CustomResourceDefinition");
         apply(&cluster.client(), document, true).await.unwrap();
+    }
+}
+
+/// Returns the path from a directory to a folder.
+/// Kustomize accepts no absolute ones.
+fn path_from(directory: &Path, folder: &Path) -> String {
+    let directory = directory.canonicalize().unwrap();
+    "../".repeat(directory.components().count() - 1) + folder.to_str().unwrap().trim_start_matches('/')
+}
+
+#[tokio::test]
+async fn the_component_for_rollouts_is_added_to_the_default_one() {
+    let cluster = Cluster::new().await;
+    let directory = tempfile::tempdir().unwrap();
+    let overlay = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "namespace": "elsewhere",
+        "resources": [path_from(directory.path(), &folder())],
+        "components": [path_from(directory.path(), &folder().join("rollout"))],
+    });
+    std::fs::write(directory.path().join("kustomization.yaml"), overlay.to_string()).unwrap();
+    let (documents, before) = (kustomize(directory.path()), resources("."));
+    let mut added = kinds(&documents);
+    for kind in kinds(&before) {
+        let position = added.iter().position(|added| *added == kind).unwrap();
+        added.remove(position);
+    }
+    added.sort_unstable();
+    assert_eq!(added, ["ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "NetworkPolicy"]);
+    let deployment = documents.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    let arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap();
+    assert_eq!(arguments.last().unwrap(), "--status-addr=127.0.0.1:9797");
+    for document in &documents {
+        apply(&cluster.client(), document, true).await.map(drop).or_else(of_missing_namespace).unwrap();
+        let namespace = &document["metadata"]["namespace"];
+        assert!(namespace.is_null() || namespace == "elsewhere", "{document}");
+        for subject in document["subjects"].as_array().into_iter().flatten() {
+            assert_eq!(subject["namespace"], "elsewhere");
+        }
+    }
+}
+
+/// A dry run creates no namespace for the objects in it.
+fn of_missing_namespace(error: kube::Error) -> Result<(), kube::Error> {
+    match &error {
+        kube::Error::Api(status) if status.code == 404 && status.message.contains("namespaces") => Ok(()),
+        _ => Err(error),
     }
 }
 

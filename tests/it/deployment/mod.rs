@@ -2,6 +2,7 @@
 //! They are up to date, complete, accepted by a real API server, and have the least permissions.
 
 mod chart;
+mod grafana;
 mod kustomizations;
 mod migration;
 mod rendering;

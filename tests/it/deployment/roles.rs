@@ -9,7 +9,7 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use tagboat::permissions::{
-    self, ACCOUNT_TOKENS, ELECTED, EVERYWHERE, OWN_NAMESPACE, Permission, lease_name,
+    self, ACCOUNT_TOKENS, ELECTED, EVERYWHERE, OWN_NAMESPACE, Permission, ROLLOUT, lease_name,
 };
 
 use super::folder;
@@ -102,15 +102,29 @@ fn allows(permissions: &[Permission], verb: &str, (group, resource): (&str, &str
 #[tokio::test]
 async fn the_server_allows_exactly_the_permissions_of_the_table() {
     let cluster = Cluster::new().await;
+    let token = cluster.token_with_the_roles().await;
+    assert_allows(&cluster, &token, EVERYWHERE).await;
+}
+
+#[tokio::test]
+async fn the_role_for_rollouts_adds_exactly_its_permissions() {
+    let cluster = Cluster::new().await;
+    let files = ["rbac/cluster-role.yaml", "rbac/role.yaml", "rollout/cluster-role.yaml"];
+    let token = cluster.token_with_roles(&files).await;
+    assert_allows(&cluster, &token, &[EVERYWHERE, ROLLOUT].concat()).await;
+}
+
+/// Asserts that a token has exactly some permissions everywhere, and those of the own namespace.
+async fn assert_allows(cluster: &Cluster, token: &str, permissions: &[Permission]) {
     let elsewhere = cluster.another_namespace().await;
-    let client = cluster.client_with(&cluster.token_with_the_roles().await).await;
-    let named = EVERYWHERE.iter().chain(OWN_NAMESPACE);
+    let client = cluster.client_with(token).await;
+    let named = EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ROLLOUT);
     let named =
         named.flat_map(|permission| permission.resources.iter().map(|name| (permission.group, *name)));
     let resources: BTreeSet<(&str, &str)> = named.chain(OTHERS).collect();
     for resource in resources {
         for verb in VERBS {
-            let everywhere = allows(EVERYWHERE, verb, resource);
+            let everywhere = allows(permissions, verb, resource);
             let here = everywhere || allows(OWN_NAMESPACE, verb, resource);
             let seen = (
                 may(&client, verb, resource, cluster.namespace(), None).await,
@@ -160,7 +174,7 @@ async fn only_the_own_leases_may_be_read_and_updated() {
 
 #[test]
 fn every_rule_has_a_reason() {
-    for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ACCOUNT_TOKENS) {
+    for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ACCOUNT_TOKENS).chain(ROLLOUT) {
         assert!(permission.reason.ends_with('.'), "{permission:?}");
         assert!(!permission.resources.is_empty() && !permission.verbs.is_empty(), "{permission:?}");
     }

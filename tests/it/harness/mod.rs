@@ -3,3 +3,4 @@
 mod api_server;
 mod git_hosts;
 mod server_builds;
+mod workloads;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::sources::{code_of, rust_files};
 
 /// The modules of `controller` that know kinds.
-const KINDS: [&str; 4] = ["automation", "policy", "reflector.rs", "repository"];
+const KINDS: [&str; 5] = ["automation", "policy", "reflector.rs", "repository", "rollout"];
 
 /// Words that a part of the engine requires, each with the file of that part.
 const PARTS: [(&str, &str); 15] = [
@@ -28,20 +28,22 @@ const PARTS: [(&str, &str); 15] = [
     ("mpsc::", "dispatcher.rs"),
 ];
 
-/// Words that another implementation of a part would require, each with the file of that part.
+/// Words of another implementation of a part, each with the file of that part.
 const ALTERNATIVES: [(&str, &str); 3] =
     [("BinaryHeap", "queue.rs"), ("DelayQueue", "queue.rs"), ("watcher(", "watch.rs")];
 
 /// Words that would make the engine depend on a kind.
-const OF_KINDS: [&str; 8] = [
+const OF_KINDS: [&str; 10] = [
     "ImageUpdateAutomation",
     "ImagePolicy",
     "ImageRepository",
     "GitRepository",
+    "DeploymentStatus",
     "controller::automation",
     "controller::policy",
     "controller::reflector",
     "controller::repository",
+    "controller::rollout",
 ];
 
 fn controller() -> PathBuf {

@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 25] = [
+const ORDER: [&str; 26] = [
     "error",
     "secrets",
     "backoff",
@@ -32,6 +32,7 @@ const ORDER: [&str; 25] = [
     "polling",
     "update",
     "message",
+    "rollout",
     "directory",
     "git",
     "registry",
@@ -44,7 +45,7 @@ const ORDER: [&str; 25] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 12] = [
+const PURE: [&str; 13] = [
     "error",
     "secrets",
     "backoff",
@@ -56,6 +57,7 @@ const PURE: [&str; 12] = [
     "polling",
     "update",
     "message",
+    "rollout",
     "lint",
 ];
 

@@ -44,6 +44,12 @@ pub(super) const INVENTORY: &[Row] = &[
         GOES_WITH_OBJECT,
     ),
     row(
+        "src/controller/automation/places.rs",
+        "Shared.known",
+        "namespace and name of an automation or a policy",
+        "10,000 places of an automation, removed with it; 64 MiB, evicts from the namespace with most; 500 files of a status",
+    ),
+    row(
         "src/controller/engine/in_flight.rs",
         "Cancellations.0",
         "namespace and name of an object",
@@ -95,6 +101,60 @@ pub(super) const INVENTORY: &[Row] = &[
         "src/controller/repository/memory.rs",
         "Memory.reconciled",
         "namespace and name of a repository",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/controller/rollout/cluster.rs",
+        "WatchedCluster.index",
+        "kind, namespace and name of a watched object",
+        "100,000 objects and 64 MiB of texts, beyond which those of the namespace with most are left out; goes with the object",
+    ),
+    row(
+        "src/controller/rollout/cluster.rs",
+        "WatchedCluster.kinds",
+        "group and kind",
+        "the eleven kinds with a rule, and at most 32 others",
+    ),
+    row(
+        "src/controller/rollout/cluster.rs",
+        "WatchedCluster.pending",
+        "kind, namespace and name of a watched object",
+        "one state for a changed object of the cluster; goes into the index as soon as no computation holds it",
+    ),
+    row(
+        "src/controller/rollout/pods.rs",
+        "PodLists.lists",
+        "kind, namespace and name of a watched object",
+        "ten pods of 1,000 objects; goes with the last policy that needs it",
+    ),
+    row(
+        "src/controller/rollout/pods.rs",
+        "PodLists.requests",
+        "kind, namespace and name of a watched object; namespace and name of a policy",
+        "1,000 objects, beyond which those of the namespace with most are removed; goes with the last policy that needs it",
+    ),
+    row(
+        "src/controller/rollout/state.rs",
+        "Rollouts.place_index",
+        "namespace and name of a policy; of an automation",
+        "10,000 places for an automation, as they are scanned; goes with the automation",
+    ),
+    row(
+        "src/controller/rollout/state.rs",
+        "Rollouts.kinds",
+        "group and kind",
+        "the eleven kinds with a rule, and at most 32 others",
+    ),
+    row(
+        "src/controller/rollout/state.rs",
+        "Rollouts.remote",
+        "the name of a kubeconfig of the operator",
+        "64 clusters; goes with the kubeconfig",
+    ),
+    row(
+        "src/controller/rollout/state.rs",
+        "Rollouts.written",
+        "namespace and name of a policy",
         GOES_WITH_OBJECT,
     ),
     row(
@@ -150,6 +210,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "SsrfGuard.admitted",
         "host name that was checked; a guard belongs to one transport (route)",
         "1,024; evicts the least recently used name of the namespace with most",
+    ),
+    row(
+        "src/metrics/deployments.rs",
+        "Deployments.known",
+        "name of a deployment, or of a cluster",
+        "one entry for a DeploymentStatus or a kubeconfig; removed with it, and when the process does not lead any more",
     ),
     row(
         "src/metrics/in_flight.rs",
@@ -210,6 +276,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "SharedTagStore.reported",
         "namespace and name of a repository",
         GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/objects/remote_clusters/clusters.rs",
+        "Shared.known",
+        "the name of a kubeconfig of the operator",
+        "64 clusters; goes with the kubeconfig",
     ),
     row(
         "src/registry/rate_limit.rs",
@@ -283,4 +355,11 @@ pub(super) const INVENTORY: &[Row] = &[
         "namespace",
         "one entry for a namespace that holds or waits; removed when it does neither",
     ),
+    row(
+        "src/web/store/clusters.rs",
+        "Clusters.states",
+        "name of a cluster",
+        "one entry for the own cluster and for each that an administrator has configured",
+    ),
+    row("src/web/store/deployment_store.rs", "Shared.ids", "uid of an image policy", GOES_WITH_OBJECT),
 ];

@@ -12,7 +12,7 @@ use syn::parse::ParseStream;
 use syn::visit::{self, Visit};
 
 /// Types that let several threads or tasks change a value.
-const LOCKS: [&str; 5] = ["Mutex", "RwLock", "ReentrantMutex", "FairMutex", "ArcSwap"];
+const LOCKS: [&str; 6] = ["Mutex", "RwLock", "LongLock", "ReentrantMutex", "FairMutex", "ArcSwap"];
 
 /// Types with entries under keys; every type whose name ends with `Cache` counts as well.
 const MAPS: [&str; 7] = ["HashMap", "BTreeMap", "IndexMap", "HashSet", "BTreeSet", "IndexSet", "Slab"];

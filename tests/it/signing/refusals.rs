@@ -50,7 +50,8 @@ fn openpgp_secrets_without_a_key() {
     let no_passphrase =
         "can not use passphrase protected signing key without 'passphrase' field present in secret key"
             .to_owned();
-    let cut = open.split("=").next().unwrap()[..400].to_owned() + "\n-----END PGP PRIVATE KEY BLOCK-----\n";
+    // Keys differ in length by a few bytes: a number with leading zeros is shorter.
+    let cut = open[..300].to_owned() + "\n-----END PGP PRIVATE KEY BLOCK-----\n";
     let unknown = |key: &str| {
         format!(
             "signing key in secret 'key' cannot be used: key {} has an unsupported algorithm (supported are RSA, DSA, \

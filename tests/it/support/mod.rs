@@ -24,3 +24,4 @@ pub(crate) mod ssh_host;
 pub(crate) mod ssh_key;
 pub(crate) mod trees;
 pub(crate) mod unwritable;
+pub(crate) mod workloads;

@@ -46,6 +46,16 @@ pub(crate) fn tagboat() -> Command {
     command
 }
 
+/// The program, without the caller's proxies and clusters.
+pub(crate) fn tagboat_without_cluster() -> Command {
+    let mut command = tagboat();
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        command.env_remove(name).env_remove(name.to_lowercase());
+    }
+    command.env_remove("KUBECONFIG").env_remove("DOCKER_CONFIG").env_remove("KUBERNETES_SERVICE_HOST");
+    command
+}
+
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command) -> Run {
     let begin = Instant::now();

@@ -34,6 +34,7 @@ mod git_remotes;
 mod measures;
 mod plans;
 mod registries;
+mod rollouts;
 mod scene;
 mod server_pool;
 mod signing_keys;

@@ -16,10 +16,14 @@ use super::victim::Victim;
 use crate::controller::pod::{Pod, PodSpec};
 use crate::controller::scene::Kind;
 use crate::support::api_server::Cluster;
+use crate::support::workloads::install_kinds;
 
 /// The flags of `deploy/deployment.yaml`.
 const FLAGS: [&str; 4] =
     ["--watch-all-namespaces", "--log-level=info", "--log-encoding=json", "--enable-leader-election"];
+
+/// The roles of the controller.
+const ROLES: [&str; 2] = ["rbac/cluster-role.yaml", "rbac/role.yaml"];
 
 /// A controller with two tenants. The fields are dropped in this order.
 pub(super) struct Scene {
@@ -42,7 +46,21 @@ impl Scene {
 
     /// Starts the controller with further flags.
     pub(super) async fn start_with(flags: &[&str]) -> Self {
+        Self::start_as(flags, &ROLES).await
+    }
+
+    /// Starts everything with the kinds and the role for reports of rollouts.
+    pub(super) async fn start_reporting() -> Self {
+        Self::start_as(&[], &[ROLES[0], ROLES[1], "rollout/cluster-role.yaml"]).await
+    }
+
+    /// Starts the controller with further flags and some roles.
+    async fn start_as(flags: &[&str], roles: &[&str]) -> Self {
         let own = OwnServer::take().await;
+        if roles.len() > ROLES.len() {
+            let server = own.server.clone();
+            tokio::task::spawn_blocking(move || install_kinds(&server)).await.unwrap();
+        }
         let cluster = Cluster::on(own.server.clone()).await;
         remove_all_objects(&cluster.client()).await;
         let directory = tempfile::tempdir().unwrap();
@@ -51,7 +69,7 @@ impl Scene {
             Tenant::new(cluster.client(), namespace, directory.path().join(name))
         };
         let (victim, attacker) = (tenant("victim").await, tenant("attacker").await);
-        let kubeconfig = cluster.kubeconfig(&cluster.token_with_the_roles().await);
+        let kubeconfig = cluster.kubeconfig(&cluster.token_with_roles(roles).await);
         let flags: Vec<String> = FLAGS.iter().chain(flags).map(|flag| (*flag).to_owned()).collect();
         let pod = spawn(&cluster, &kubeconfig, &directory, &flags, own.number);
         let memory = MemorySampler::start(pod.id());
@@ -150,6 +168,7 @@ fn spawn(
         directory: directory.path(),
         environment: &[],
         arguments: &arguments,
+        serves_status: false,
         cpu: Some(cpu % std::thread::available_parallelism().map_or(1, usize::from)),
     })
 }

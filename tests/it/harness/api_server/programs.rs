@@ -39,7 +39,7 @@ fn a_missing_program_is_reported_with_advice() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(
         ETCD.find(|_| None, root.path()).unwrap_err(),
-        "etcd not found: run `hack/testbin/build kubernetes` (about 5 minutes the first time), or set TEST_ASSET_ETCD"
+        "etcd not found: run `hack/testbin/build kubernetes` (about 7 minutes the first time), or set TEST_ASSET_ETCD"
     );
     let named = |name: &str| (name == "TEST_ASSET_ETCD").then(|| OsString::from("/nowhere/etcd"));
     assert_eq!(

@@ -32,7 +32,11 @@ impl Cluster {
 
     /// Creates a namespace on a server of the test's own.
     pub(crate) async fn on(server: Arc<ApiServer>) -> Self {
-        let namespace = new_name();
+        Self::named(server, new_name()).await
+    }
+
+    /// Creates a namespace with a name that another server has, too.
+    pub(crate) async fn named(server: Arc<ApiServer>, namespace: String) -> Self {
         let administrator = server.access().config(ADMIN_TOKEN, &namespace).await;
         let cluster = Self { server, namespace, administrator, directory: tempfile::tempdir().unwrap() };
         cluster.make(&cluster.namespace).await;

@@ -1,4 +1,4 @@
-//! Installs the kinds of `deploy/crds`, as in a cluster without Flux.
+//! Installs definitions of kinds, as in a cluster without their controllers.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,14 @@ use kube::{Client, ResourceExt};
 use super::access::Access;
 
 /// Applies the definitions, and waits until their objects can be listed.
-pub(super) fn apply(access: &Access) {
+pub(super) fn apply(access: &Access, definitions: &[CustomResourceDefinition]) {
     access.ask(async |client| {
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let all = tagboat_api::crds::all();
-        for definition in &all {
+        for definition in definitions {
             let parameters = PatchParams::apply("tests").force();
             api.patch(&definition.name_any(), &parameters, &Patch::Apply(definition)).await.unwrap();
         }
-        for definition in &all {
+        for definition in definitions {
             for version in definition.spec.versions.iter().filter(|version| version.served) {
                 let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
                 served(&client, &format!("/apis/{group}/{}/{plural}", version.name)).await;

@@ -22,21 +22,24 @@
 //! The kinds of `deploy/crds` are installed. No controller runs, so there is no garbage collection, and a
 //! deleted namespace is not removed; tests leave theirs. The server is shared; a test that must stop a server
 //! starts its own, with `Cluster::on(&ApiServer::start())`. Clients belong to the async runtime in which they
-//! are made.
+//! are made. `workloads` has a cluster with controllers.
 
 mod access;
 mod audit;
 mod call;
 mod cluster;
 mod definitions;
+mod etcd;
 mod fault;
 mod gateway;
 mod objects;
 mod server;
 
+pub(crate) use access::ADMIN_TOKEN;
 pub(crate) use audit::Audited;
 pub(crate) use call::Call;
 pub(crate) use cluster::Cluster;
+pub(crate) use etcd::command as server_command;
 pub(crate) use fault::{Ending, Fault, Faults};
 pub(crate) use objects::{apply, documents};
 pub(crate) use server::ApiServer;

@@ -41,25 +41,28 @@ impl Cluster {
     /// Returns the token of a service account with exactly the roles of `deploy/rbac`.
     /// The account is in the test's namespace, and has the roles there.
     pub(crate) async fn token_with_the_roles(&self) -> String {
+        self.token_with_roles(&["rbac/cluster-role.yaml", "rbac/role.yaml"]).await
+    }
+
+    /// Returns the token of a service account with exactly some roles of `deploy`.
+    pub(crate) async fn token_with_roles(&self, files: &[&str]) -> String {
         let namespace = self.namespace();
         let token = self.token("tagboat").await;
-        for file in permissions::files(None)
-            .iter()
-            .filter(|file| file.path.starts_with("rbac/") && !file.path.contains("account-tokens"))
-        {
-            for mut document in documents(&file.text) {
-                // Cluster-scoped objects have a name of the test's own.
-                let name = format!("tagboat-{namespace}");
-                document["metadata"]["name"] = json!(name);
-                if document["metadata"].get("namespace").is_some() {
-                    document["metadata"]["namespace"] = json!(namespace);
-                }
-                if document.get("roleRef").is_some() {
-                    document["roleRef"]["name"] = json!(name);
-                    document["subjects"][0]["namespace"] = json!(namespace);
-                }
-                apply(&self.client(), &document, false).await.unwrap();
+        let all = permissions::files(None);
+        let chosen: Vec<_> = all.iter().filter(|file| files.contains(&file.path)).collect();
+        assert_eq!(chosen.len(), files.len(), "{files:?}");
+        for mut document in chosen.into_iter().flat_map(|file| documents(&file.text)) {
+            // Cluster-scoped objects have a name of the test's own.
+            let name = format!("{}-{namespace}", document["metadata"]["name"].as_str().unwrap());
+            document["metadata"]["name"] = json!(name);
+            if document["metadata"].get("namespace").is_some() {
+                document["metadata"]["namespace"] = json!(namespace);
             }
+            if document.get("roleRef").is_some() {
+                document["roleRef"]["name"] = json!(name);
+                document["subjects"][0]["namespace"] = json!(namespace);
+            }
+            apply(&self.client(), &document, false).await.unwrap();
         }
         self.until_the_roles_count(&token).await;
         token

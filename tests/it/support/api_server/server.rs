@@ -1,20 +1,22 @@
-//! The processes etcd and kube-apiserver.
+//! The process kube-apiserver.
 
 use std::fs;
-use std::net::TcpListener;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::support::built_program::{ETCD, KUBE_APISERVER};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::support::built_program::KUBE_APISERVER;
 use crate::support::certificates::Authority;
 use crate::support::process_reaper::ProcessReaper;
 
 use super::access::{ADMIN_TOKEN, Access};
 use super::audit::Audited;
 use super::definitions;
+use super::etcd::{Etcd, command, free_ports};
 
 /// A running API server.
 /// Its processes and files are removed when the last owner drops it, or when the tests end.
@@ -23,9 +25,8 @@ pub(crate) struct ApiServer {
     directory: PathBuf,
     command: Command,
     server: Mutex<Option<ProcessReaper>>,
-    etcd_command: Command,
-    /// The running etcd, after those that a restore has killed.
-    etcds: Mutex<Vec<ProcessReaper>>,
+    /// Ends after the server, because fields are dropped in this order.
+    etcd: Arc<Etcd>,
 }
 
 impl ApiServer {
@@ -37,47 +38,63 @@ impl ApiServer {
         Arc::clone(shared.as_ref().expect("the API server starts: see the test that failed first"))
     }
 
-    /// Starts a server on free ports, and waits until it answers and has our kinds.
-    pub(crate) fn start() -> Self {
-        let (etcd_program, program) = (ETCD.file(), KUBE_APISERVER.file());
-        // A shared server is a static, which is never dropped, so the process reaper removes the directory and not
-        // `TempDir`.
-        let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let directory = || tempfile::Builder::new().prefix("tagboat-api-").tempdir_in(&place).unwrap().keep();
-        let server = (0..3).find_map(|_| Self::start_in(&directory(), &etcd_program, &program));
-        let server =
-            server.expect("of three times three free ports three stay free until the servers take them");
-        definitions::apply(&server.access);
-        server
+    /// The server with DeploymentStatus that all tests share.
+    /// On the other one, the kind would turn on a feature of the controller.
+    pub(crate) fn shared_with_deployments() -> Arc<Self> {
+        static SHARED: OnceLock<Option<Arc<ApiServer>>> = OnceLock::new();
+        let shared = SHARED.get_or_init(|| {
+            catch_unwind(|| {
+                let server = Self::shared().start_beside("deployments");
+                server.install(&[tagboat_api::crds::rollout()]);
+                Arc::new(server)
+            })
+            .ok()
+        });
+        Arc::clone(shared.as_ref().expect("the API server starts: see the test that failed first"))
     }
 
-    /// Tries to start it once; `None` if other programs took the ports first.
-    fn start_in(directory: &Path, etcd_program: &Path, program: &Path) -> Option<Self> {
-        let [clients, peers, port] = free_ports();
-        let mut etcd = command(etcd_program, directory);
-        let (clients, peers) = (format!("http://127.0.0.1:{clients}"), format!("http://127.0.0.1:{peers}"));
-        etcd.args(["--data-dir=etcd", "--unsafe-no-fsync", "--log-level=warn"]);
-        etcd.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
-        etcd.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
-        etcd.arg("--initial-cluster").arg(format!("default={peers}"));
+    /// Starts a server on free ports, and waits until it answers and has our kinds.
+    pub(crate) fn start() -> Self {
+        let server = (0..3).find_map(|_| {
+            let etcd = Arc::new(Etcd::start());
+            let directory = etcd.directory().to_owned();
+            Self::start_in(&directory, etcd, "/registry")
+        });
+        server.expect("of three times three free ports three stay free until the servers take them")
+    }
+
+    /// Starts the server of a second cluster, on the same etcd.
+    /// Its keys begin with `/NAME`, and its directory is a part of the first server's.
+    pub(crate) fn start_beside(&self, name: &str) -> Self {
+        let directory = self.etcd.directory().join(name);
+        fs::create_dir(&directory).unwrap();
+        let start = || Self::start_in(&directory, Arc::clone(&self.etcd), &format!("/{name}"));
+        (0..3).find_map(|_| start()).expect("of three free ports one stays free until the server takes it")
+    }
+
+    /// Tries to start it once; `None` if another program took a port first.
+    fn start_in(directory: &Path, etcd: Arc<Etcd>, prefix: &str) -> Option<Self> {
+        let [port] = free_ports();
         let authority = Authority::new();
-        let mut command = command(program, directory);
-        arguments(&mut command, directory, &authority).arg(format!("--etcd-servers={clients}"));
+        let mut command = command(&KUBE_APISERVER.file(), directory);
+        arguments(&mut command, directory, &authority);
+        command.arg(format!("--etcd-servers={}", etcd.address())).arg(format!("--etcd-prefix={prefix}"));
         command.arg(format!("--secure-port={port}"));
         let access = Access::new(port, fs::read(authority.certificate_file()).unwrap());
-        // kube-apiserver waits for etcd, and does not use the directory any more once it runs.
-        let etcd_reaper = ProcessReaper::start_with(&etcd, directory).unwrap();
+        // kube-apiserver waits for etcd.
         let reaper = ProcessReaper::start(&command).unwrap();
-        let server = Self {
-            access,
-            directory: directory.to_owned(),
-            command,
-            server: Mutex::new(Some(reaper)),
-            etcd_command: etcd,
-            etcds: Mutex::new(vec![etcd_reaper]),
-        };
-        server.wait().then_some(server)
+        let server =
+            Self { access, directory: directory.to_owned(), command, server: Mutex::new(Some(reaper)), etcd };
+        if !server.wait() {
+            return None;
+        }
+        server.install(&tagboat_api::crds::all());
+        Some(server)
+    }
+
+    /// Installs definitions, and waits until their objects can be listed.
+    pub(crate) fn install(&self, definitions: &[CustomResourceDefinition]) {
+        definitions::apply(&self.access, definitions);
     }
 
     /// The address and the certificate authority.
@@ -112,40 +129,25 @@ impl ApiServer {
 
     /// Makes a backup of all data. Only for a server of a test's own.
     pub(crate) fn back_up(&self) {
-        self.without_etcd(copy);
+        self.without_etcd(Etcd::back_up);
     }
 
     /// Restores the data of the backup, as if nothing had been written since.
     pub(crate) fn restore(&self) {
-        self.without_etcd(|data, backup| {
-            fs::remove_dir_all(data).unwrap();
-            copy(backup, data);
-        });
+        self.without_etcd(Etcd::restore);
     }
 
-    /// Runs `work` with the directories of etcd's data and of the backup, during an outage.
-    fn without_etcd(&self, work: impl FnOnce(&Path, &Path)) {
+    /// Runs `work` during an outage.
+    fn without_etcd(&self, work: impl FnOnce(&Etcd)) {
         self.stop();
-        let mut etcds = self.etcds.lock().unwrap();
-        etcds.last().unwrap().kill_server();
-        work(&self.directory.join("etcd"), &self.directory.join("backup"));
-        etcds.push(ProcessReaper::start(&self.etcd_command).unwrap());
-        drop(etcds);
+        work(&self.etcd);
         self.resume();
     }
 
     /// The output of both processes.
     pub(crate) fn output(&self) -> String {
         let server = self.server.lock().unwrap().as_ref().map(ProcessReaper::output).unwrap_or_default();
-        let last = |output: &str| -> String {
-            let lines: Vec<&str> = output.lines().collect();
-            lines[lines.len().saturating_sub(30)..].join("\n")
-        };
-        format!(
-            "kube-apiserver:\n{}\netcd:\n{}",
-            last(&server),
-            last(&self.etcds.lock().unwrap().last().map(ProcessReaper::output).unwrap_or_default())
-        )
+        format!("kube-apiserver:\n{}\netcd:\n{}", last_lines(&server), last_lines(&self.etcd.output()))
     }
 
     /// Waits until it answers; false if a port was taken.
@@ -165,23 +167,14 @@ impl ApiServer {
     }
 }
 
-/// Copies a directory recursively.
-fn copy(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").args([from, to]).status().unwrap();
-    assert!(copied.success());
-}
-
-/// Returns a server's command in a directory of its own.
-/// It has only `PATH` of the caller's environment.
-fn command(program: &Path, directory: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear().env("HOME", directory).current_dir(directory);
-    command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    command
+/// The last lines of a server's output.
+fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    lines[lines.len().saturating_sub(30)..].join("\n")
 }
 
 /// Writes the files of kube-apiserver into its directory, and adds the arguments with their paths.
-fn arguments<'a>(command: &'a mut Command, directory: &Path, authority: &Authority) -> &'a mut Command {
+fn arguments(command: &mut Command, directory: &Path, authority: &Authority) {
     let file = |name: &str, text: &str| fs::write(directory.join(name), text).unwrap();
     file("tokens.csv", &format!("{ADMIN_TOKEN},admin,1,system:masters\n"));
     file("audit.yaml", AUDIT_POLICY);
@@ -212,7 +205,7 @@ fn arguments<'a>(command: &'a mut Command, directory: &Path, authority: &Authori
         "--audit-policy-file=audit.yaml",
         "--audit-log-path=audit.log",
         "--audit-log-mode=blocking",
-    ])
+    ]);
 }
 
 const AUDIT_POLICY: &str = "\
@@ -222,9 +215,3 @@ omitStages: [RequestReceived]
 rules:
 - level: Metadata
 ";
-
-fn free_ports() -> [u16; 3] {
-    // All are held until the last is known, so that they differ.
-    let sockets = [(); 3].map(|()| TcpListener::bind(("127.0.0.1", 0)).unwrap());
-    sockets.map(|socket| socket.local_addr().unwrap().port())
-}

@@ -1,0 +1,10 @@
+//! The web page of `--status-addr`, in a real browser.
+//!
+//! Screenshots are kept in `target/screenshots`.
+
+mod accessibility;
+mod browser;
+mod fleet;
+mod live;
+mod responses;
+mod without_scripts;

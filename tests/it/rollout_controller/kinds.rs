@@ -1,0 +1,98 @@
+//! Workloads of other namespaces, and objects of other kinds.
+
+use std::sync::Arc;
+
+use kube::api::{Api, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
+use serde_json::{Value, json};
+
+use super::scene::{ROLES, Scene, component, deployment, image};
+use crate::support::api_server::{ApiServer, apply, documents};
+use crate::support::workloads::{WorkloadCluster, install_kinds};
+
+/// The definition of a kind without a rule of its own.
+const APPS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: apps.example.com}
+spec:
+  group: example.com
+  names: {kind: App, listKind: AppList, plural: apps, singular: app}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      subresources: {status: {}}
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+
+/// Creates a cluster on a server of the test's own.
+/// The program may watch all of its namespaces.
+async fn cluster(name: &str) -> WorkloadCluster {
+    let server = Arc::new(ApiServer::shared().start_beside(name));
+    install_kinds(&server);
+    let kinds = documents(APPS).into_iter().map(|kind| serde_json::from_value(kind).unwrap());
+    server.install(&kinds.collect::<Vec<_>>());
+    WorkloadCluster::on(server).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workloads_of_other_namespaces_are_matched_unless_the_flag_forbids_it() {
+    let marked = format!("image: {}:1.0.0 # {{\"$imagepolicy\": \"NAMESPACE:podinfo\"}}\n", image("podinfo"));
+    let scene = Scene::of(cluster("namespaces").await, &[("podinfo", marked)]).await;
+    let elsewhere = scene.cluster().another_namespace().await;
+    let mut workload = documents(&deployment("podinfo", 1)).remove(0);
+    workload["metadata"]["namespace"] = json!(elsewhere);
+    apply(&scene.cluster().client(), &workload, false).await.unwrap();
+    let kubeconfig = scene.cluster().kubeconfig(&scene.cluster().token_with_roles(&ROLES).await);
+    let mut program = scene.start_in_all_namespaces(&kubeconfig, &[]);
+    let name = format!("Deployment/{elsewhere}/podinfo");
+    let is_matched = |status: &Value| status["components"][0]["name"] == name.as_str();
+    let status = scene.until("podinfo", "matched", is_matched).await;
+    assert_eq!(component(&status)["tie"], "image", "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
+    let _program = scene.start_in_all_namespaces(&kubeconfig, &["--no-cross-namespace-refs"]);
+    let is_unmatched = |status: &Value| status["components"].is_array() && !is_matched(status);
+    let status = scene.until("podinfo", "not matched", is_unmatched).await;
+    assert!(!status.to_string().contains(&elsewhere), "{status:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
+    let marked = format!(
+        "apiVersion: example.com/v1\nkind: App\nmetadata:\n  name: podinfo\nspec:\n  image: {}:1.0.0 \
+         # {{\"$imagepolicy\": \"NAMESPACE:podinfo\"}}\n",
+        image("podinfo")
+    );
+    let scene = Scene::of(cluster("kinds").await, &[("podinfo", marked)]).await;
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "apps"},
+        "rules": [{"apiGroups": ["example.com"], "resources": ["apps"], "verbs": ["list", "watch"]}],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "apps"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "apps"},
+        "subjects": [{"kind": "ServiceAccount", "name": "tagboat", "namespace": scene.cluster().namespace()}],
+    });
+    for document in [role, binding] {
+        apply(&scene.cluster().client(), &document, false).await.unwrap();
+    }
+    let mut program = scene.start().await;
+    scene.state("podinfo", "1.0.0", "pending").await;
+    scene.apply_tree().await;
+    let name = format!("App/{}/podinfo", scene.cluster().namespace());
+    let status = scene.state("podinfo", "1.0.0", "installed").await;
+    assert_eq!(component(&status)["name"], name.as_str(), "{status:#}");
+    let resource =
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "App"), "apps");
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(scene.cluster().client(), scene.cluster().namespace(), &resource);
+    let mut object = api.get("podinfo").await.unwrap();
+    object.data["status"] =
+        json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Bad", "message": "no room"}]});
+    api.replace_status("podinfo", &PostParams::default(), &object).await.unwrap();
+    let status = scene.state("podinfo", "1.0.0", "failed").await;
+    assert_eq!(component(&status)["error"]["source"], name.as_str(), "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
+}

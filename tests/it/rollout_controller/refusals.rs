@@ -1,0 +1,62 @@
+//! Requests of watches that the API server refuses.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use serde_json::json;
+
+use super::scene::{Scene, component, deployment, eventually, version};
+use crate::support::api_server::{Ending, Fault, Faults};
+
+/// An API server that starts does not know roles yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_single_refusal_of_a_watch_changes_no_status() {
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let faults = Faults::default();
+    let kubeconfig = scene.cluster().faulty_kubeconfig(&faults).await;
+    let mut program = scene.start_by(&kubeconfig, &[]);
+    scene.apply_tree().await;
+    scene.state("podinfo", "1.0.0", "installed").await;
+    scene.until("podinfo", "1/1", |status| status["progress"] == "1/1").await;
+    let before = scene.object("podinfo").await.unwrap();
+
+    faults.forget_calls();
+    faults.next(1, Fault::Forbidden, |call| call.is("watch", "deployments"));
+    assert_eq!(faults.end_watches(Ending::Clean, |call| call.is("watch", "deployments")), 1);
+    let is_watched = async || {
+        let calls = faults.calls();
+        calls.iter().filter(|call| call.is("watch", "deployments")).count() == 2
+    };
+    eventually("the kind is watched again", is_watched).await;
+    assert_eq!(version(&scene.object("podinfo").await.unwrap()), version(&before));
+    // The watch works.
+    scene.patch_workload::<Deployment>("podinfo", &json!({"spec": {"replicas": 2}})).await;
+    let status = scene.until("podinfo", "2/2", |status| status["progress"] == "2/2").await;
+    assert_eq!(component(&status)["since"], before.data["status"]["components"][0]["since"], "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
+}
+
+/// An API server that has just started refuses the first list of a program.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_after_a_restart_changes_no_status() {
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let mut program = scene.start().await;
+    scene.apply_tree().await;
+    scene.until("podinfo", "1/1", |status| status["progress"] == "1/1").await;
+    assert_eq!(program.terminate().0, Some(0));
+    let before = scene.object("podinfo").await.unwrap();
+    assert_eq!(before.data["status"]["state"], "installed");
+
+    let faults = Faults::default();
+    let kubeconfig = scene.cluster().faulty_kubeconfig(&faults).await;
+    faults.next(1, Fault::Forbidden, |call| call.is("list", "deployments"));
+    let mut program = scene.start_by(&kubeconfig, &[]);
+    let lists = async || {
+        let calls = faults.calls();
+        calls.iter().filter(|call| call.is("watch", "deployments")).count() == 1
+    };
+    eventually("the kind is watched", lists).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(version(&scene.object("podinfo").await.unwrap()), version(&before));
+    assert_eq!(program.terminate().0, Some(0));
+}

@@ -1,0 +1,165 @@
+//! Errors of the cluster and of the arguments.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::scene::{Scene, command, installed};
+use crate::support::api_server::apply;
+use crate::support::http_front::{Front, Reply};
+use crate::support::program::{run, tagboat_without_cluster};
+
+/// Writes a kubeconfig for a server without TLS.
+fn kubeconfig(directory: &Path, server: &str) -> PathBuf {
+    let file = directory.join("kubeconfig");
+    let content = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {"server": server}}],
+        "users": [{"name": "test", "user": {"token": "hunter2"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "apps"}}],
+        "current-context": "test",
+    });
+    std::fs::write(&file, content.to_string()).unwrap();
+    file
+}
+
+#[test]
+fn a_cluster_that_cannot_be_read_is_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let without_kind = Front::alone(|_| Reply::body(404, "404 page not found\n"));
+    for (server, words) in [
+        (
+            without_kind.url(""),
+            "has no kind DeploymentStatus of tagboat.dev/v1alpha1: its CustomResourceDefinition is not installed",
+        ),
+        (
+            "http://127.0.0.1:1".to_owned(),
+            "error: cannot read DeploymentStatuses at http://127.0.0.1:1: the request to the API server failed: ",
+        ),
+    ] {
+        let file = kubeconfig(directory.path(), &server);
+        for more in [&[][..], &["-A"], &["--watch"], &["podinfo", "--wait", "1s"]] {
+            let ended = run(&mut command(&file, more)).with_status(1);
+            assert!(ended.only_error().contains(words) && ended.output.is_empty(), "{ended:?}");
+        }
+    }
+    let mut nowhere = tagboat_without_cluster();
+    nowhere.arg("status").env("HOME", "/nonexistent");
+    let ended = run(&mut nowhere).with_status(1);
+    let words = "error: there is no kubeconfig or in-cluster configuration (";
+    assert!(ended.only_error().starts_with(words) && ended.errors.ends_with(")\n"), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn list_and_watch_of_one_kind_are_the_only_permissions_needed() {
+    let scene = Scene::new().await;
+    let namespace = scene.namespace();
+    scene.deploy("podinfo", &installed("6.5.1")).await;
+    let kubeconfig = scene.cluster.kubeconfig(&scene.cluster.token("reader").await);
+    let ended = run(&mut command(&kubeconfig, &[])).with_status(1);
+    assert!(ended.only_error().starts_with("error: cannot read DeploymentStatuses at http"), "{ended:?}");
+    assert!(ended.errors.contains(": deploymentstatuses.tagboat.dev is forbidden: "), "{ended:?}");
+    for object in [
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": {"name": "reader", "namespace": namespace},
+            "rules": [{"apiGroups": ["tagboat.dev"], "resources": ["deploymentstatuses"], "verbs": ["list", "watch"]}],
+        }),
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "reader", "namespace": namespace},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
+        }),
+    ] {
+        apply(&scene.cluster.client(), &object, false).await.unwrap();
+    }
+    // A role is in force a moment after it is created.
+    let begin = std::time::Instant::now();
+    while run(&mut command(&kubeconfig, &[])).status != Some(0) {
+        assert!(begin.elapsed().as_secs() < 60);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    run(&mut command(&kubeconfig, &["podinfo", "--wait", "1s"])).with_status(0);
+    let ended =
+        run(&mut command(&kubeconfig, &["podinfo", "--image", "ghcr.io/org/app:7.0.0", "--wait", "1s"]));
+    assert!(ended.only_error().contains("its image is ghcr.io/org/app:6.5.1"), "{ended:?}");
+    let ended = run(&mut command(&kubeconfig, &["-A"])).with_status(1);
+    assert!(ended.only_error().contains(": deploymentstatuses.tagboat.dev is forbidden: "), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_usage_is_one_sentence() {
+    let scene = Scene::new().await;
+    for (arguments, words) in [
+        (&["-l", "team in web"][..], "error: --selector \"team in web\": "),
+        (&["-n", "No/Namespace"], "error: --namespace \"No/Namespace\" cannot be the name of a namespace"),
+        (
+            &["-n", "a", "-A"],
+            "error: the argument '--namespace <NAMESPACE>' cannot be used with '--all-namespaces'",
+        ),
+        (&["--wait", "podinfo"], "`podinfo` is not a duration"),
+        (&["--wait", "podinfo"], "write names before --wait"),
+        (&["--image", "ghcr.io/org/app"], "it has neither a tag nor a digest: write NAME:TAG or NAME@DIGEST"),
+        (&["--image", "ghcr.io/org/App:1"], "is not an image name"),
+        (&["--image", "sha256:12"], "64 lower case hexadecimal digits"),
+        (&["-o", "yaml"], "invalid value 'yaml' for '--output <FORMAT>'"),
+        (&["--context", "other"], "other"),
+    ] {
+        let ended = scene.status(arguments).with_status(2);
+        assert!(ended.errors.contains(words) && ended.output.is_empty(), "{arguments:?} {ended:?}");
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_named_and_the_others_are_shown() {
+    let directory = tempfile::tempdir().unwrap();
+    let object = |name: &str, state: &str| {
+        let mut status = installed("6.5.1");
+        status["state"] = json!(state);
+        json!({
+            "apiVersion": "tagboat.dev/v1alpha1",
+            "kind": "DeploymentStatus",
+            "metadata": {"name": name, "namespace": "apps"},
+            "spec": {"policyRef": {"name": name}},
+            "status": status,
+        })
+    };
+    let list = json!({
+        "apiVersion": "tagboat.dev/v1alpha1",
+        "kind": "DeploymentStatusList",
+        "metadata": {"resourceVersion": "1"},
+        "items": [object("odd", "later"), object("podinfo", "installed")],
+    });
+    let front =
+        Front::alone(move |_| Reply::body(200, list.to_string()).with("content-type", "application/json"));
+    let file = kubeconfig(directory.path(), &front.url(""));
+    let ended = run(&mut command(&file, &[])).with_status(1);
+    assert!(
+        ended.only_error().starts_with("error: apps/odd cannot be read: Unknown variant later"),
+        "{ended:?}"
+    );
+    assert_eq!(ended.output.lines().count(), 2, "{ended:?}");
+    run(&mut command(&file, &["podinfo"])).with_status(0);
+    let ended = run(&mut command(&file, &["--wait", "0s"])).with_status(1);
+    assert!(ended.only_error().contains("within 0s: apps/odd cannot be read: "), "{ended:?}");
+}
+
+/// A wait for a name that no object can have took its whole time.
+#[test]
+fn names_that_no_object_can_have_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = kubeconfig(directory.path(), "http://127.0.0.1:1");
+    for (arguments, sentence) in [
+        (&["apps/web", "--wait"][..], "error: \"apps/web\" has a namespace: write web, and -n apps"),
+        (&["--automation", "apps/fleet"], "error: \"apps/fleet\" has a namespace: write fleet, and -n apps"),
+        (&["Web!"], "error: \"Web!\" cannot be the name of an object"),
+        (&[""], "error: \"\" cannot be the name of an object"),
+    ] {
+        let ended = run(&mut command(&file, arguments)).with_status(2);
+        assert_eq!(ended.only_error(), sentence);
+    }
+}
