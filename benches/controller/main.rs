@@ -1,7 +1,7 @@
 //! Measures the controller on a real API server and a real git server.
 //!
-//! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process;
-//! `small` measures a tenth of it.
+//! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process, and
+//! `rollout` the reports of rollouts; `small` measures a tenth of these two.
 //!
 //! The first argument is the program. CPU and memory are those of its process tree, so its git processes count and
 //! the servers do not.
@@ -18,6 +18,7 @@ mod catalog;
 mod crowd;
 mod process;
 mod reflection;
+mod rollout;
 #[path = "../../tests/it/controller/scene.rs"]
 mod scene;
 #[path = "../../tests/it/support/mod.rs"]
@@ -38,11 +39,16 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage =
-        "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|reflect|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|reflect|rollout|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
-    let program = PathBuf::from(arguments.next().expect(usage));
+    let first = arguments.next().expect(usage);
+    if first == "bare-watch" {
+        let namespace = arguments.next().expect("a namespace");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        return runtime.block_on(rollout::watch_bare(&namespace));
+    }
+    let program = PathBuf::from(first);
     let chosen: Vec<String> = arguments.collect();
     let is_small = chosen.iter().any(|name| name == "small");
     let wants = |part: &str| chosen.len() == usize::from(is_small) || chosen.iter().any(|name| name == part);
@@ -69,6 +75,10 @@ fn main() {
         if wants("reflect") {
             println!();
             reflection::measure(&program, if is_small { 10 } else { 1 }).await;
+        }
+        if wants("rollout") {
+            println!();
+            rollout::measure(&program, if is_small { 10 } else { 1 }).await;
         }
     });
     // The shared servers are not owned by a value; they stop with this process.

@@ -25,13 +25,48 @@ pub(crate) struct Measured {
 
 impl Measured {
     pub(crate) async fn start(program: &Path, scene: &Scene) -> Self {
+        let token = scene.cluster.token_with_the_roles().await;
+        let command = &mut Command::new(program);
+        command
+            .args(["controller", "--watch-all-namespaces=false", "--enable-leader-election"])
+            .env("KUBECONFIG", scene.cluster.kubeconfig(&token))
+            .env("RUNTIME_NAMESPACE", scene.cluster.namespace());
+        Self::spawn(command, scene)
+    }
+
+    /// Starts the program with the administrator's rights, on one namespace.
+    pub(crate) async fn start_on(program: &Path, scene: &Scene, namespace: &str, arguments: &[&str]) -> Self {
+        let command = &mut Command::new(program);
+        command
+            .args(["controller", "--watch-all-namespaces=false"])
+            .args(arguments)
+            .env("KUBECONFIG", scene.cluster.administrators_kubeconfig())
+            .env("RUNTIME_NAMESPACE", namespace);
+        Self::spawn(command, scene)
+    }
+
+    /// Starts a process of this benchmark that does nothing but watch Deployments.
+    pub(crate) fn start_bare_watch(scene: &Scene) -> Self {
+        let command = &mut Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["bare-watch", scene.cluster.namespace()])
+            .env("KUBECONFIG", scene.cluster.administrators_kubeconfig());
+        Self::spawn(command, scene)
+    }
+
+    fn spawn(command: &mut Command, scene: &Scene) -> Self {
         let temporary = scene.root().join("temporary");
         fs::create_dir_all(&temporary).unwrap();
-        let child = Command::new(program)
-            .args(["controller", "--watch-all-namespaces=false", "--enable-leader-election"])
-            .args(["--allow-local-addresses", "--health-addr=0", "--metrics-addr=0", "--log-level=error"])
-            .env("KUBECONFIG", scene.cluster.kubeconfig(&scene.cluster.token_with_the_roles().await))
-            .env("RUNTIME_NAMESPACE", scene.cluster.namespace())
+        let is_watch = command.get_args().next().is_some_and(|argument| argument == "bare-watch");
+        if !is_watch {
+            command.args([
+                "--allow-local-addresses",
+                "--health-addr=0",
+                "--metrics-addr=0",
+                "--log-level=error",
+            ]);
+        }
+        let child = command
             .env("TMPDIR", temporary)
             // As in the container image.
             .env("MALLOC_ARENA_MAX", "2")
@@ -68,6 +103,11 @@ impl Measured {
 
     pub(crate) fn peak_megabytes(&self) -> f64 {
         self.peak.load(Ordering::Relaxed) as f64 / 1e6
+    }
+
+    /// Kills the process.
+    pub(crate) fn kill(self) {
+        drop(self);
     }
 
     pub(crate) fn end(mut self) {
