@@ -38,7 +38,7 @@ deny: ## Check licences, duplicates, sources and advisories of all dependencies
 	else echo "the database of advisories cannot be reached: advisories were not checked"; fi
 
 .PHONY: bench
-bench: ## Measure Tagboat beside other programs on a fleet of 20,000 files (hack/bench update, git, message, policy or controller: one part)
+bench: ## Measure Tagboat beside other programs on a fleet of 20,000 files (hack/bench update, git, message, policy, history, controller or rollout: one part)
 	@hack/setup
 	hack/bench
 
@@ -55,7 +55,7 @@ fuzz-all: ## Build every fuzz target, and fuzz each for FUZZ_SECONDS (default 30
 	hack/fuzz $(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Regenerate the tables of comments, versions, filters, numbers, templates and messages with Flux's libraries
+oracle: ## Regenerate the tables of comments, versions, filters, numbers, templates and messages with Flux's libraries, and of the health of workloads with others
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
@@ -71,6 +71,8 @@ oracle: ## Regenerate the tables of comments, versions, filters, numbers, templa
 	mv testdata/template/table.json.new testdata/template/table.json
 	cd hack/oracle && $(GO) run ./message "$(CURDIR)"/testdata/message/data "$(CURDIR)"/testdata/message/cases/*.txt >"$(CURDIR)/testdata/message/table.json.new"
 	mv testdata/message/table.json.new testdata/message/table.json
+	cd hack/oracle/health && $(GO) vet . && $(GO) run . >"$(CURDIR)/testdata/rollout/health.json.new"
+	mv testdata/rollout/health.json.new testdata/rollout/health.json
 
 .PHONY: differential
 differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with ours (default 100000; DIFFERENTIAL_SEED=1)
@@ -81,11 +83,14 @@ differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with our
 		target/template-oracle $(DIFFERENTIAL_COUNT) $(DIFFERENTIAL_SEED)
 
 .PHONY: crds
-crds: ## Write deploy/crds, the roles below deploy and docs/outcome.schema.json from the types
+crds: ## Write deploy/crds, deploy/rollout/crds, the roles below deploy and the schemas in docs from the types
 	cargo run --quiet --locked -- crds --write deploy/crds
+	cargo run --quiet --locked -- crds --rollout --write deploy/rollout/crds
 	cargo run --quiet --locked -- rbac --write deploy
 	cargo run --quiet --locked -- schema >docs/outcome.schema.json.new
 	mv docs/outcome.schema.json.new docs/outcome.schema.json
+	cargo run --quiet --locked -- schema history >docs/history.schema.json.new
+	mv docs/history.schema.json.new docs/history.schema.json
 
 .PHONY: help
 help: ## List the targets
