@@ -254,9 +254,15 @@ impl Scene {
         }
     }
 
-    /// Waits until a policy has a state with an image of this tag.
+    /// Waits until a policy has a state with an image of this tag, and a component.
+    ///
+    /// A program that finds an object without a status reports `pending` without components until its first scan.
     pub(super) async fn state(&self, policy: &str, tag: &str, state: &str) -> Value {
-        let is = |status: &Value| status["state"] == state && status["target"]["tag"] == tag;
+        let is = |status: &Value| {
+            status["state"] == state
+                && status["target"]["tag"] == tag
+                && status["components"].as_array().is_some_and(|components| !components.is_empty())
+        };
         self.until(policy, &format!("{state} with {tag}"), is).await
     }
 
