@@ -10,6 +10,7 @@
 //! | `values`, `size` | values of options: durations, numbers, sizes |
 //! | `age` | an age in a table |
 //! | `output`, `report`, `outcome` | output formats; the text report; the JSON document of a run |
+//! | `runtime` | the async runtime of a command |
 //! | `terminal`, `progress` | standard output and error, with colours; the progress line |
 //! | `failure`, `warnings` | failures with their exit statuses; warnings about a valid request |
 
@@ -34,6 +35,7 @@ mod registry_login;
 mod render;
 mod report;
 mod run;
+mod runtime;
 mod scan;
 mod size;
 mod status;

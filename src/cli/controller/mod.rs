@@ -24,6 +24,7 @@ use tower::BoxError;
 use tower::util::MapResultLayer;
 
 use super::Failure;
+use super::runtime;
 use crate::controller::automation::{self, AutomationOptions, Places, RunOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, lease_name};
@@ -62,9 +63,7 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
     }
     // Fails if there is one already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+    let runtime = runtime::multi_threaded()?;
     let result = runtime.block_on(serve(options));
     // Threads that still wait have no more work.
     runtime.shutdown_background();

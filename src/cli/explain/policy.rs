@@ -15,6 +15,7 @@ use crate::cli::cluster::ClusterArguments;
 use crate::cli::inputs::{SECRET_ADVICE, read_manifests_in_part, secret_directory, secrets_of};
 use crate::cli::output::{OutputFormat, to_json};
 use crate::cli::registry_login::RegistryLogin;
+use crate::cli::runtime;
 use crate::cli::terminal::{Palette, print, say};
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::objects::manifests::ManifestStore;
@@ -65,9 +66,7 @@ pub(super) struct PolicyArguments {
 
 pub(super) fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
     // Some calls of the cluster run on threads of their own.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+    let runtime = runtime::single_threaded()?;
     runtime.block_on(explain(arguments))
 }
 

@@ -13,6 +13,7 @@ use tagboat_api::deployment_status::{ComponentStatus, Report, State, Target};
 use super::document::joined;
 use crate::cli::Failure;
 use crate::cli::cluster::ClusterArguments;
+use crate::cli::runtime;
 use crate::cli::status::feed::{self, Feed};
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
@@ -103,9 +104,7 @@ impl LiveValues {
     ///
     /// If there is no cluster, or its deployments cannot be listed.
     pub(super) fn read(cluster: &ClusterArguments, namespace: Option<&str>) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime =
-            runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+        let runtime = runtime::single_threaded()?;
         let scope = Scope { namespace: namespace.map(str::to_owned), labels: None };
         let deployments = runtime.block_on(async {
             let connection = cluster.connect("; --live needs a cluster").await?;

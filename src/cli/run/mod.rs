@@ -22,6 +22,7 @@ use tracing::dispatcher;
 use super::Failure;
 use super::outcome::Outcomes;
 use super::output::{OutputFormat, to_json};
+use super::runtime;
 use super::terminal::{Palette, print};
 use super::warnings::warn_of_idle_images;
 use crate::cancel::StopToken;
@@ -66,9 +67,7 @@ pub(super) fn reconcile(arguments: &RunArguments) -> RunOutput {
 
 fn scan_and_commit(arguments: &RunArguments) -> Result<RunOutput, Failure> {
     let _guard = warnings::print_logged();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+    let runtime = runtime::single_threaded()?;
     let stop = StopToken::default();
     // The lock comes first: a run that waited for it must not decide by older inputs.
     let _lock = match &arguments.state {

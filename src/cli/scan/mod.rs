@@ -17,6 +17,7 @@ use super::output::{OutputFormat, to_json};
 use super::progress::ProgressLine;
 use super::refused_login::advice_without_object;
 use super::registry_login::{self, RegistryLogin};
+use super::runtime;
 use super::terminal::{Palette, print, say};
 use super::values::{positive_duration, whole_number};
 use crate::directory;
@@ -110,9 +111,7 @@ enum Cloud {
 pub(super) fn run(arguments: &ScanArguments) -> Result<(), Failure> {
     let access = arguments.access()?;
     let advice = advice_without_object(arguments.secret.as_deref(), arguments.registry_login, &access.login);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+    let runtime = runtime::single_threaded()?;
     let (report, errors) = runtime.block_on(scan(access, arguments.limit, advice.as_deref()))?;
     let text = match arguments.output {
         OutputFormat::Json => to_json(&report),

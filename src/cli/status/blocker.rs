@@ -58,15 +58,24 @@ pub(super) fn blocker(object: &DeploymentStatus, image: Option<&AwaitedImage>) -
     Some(match (report.components.first().filter(|_| report.error.is_none()), message) {
         (Some(worst), message) => {
             let ComponentStatus { name, state, ready, desired, .. } = worst;
+            let state = predicate(*state);
             let detail = component_message(worst).or(message);
             detail.map_or_else(
-                || format!("{name} is {state}, {ready} of {desired} pods are ready"),
-                |detail| format!("{name} is {state}: {detail}"),
+                || format!("{name} {state}, {ready} of {desired} pods are ready"),
+                |detail| format!("{name} {state}: {detail}"),
             )
         }
-        (None, Some(message)) => format!("it is {}: {message}", report.state),
-        (None, None) => format!("it is {}", report.state),
+        (None, Some(message)) => format!("it {}: {message}", predicate(report.state)),
+        (None, None) => format!("it {}", predicate(report.state)),
     })
+}
+
+/// Returns what a sentence says about a state.
+fn predicate(state: State) -> String {
+    match state {
+        State::Failed => state.to_string(),
+        _ => format!("is {state}"),
+    }
 }
 
 #[cfg(test)]
@@ -116,7 +125,7 @@ mod tests {
         report.components[0].error = error("ImagePullBackOff", "no such tag");
         report.components[0].state = State::Failed;
         let [found, message] = texts(report, None);
-        let failed = "Deployment/apps/podinfo is failed: ImagePullBackOff: no such tag";
+        let failed = "Deployment/apps/podinfo failed: ImagePullBackOff: no such tag";
         assert_eq!(found.as_deref(), Some(failed));
         assert_eq!(message.as_deref(), Some("Deployment/apps/podinfo: ImagePullBackOff: no such tag"));
     }
@@ -129,7 +138,7 @@ mod tests {
         report.error = error("GitPushRejected", "denied");
         check(
             &texts(report.clone(), None),
-            [Some("it is failed: GitPushRejected: denied"), Some("GitPushRejected: denied")],
+            [Some("it failed: GitPushRejected: denied"), Some("GitPushRejected: denied")],
         );
         report.error = None;
         report.components.clear();

@@ -27,6 +27,7 @@ use tokio::time::timeout_at;
 
 use super::Failure;
 use super::cluster::ClusterArguments;
+use super::runtime;
 use super::terminal::say;
 use super::values::duration;
 use crate::error::chain;
@@ -120,9 +121,7 @@ fn wait_time(text: &str) -> Result<Duration, String> {
 }
 
 pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime =
-        runtime.map_err(|error| Failure::new(format!("cannot start the async runtime: {error}")))?;
+    let runtime = runtime::single_threaded()?;
     runtime.block_on(show(arguments))
 }
 

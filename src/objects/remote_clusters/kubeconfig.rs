@@ -28,6 +28,9 @@ pub enum KubeconfigError {
         /// The field.
         field: &'static str,
     },
+    /// Anyone on the way could read the login.
+    #[error("its kubeconfig has a login for a server without TLS, which is refused: write https")]
+    WithoutTls,
     /// It has no usable context.
     #[error("its kubeconfig cannot be used: {message}")]
     Unusable {
@@ -40,7 +43,7 @@ pub enum KubeconfigError {
 ///
 /// # Errors
 ///
-/// If it is invalid, or refers to a program or a file.
+/// If it is invalid, refers to a program or a file, or would send a login without TLS.
 pub(super) fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
     let text = std::str::from_utf8(text).map_err(|_| KubeconfigError::Invalid)?;
     // The message of the parser quotes the text.
@@ -78,6 +81,16 @@ fn refuse(kubeconfig: &Kubeconfig) -> Result<(), KubeconfigError> {
     }
     for cluster in kubeconfig.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref()) {
         fields.push(("certificate-authority", &cluster.certificate_authority));
+    }
+    let has_login = kubeconfig
+        .auth_infos
+        .iter()
+        .filter_map(|user| user.auth_info.as_ref())
+        .any(|user| user.token.is_some() || user.username.is_some() || user.password.is_some());
+    let servers =
+        kubeconfig.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref()?.server.as_deref());
+    if has_login && servers.into_iter().any(|server| !server.to_ascii_lowercase().starts_with("https://")) {
+        return Err(KubeconfigError::WithoutTls);
     }
     match fields.into_iter().find(|(_, file)| file.as_ref().is_some_and(|file| !file.is_empty())) {
         Some((field, _)) => Err(KubeconfigError::File { field }),
@@ -124,6 +137,18 @@ mod tests {
             let error = parse(kubeconfig(cluster, user).as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_login_without_tls_is_refused() {
+        let parse_plain =
+            |user: &str| parse(kubeconfig("", user).replace("https://", "http://").as_bytes()).map(drop);
+        for user in ["token: s3cret", "username: a, password: s3cret"] {
+            let error = parse_plain(user).unwrap_err().to_string();
+            assert!(error.contains("without TLS") && !error.contains("s3cret"), "{error}");
+        }
+        // A proxy in the same pod, for example, which has the login.
+        parse_plain("").unwrap();
     }
 
     #[test]

@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State};
 
 use super::context::{Context, file};
+use super::missing::NO_OBJECT;
 use crate::rollout::aggregate::Component;
 use crate::rollout::message::message;
 
@@ -43,7 +44,7 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
         let lost = || ComponentStatus {
             state: State::Pending,
             reason: Some(BlockReason::NotFound),
-            message: Some(message(&format!("{} does not exist", previous.name))),
+            message: Some(NO_OBJECT.to_owned()),
             error: None,
             since: context.now.clone(),
             ..previous.clone()

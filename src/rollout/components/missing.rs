@@ -10,6 +10,9 @@ use crate::rollout::message::message;
 use crate::rollout::place::{Place, ScannedPlaces};
 use crate::rollout::watched::{WatchedId, can_be_component, document};
 
+/// The message of a component that has the name of an object that does not exist.
+pub(super) const NO_OBJECT: &str = "the object does not exist";
+
 /// Returns the component of a place without an object.
 ///
 /// Its name is that of the document if this can be a component, and the file otherwise.
@@ -28,10 +31,10 @@ pub(super) fn component(context: &Context<'_>, scan: &ScannedPlaces, place: &Pla
             Some(text) => (Some(BlockReason::NotApplied), text),
             None => {
                 let absent = || match &object {
-                    Some(id) => format!("{id} does not exist"),
-                    None => format!("no object of the file {} uses the image", place.file),
+                    Some(_) => NO_OBJECT.to_owned(),
+                    None => message(&format!("no object of the file {} uses the image", place.file)),
                 };
-                (Some(BlockReason::NotFound), verdict.message.unwrap_or_else(|| message(&absent())))
+                (Some(BlockReason::NotFound), verdict.message.unwrap_or_else(absent))
             }
         },
     };

@@ -19,7 +19,7 @@ pub(super) const MAX_IN_FLIGHT: usize = 4;
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(5 * 60) };
 
 /// The maximum of `Retry-After` that is respected.
-const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
+pub(super) const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The deployments whose status must be sent, and when.
 #[derive(Debug, Default)]

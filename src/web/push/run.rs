@@ -1,6 +1,7 @@
 //! The loop that sends statuses for as long as this process is the leader.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -8,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::endpoint::Endpoint;
-use super::queue::{Queue, Verdict};
+use super::queue::{MAX_PAUSE, Queue, Verdict};
 use super::sender::{Outcome, StatusSender};
 use super::significance::significance;
 use super::token::TokenFile;
@@ -178,30 +179,40 @@ impl Push {
         };
         self.queue.finish(&name, fingerprint, verdict, Instant::now());
         let ObjectName { namespace, name } = name;
+        let endpoint = self.sender.endpoint();
         match outcome {
-            Outcome::Failed { cause, message, .. }
+            Outcome::Failed { cause, message, retry_after }
                 if self.logged.len() < MAX_LOGGED && !self.logged.contains(&cause) =>
             {
                 tracing::warn!(
+                    endpoint = %endpoint,
                     namespace,
                     name,
                     error = message,
-                    "cannot send the status of a deployment, retrying"
+                    "cannot send the status of a deployment, retrying{}",
+                    retry_after.map(after).unwrap_or_default()
                 );
                 self.logged.insert(cause);
             }
             Outcome::Failed { .. } => {}
             Outcome::Refused { message } => {
                 let text = "the status endpoint refuses the status of a deployment, which is not sent again until it changes";
-                tracing::error!(namespace, name, error = message, "{text}");
+                tracing::error!(endpoint = %endpoint, namespace, name, error = message, "{text}");
             }
             Outcome::Accepted if !self.logged.is_empty() && !self.queue.is_failing() => {
-                tracing::info!("the status endpoint accepts all statuses again");
+                tracing::info!(endpoint = %endpoint, "the status endpoint accepts all statuses again");
                 self.logged.clear();
             }
             Outcome::Accepted => {}
         }
     }
+}
+
+/// Returns the end of the log line for a pause that the server asks for.
+///
+/// The queue limits a pause, and jitter may lengthen it.
+fn after(pause: Duration) -> String {
+    format!(" in {} s, as the server asks", pause.min(MAX_PAUSE).as_secs())
 }
 
 fn object(namespace: &str, name: &str) -> ObjectName {

@@ -68,6 +68,11 @@ impl StatusSender {
         Ok(Self { client: options.build()?, endpoint, token })
     }
 
+    /// Returns the address of the server.
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
     /// Sends the status of a deployment.
     pub(super) async fn send(&self, deployment_id: &str, document: String) -> Outcome {
         let mut secrets = Redactor::default();

@@ -170,6 +170,24 @@ async fn values_of_the_chart_reach_the_objects() {
 }
 
 #[test]
+fn misspelled_values_of_the_chart_are_refused() {
+    let helm = Helm::new("ns");
+    for (over, misspelled) in [
+        (json!({"rollouts": {"enabled": true}}), "rollouts"),
+        (json!({"rollout": {"enable": true}}), "enable"),
+        (json!({"image": {"name": "tagboat"}}), "name"),
+        (json!({"rbac": {"enabled": false}}), "enabled"),
+        (json!({"serviceAccount": {"created": false}}), "created"),
+    ] {
+        let refused = run(helm.command(&["template", "x"], &over).arg(chart())).with_status(1);
+        let expected = format!("additional properties '{misspelled}' not allowed");
+        assert!(refused.errors.contains(&expected), "{refused:?}");
+    }
+    // A parent chart passes these to all of its charts.
+    assert!(!helm.template("x", &json!({"global": {"region": "eu"}})).is_empty());
+}
+
+#[test]
 fn hostile_chart_values_add_no_members() {
     // Without quoting, each would end its line and begin a member of its own.
     let hostile = "x\"'\n    privileged: true # {{ .Values }}";

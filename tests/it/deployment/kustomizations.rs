@@ -101,6 +101,38 @@ async fn the_component_for_rollouts_is_added_to_the_default_one() {
     }
 }
 
+/// Patches of docs/rest.md and docs/rollout.md.
+#[test]
+fn the_documented_patches_change_the_arguments_of_the_component() {
+    let directory = tempfile::tempdir().unwrap();
+    let patches = ["../docs/rest.md", "../docs/rollout.md"].map(|page| {
+        let page = read(page);
+        let block = page.split("```yaml\n").find(|block| block.starts_with("patches:")).unwrap();
+        documents(block.split("```").next().unwrap()).remove(0)["patches"].take()
+    });
+    let patches: Vec<Value> =
+        patches.iter().flat_map(|patches| patches.as_array().unwrap().clone()).collect();
+    let overlay = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+        "resources": [path_from(directory.path(), &folder())],
+        "components": [path_from(directory.path(), &folder().join("rollout"))],
+        "patches": patches,
+    });
+    std::fs::write(directory.path().join("kustomization.yaml"), overlay.to_string()).unwrap();
+    let documents = kustomize(directory.path());
+    let deployment = documents.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+    let before = resources(".");
+    let before = before.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    let mut expected =
+        before["spec"]["template"]["spec"]["containers"][0]["args"].as_array().unwrap().clone();
+    let added =
+        ["--status-addr=:9797", "--status-host=tagboat.tagboat-system", "--clusters=/etc/tagboat/clusters"];
+    expected.extend(added.map(Value::from));
+    assert_eq!(container["args"].as_array().unwrap(), &expected);
+    assert_eq!(container["volumeMounts"][1]["mountPath"], "/etc/tagboat/clusters");
+}
+
 /// A dry run creates no namespace for the objects in it.
 fn of_missing_namespace(error: kube::Error) -> Result<(), kube::Error> {
     match &error {

@@ -221,7 +221,7 @@ async fn clusters_that_hang_or_are_refused_do_not_delay_the_own_one() {
     // Connections to it are accepted by the system, and nothing answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hung =
-        kubeconfig(&format!("http://{}", silent.local_addr().unwrap()), &json!({"token": "s3cret-token"}));
+        kubeconfig(&format!("https://{}", silent.local_addr().unwrap()), &json!({"token": "s3cret-token"}));
     let mut mounted = Mounted::new();
     mounted.set(&[
         ("hung.kubeconfig", &hung),
@@ -238,7 +238,7 @@ async fn clusters_that_hang_or_are_refused_do_not_delay_the_own_one() {
     scene.lands("podinfo", "2.0.0").await;
     scene.apply_tree().await;
     scene.state("podinfo", "2.0.0", "installed").await;
-    assert!(begin.elapsed() < Duration::from_secs(45), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(55), "{:?}", begin.elapsed());
     until_clusters(&program, &[("broken", "down"), ("hung", "down"), ("plugin", "down")]).await;
     let status = scene.state("podinfo", "2.0.0", "installed").await;
     assert_eq!((&status["error"], &status["summary"]["total"]), (&json!(null), &json!(1)), "{status:#}");

@@ -1,9 +1,13 @@
 //! The life of the object of a policy.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::scene::{Scene, deployment, eventually};
 use crate::controller::scene::Kind;
+use crate::support::api_server::ApiServer;
+use crate::support::workloads::{WorkloadCluster, install_kinds};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_belongs_to_its_policy_and_has_its_labels() {
@@ -103,5 +107,39 @@ async fn an_object_is_deleted_beside_an_automation_that_is_never_scanned() {
     scene.rescan("1").await;
     scene.gone("podinfo").await;
     assert!(scene.object("other").await.is_some());
+    assert_eq!(program.terminate().0, Some(0));
+}
+
+/// The API server keeps objects without their owners here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_is_deleted_with_its_policy_in_a_cluster_without_a_garbage_collector() {
+    let server = Arc::new(ApiServer::shared().start_beside("no-collector"));
+    install_kinds(&server);
+    let members = ["first", "second", "third"].map(|member| (member, deployment(member, 1)));
+    let scene = Scene::of(WorkloadCluster::on(server).await, &members).await;
+    let mut program = scene.start().await;
+    for (member, _) in &members {
+        scene.state(member, "1.0.0", "pending").await;
+    }
+    scene.delete(Kind::Policy, "first").await;
+    scene.gone("first").await;
+    assert_eq!(program.terminate().0, Some(0));
+
+    // A policy that is deleted while no program runs, and one that is also made again.
+    scene.delete(Kind::Policy, "second").await;
+    scene.delete(Kind::Policy, "third").await;
+    scene.create_policy("third", "1.0.0").await;
+    assert!(scene.object("second").await.is_some());
+    let before = scene.object("third").await.unwrap();
+    let mut program = scene.start().await;
+    scene.gone("second").await;
+    let is_new = async || {
+        let object = scene.object("third").await;
+        object.is_some_and(|object| object.metadata.uid != before.metadata.uid)
+    };
+    eventually("the new policy has an object of its own", is_new).await;
+    let status = scene.state("third", "1.0.0", "pending").await;
+    let policy = scene.api(Kind::Policy).get("third").await.unwrap();
+    assert_eq!(status["deploymentId"], policy.metadata.uid.unwrap());
     assert_eq!(program.terminate().0, Some(0));
 }

@@ -6,8 +6,8 @@ use kube::api::{Api, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::scene::{ROLES, Scene, component, deployment, image};
-use crate::support::api_server::{ApiServer, apply, documents};
+use super::scene::{ROLES, Scene, component, deployment, eventually, image};
+use crate::support::api_server::{ApiServer, Call, Fault, Faults, apply, documents};
 use crate::support::workloads::{WorkloadCluster, install_kinds};
 
 /// The definition of a kind without a rule of its own.
@@ -26,6 +26,15 @@ spec:
       subresources: {status: {}}
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ";
+
+/// An object of this kind whose image follows a policy.
+fn app() -> String {
+    format!(
+        "apiVersion: example.com/v1\nkind: App\nmetadata:\n  name: podinfo\nspec:\n  image: {}:1.0.0 \
+         # {{\"$imagepolicy\": \"NAMESPACE:podinfo\"}}\n",
+        image("podinfo")
+    )
+}
 
 /// Creates a cluster on a server of the test's own.
 /// The program may watch all of its namespaces.
@@ -60,12 +69,7 @@ async fn workloads_of_other_namespaces_are_matched_unless_the_flag_forbids_it() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
-    let marked = format!(
-        "apiVersion: example.com/v1\nkind: App\nmetadata:\n  name: podinfo\nspec:\n  image: {}:1.0.0 \
-         # {{\"$imagepolicy\": \"NAMESPACE:podinfo\"}}\n",
-        image("podinfo")
-    );
-    let scene = Scene::of(cluster("kinds").await, &[("podinfo", marked)]).await;
+    let scene = Scene::of(cluster("kinds").await, &[("podinfo", app())]).await;
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "apps"},
         "rules": [{"apiGroups": ["example.com"], "resources": ["apps"], "verbs": ["list", "watch"]}],
@@ -94,5 +98,24 @@ async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
     api.replace_status("podinfo", &PostParams::default(), &object).await.unwrap();
     let status = scene.state("podinfo", "1.0.0", "failed").await;
     assert_eq!(component(&status)["error"]["source"], name.as_str(), "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
+}
+
+/// An extension API server may be away while the program starts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kind_is_watched_as_soon_as_its_discovery_works() {
+    let scene = Scene::of(cluster("discovery").await, &[("podinfo", app())]).await;
+    let faults = Faults::default();
+    let kubeconfig = scene.cluster().faulty_kubeconfig(&faults).await;
+    let discovers = |call: &Call| call.target == "/apis" || call.target == "/apis/example.com/v1";
+    faults.next(usize::MAX, Fault::Broken, discovers);
+    let mut program = scene.start_by(&kubeconfig, &[]);
+    scene.apply_tree().await;
+    let has_failed = async || faults.calls().iter().any(&discovers);
+    eventually("discovery has failed", has_failed).await;
+    faults.heal();
+    let status = scene.state("podinfo", "1.0.0", "installed").await;
+    let name = format!("App/{}/podinfo", scene.cluster().namespace());
+    assert_eq!(component(&status)["name"], name.as_str(), "{status:#}");
     assert_eq!(program.terminate().0, Some(0));
 }

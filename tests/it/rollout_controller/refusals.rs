@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Api, DeleteParams};
 use serde_json::json;
 
 use super::scene::{Scene, component, deployment, eventually, version};
@@ -58,5 +59,30 @@ async fn a_refusal_after_a_restart_changes_no_status() {
     eventually("the kind is watched", lists).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(version(&scene.object("podinfo").await.unwrap()), version(&before));
+    assert_eq!(program.terminate().0, Some(0));
+}
+
+/// The watch cannot resume, and the next list does not have the object.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_is_deleted_before_its_watch_expires_is_noticed() {
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let faults = Faults::default();
+    let kubeconfig = scene.cluster().faulty_kubeconfig(&faults).await;
+    let mut program = scene.start_by(&kubeconfig, &[]);
+    scene.apply_tree().await;
+    scene.state("podinfo", "1.0.0", "installed").await;
+
+    faults.next(usize::MAX, Fault::Unreachable, |call| call.resource == "deployments");
+    assert_eq!(faults.end_watches(Ending::Reset, |call| call.is("watch", "deployments")), 1);
+    let deployments: Api<Deployment> = Api::default_namespaced(scene.cluster().client());
+    deployments.delete("podinfo", &DeleteParams::background()).await.unwrap();
+    let is_deleted = async || deployments.get_opt("podinfo").await.unwrap().is_none();
+    eventually("the object is deleted", is_deleted).await;
+    faults.heal();
+    faults.forget_calls();
+    faults.next(1, Fault::Gone, |call| call.is("watch", "deployments"));
+    let status = scene.state("podinfo", "1.0.0", "pending").await;
+    assert_eq!(component(&status)["reason"], "NotFound", "{status:#}");
+    assert!(faults.calls().iter().any(|call| call.is("list", "deployments")));
     assert_eq!(program.terminate().0, Some(0));
 }

@@ -1,9 +1,12 @@
 //! Reports of a rollout at each of its steps.
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
 use serde_json::json;
 
-use super::scene::{Scene, component, deployment, image};
+use super::scene::{Scene, component, deployment, eventually, image};
 use crate::support::workloads::PodState;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,6 +92,30 @@ async fn pods_that_cannot_start_are_reported_before_any_deadline() {
     let of_target = events.iter().filter(|event| event.contains(&wanted));
     let outcomes: Vec<&str> = of_target.map(|event| event.split(' ').nth(1).unwrap()).collect();
     assert_eq!(outcomes, ["RolloutFailed", "RolloutSucceeded"], "{events:#?}");
+}
+
+/// A list of pods has 250 per page.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_of_the_second_page_of_a_list_is_found() {
+    const PODS: usize = 260;
+    let replicas = u32::try_from(PODS).unwrap();
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", replicas))]).await;
+    let kubelet = scene.workloads.kubelet();
+    kubelet.set_image(&format!("{}:1.0.0", image("podinfo")), PodState::Starting);
+    scene.apply_tree().await;
+    let pods: Api<Pod> = Api::default_namespaced(scene.cluster().client());
+    let names = async || {
+        let pods = pods.list_metadata(&ListParams::default()).await.unwrap();
+        pods.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+    };
+    eventually("all pods exist", async || names().await.len() == PODS).await;
+    let last = names().await.pop().unwrap();
+    kubelet.set_pod(&last, PodState::waiting("CreateContainerConfigError", "secret \"x\" not found"));
+    let _program = scene.start().await;
+    let status = scene.state("podinfo", "1.0.0", "failed").await;
+    let error = &component(&status)["error"];
+    assert_eq!(error["code"], "CreateContainerConfigError", "{status:#}");
+    assert!(error["message"].as_str().unwrap().contains(&last), "{status:#}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

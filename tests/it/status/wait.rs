@@ -48,7 +48,7 @@ async fn a_closed_output_does_not_end_a_wait() {
         let ended = child.wait_with_output().unwrap();
         let errors = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(1), "{format}: {errors}");
-        assert!(errors.contains("Deployment/apps/podinfo is failed"), "{errors}");
+        assert!(errors.contains("Deployment/apps/podinfo failed"), "{errors}");
     }
 }
 
@@ -89,11 +89,11 @@ async fn at_the_end_of_the_time_the_blocking_components_are_printed() {
         let ended = scene.status(&["--wait", time, "-o", "json"]).with_status(1);
         assert_eq!(ended.json()["summary"]["total"], 5);
         let blockers = [
-            "a-failed: Deployment/apps/podinfo is failed: ImagePullBackOff: Back-off pulling image",
+            "a-failed: Deployment/apps/podinfo failed: ImagePullBackOff: Back-off pulling image",
             "b-installing: Deployment/apps/podinfo is installing, 1 of 2 pods are ready",
             "d-new: it has no status yet",
             "e-pending: Deployment/apps/podinfo is pending: NotApplied: the Kustomization flux-system/apps is suspended",
-            "f-refused: it is failed: GitPushRejected: denied",
+            "f-refused: it failed: GitPushRejected: denied",
         ];
         let expected: Vec<String> = ["note: ".to_owned() + namespace + "/d-new has no status yet"]
             .into_iter()

@@ -55,14 +55,14 @@ fn each_reason_is_told_with_a_sentence() {
             "NotCommitted",
             "ImageUpdateAutomation apps/fleet has not committed the image yet",
         ),
-        (APP.to_owned(), vec![], "NotFound", "Deployment/apps/app does not exist"),
+        (APP.to_owned(), vec![], "NotFound", "the object does not exist"),
         (
             APP.to_owned(),
             vec![kustomization("suspend: true", before, &ready())],
             "NotApplied",
             "Kustomization/flux-system/apps is suspended",
         ),
-        (APP.to_owned(), vec![at(SCANNED)], "NotFound", "Deployment/apps/app does not exist"),
+        (APP.to_owned(), vec![at(SCANNED)], "NotFound", "the object does not exist"),
         (APP.to_owned(), vec![deployment(OLD)], "NotApplied", "the object has the image ghcr.io/org/app:1"),
         (
             APP.to_owned(),
