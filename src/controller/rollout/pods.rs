@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use kube::api::ListParams;
 use kube::core::Selector;
 use kube::{Api, Client};
@@ -256,13 +257,13 @@ fn selector(request: &PodRequest) -> Option<String> {
 async fn list(client: Client, guard: &ApiGuard, query: &Query) -> Result<Vec<Pod>, ClusterError> {
     let api: Api<Pod> = Api::namespaced(client, &query.namespace);
     let mut parameters = ListParams::default().labels(&query.selector).fields(FIELDS).limit(PAGE_SIZE);
-    let (mut kept, mut count) = (vec![Vec::new(); query.wanted.len()], 0);
+    let (mut kept, mut count, now) = (vec![Vec::new(); query.wanted.len()], 0, Timestamp::now());
     loop {
         let page = guard.send(&query.namespace, api.list(&parameters)).await?;
         count += page.items.len();
         for (kept, wanted) in kept.iter_mut().zip(query.wanted.values()) {
             let pods = std::mem::take(kept).into_iter().chain(page.items.iter().cloned());
-            *kept = most_informative(pods, |image| is_any(wanted, image));
+            *kept = most_informative(pods, |image| is_any(wanted, image), now);
         }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) if count < MAX_PODS => parameters.continue_token = Some(token),
