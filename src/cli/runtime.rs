@@ -6,7 +6,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::failure::Failure;
 
-/// Creates the runtime of a command, which does its work on the thread that calls it.
+/// Creates a runtime that does its work on the calling thread.
 ///
 /// # Errors
 ///

@@ -7,7 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::assess::Failure;
 use super::message::message;
-use super::objects::{ContainerStatus, Pod, PodSpec, PodStatus, Terminated, Unreadable, find, is_true};
+use super::objects::{
+    Condition, ContainerStatus, Pod, PodSpec, PodStatus, Terminated, Unreadable, find, is_true,
+};
 
 /// The reasons of a waiting container that are failures, worst first.
 const FAILURES: [&str; 8] = [
@@ -70,9 +72,9 @@ pub fn report(pods: &[Pod], is_wanted: impl Fn(&str) -> bool, now: Timestamp) ->
     PodReport { failure: found.failure(now), message: found.messages.first().map(|text| message(text)) }
 }
 
-/// Returns the pods with the wanted image that decide the report: failed ones first, then the newest.
+/// Returns the pods with the wanted image that decide the report.
 ///
-/// The others tell nothing more. Unreadable pods are kept, because they are reported.
+/// These are failed ones first, then the newest. /// The others tell nothing more. Unreadable pods are kept, because they are reported.
 #[must_use]
 pub fn most_informative(
     pods: impl IntoIterator<Item = Pod>,
@@ -91,12 +93,14 @@ pub fn most_informative(
     unready
 }
 
-/// Returns the order of an unready pod among others: the worst failure first, then those that cannot be scheduled.
+/// Returns the order of an unready pod among others.
+///
+/// The worst failure is the first, before pods that cannot be scheduled.
 fn severity(pod: &Pod, now: Timestamp) -> usize {
     let (Ok(spec), Ok(status)) = (pod.spec.get(), pod.status.get()) else { return FAILURES.len() };
     let containers = status.init_container_statuses.iter().chain(&status.container_statuses);
     let ranks = containers.filter_map(|container| failure(container, spec, now).map(|(rank, _)| rank));
-    let is_unscheduled = || find(&status.conditions, "PodScheduled").is_some_and(|found| found.is_false());
+    let is_unscheduled = || find(&status.conditions, "PodScheduled").is_some_and(Condition::is_false);
     ranks.min().unwrap_or_else(|| FAILURES.len() + usize::from(!is_unscheduled()))
 }
 

@@ -10,7 +10,7 @@ use crate::rollout::message::message;
 use crate::rollout::place::{Place, ScannedPlaces};
 use crate::rollout::watched::{WatchedId, can_be_component, document};
 
-/// The message of a component that has the name of an object that does not exist.
+/// The message of a component whose name is that of an absent object.
 pub(super) const NO_OBJECT: &str = "the object does not exist";
 
 /// Returns the component of a place without an object.

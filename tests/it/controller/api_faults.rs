@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene};
 use crate::support::api_server::{Ending, Fault, Faults};
+use crate::support::eventually::eventually;
 
 /// Asserts that the one push is in the status, and was announced once.
 async fn assert_reported_once(scene: &Scene) {

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::hung_servers::{gone, pushing, set_long_timeout};
-use super::scene::{Kind, Scene, eventually, eventually_within};
+use super::scene::{Kind, Scene};
 use crate::support::api_server::{Call, Fault as ApiFault, Faults};
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
+use crate::support::eventually::{eventually, eventually_within};
 use crate::support::git_host::{Fault, Operation};
 
 /// Delay of an answer that no test waits for.

@@ -10,9 +10,10 @@ use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 
 use super::pod::{Pod, get};
-use super::scene::{Kind, Scene, eventually, line};
+use super::scene::{Kind, Scene, line};
 use crate::support::api_server::{apply, documents};
 use crate::support::content::file;
+use crate::support::eventually::eventually;
 use crate::support::git_host::Operation;
 
 /// The arguments of `deploy`, and the one for compare mode.

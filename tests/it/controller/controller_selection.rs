@@ -10,8 +10,9 @@ use serde_json::json;
 
 use super::pod::Pod;
 use super::reflector::{CREATED, chosen};
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene};
 use crate::support::api_server::ApiServer;
+use crate::support::eventually::eventually;
 use crate::support::registry::Registry;
 
 const OWN: &str = "--watch-all-namespaces=false";

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::floating_tags::fleet::RegistryFront;
 use super::reflector::{CREATED, Reflector, chosen, requested, until};
-use super::scene::{Kind, Scene, condition, eventually};
+use super::scene::{Kind, Scene, condition};
 use crate::support::clock::until_next_second;
+use crate::support::eventually::eventually;
 use crate::support::http_front::Reply;
 use crate::support::registry::Registry;
 

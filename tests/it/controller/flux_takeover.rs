@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene::{IMAGE, Kind, Scene, condition};
+use crate::support::eventually::eventually;
 
 /// Returns the status that Flux's controller leaves on a stalled object.
 /// It has a policy that is long gone.
@@ -77,7 +78,7 @@ async fn a_deleted_automation_loses_its_finalizer_and_a_recreated_one_starts_fre
     let controller = scene.controller().start();
     scene.ready("app").await;
     scene.delete(Kind::Automation, "app").await;
-    super::scene::eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
+    eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
     // A new object of the same name is another object.
     scene.create(Kind::Automation, "app", &Scene::spec("app")).await;
     let status = scene.ready("app").await;
@@ -105,10 +106,10 @@ async fn journal_entries_of_an_automation_are_deleted_with_it() {
     }
     assert!(is_noted(&scene, "app") && is_noted(&scene, "other"));
     scene.delete(Kind::Automation, "app").await;
-    super::scene::eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
+    eventually("the automation is gone", async || scene.get("app").await.is_none()).await;
     // The next transaction on the mirror removes the entry.
     scene.request("other", "now").await;
-    super::scene::eventually("the notes are gone", async || !is_noted(&scene, "app")).await;
+    eventually("the notes are gone", async || !is_noted(&scene, "app")).await;
     assert!(is_noted(&scene, "other"));
     controller.end().await;
 }

@@ -5,8 +5,9 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::reflector::{CREATED, Reflector, chosen};
-use super::scene::{Kind, Scene, condition, eventually};
+use super::scene::{Kind, Scene, condition};
 use crate::support::bare_repository::BareRepository;
+use crate::support::eventually::eventually;
 use crate::support::git_host::{Fault, GitHost, Operation, Settings};
 use crate::support::registry::Registry;
 

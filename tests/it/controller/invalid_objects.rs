@@ -12,8 +12,9 @@ use tagboat::objects::cluster::REFLECTOR;
 use tagboat_api::FINALIZER;
 
 use super::reflector::Reflector;
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene};
 use crate::support::api_server::{ApiServer, Faults};
+use crate::support::eventually::eventually;
 
 /// The definition of a kind with a schema that allows everything.
 fn loose_definition(kind: &ApiResource) -> Value {

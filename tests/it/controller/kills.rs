@@ -11,8 +11,9 @@ use kube::api::{Api, ListParams};
 use serde_json::json;
 
 use super::pod::Pod;
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene};
 use crate::support::api_server::{Fault, Faults};
+use crate::support::eventually::eventually;
 use crate::support::git_host::{self, Operation};
 
 /// No Lease, so the second process does not wait until that of the first expires.

@@ -8,8 +8,9 @@ use serde_json::json;
 use tagboat::controller::{ControllerError, lease_name};
 use tagboat::objects::cluster::FIELD_MANAGER;
 
-use super::scene::{Scene, eventually};
+use super::scene::Scene;
 use crate::support::api_server::{Fault, Faults};
+use crate::support::eventually::eventually;
 use crate::support::git_host::{self, Operation};
 
 fn leases(scene: &Scene) -> Api<Lease> {

@@ -10,9 +10,10 @@ use futures::future::join_all;
 use kube::api::ListParams;
 use serde_json::json;
 
-use super::scene::{Kind, Scene, eventually, eventually_within, kstatus, line};
+use super::scene::{Kind, Scene, kstatus, line};
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
+use crate::support::eventually::{eventually, eventually_within};
 use crate::support::git_host::Operation;
 
 /// The timeout for many automations.

@@ -6,7 +6,8 @@ use tagboat::backoff::Backoff;
 use tagboat::net::LocalAddresses;
 
 use super::pod::Pod;
-use super::scene::{Kind, Scene, condition, eventually};
+use super::scene::{Kind, Scene, condition};
+use crate::support::eventually::eventually;
 use crate::support::http_front::{Front, Reply};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::pod::Pod;
-use super::scene::{Scene, condition, eventually};
+use super::scene::{Scene, condition};
+use crate::support::eventually::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_branch_or_tag_has_the_message_of_flux() {

@@ -11,8 +11,9 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::scene::{Kind, Scene, condition, eventually};
+use super::scene::{Kind, Scene, condition};
 use crate::support::api_server::Faults;
+use crate::support::eventually::eventually;
 
 /// A receiver of notifications that answers the first ones as a test wants.
 pub(super) struct Receiver {

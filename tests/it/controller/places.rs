@@ -9,8 +9,9 @@ use tagboat::controller::automation::{KnownFile, Places};
 use tagboat::rollout::place::{Place, ScannedPlaces};
 use tagboat_api::ObjectName;
 
-use super::scene::{Controller, Kind, Scene, eventually, line};
+use super::scene::{Controller, Kind, Scene, line};
 use crate::support::content::{file, removed};
+use crate::support::eventually::eventually;
 use crate::support::git_host::Operation;
 
 /// A store that keeps places.

@@ -6,7 +6,8 @@ use kube::api::PostParams;
 use serde_json::{Value, json};
 
 use super::pod::Pod;
-use super::scene::{Kind, Scene, condition, eventually};
+use super::scene::{Kind, Scene, condition};
+use crate::support::eventually::eventually;
 use crate::support::registry::{PASSWORD, Registry, USER};
 
 /// Waits until an object is ready or not for a reason, and returns the message.

@@ -8,7 +8,8 @@ use kube::api::WatchEvent;
 use kube::api::WatchParams;
 use serde_json::{Value, json};
 
-use super::scene::{IMAGE, Kind, Scene, condition, eventually, kstatus};
+use super::scene::{IMAGE, Kind, Scene, condition, kstatus};
+use crate::support::eventually::eventually;
 use crate::support::git_host::{Fault, Operation};
 
 /// A status with some members replaced.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene};
 use crate::support::api_server::{ApiServer, Call, Faults};
+use crate::support::eventually::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_of_a_restored_api_server_replace_the_cache() {

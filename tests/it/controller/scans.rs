@@ -9,7 +9,8 @@ use tagboat::registry::store::StoreLimits;
 
 use super::floating_tags::fleet::RegistryFront;
 use super::reflector::{CREATED, Reflector, chosen, ready, requested, until};
-use super::scene::{Kind, Scene, condition, eventually, kstatus};
+use super::scene::{Kind, Scene, condition, kstatus};
+use crate::support::eventually::eventually;
 use crate::support::registry::Registry;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

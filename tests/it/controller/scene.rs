@@ -38,6 +38,7 @@ use tokio::task::JoinHandle;
 use crate::support::api_server::{ApiServer, Cluster};
 use crate::support::bare_repository::{BareRepository, LoggedCommit};
 use crate::support::content::file;
+use crate::support::eventually::eventually;
 use crate::support::git_host::{GitHost, Settings};
 
 /// Timeout of any step; the machine may be busy.
@@ -301,20 +302,6 @@ pub(crate) fn kstatus(object: &DynamicObject) -> &'static str {
         "Current"
     } else {
         "InProgress"
-    }
-}
-
-/// Waits until a condition holds.
-pub(super) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
-    eventually_within(TIMEOUT, what, holds).await;
-}
-
-/// Waits until a condition holds, with a timeout of the caller's.
-pub(super) async fn eventually_within(patience: Duration, what: &str, holds: impl AsyncFn() -> bool) {
-    let begin = Instant::now();
-    while !holds().await {
-        assert!(begin.elapsed() < patience, "it never came to this: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

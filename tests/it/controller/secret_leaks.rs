@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 
 use super::notifications::Receiver;
 use super::pod::{Pod, get};
-use super::scene::{Kind, Scene, condition, eventually, line};
+use super::scene::{Kind, Scene, condition, line};
 use super::shutdown::left_behind;
 use crate::support::content::file;
+use crate::support::eventually::eventually;
 use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
 use crate::support::ssh_host::SshHost;
 use crate::support::ssh_key::SshKey;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::scene::{IMAGE, Scene, eventually};
+use super::scene::{IMAGE, Scene};
+use crate::support::eventually::eventually;
 use crate::support::git_host::{Fault, Operation};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,7 +10,8 @@ use tagboat::controller::lease_name;
 use tagboat::objects::cluster::FIELD_MANAGER;
 
 use super::pod::{Pod, get};
-use super::scene::{Kind, Scene, eventually};
+use super::scene::{Kind, Scene};
+use crate::support::eventually::eventually;
 use crate::support::git_host::{Fault, Operation};
 use crate::support::program::tagboat;
 

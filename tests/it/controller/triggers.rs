@@ -5,9 +5,10 @@ use std::time::Duration;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
-use super::scene::{Kind, Scene, condition, eventually};
+use super::scene::{Kind, Scene, condition};
 use crate::support::clock::until_next_second;
 use crate::support::content::file;
+use crate::support::eventually::eventually;
 use crate::support::git_host::Operation;
 
 /// Returns the time of the last reconcile of an automation, in seconds.

@@ -1,7 +1,6 @@
 //! The cluster of the workload tests, and a second cluster beside it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
@@ -11,16 +10,8 @@ use serde_json::{Value, json};
 use tagboat::rollout::objects::{Application, ArgoRollout, Canary, HelmRelease, Kustomization};
 
 use crate::support::api_server::{ApiServer, Cluster, apply};
+use crate::support::eventually::eventually;
 use crate::support::workloads::{Controllers, Ended, PodState, WorkloadCluster, install_kinds};
-
-/// Waits for a condition on the server.
-async fn soon(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds().await {
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
 
 fn deployment(replicas: i32) -> Value {
     json!({
@@ -46,17 +37,18 @@ async fn pods_are_scheduled_run_and_end() {
     let cluster = WorkloadCluster::new().await;
     let client = cluster.client();
     apply(&client, &deployment(2), false).await.unwrap();
-    soon("two pods are ready", async || ready_replicas(&client).await == 2).await;
+    eventually("two pods are ready", async || ready_replicas(&client).await == 2).await;
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let one = pods.list(&ListParams::default()).await.unwrap().items.remove(0);
     assert_eq!(one.spec.as_ref().unwrap().node_name.as_deref(), Some("any"));
     cluster.kubelet().set_pod(&one.name_any(), PodState::Unready);
-    soon("one pod is not ready", async || ready_replicas(&client).await == 1).await;
+    eventually("one pod is not ready", async || ready_replicas(&client).await == 1).await;
 
     // The garbage collector deletes the pods with their owner, and the kubelet ends them.
     let deployments: Api<Deployment> = Api::default_namespaced(client.clone());
     deployments.delete("podinfo", &DeleteParams::background()).await.unwrap();
-    soon("no pod is left", async || pods.list(&ListParams::default()).await.unwrap().items.is_empty()).await;
+    eventually("no pod is left", async || pods.list(&ListParams::default()).await.unwrap().items.is_empty())
+        .await;
 }
 
 #[tokio::test]
@@ -86,10 +78,10 @@ async fn the_server_accepts_each_state_of_a_pod() {
     // One pod takes one state after the other, and its last is final.
     for (state, expected) in states {
         cluster.kubelet().set_image("podinfo", state);
-        soon(expected, async || summary(&pods.get("podinfo").await.unwrap()) == expected).await;
+        eventually(expected, async || summary(&pods.get("podinfo").await.unwrap()) == expected).await;
     }
     cluster.kubelet().set_image("job", PodState::Succeeded);
-    soon("success", async || summary(&pods.get("job").await.unwrap()) == "Succeeded Completed").await;
+    eventually("success", async || summary(&pods.get("job").await.unwrap()) == "Succeeded Completed").await;
 }
 
 /// The phase of a pod, and the reason or the readiness of its container.
@@ -127,7 +119,7 @@ async fn a_daemon_set_runs_on_the_nodes_of_its_test() {
     });
     apply(&client, &daemon_set, false).await.unwrap();
     let sets: Api<DaemonSet> = Api::default_namespaced(client.clone());
-    soon("both nodes have a ready pod", async || {
+    eventually("both nodes have a ready pod", async || {
         let status = sets.get("agent").await.unwrap().status;
         status.is_some_and(|status| (status.desired_number_scheduled, status.number_ready) == (2, 2))
     })
@@ -140,7 +132,7 @@ async fn a_deleted_namespace_is_removed_with_its_objects() {
     let namespaces: Api<Namespace> = Api::all(cluster.client());
     let name = cluster.cluster().namespace();
     namespaces.delete(name, &DeleteParams::default()).await.unwrap();
-    soon("the namespace is gone", async || namespaces.get_opt(name).await.unwrap().is_none()).await;
+    eventually("the namespace is gone", async || namespaces.get_opt(name).await.unwrap().is_none()).await;
 }
 
 /// Writes the status, and reads the object as Tagboat does.
@@ -215,7 +207,8 @@ async fn a_second_cluster_has_its_own_objects_controllers_and_outages() {
     for client in [here.client(), there.client()] {
         apply(&client, &deployment(1), false).await.unwrap();
     }
-    soon("the pod runs in the second cluster", async || ready_replicas(&there.client()).await == 1).await;
+    eventually("the pod runs in the second cluster", async || ready_replicas(&there.client()).await == 1)
+        .await;
     assert_eq!(ready_replicas(&here.client()).await, 0);
 
     let note: ConfigMap =
@@ -236,5 +229,6 @@ async fn a_second_cluster_has_its_own_objects_controllers_and_outages() {
 /// Waits until the controllers answer a change.
 async fn cluster_scales(cluster: &WorkloadCluster, replicas: i32) {
     apply(&cluster.client(), &deployment(replicas), false).await.unwrap();
-    soon("the Deployment is scaled", async || ready_replicas(&cluster.client()).await == replicas).await;
+    eventually("the Deployment is scaled", async || ready_replicas(&cluster.client()).await == replicas)
+        .await;
 }

@@ -11,6 +11,7 @@ use super::openapi::assert_valid;
 use super::scene::Scene;
 use super::sink::{Sink, document};
 use super::status::status;
+use crate::support::eventually::eventually;
 use crate::support::http_front::{Front, Reply};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,14 +23,6 @@ fn simple(id: &str, state: &str) -> Value {
 
 async fn write(scene: &Scene, id: &str, status: &Value) {
     scene.write(id, &json!({}), status).await;
-}
-
-async fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !is() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }
 
 fn lines(scene: &Scene, text: &str) -> Vec<String> {
@@ -106,7 +99,7 @@ async fn the_latest_status_is_sent_once_the_server_is_back_and_only_the_leader_s
         [endpoint.as_str(), "--enable-leader-election", "--status-format=margo", "--cluster-name=edge-1"];
     let mut scene = Scene::start(&arguments).await;
     let second = scene.another_pod(&arguments);
-    until("both processes are candidates", || {
+    eventually("both processes are candidates", async || {
         let lines = second.lines();
         lines.iter().any(|line| line["msg"].as_str().is_some_and(|text| text.ends_with("the leader")))
     })
@@ -121,11 +114,12 @@ async fn the_latest_status_is_sent_once_the_server_is_back_and_only_the_leader_s
             .until(path, PATIENCE, |answer| answer.status == 200 && answer.json()["status"]["state"] == state)
             .await;
     }
-    until("a try has failed", || !sink.requests("web").is_empty()).await;
-    until("the failure is logged", || !lines(&scene, "cannot send the status").is_empty()).await;
+    eventually("a try has failed", async || !sink.requests("web").is_empty()).await;
+    eventually("the failure is logged", async || !lines(&scene, "cannot send the status").is_empty()).await;
     code.store(204, Ordering::SeqCst);
     let before = sink.requests("web").len();
-    until("the server has the status", || !lines(&scene, "accepts all statuses again").is_empty()).await;
+    eventually("the server has the status", async || !lines(&scene, "accepts all statuses again").is_empty())
+        .await;
     let requests = sink.requests("web");
     // A try may have been answered with 503 while the test counted.
     assert!((1..=2).contains(&(requests.len() - before)), "{requests:?}");
@@ -177,13 +171,13 @@ async fn a_server_that_refuses_redirects_hangs_or_floods_affects_nothing_else() 
     write(&scene, "fine", &simple("fine", "installed")).await;
     sink.pushed("fine", 1).await;
     assert_eq!(scene.get("/api/v1/deployments").await.json()["summary"]["total"], 5);
-    until("the redirect is retried", || sink.requests("moved").len() >= 3).await;
+    eventually("the redirect is retried", async || sink.requests("moved").len() >= 3).await;
     assert!(elsewhere.requests().is_empty());
-    until("the timeout is logged", || {
+    eventually("the timeout is logged", async || {
         lines(&scene, "cannot send").iter().any(|line| line.contains("silent"))
     })
     .await;
-    until("the redirect is logged", || !lines(&scene, "redirects to").is_empty()).await;
+    eventually("the redirect is logged", async || !lines(&scene, "redirects to").is_empty()).await;
 
     // A refused status is logged and not retried, but its change is sent.
     let refusals = lines(&scene, "refuses the status");

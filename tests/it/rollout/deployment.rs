@@ -8,7 +8,8 @@ use tagboat::rollout::assess::deployment::assess;
 use tagboat::rollout::objects::{Deployment, find};
 
 use super::manifests::{change, create, names, replace_one, set_image, workload};
-use super::observed::{Observed, eventually};
+use super::observed::Observed;
+use crate::support::eventually::eventually_found;
 use crate::support::workloads::{PodState, WorkloadCluster};
 
 fn deployment(spec: Value) -> Value {
@@ -88,7 +89,7 @@ async fn a_deployment_without_replicas_is_complete_at_once() {
     podinfo.only("1.0.0 complete 0/0/0", "2.0.0 complete 0/0/0").await;
     // A Deployment that is scaled before the controller has seen the image rolls it out.
     let api: Api<Deployment> = Api::default_namespaced(cluster.client());
-    eventually("the rollout of no pods ends", async || {
+    eventually_found("the rollout of no pods ends", async || {
         let now = api.get("podinfo").await.unwrap();
         let status = now.status.get().unwrap();
         let progressing = find(&status.conditions, "Progressing")?;

@@ -8,7 +8,8 @@ use tagboat::rollout::assess::job::assess;
 use tagboat::rollout::objects::{CronJob, Job};
 
 use super::manifests::{change, create, job};
-use super::observed::{Observed, eventually};
+use super::observed::Observed;
+use crate::support::eventually::eventually_found;
 use crate::support::workloads::{PodState, WorkloadCluster};
 
 async fn started(cluster: &WorkloadCluster, pods: PodState, spec: Value) -> Observed {
@@ -68,7 +69,7 @@ async fn a_cron_job_is_complete_while_its_jobs_fail() {
     let missed = Patch::Merge(json!({"status": {"lastScheduleTime": "2025-06-01T00:00:00Z"}}));
     cron_jobs.patch_status("podinfo", &PatchParams::default(), &missed).await.unwrap();
     let jobs: Api<Job> = Api::default_namespaced(cluster.client());
-    let failed = eventually("the Job fails", async || {
+    let failed = eventually_found("the Job fails", async || {
         let assessed: Vec<_> = jobs.list(&ListParams::default()).await.unwrap().iter().map(assess).collect();
         assessed.into_iter().find(|assessment| matches!(assessment.progress, Progress::Failed(_)))
     })

@@ -9,8 +9,8 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::observed::eventually;
 use crate::support::api_server::apply;
+use crate::support::eventually::eventually_found;
 use crate::support::workloads::WorkloadCluster;
 
 /// A pod template with an image, such as `podinfo:1.0.0`.
@@ -56,7 +56,7 @@ pub(super) async fn names(pods: &Api<Pod>) -> Vec<String> {
 pub(super) async fn replace_one(pods: &Api<Pod>, count: usize) {
     let deleted = names(pods).await.remove(0);
     pods.delete(&deleted, &DeleteParams::default()).await.unwrap();
-    eventually("another pod is ready", async || {
+    eventually_found("another pod is ready", async || {
         let ready = pods.list(&ListParams::default()).await.unwrap().items.into_iter().filter(is_ready);
         let ready: Vec<String> = ready.map(|pod| pod.name_any()).collect();
         (ready.len() == count && !ready.contains(&deleted)).then_some(())

@@ -1,7 +1,7 @@
 //! The assessments of all versions of one object.
 
 use std::fmt::Debug;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use kube::Resource;
@@ -155,17 +155,5 @@ pub(super) fn summary(assessment: &Assessment) -> String {
         Progress::Complete => format!("complete {counts}"),
         Progress::InProgress => format!("in progress {counts} {}", message.as_deref().unwrap_or("-")),
         Progress::Failed(failure) => format!("failed {counts} {}: {}", failure.code, failure.message),
-    }
-}
-
-/// Waits until `find` has found something.
-pub(super) async fn eventually<T>(what: &str, mut find: impl AsyncFnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = find().await {
-            return found;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

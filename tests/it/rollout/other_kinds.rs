@@ -7,13 +7,14 @@ use tagboat::rollout::assess::kstatus::assess;
 use tagboat::rollout::objects::GenericObject;
 
 use super::manifests::{create, template, workload};
-use super::observed::{eventually, summary};
+use super::observed::summary;
+use crate::support::eventually::eventually_found;
 use crate::support::workloads::{PodState, WorkloadCluster};
 
 /// Waits until the assessment of `podinfo` is `expected`.
 async fn until(cluster: &WorkloadCluster, resource: &ApiResource, expected: &str) {
     let api: Api<GenericObject> = Api::default_namespaced_with(cluster.client(), resource);
-    eventually(expected, async || {
+    eventually_found(expected, async || {
         let object = api.get("podinfo").await.unwrap();
         (summary(&assess(&object, resource)) == expected).then_some(())
     })

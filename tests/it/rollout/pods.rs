@@ -7,7 +7,8 @@ use tagboat::rollout::objects::{Deployment, Pod};
 use tagboat::rollout::pods::{PodReport, report};
 
 use super::manifests::{create, set_image, workload};
-use super::observed::{Observed, eventually};
+use super::observed::Observed;
+use crate::support::eventually::eventually_found;
 use crate::support::workloads::{Ended, PodState, WorkloadCluster};
 
 /// Reports the errors of the pods with an image, some time from now.
@@ -19,7 +20,7 @@ async fn reported(cluster: &WorkloadCluster, image: &str, later: SignedDuration)
 
 /// Waits for the failure with a code, and returns its message from the container on.
 async fn failure(cluster: &WorkloadCluster, image: &str, code: &str) -> String {
-    let message = eventually(code, async || {
+    let message = eventually_found(code, async || {
         let failure = reported(cluster, image, SignedDuration::ZERO).await.failure?;
         (failure.code == code).then_some(failure.message)
     })
@@ -74,7 +75,7 @@ async fn a_crash_loop_is_a_failure_between_its_restarts_too() {
         (PodState::BackOff(ended(137, "OOMKilled", 4)), "podinfo: OOMKilled (exit code 137), 4 restarts"),
     ] {
         cluster.kubelet().set_image("podinfo:2.0.0", state);
-        eventually(expected, async || {
+        eventually_found(expected, async || {
             (failure(&cluster, "podinfo:2.0.0", "CrashLoopBackOff").await == expected).then_some(())
         })
         .await;
@@ -98,7 +99,7 @@ async fn pods_with_the_old_image_never_count() {
 async fn pods_that_are_not_available_for_a_minute_are_a_failure() {
     let cluster = WorkloadCluster::new().await;
     let _podinfo = rolling(&cluster, PodState::Unready).await;
-    let late = eventually("the pod is running", async || {
+    let late = eventually_found("the pod is running", async || {
         let report = reported(&cluster, "podinfo:2.0.0", SignedDuration::from_secs(61)).await;
         report.failure.filter(|failure| failure.message.contains("unready status"))
     })
@@ -113,7 +114,7 @@ async fn an_unschedulable_pod_sets_only_the_message() {
     let cluster = WorkloadCluster::new().await;
     let full = "0/3 nodes are available: 3 Insufficient cpu.";
     let _podinfo = rolling(&cluster, PodState::Unschedulable(full.to_owned())).await;
-    let message = eventually("the pod is unschedulable", async || {
+    let message = eventually_found("the pod is unschedulable", async || {
         let report = reported(&cluster, "podinfo:2.0.0", SignedDuration::from_hours(1)).await;
         assert_eq!(report.failure, None);
         report.message

@@ -9,9 +9,10 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams};
 use serde_json::Value;
 
-use super::scene::{ROLES, Scene, deployment, eventually};
+use super::scene::{ROLES, Scene, deployment};
 use crate::controller::pod::Pod;
 use crate::support::api_server::{ApiServer, Cluster};
+use crate::support::eventually::eventually;
 use crate::support::workloads::{WorkloadCluster, install_kinds};
 
 /// Waits until the program has logged a message that begins so.

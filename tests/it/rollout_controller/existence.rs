@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::scene::{Scene, deployment, eventually};
+use super::scene::{Scene, deployment};
 use crate::controller::scene::Kind;
 use crate::support::api_server::ApiServer;
+use crate::support::eventually::eventually;
 use crate::support::workloads::{WorkloadCluster, install_kinds};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,8 +7,9 @@ use futures::future::join_all;
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::scene::{Scene, component, deployment, eventually, image};
+use super::scene::{Scene, component, deployment, image};
 use crate::support::api_server::{Call, Fault, Faults};
+use crate::support::eventually::eventually;
 use crate::support::workloads::PodState;
 
 /// The first program sends a write in vain or loses its answer, and is killed.

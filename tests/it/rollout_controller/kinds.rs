@@ -6,8 +6,9 @@ use kube::api::{Api, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
-use super::scene::{ROLES, Scene, component, deployment, eventually, image};
+use super::scene::{ROLES, Scene, component, deployment, image};
 use crate::support::api_server::{ApiServer, Call, Fault, Faults, apply, documents};
+use crate::support::eventually::eventually;
 use crate::support::workloads::{WorkloadCluster, install_kinds};
 
 /// The definition of a kind without a rule of its own.

@@ -6,8 +6,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, DeleteParams};
 use serde_json::json;
 
-use super::scene::{Scene, component, deployment, eventually, version};
+use super::scene::{Scene, component, deployment, version};
 use crate::support::api_server::{Ending, Fault, Faults};
+use crate::support::eventually::eventually;
 
 /// An API server that starts does not know roles yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,8 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::json;
 
-use super::scene::{Scene, component, deployment, eventually, image};
+use super::scene::{Scene, component, deployment, image};
+use crate::support::eventually::eventually;
 use crate::support::workloads::PodState;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,6 +26,7 @@ use crate::controller::scene::Kind;
 use crate::support::api_server::{Cluster, apply, documents};
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::{file, removed};
+use crate::support::eventually::eventually;
 use crate::support::git_host::{GitHost, Settings};
 use crate::support::workloads::WorkloadCluster;
 
@@ -254,7 +255,7 @@ impl Scene {
         }
     }
 
-    /// Waits until a policy has a state with an image of this tag, and a component.
+    /// Waits until a policy has a state with this tag, and a component.
     ///
     /// A program that finds an object without a status reports `pending` without components until its first scan.
     pub(super) async fn state(&self, policy: &str, tag: &str, state: &str) -> Value {
@@ -294,13 +295,4 @@ pub(super) fn component(status: &Value) -> &Value {
 /// The resource version of an object.
 pub(super) fn version(object: &DynamicObject) -> String {
     object.resource_version().unwrap()
-}
-
-/// Waits until a condition holds.
-pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
-    let begin = Instant::now();
-    while !holds().await {
-        assert!(begin.elapsed() < TIMEOUT, "it never came to this: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

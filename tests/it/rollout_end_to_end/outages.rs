@@ -8,8 +8,9 @@ use serde_json::Value;
 use super::fleet::{DEPLOYMENT, Fleet};
 use super::step::{COMMITTED, INSTALLED, Step};
 use crate::controller::pod::get;
-use crate::rollout_controller::scene::{ROLES, eventually};
+use crate::rollout_controller::scene::ROLES;
 use crate::support::api_server::{ApiServer, Cluster};
+use crate::support::eventually::eventually;
 use crate::support::workloads::{Controllers, WorkloadCluster, install_kinds};
 
 /// Returns the names of the components.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
@@ -186,14 +186,5 @@ impl Running {
     /// Returns true if it has ended.
     pub(super) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
-    }
-}
-
-/// Waits until a condition holds.
-pub(super) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -4,8 +4,9 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use super::scene::{Running, Scene, command, failed, installed, installing, until};
+use super::scene::{Running, Scene, command, failed, installed, installing};
 use crate::support::api_server::{Fault, Faults};
+use crate::support::eventually::eventually;
 use crate::support::program::run;
 
 /// Starts a run through a gateway, and waits until its watch has begun.
@@ -14,7 +15,7 @@ async fn waiting(scene: &Scene, arguments: &[&str]) -> Running {
     let kubeconfig = scene.cluster.faulty_kubeconfig(&faults).await;
     let running = Running::start(command(&kubeconfig, arguments));
     let is_watched = || faults.calls().iter().any(|call| call.is("watch", "deploymentstatuses"));
-    until("a watch begins", is_watched).await;
+    eventually("a watch begins", async || is_watched()).await;
     running
 }
 

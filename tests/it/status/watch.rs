@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::scene::{Running, Scene, command, failed, installed, installing, until};
+use super::scene::{Running, Scene, command, failed, installed, installing};
 use crate::support::api_server::{Ending, Fault, Faults};
+use crate::support::eventually::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_change_adds_a_row_until_the_command_is_interrupted() {
@@ -63,7 +64,7 @@ async fn changes_arrive_by_a_watch_that_survives_failures() {
     assert!(running.line().starts_with("podinfo installed 2/2 6.5.1"));
     assert!(running.line().starts_with("Deployment/apps/podinfo installed 2/2"));
     let is_watch = |call: &crate::support::api_server::Call| call.is("watch", "deploymentstatuses");
-    until("a watch begins", || faults.calls().iter().any(is_watch)).await;
+    eventually("a watch begins", async || faults.calls().iter().any(is_watch)).await;
     scene.set(scene.namespace(), "podinfo", &installing("6.5.2")).await;
     assert!(running.line().starts_with("podinfo installing 1/2 6.5.2"));
     assert!(running.line().starts_with("Deployment/apps/podinfo installing 1/2"));

@@ -7,6 +7,7 @@ pub(crate) mod cases;
 pub(crate) mod certificates;
 pub(crate) mod clock;
 pub(crate) mod content;
+pub(crate) mod eventually;
 pub(crate) mod fleet;
 pub(crate) mod git_host;
 pub(crate) mod git_program;

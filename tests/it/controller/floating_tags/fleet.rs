@@ -18,9 +18,10 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use crate::controller::reflector::{chosen, until};
-use crate::controller::scene::{Kind, Scene, condition, eventually};
+use crate::controller::scene::{Kind, Scene, condition};
 use crate::support::bare_repository::LoggedCommit;
 use crate::support::content::file;
+use crate::support::eventually::eventually;
 use crate::support::git_host::request::Request;
 use crate::support::http_front::{Front, Reply};
 use crate::support::registry::Registry;

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::fleet::{Fleet, TAG, TICK, is_lookup};
 use crate::controller::reflector::{Reflector, requested};
-use crate::controller::scene::{Kind, eventually};
+use crate::controller::scene::Kind;
+use crate::support::eventually::eventually;
 
 /// The shortest time that so many polls take: jitter is a twentieth.
 fn ticks(count: u32, tick: Duration) -> Duration {

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::fleet::{Fleet, TAG};
 use crate::controller::reflector::{Reflector, chosen};
-use crate::controller::scene::{Kind, condition, eventually};
+use crate::controller::scene::{Kind, condition};
+use crate::support::eventually::eventually;
 use crate::support::git_host::request::Request;
 use crate::support::http_front::Reply;
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::fleet::{Fleet, TAG};
 use crate::controller::pod::{Pod, get};
 use crate::controller::reflector::{chosen, next_poll, requested, until};
-use crate::controller::scene::{Kind, eventually};
+use crate::controller::scene::Kind;
+use crate::support::eventually::eventually;
 
 const ARGUMENTS: [&str; 3] = ["controller", "--watch-all-namespaces=false", "--controllers=reflector"];
 

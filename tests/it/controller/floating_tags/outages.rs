@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::fleet::{Fleet, RegistryFront, TAG, TICK, is_lookup};
 use crate::controller::reflector::{Reflector, chosen, ready};
-use crate::controller::scene::{Kind, condition, eventually};
+use crate::controller::scene::{Kind, condition};
+use crate::support::eventually::eventually;
 use crate::support::http_front::Reply;
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -33,7 +33,9 @@ fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
 fn a_hung_server_costs_its_timeout_and_little_more() {
     at_once(OPERATIONS, |operation| {
         let (sentence, time) = fail_with(&Fault::Hang, operation);
-        assert!(sentence.contains("timed out after 2 s"), "{operation:?}: {sentence}");
+        // On a slow machine, what came before has taken a part of the time.
+        let said = ["timed out after 2 s", "timed out after 1 s"];
+        assert!(said.iter().any(|said| sentence.contains(said)), "{operation:?}: {sentence}");
         assert!(time >= Duration::from_secs(1) && time < Duration::from_secs(6), "{operation:?}: {time:?}");
     });
 }
