@@ -9,6 +9,7 @@ use tagboat_api::DeploymentStatus;
 
 use super::measures::TIMEOUT;
 use super::scene::Scene;
+use super::victim;
 use crate::support::content::{Change, file};
 use crate::support::http_front::{Front, Reply};
 
@@ -28,14 +29,7 @@ async fn markers_times_workloads_of_one_tenant_delay_nobody() {
     let image = format!("{}/app", registry.address());
     let workloads: Api<Deployment> = Api::namespaced(scene.cluster.client(), attacker.namespace());
     let created = futures::stream::iter(0..WORKLOADS).for_each_concurrent(8, async |number| {
-        let workload = json!({
-            "metadata": {"name": format!("w{number}")},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "w"}}, "template": {
-                "metadata": {"labels": {"app": "w"}},
-                "spec": {"containers": [{"name": "main", "image": format!("{image}:1.0.0")}]},
-            }},
-        });
-        let workload = serde_json::from_value(workload).unwrap();
+        let workload = workload(&format!("w{number}"), &format!("{image}:1.0.0"));
         workloads.create(&PostParams::default(), &workload).await.unwrap();
     });
     created.await;
@@ -46,36 +40,96 @@ async fn markers_times_workloads_of_one_tenant_delay_nobody() {
     attacker.create_images("evil", &image).await;
     attacker.create_source("evil", &json!({})).await;
     attacker.create_automation("evil", &json!({})).await;
-    let flood = async {
-        let is_reported = |status: &Value| status["components"].to_string().contains("are not matched");
-        until_reported(&scene, is_reported).await;
-        for number in 0..100 {
+    let is_reported = |status: &Value| status["components"].to_string().contains("are not matched");
+    let evil = ReportOf { scene: &scene, namespace: attacker.namespace(), policy: "evil" };
+    let changes = async {
+        for number in 0_u64.. {
             let patch = json!({"metadata": {"labels": {"app.kubernetes.io/instance": number.to_string()}}});
             workloads.patch("w0", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
         }
     };
-    let victim = async {
-        for _ in 0..3 {
-            scene.victim_is_reconciled().await;
+    let running = create_running(&scene).await;
+    let load = async {
+        tokio::join!(evil.until(is_reported), victim_is_reported(&scene, &running));
+        // Every change concerns all markers of the attacker.
+        tokio::select! {
+            () = victim_is_reported(&scene, &running) => {}
+            () = changes => unreachable!("the changes have no end"),
         }
     };
-    scene.assert_healthy_while(async { tokio::join!(flood, victim) }).await;
+    scene.assert_healthy_while(load).await;
     scene.assert_memory_below(512 << 20);
 }
 
-/// Waits until the status of the attacker's policy fulfils a condition.
-async fn until_reported(scene: &Scene, is: impl Fn(&Value) -> bool) {
-    let resource = ApiResource::erase::<DeploymentStatus>(&());
-    let namespace = scene.attacker.namespace();
-    let statuses: Api<DynamicObject> = Api::namespaced_with(scene.cluster.client(), namespace, &resource);
-    let begin = std::time::Instant::now();
-    loop {
-        let status = statuses.get_opt("evil").await.unwrap().map(|object| object.data["status"].clone());
-        let status = status.unwrap_or_default();
-        if is(&status) {
-            return;
+/// Creates a workload with the victim's image.
+async fn create_running(scene: &Scene) -> Api<Deployment> {
+    let workloads: Api<Deployment> = Api::namespaced(scene.cluster.client(), scene.victim.tenant.namespace());
+    let workload = workload(victim::NAME, &scene.victim.newest_image());
+    workloads.create(&PostParams::default(), &workload).await.unwrap();
+    workloads
+}
+
+/// Reconciles three new images of the victim's, and waits until each is reported as running.
+async fn victim_is_reported(scene: &Scene, workloads: &Api<Deployment>) {
+    let report = ReportOf { scene, namespace: scene.victim.tenant.namespace(), policy: victim::NAME };
+    for _ in 0..3 {
+        scene.victim_is_reconciled().await;
+        // As Flux applies the commit.
+        let image = scene.victim.newest_image();
+        let containers = json!([{"name": "main", "image": image}]);
+        let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+        workloads.patch(victim::NAME, &PatchParams::default(), &Patch::Strategic(patch)).await.unwrap();
+        let is_running = |status: &Value| {
+            let target = format!("{}:{}", text(&status["target"]["name"]), text(&status["target"]["tag"]));
+            status["state"] == "installed" && target == image && status["components"][0]["image"] == image
+        };
+        report.until(is_running).await;
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// A Deployment without pods, which has rolled out as soon as it has an image.
+fn workload(name: &str, image: &str) -> Deployment {
+    let workload = json!({
+        "metadata": {"name": name},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "w"}}, "template": {
+            "metadata": {"labels": {"app": "w"}},
+            "spec": {"containers": [{"name": "main", "image": image}]},
+        }},
+    });
+    serde_json::from_value(workload).unwrap()
+}
+
+/// The DeploymentStatus of a policy.
+struct ReportOf<'s> {
+    scene: &'s Scene,
+    namespace: &'s str,
+    policy: &'s str,
+}
+
+impl ReportOf<'_> {
+    /// Waits until the status fulfils a condition.
+    async fn until(&self, is: impl Fn(&Value) -> bool) {
+        let resource = ApiResource::erase::<DeploymentStatus>(&());
+        let client = self.scene.cluster.client();
+        let statuses: Api<DynamicObject> = Api::namespaced_with(client, self.namespace, &resource);
+        let begin = std::time::Instant::now();
+        loop {
+            let object = statuses.get_opt(self.policy).await.unwrap();
+            let status = object.map(|object| object.data["status"].clone()).unwrap_or_default();
+            if is(&status) {
+                return;
+            }
+            assert!(
+                begin.elapsed() < TIMEOUT,
+                "{} is not reported: {:.2000}",
+                self.policy,
+                status.to_string()
+            );
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
         }
-        assert!(begin.elapsed() < TIMEOUT, "not reported: {:.2000}", status.to_string());
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
 }

@@ -49,13 +49,22 @@ impl Victim {
     /// Pushes a new image, and requests a scan.
     /// Returns the time until a commit with the image is pushed.
     pub(super) async fn is_reconciled(&self) -> Duration {
-        let number = self.newest.fetch_add(1, Ordering::Relaxed) + 1;
-        let tag = format!("1.{number}.0");
+        self.newest.fetch_add(1, Ordering::Relaxed);
+        let tag = self.newest_tag();
         self.registry.push(NAME, &tag, CREATED);
         let begin = Instant::now();
         self.tenant.request(Kind::Repository, NAME, &tag).await;
         self.has_landed(&tag).await;
         begin.elapsed()
+    }
+
+    /// The newest image in the registry.
+    pub(super) fn newest_image(&self) -> String {
+        format!("{}/{NAME}:{}", self.registry.address(), self.newest_tag())
+    }
+
+    fn newest_tag(&self) -> String {
+        format!("1.{}.0", self.newest.load(Ordering::Relaxed))
     }
 
     /// Waits until the branch has a version.
