@@ -16,9 +16,9 @@ pub(crate) fn client() -> Client {
 /// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(super) status: u16,
+    pub(crate) status: u16,
     pub(super) headers: HeaderMap,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// A header; empty without it.
-    pub(super) fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 

@@ -1,11 +1,14 @@
 //! DeploymentStatus objects, made by the program on a real Kubernetes API with real controllers.
 
+mod automations;
 mod availability;
 mod clusters;
 mod existence;
 mod kills;
 mod kinds;
 mod refusals;
+mod replicas;
 mod reports;
+mod restarts;
 pub(crate) mod scene;
 mod writes;

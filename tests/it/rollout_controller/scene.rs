@@ -96,11 +96,16 @@ impl Scene {
 
     /// Creates an automation for all policies.
     pub(super) async fn create_automation(&self, name: &str) {
+        self.create_automation_of(name, "./").await;
+    }
+
+    /// Creates an automation for all policies, which writes into one directory.
+    pub(super) async fn create_automation_of(&self, name: &str, path: &str) {
         let spec = json!({
             "interval": "10m",
             "sourceRef": {"kind": "GitRepository", "name": "fleet"},
             "git": {"commit": {"author": {"name": "bot", "email": "bot@example.com"}}, "push": {"branch": "main"}},
-            "update": {"strategy": "Setters", "path": "./"},
+            "update": {"strategy": "Setters", "path": path},
         });
         self.create(Kind::Automation, name, &spec).await;
     }
@@ -140,8 +145,24 @@ impl Scene {
         self.spawn(kubeconfig, &[&ARGUMENTS[1..], arguments].concat(), false)
     }
 
+    /// Starts a replica with its REST API, which may run beside others.
+    pub(super) fn start_replica(&self, kubeconfig: &Path) -> Pod {
+        let directory = tempfile::tempdir_in(&self.root).unwrap().keep();
+        let arguments = [&ARGUMENTS[..], &["--enable-leader-election"]].concat();
+        Pod::spawn(PodSpec { directory: &directory, ..self.spec(kubeconfig, &arguments, true) })
+    }
+
     fn spawn(&self, kubeconfig: &Path, arguments: &[&str], serves_status: bool) -> Pod {
-        Pod::spawn(PodSpec {
+        Pod::spawn(self.spec(kubeconfig, arguments, serves_status))
+    }
+
+    fn spec<'a>(
+        &'a self,
+        kubeconfig: &'a Path,
+        arguments: &'a [&'a str],
+        serves_status: bool,
+    ) -> PodSpec<'a> {
+        PodSpec {
             kubeconfig,
             namespace: self.cluster().namespace(),
             directory: self.root.path(),
@@ -149,7 +170,7 @@ impl Scene {
             arguments,
             cpu: None,
             serves_status,
-        })
+        }
     }
 
     pub(super) fn api(&self, kind: Kind) -> Api<DynamicObject> {

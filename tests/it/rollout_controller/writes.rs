@@ -46,7 +46,7 @@ async fn scaling_changes_only_counts_and_at_rest_nothing_is_written() {
 }
 
 /// Returns a status without the numbers of pods and the time of the last change.
-fn without_counts(status: &Value) -> Value {
+pub(super) fn without_counts(status: &Value) -> Value {
     let mut status = status.clone();
     for field in ["progress", "timeStamp", "message"] {
         status.as_object_mut().unwrap().remove(field);
