@@ -4,8 +4,10 @@
 //! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
 //! inputs, [`cache`], [`idle_cache`] and [`in_use`] limit shared tables, [`queue`] limits items to be sent, and
 //! [`token_bucket`] limits rates. [`capacity`] combines the resources of a process. `waiters` has the round-robin queues of
-//! the semaphore, and `checkpoint` the deadline and cancellation of a job on the pool.
+//! the semaphore, `checkpoint` the deadline and cancellation of a job on the pool, and `blocking` the work of the controller
+//! itself that blocks.
 
+mod blocking;
 mod cache;
 mod capacity;
 mod checkpoint;
@@ -18,6 +20,7 @@ mod semaphore;
 mod token_bucket;
 mod waiters;
 
+pub use blocking::run_blocking;
 pub use cache::FairCache;
 pub use capacity::Capacity;
 pub use checkpoint::{Checkpoint, Interrupted};

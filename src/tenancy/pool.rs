@@ -1,8 +1,8 @@
 //! A bounded pool of blocking threads, fair by namespace.
 
-use std::panic::resume_unwind;
 use std::time::Instant;
 
+use super::blocking::run_blocking;
 use super::semaphore::{FairSemaphore, Permit, SlotLimits};
 use crate::metrics::{Metrics, SlotResource};
 
@@ -72,17 +72,12 @@ impl BlockingPool {
         let permit = self.enter(namespace).await;
         // The job logs to the subscriber of its future.
         let (dispatch, span) = (tracing::dispatcher::get_default(Clone::clone), tracing::Span::current());
-        let task = tokio::task::spawn_blocking(move || {
+        run_blocking(move || {
             let result = tracing::dispatcher::with_default(&dispatch, || span.in_scope(job));
             drop(permit);
             result
-        });
-        match task.await {
-            Ok(result) => result,
-            Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
-            // The runtime is shutting down, and drops this future too.
-            Err(_) => std::future::pending().await,
-        }
+        })
+        .await
     }
 
     /// Runs a job inline for an input below [`INLINE_BYTES`] bytes, and like [`run`](Self::run) otherwise.

@@ -97,6 +97,12 @@ impl Places {
         known.as_ref().map(|known| known.automations.keys().cloned().collect()).unwrap_or_default()
     }
 
+    /// Returns true if a policy has places.
+    #[must_use]
+    pub fn has_policy(&self, policy: &ObjectName) -> bool {
+        self.shared.known.lock().as_ref().is_some_and(|known| known.automations.contains_key(policy))
+    }
+
     /// Waits for changes, and returns the policies that are affected since the last call.
     ///
     /// A policy is affected if its places or the revision of their scan changed. After the first scan of an automation,

@@ -14,6 +14,11 @@ use crate::controller::engine::forbidden;
 /// The time between two checks, of which each is one request.
 const INTERVAL: Duration = Duration::from_secs(60);
 
+/// The pauses before the requests that confirm a refusal, which need not last.
+///
+/// An API server that starts does not know all roles and kinds yet.
+const CONFIRMATIONS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
+
 /// The verbs that the role must permit, with the parts of the object.
 const VERBS: [(&str, Option<&str>); 6] = [
     ("list", None),
@@ -26,7 +31,8 @@ const VERBS: [(&str, Option<&str>); 6] = [
 
 /// Waits until the feature is available.
 ///
-/// It calls `missing` with the reason why the feature is not available, again for each other reason. As long as one check fails, only that is repeated: one request per minute.
+/// It calls `missing` with the reason why the feature is not available, again for each other reason. As long as one
+/// check fails, only that is repeated: one request per minute.
 pub(super) async fn wait_until_available(connection: &Connection, mut missing: impl FnMut(&str)) {
     let resource = ApiResource::erase::<DeploymentStatus>(&());
     let mut last = None;
@@ -50,14 +56,24 @@ pub(super) async fn wait_until_available(connection: &Connection, mut missing: i
 
 /// Waits until the feature is not available any more, and returns the reason.
 ///
-/// It takes one request per minute.
+/// It takes one request per minute, and two more that confirm a refusal.
 pub(super) async fn wait_until_unavailable(connection: &Connection) -> String {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        if let Some(obstacle) = list_obstacle(connection).await {
+        if let Some(obstacle) = confirmed_obstacle(connection).await {
             return obstacle;
         }
     }
+}
+
+/// Returns the reason for which objects cannot be listed, if it lasts.
+async fn confirmed_obstacle(connection: &Connection) -> Option<String> {
+    let mut obstacle = list_obstacle(connection).await?;
+    for pause in CONFIRMATIONS {
+        tokio::time::sleep(pause).await;
+        obstacle = list_obstacle(connection).await?;
+    }
+    Some(obstacle)
 }
 
 async fn permission_obstacle(

@@ -8,7 +8,6 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource};
 use parking_lot::{Mutex, RwLockReadGuard};
 use tokio::sync::Notify;
-use tokio::task::spawn_blocking;
 
 use super::kinds;
 use super::long_lock::{LongLock, off_the_workers};
@@ -16,6 +15,7 @@ use super::pods::PodLists;
 use crate::objects::cluster::{ApiGuard, ListLimiter};
 use crate::rollout::index::{ClusterIndex, Unlisted};
 use crate::rollout::watched::{GroupKind, WatchedId, WatchedObject};
+use crate::tenancy::run_blocking;
 
 /// The number of objects that go into the index at once.
 const CHUNK: usize = 256;
@@ -152,9 +152,7 @@ impl WatchedCluster {
         loop {
             self.added.notified().await;
             let own = self.clone();
-            if spawn_blocking(move || own.apply()).await.is_err() {
-                return;
-            }
+            run_blocking(move || own.apply()).await;
         }
     }
 

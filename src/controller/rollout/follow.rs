@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tagboat_api::ObjectName;
-use tokio::task::spawn_blocking;
 
 use super::kinds;
 use super::state::Rollouts;
 use super::watches::Watches;
 use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::rollout::index::PlaceIndex;
 use crate::rollout::watched::GroupKind;
+use crate::tenancy::run_blocking;
 
 /// Follows the scans until dropped.
 pub(super) async fn follow_places(rollouts: Arc<Rollouts>) {
@@ -24,24 +25,39 @@ pub(super) async fn follow_places(rollouts: Arc<Rollouts>) {
         }
     };
     let mut watches = Watches::new(rollouts.cluster.clone(), on_state);
-    let mut changed = BTreeSet::new();
+    let mut change = Change::Objects;
     loop {
         let own = rollouts.clone();
         // It may wait for a computation.
-        let work = spawn_blocking(move || {
-            let updated = update(&own, &changed);
+        let work = move || {
+            let updated = match change {
+                Change::Places(changed) => update(&own, &changed),
+                Change::Images(policies) => update_images(&own, &policies),
+                Change::Objects => update(&own, &BTreeSet::new()),
+            };
             watches.set(&updated.kinds);
             (watches, updated)
-        });
-        let Ok((same, Updated { concerned, kinds })) = work.await else { return };
+        };
+        let (same, Updated { concerned, kinds }) = run_blocking(work).await;
         watches = same;
         rollouts.kinds.send_if_modified(|known| std::mem::replace(known, kinds.clone()) != kinds);
         concerned.into_iter().for_each(|policy| rollouts.kind.enqueue(policy));
-        changed = tokio::select! {
-            changed = rollouts.places.changed() => changed,
-            () = rollouts.objects_changed.notified() => BTreeSet::new(),
+        change = tokio::select! {
+            changed = rollouts.places.changed() => Change::Places(changed),
+            policies = rollouts.changed_policies.changed() => Change::Images(policies),
+            () = rollouts.objects_changed.notified() => Change::Objects,
         };
     }
+}
+
+/// A change that the index of places, or the set of watched kinds, depends on.
+enum Change {
+    /// New scans changed the places of these policies.
+    Places(BTreeSet<ObjectName>),
+    /// These policies may have selected images of other repositories.
+    Images(BTreeSet<ObjectName>),
+    /// There are more or fewer objects.
+    Objects,
 }
 
 /// The effects of new scans.
@@ -63,10 +79,38 @@ fn update(rollouts: &Rollouts, changed: &BTreeSet<ObjectName>) -> Updated {
     let index = rollouts.place_index.read();
     let mut concerned = index.rivals(changed);
     concerned.extend(before);
+    updated(rollouts, &index, concerned, &namespaces)
+}
+
+/// Puts the image repositories of policies into the index.
+///
+/// If a policy has another one, its previous and its new rivals are concerned.
+fn update_images(rollouts: &Rollouts, policies: &BTreeSet<ObjectName>) -> Updated {
+    let mut concerned = BTreeSet::new();
+    for policy in policies {
+        let only = BTreeSet::from([policy.clone()]);
+        let before = rollouts.place_index.read().rivals(&only);
+        if rollouts.set_repository(policy) {
+            concerned.extend(before);
+            concerned.extend(rollouts.place_index.read().rivals(&only));
+        }
+    }
+    let namespaces = policies.iter().map(|policy| &policy.namespace).collect();
+    let index = rollouts.place_index.read();
+    updated(rollouts, &index, concerned, &namespaces)
+}
+
+/// Returns the effects of a change in some namespaces.
+fn updated(
+    rollouts: &Rollouts,
+    index: &PlaceIndex,
+    mut concerned: BTreeSet<ObjectName>,
+    namespaces: &BTreeSet<&String>,
+) -> Updated {
     let is_separate = rollouts.options.cross_namespace == CrossNamespace::Forbidden;
     concerned.retain(|policy| !is_separate || namespaces.contains(&policy.namespace));
     let is_needed = !index.is_empty() || !rollouts.kind.cache.all().is_empty();
-    Updated { concerned, kinds: kinds::of_index(&index, is_needed) }
+    Updated { concerned, kinds: kinds::of_index(index, is_needed) }
 }
 
 /// Puts the last scans of a namespace's automations into the index.

@@ -8,6 +8,7 @@
 //! | `state` | the state that all reconciles share, and the effects of changes on it |
 //! | `availability` | whether the feature is available, by one request per minute |
 //! | `long_lock` | a lock that computations hold for long |
+//! | `changed_policies` | the policies whose images the index of places may not have yet |
 //! | `follow`, `kinds` | the scans of automations; the kinds that their places lead to |
 //! | `watches`, `cluster` | the watches of a cluster; the objects that they report |
 //! | `refusals` | the refusals of a watch: from which one on its kind is skipped |
@@ -19,6 +20,7 @@
 
 mod announce;
 mod availability;
+mod changed_policies;
 mod cluster;
 mod existence;
 mod follow;
@@ -48,7 +50,9 @@ use super::engine::kind::KindOptions;
 use super::engine::{Engine, WatchOnDemand, reconcile_steps};
 use crate::objects::cluster::{Cache, ListLimiter};
 use crate::rollout::watched::WatchedObject;
+use crate::tenancy::run_blocking;
 use availability::{wait_until_available, wait_until_unavailable};
+use changed_policies::ChangedPolicies;
 use cluster::{Connection, WatchedCluster};
 use follow::follow_places;
 use long_lock::LongLock;
@@ -108,6 +112,7 @@ impl RolloutController {
                 list_limiter,
                 kinds: watch::Sender::default(),
                 objects_changed: Notify::new(),
+                changed_policies: ChangedPolicies::default(),
                 written: Mutex::default(),
                 options,
             }
@@ -134,9 +139,11 @@ impl RolloutController {
                 obstacle = wait_until_unavailable(&connection) => obstacle,
             };
             tracing::info!("rollouts are not reported any more: {obstacle}");
+            // A reconcile in flight would find nothing, and report that.
+            self.dispatcher.abort().await;
             let own = self.rollouts.clone();
             // It may wait for a computation.
-            let _ = tokio::task::spawn_blocking(move || own.clear()).await;
+            run_blocking(move || own.clear()).await;
         }
     }
 

@@ -10,6 +10,7 @@ use tagboat_api::deployment_status::DeploymentStatusStatus;
 use tagboat_api::{Condition, DeploymentStatus, ImagePolicy, ImageRef, ImageUpdateAutomation, ObjectName};
 use tokio::sync::{Notify, watch};
 
+use super::changed_policies::ChangedPolicies;
 use super::cluster::WatchedCluster;
 use super::long_lock::LongLock;
 use super::remote::Remote;
@@ -43,6 +44,8 @@ pub(in crate::controller) struct Rollouts {
     pub(super) kinds: watch::Sender<BTreeSet<GroupKind>>,
     /// Woken when an object is new or gone: without any, nothing is watched.
     pub(super) objects_changed: Notify,
+    /// The policies whose images the index may not have yet.
+    pub(super) changed_policies: ChangedPolicies,
     /// The times of the last status writes.
     pub(super) written: Mutex<HashMap<ObjectName, Instant>>,
     pub(super) options: RolloutOptions,
@@ -119,10 +122,13 @@ impl Rollouts {
         if change.old.as_deref().map(visible_policy) == change.new.as_deref().map(visible_policy) {
             return;
         }
-        let has_places = self.place_index.read().places(&change.name).next().is_some();
-        if has_places && self.set_repository(&change.name) {
-            let rivals = self.place_index.read().rivals(&[change.name.clone()].into());
-            rivals.into_iter().for_each(|policy| self.kind.enqueue(policy));
+        if !self.places.is_on() {
+            return;
+        }
+        let has_places = self.places.has_policy(&change.name);
+        if has_places {
+            // The index may be locked for long, and this is the watch of all policies.
+            self.changed_policies.insert(change.name.clone());
         }
         if has_places || self.kind.cache.get(&change.name).is_some() {
             self.kind.enqueue(change.name.clone());
@@ -131,7 +137,9 @@ impl Rollouts {
 
     /// Handles a change of an automation.
     pub(in crate::controller) fn automation_changed(&self, change: &Change<ImageUpdateAutomation>) {
-        if change.old.as_deref().map(visible_automation) == change.new.as_deref().map(visible_automation) {
+        let is_visible =
+            change.old.as_deref().map(visible_automation) != change.new.as_deref().map(visible_automation);
+        if !is_visible || !self.places.is_on() {
             return;
         }
         for object in self.kind.cache.in_namespace(&change.name.namespace) {
@@ -146,6 +154,7 @@ impl Rollouts {
         self.remote.write().clear();
         self.kinds.send_replace(BTreeSet::new());
         *self.place_index.write() = PlaceIndex::default();
+        self.changed_policies.take();
         self.written.lock().clear();
         self.kind.context.metrics.forget_deployments();
     }
@@ -164,13 +173,15 @@ impl Rollouts {
     /// Returns true if it is another one.
     pub(super) fn set_repository(&self, policy: &ObjectName) -> bool {
         let known = self.objects().policies.get(policy);
-        let mut index = self.place_index.write();
+        let index = self.place_index.read();
         let known = known.filter(|_| index.places(policy).next().is_some());
         let image = known.and_then(|known| super::observe::image(&known));
         let repository = image.map(|image| image.name);
-        let before = index.policy(policy).and_then(|known| known.repository.clone());
-        let is_other = before != repository;
-        index.set_repository(policy, repository);
+        let is_other = index.policy(policy).and_then(|known| known.repository.as_ref()) != repository.as_ref();
+        drop(index);
+        if is_other {
+            self.place_index.write().set_repository(policy, repository);
+        }
         is_other
     }
 

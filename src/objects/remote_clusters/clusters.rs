@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::pending;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinError, JoinSet, spawn_blocking};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::directory::{self, DirectoryError, Files};
@@ -20,6 +18,7 @@ use crate::error::chain;
 use crate::metrics::Metrics;
 use crate::objects::cluster::{PROBE_INTERVAL, Silence, probe};
 use crate::secrets::Fingerprint;
+use crate::tenancy::run_blocking;
 
 /// The time between two reads of the directory.
 const READ_INTERVAL: Duration = Duration::from_secs(5);
@@ -97,7 +96,7 @@ impl RemoteClusters {
 
     async fn read(&self) -> Result<Files, DirectoryError> {
         let shared = self.shared.clone();
-        blocking(move || directory::read(&shared.options.directory, &shared.options.own_name)).await
+        run_blocking(move || directory::read(&shared.options.directory, &shared.options.own_name)).await
     }
 
     fn log_ignored(&self, files: &Files) {
@@ -120,7 +119,7 @@ impl RemoteClusters {
             }
         }
         // A kubeconfig may be large.
-        let made = blocking(move || {
+        let made = run_blocking(move || {
             let now = Timestamp::now();
             changed.into_iter().map(|(name, file)| (name, RemoteCluster::new(file, now))).collect::<Vec<_>>()
         });
@@ -197,16 +196,6 @@ impl Probes {
                 self.running.insert(name, (cluster.kubeconfig, self.tasks.spawn(work)));
             }
         }
-    }
-}
-
-/// Does work beside the async workers.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
-        Ok(result) => result,
-        Err(Ok(panic)) => resume_unwind(panic),
-        // The runtime ends, and this future with it.
-        Err(Err(_)) => pending().await,
     }
 }
 

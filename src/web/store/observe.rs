@@ -12,14 +12,28 @@ use crate::objects::cluster::{ClusterError, Observation, Scope, watch_objects};
 /// The time between two requests for a kind that is not served or not permitted.
 const PROBE_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The pauses after the first refusals of deployments that are known.
+///
+/// They need not last: an API server that starts does not know all roles and kinds yet.
+const CONFIRMATIONS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
+
 /// Watches the deployments of a cluster until dropped.
 ///
 /// While the cluster does not serve the kind, or the role does not permit it, it makes one request per minute and has
 /// logged one line.
 pub async fn observe(client: Client, scope: Scope, deployments: DeploymentStore) {
     let mut logged = String::new();
+    let mut unconfirmed = [].iter();
     loop {
-        let reason = watch(client.clone(), &scope, &deployments, &mut logged).await;
+        let (reason, was_listed) = watch(client.clone(), &scope, &deployments).await;
+        if was_listed {
+            logged.clear();
+            unconfirmed = CONFIRMATIONS.iter();
+        }
+        if let Some(pause) = unconfirmed.next() {
+            sleep(*pause).await;
+            continue;
+        }
         if reason != logged {
             tracing::info!("the status of deployments is not served: {reason}");
             logged.clone_from(&reason);
@@ -29,11 +43,13 @@ pub async fn observe(client: Client, scope: Scope, deployments: DeploymentStore)
     }
 }
 
-/// Watches the deployments until the kind is missing or forbidden, and returns the reason.
-async fn watch(client: Client, scope: &Scope, deployments: &DeploymentStore, logged: &mut String) -> String {
+/// Watches the deployments until the kind is missing or forbidden.
+///
+/// Returns the reason, and true if they were listed before.
+async fn watch(client: Client, scope: &Scope, deployments: &DeploymentStore) -> (String, bool) {
     let (end, ended) = oneshot::channel();
     let mut end = Some(end);
-    let mut failure = String::new();
+    let (mut failure, mut was_listed) = (String::new(), false);
     let watched = watch_objects(client, scope, deployments.cache(), |observation| match observation {
         Observation::Changed(change) => deployments.record(&change),
         Observation::Unreadable { metadata, message, change } => {
@@ -50,7 +66,7 @@ async fn watch(client: Client, scope: &Scope, deployments: &DeploymentStore, log
         Observation::Listing => {}
         Observation::Complete => {
             deployments.set_known();
-            logged.clear();
+            was_listed = true;
             failure.clear();
         }
         Observation::WatchError(error) => match missing(&error) {
@@ -69,10 +85,11 @@ async fn watch(client: Client, scope: &Scope, deployments: &DeploymentStore, log
             }
         },
     });
-    tokio::select! {
+    let reason = tokio::select! {
         () = watched => "the watch has ended".to_owned(),
         reason = ended => reason.unwrap_or_default(),
-    }
+    };
+    (reason, was_listed)
 }
 
 /// Returns the reason for which the kind cannot be watched, unless the error is temporary.
