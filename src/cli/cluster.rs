@@ -8,7 +8,7 @@ use kube::{Client, Config};
 
 use super::Failure;
 use crate::error::chain;
-use crate::objects::cluster::ClusterError;
+use crate::objects::cluster::{ClusterError, check_token};
 
 /// The selection of a cluster.
 #[derive(Debug, Args)]
@@ -41,6 +41,8 @@ impl ClusterArguments {
         let configuration = self.configuration(advice).await?;
         let namespace = configuration.default_namespace.clone();
         let server = address(&configuration);
+        check_token(&configuration)
+            .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
         let client = Client::try_from(configuration);
         let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
         Ok(Connection { client, namespace, server })

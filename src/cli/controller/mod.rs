@@ -31,7 +31,9 @@ use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
 use crate::metrics::Metrics;
-use crate::objects::cluster::{ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope};
+use crate::objects::cluster::{
+    ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope, check_token,
+};
 use crate::objects::remote_clusters::RemoteClusters;
 use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
@@ -94,6 +96,8 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let configuration = configuration.map_err(|error| {
         Failure::new(format!("there is no kubeconfig or in-cluster configuration: {error}"))
     })?;
+    check_token(&configuration)
+        .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
     let client = counting_client(configuration, metrics.clone());

@@ -177,7 +177,8 @@ impl Rollouts {
         let known = known.filter(|_| index.places(policy).next().is_some());
         let image = known.and_then(|known| super::observe::image(&known));
         let repository = image.map(|image| image.name);
-        let is_other = index.policy(policy).and_then(|known| known.repository.as_ref()) != repository.as_ref();
+        let is_other =
+            index.policy(policy).and_then(|known| known.repository.as_ref()) != repository.as_ref();
         drop(index);
         if is_other {
             self.place_index.write().set_repository(policy, repository);

@@ -6,6 +6,8 @@
 use kube::Config;
 use kube::config::Kubeconfig;
 
+use crate::objects::cluster::{InvalidToken, check_token};
+
 /// The kubeconfig of a cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
@@ -31,6 +33,9 @@ pub enum KubeconfigError {
     /// Anyone on the way could read the login.
     #[error("its kubeconfig has a login for a server without TLS, which is refused: write https")]
     WithoutTls,
+    /// Its token cannot be sent.
+    #[error("its kubeconfig cannot be used: {0}")]
+    Token(#[from] InvalidToken),
     /// It has no usable context.
     #[error("its kubeconfig cannot be used: {message}")]
     Unusable {
@@ -50,7 +55,10 @@ pub(super) fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
     let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| KubeconfigError::Invalid)?;
     keep_current(&mut kubeconfig);
     refuse(&kubeconfig)?;
-    Config::try_from(kubeconfig).map_err(|error| KubeconfigError::Unusable { message: error.to_string() })
+    let config = Config::try_from(kubeconfig)
+        .map_err(|error| KubeconfigError::Unusable { message: error.to_string() })?;
+    check_token(&config)?;
+    Ok(config)
 }
 
 /// Removes the clusters and users that the current context does not have.
@@ -136,6 +144,15 @@ mod tests {
         ] {
             let error = parse(kubeconfig(cluster, user).as_bytes()).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    /// The client panics at such a token, which ended the watch of all clusters.
+    #[test]
+    fn a_token_with_a_line_break_is_refused() {
+        for token in [r#""s3cret\n""#, r#""s3\ncret""#] {
+            let error = parse(kubeconfig("", &format!("token: {token}")).as_bytes()).unwrap_err().to_string();
+            assert!(error.contains("token has a line break") && !error.contains("s3"), "{error}");
         }
     }
 

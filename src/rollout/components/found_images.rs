@@ -1,6 +1,6 @@
 //! The image of an object: is it the wanted one?
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tagboat_api::deployment_status::{ComponentStatus, Tie};
 
@@ -58,8 +58,9 @@ fn unreadable(error: &dyn std::fmt::Display) -> FoundImages {
 fn in_containers(context: &Context<'_>, images: &[&str], places: &[TiedPlace<'_>]) -> FoundImages {
     let parsed: Vec<(&str, Option<ObjectImage>)> =
         images.iter().map(|image| (*image, ObjectImage::parse(image).ok())).collect();
-    let of_repository: Vec<&str> =
+    let of_repository: HashSet<&str> =
         images.iter().copied().filter(|image| context.has_repository(image)).collect();
+    let users = images.iter().filter(|image| of_repository.contains(*image)).count();
     let image = context.image.as_ref();
     // The wanted image depends on the field alone.
     let mut wanted: HashMap<Field, (WantedImage, usize)> = HashMap::new();
@@ -74,7 +75,7 @@ fn in_containers(context: &Context<'_>, images: &[&str], places: &[TiedPlace<'_>
     let is_met = |tied: &TiedPlace<'_>| {
         let Some((_, found)) = wanted.get(&tied.place.field) else { return false };
         let needed = needed.get(&(tied.place.field, &tied.place.document)).copied().unwrap_or_default();
-        *found >= needed.min(of_repository.len()).max(1)
+        *found >= needed.min(users).max(1)
     };
     let lacking = places.iter().position(|tied| !is_met(tied));
     let has_all =

@@ -79,6 +79,9 @@ pub struct Unmatched<'i> {
     pub count: usize,
 }
 
+/// The size in memory that counts as one text of an object, in bytes.
+const BYTES_PER_TEXT: usize = 64;
+
 /// Components, each with the key that found it.
 type Found = Vec<(Tie, ClusterObject)>;
 
@@ -155,6 +158,7 @@ impl<'i> Search<'_, 'i> {
         self.effort.tie(found.len());
         let PlaceGroup { scan, place, count } = *group;
         for (tie, object) in found {
+            self.compare_texts(&object);
             let tied = TiedPlace { automation: &scan.automation, scan: Some(scan), place, count, tie };
             ties.objects.entry(object).or_default().push(tied);
         }
@@ -168,7 +172,7 @@ impl<'i> Search<'_, 'i> {
         self.effort.compare(documents.len() + 1);
         let documents = documents
             .into_iter()
-            .filter(|(found, is_exact)| *is_exact || claim.uses(found, &|id| self.is_known(id)))
+            .filter(|(found, is_exact)| *is_exact || self.uses(&claim, found))
             .map(|(found, _)| found);
         let of_document = self.undisputed(&claim, runners(claim.clusters, documents), &evidence);
         if !of_document.is_empty() {
@@ -237,8 +241,27 @@ impl<'i> Search<'_, 'i> {
 
     /// Returns the components that run objects which use the image repository.
     fn users_of(&self, claim: &Claim<'_, 'i>, found: Vec<ClusterObject>) -> Vec<ClusterObject> {
-        let used = found.into_iter().filter(|found| claim.uses(found, &|object| self.is_known(object)));
+        let used = found.into_iter().filter(|found| self.uses(claim, found));
         runners(claim.clusters, used)
+    }
+
+    /// Returns `true` if an object uses the image repository.
+    fn uses(&self, claim: &Claim<'_, 'i>, object: &ClusterObject) -> bool {
+        self.compare_texts(object);
+        claim.uses(object, &|object| self.is_known(object))
+    }
+
+    /// Counts the comparisons of the images of an object beyond the first, or of its other texts.
+    fn compare_texts(&self, object: &ClusterObject) {
+        let clusters = self.matching.clusters;
+        let Some(found) = object.get(clusters) else { return };
+        self.effort.compare(match found {
+            WatchedObject::Other(..) | WatchedObject::HelmRelease(_) => found.text_bytes() / BYTES_PER_TEXT,
+            _ => {
+                let images = images(clusters[object.cluster].index, found);
+                images.map_or(0, |images| images.len().saturating_sub(1))
+            }
+        });
     }
 
     /// Returns `true` for a component of the previous status.
@@ -289,6 +312,7 @@ impl<'i> Search<'_, 'i> {
     fn has_evidence(&self, component: &ClusterObject, evidence: &Evidence) -> bool {
         let clusters = self.matching.clusters;
         let Some(object) = component.get(clusters) else { return false };
+        self.compare_texts(component);
         let previous = self.previous(component);
         match images(clusters[component.cluster].index, object) {
             Ok(images) => {

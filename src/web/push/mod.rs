@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `endpoint` | the address of the server, and the address of each deployment there |
 //! | `token` | the token of the requests, from a file |
+//! | `quoting` | quotes of the server's text, without the token |
 //! | `significance` | the parts of a status whose change is sent |
 //! | `queue` | the next status to send, and when: a value without a clock |
 //! | `sender` | one request, and its outcome |
@@ -14,6 +15,7 @@
 
 mod endpoint;
 mod queue;
+mod quoting;
 mod run;
 mod sender;
 mod significance;

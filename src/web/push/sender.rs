@@ -7,11 +7,11 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Response};
 
 use super::endpoint::Endpoint;
+use super::quoting::Quoting;
 use super::token::{TokenFile, bearer};
 use crate::error::chain;
 use crate::net::{HttpClientError, HttpClientOptions, retry_after};
-use crate::printable::printable;
-use crate::secrets::{Redactor, redact_url};
+use crate::secrets::redact_url;
 use crate::web::http::JSON;
 
 /// The time of a whole request.
@@ -19,9 +19,6 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum size of what is read of a response, in bytes.
 const MAX_RESPONSE: usize = 4 * 1024;
-
-/// The maximum number of characters of a response in a message.
-const MAX_QUOTE: usize = 300;
 
 /// Sends statuses to a server. Clones share its connections.
 #[derive(Clone)]
@@ -75,18 +72,18 @@ impl StatusSender {
 
     /// Sends the status of a deployment.
     pub(super) async fn send(&self, deployment_id: &str, document: String) -> Outcome {
-        let mut secrets = Redactor::default();
+        let mut quoting = Quoting::default();
         let mut request = self.client.post(self.endpoint.status_of(deployment_id));
         if let Some(file) = &self.token {
             let token = match file.token().await {
                 Ok(token) => token,
                 Err(error) => return failed(format!("--status-token-file: {}", chain(&error))),
             };
-            secrets.add_secret(token.expose());
+            quoting.forbid(&token);
             request = request.header(AUTHORIZATION, bearer(&token).expect("tokens are visible ASCII"));
         }
         match request.header(CONTENT_TYPE, JSON).body(document).send().await {
-            Ok(response) => outcome(response, &secrets).await,
+            Ok(response) => outcome(response, &quoting).await,
             Err(error) => failed(chain(&error.without_url())),
         }
     }
@@ -97,7 +94,7 @@ fn failed(message: String) -> Outcome {
 }
 
 /// Returns the outcome that a response says.
-async fn outcome(response: Response, secrets: &Redactor) -> Outcome {
+async fn outcome(response: Response, quoting: &Quoting) -> Outcome {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     if status.is_success() {
@@ -107,10 +104,10 @@ async fn outcome(response: Response, secrets: &Redactor) -> Outcome {
     let pause = header(RETRY_AFTER).and_then(|value| retry_after(value, Timestamp::now()));
     let message = if status.is_redirection() {
         let place = redact_url(header(LOCATION).unwrap_or("another place"));
-        format!("the server redirects to {}, which is not followed", quote(&place, secrets))
+        format!("the server redirects to {}, which is not followed", quoting.quote(&place))
     } else {
         let text = beginning(response).await;
-        let text = quote(&text, secrets);
+        let text = quoting.quote(&text);
         let detail = if text.is_empty() { String::new() } else { format!(": {text}") };
         format!("the server responded with status {}{detail}", status.as_u16())
     };
@@ -147,13 +144,6 @@ async fn beginning(mut response: Response) -> String {
     String::from_utf8_lossy(&content).into_owned()
 }
 
-/// Returns a foreign text on one line, without secrets and not too long.
-fn quote(text: &str, secrets: &Redactor) -> String {
-    let text = secrets.redact(text);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    printable(&words.join(" ")).chars().take(MAX_QUOTE).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -163,6 +153,7 @@ mod tests {
     use reqwest::Body;
 
     use super::*;
+    use crate::secrets::Secret;
 
     /// Returns the outcome of a response whose body comes in pieces.
     async fn outcome_of(
@@ -170,13 +161,13 @@ mod tests {
         headers: &[(&str, &str)],
         pieces: Vec<Result<&'static str, io::Error>>,
     ) -> Outcome {
-        let mut secrets = Redactor::default();
-        secrets.add_secret(b"hunter2-hunter2");
+        let mut quoting = Quoting::default();
+        quoting.forbid(&Secret::new(b"hunter2-hunter2".to_vec()));
         let response = http::Response::builder().status(status);
         let response =
             headers.iter().fold(response, |response, (name, value)| response.header(*name, *value));
         let body = Body::wrap_stream(stream::iter(pieces));
-        outcome(response.body(body).unwrap().into(), &secrets).await
+        outcome(response.body(body).unwrap().into(), &quoting).await
     }
 
     #[tokio::test]
@@ -254,13 +245,5 @@ mod tests {
         };
         assert_eq!(cause(502, "request 1").await, cause(502, "request 2").await);
         assert_ne!(cause(502, "").await, cause(503, "").await);
-    }
-
-    #[test]
-    fn quoted_text_is_one_short_line_without_secrets() {
-        let mut secrets = Redactor::default();
-        secrets.add_secret(b"hunter2-hunter2");
-        assert_eq!(quote("a\n\tb \u{1b}[31m hunter2-hunter2", &secrets), "a b \\u{1b}[31m ••••");
-        assert_eq!(quote(&"é".repeat(5000), &secrets).chars().count(), MAX_QUOTE);
     }
 }

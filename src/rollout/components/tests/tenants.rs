@@ -106,6 +106,24 @@ fn the_ties_of_a_policy_are_bounded_and_the_rest_is_reported() {
     assert!(message.is_some(), "{found:?}");
 }
 
+/// One object with many containers cost as much as many objects.
+#[test]
+fn the_containers_of_an_object_count_as_comparisons() {
+    let mut scene = Scene::new(&values());
+    let place = first_place(&scene);
+    let files = 300;
+    set_places(
+        &mut scene,
+        (0..files).map(|number| Place { file: format!("apps/{number}.yaml"), ..place.clone() }),
+    );
+    let containers = 2 * MAX_COMPARISONS / files;
+    let others = "{name: x, image: \"ghcr.io/other/app:1\"}, ".repeat(containers);
+    insert(&mut scene, &[deployment(NEW).replace("containers: [", &format!("containers: [{others}"))]);
+    let found = scene.report("app");
+    let is_left_out = |text: &str| text.contains("not matched");
+    assert!(found.iter().any(|found| found.message.as_deref().is_some_and(is_left_out)), "{found:?}");
+}
+
 #[test]
 fn a_computation_that_is_stopped_ends() {
     let mut scene = Scene::new(&values());
