@@ -74,7 +74,8 @@ pub fn report(pods: &[Pod], is_wanted: impl Fn(&str) -> bool, now: Timestamp) ->
 
 /// Returns the pods with the wanted image that decide the report.
 ///
-/// These are failed ones first, then the newest. /// The others tell nothing more. Unreadable pods are kept, because they are reported.
+/// These are failed ones first, then the newest. The others tell nothing more. Unreadable pods are kept, because they are
+/// reported.
 #[must_use]
 pub fn most_informative(
     pods: impl IntoIterator<Item = Pod>,

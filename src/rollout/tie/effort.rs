@@ -8,7 +8,7 @@ use std::fmt;
 /// The maximum number of ties of a policy.
 pub const MAX_TIES: usize = 20_000;
 
-/// The maximum number of comparisons of a place with an image or another text of an object.
+/// The maximum number of comparisons of a place with a text of an object.
 pub const MAX_COMPARISONS: usize = 200_000;
 
 /// Tells if the result of a computation is not needed any more.

@@ -251,7 +251,7 @@ impl<'i> Search<'_, 'i> {
         claim.uses(object, &|object| self.is_known(object))
     }
 
-    /// Counts the comparisons of the images of an object beyond the first, or of its other texts.
+    /// Counts the comparisons of the texts of an object: images beyond the first, or others.
     fn compare_texts(&self, object: &ClusterObject) {
         let clusters = self.matching.clusters;
         let Some(found) = object.get(clusters) else { return };

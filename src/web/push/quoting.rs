@@ -8,7 +8,7 @@ use crate::secrets::{Redactor, Secret};
 /// The maximum number of characters of a quote.
 const MAX_QUOTE: usize = 300;
 
-/// The number of letters and digits of the token in a row from which a text is not quoted.
+/// The length of a part of the token, in letters and digits.
 const PART: usize = 8;
 
 /// Quotes texts of a server, which may contain the token or a part of it.
@@ -38,7 +38,9 @@ impl Quoting {
         printable(&words.join(" ")).chars().take(MAX_QUOTE).collect()
     }
 
-    /// Returns true if a text contains a part of the token, also with other characters in between.
+    /// Returns true if a text contains a part of the token.
+    ///
+    /// Other characters may be in between.
     fn has_part(&self, text: &str) -> bool {
         let Some(token) = &self.letters else { return false };
         let parts: HashSet<&[u8]> = token.expose().windows(PART).collect();

@@ -104,6 +104,12 @@ pub(super) const INVENTORY: &[Row] = &[
         GOES_WITH_OBJECT,
     ),
     row(
+        "src/controller/rollout/changed_policies.rs",
+        "ChangedPolicies.names",
+        "namespace and name of a policy",
+        "one per policy with a marker, until the index of places has its image",
+    ),
+    row(
         "src/controller/rollout/cluster.rs",
         "WatchedCluster.index",
         "kind, namespace and name of a watched object",
