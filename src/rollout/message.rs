@@ -15,10 +15,19 @@ pub const MAX_LENGTH: usize = 300;
 /// and a text of more than [`MAX_LENGTH`] characters is shortened.
 #[must_use]
 pub fn message(text: &str) -> String {
-    // Four times the limit leaves enough after white space and user parts are gone.
-    let start: String = text.chars().take(4 * MAX_LENGTH).collect();
-    let words: Vec<String> = start.split_whitespace().map(without_user).collect();
-    cut(printable(&words.join(" ")).into(), MAX_LENGTH)
+    let mut start = String::new();
+    for word in text.split_whitespace() {
+        // A character has at most four bytes.
+        if start.len() > 4 * MAX_LENGTH {
+            break;
+        }
+        if !start.is_empty() {
+            start.push(' ');
+        }
+        // A cut before this could leave a part of a user part.
+        start.extend(without_user(word).chars().take(MAX_LENGTH + 1));
+    }
+    cut(printable(&start).into(), MAX_LENGTH)
 }
 
 /// Removes the user part of each URL in a word.
@@ -52,6 +61,20 @@ mod tests {
         ] {
             assert_eq!(message(text), expected, "{text:?}");
         }
+    }
+
+    /// White space or a long word puts the cut into the user part.
+    #[test]
+    fn no_cut_leaves_a_part_of_a_user() {
+        let url = "https://bob:secret@git.example/x";
+        for filler in [" ", "\n", "x", "ä ", "é"] {
+            for length in (0..MAX_LENGTH + 50).chain(4 * MAX_LENGTH - 50..4 * MAX_LENGTH + 50) {
+                let text = filler.repeat(length) + " " + url;
+                let found = message(&text);
+                assert!(!found.contains("bob"), "{length} times {filler:?}: {found}");
+            }
+        }
+        assert_eq!(message(&(" ".repeat(5000) + url)), "https://git.example/x");
     }
 
     #[test]
