@@ -1,7 +1,7 @@
 //! The parts of a status whose change is sent: states, errors and the target.
 //!
-//! Counts, times and messages change too often, so a change of these alone is not sent. The message of a component's
-//! error is one of them, because it counts restarts.
+//! Counts, times and messages change too often, so a change of these alone is not sent. The message of an error is one of
+//! them: that of a component's error counts restarts.
 
 use serde::Serialize;
 use tagboat_api::DeploymentStatus;
@@ -14,7 +14,7 @@ use crate::secrets::Fingerprint;
 struct Significant<'s> {
     deployment_id: &'s str,
     state: State,
-    error: Option<&'s StatusError>,
+    error: Option<Error<'s>>,
     target: Option<&'s Target>,
     components: Vec<Component<'s>>,
 }
@@ -24,8 +24,14 @@ struct Significant<'s> {
 struct Component<'s> {
     name: &'s str,
     state: State,
-    /// The code and the source of its error.
-    error: Option<(&'s str, &'s str)>,
+    error: Option<Error<'s>>,
+}
+
+/// The code and the source of an error.
+type Error<'s> = (&'s str, &'s str);
+
+fn error(error: &StatusError) -> Error<'_> {
+    (&error.code, &error.source)
 }
 
 /// Returns the fingerprint of the parts of a status whose change is sent.
@@ -38,7 +44,7 @@ pub(super) fn significance(object: &DeploymentStatus) -> Option<Fingerprint> {
         return None;
     }
     let components = report.components.iter().map(|component| {
-        let error = component.error.as_ref().map(|error| (error.code.as_str(), error.source.as_str()));
+        let error = component.error.as_ref().map(error);
         Component { name: &component.name, state: component.state, error }
     });
     let mut components: Vec<_> = components.collect();
@@ -47,7 +53,7 @@ pub(super) fn significance(object: &DeploymentStatus) -> Option<Fingerprint> {
     let significant = Significant {
         deployment_id: &status.deployment_id,
         state: report.state,
-        error: report.error.as_ref(),
+        error: report.error.as_ref().map(error),
         target: report.target.as_ref(),
         components,
     };
@@ -122,6 +128,19 @@ mod tests {
         other["status"]["components"][0]["error"]["message"] = json!("3 restarts");
         other["status"]["components"].as_array_mut().unwrap().reverse();
         assert_eq!(of(&one), of(&other));
+    }
+
+    #[test]
+    fn the_message_of_an_error_is_not_significant() {
+        let with = |code: &str, source: &str, message: &str| {
+            let mut object = object();
+            object["status"]["error"] = json!({"code": code, "source": source, "message": message});
+            of(&object)
+        };
+        let base = with("HostUnavailable", "edge", "cluster edge does not respond");
+        assert_eq!(with("HostUnavailable", "edge", "cluster edge is not available: no login"), base);
+        assert_ne!(with("HostUnavailable", "core", "cluster edge does not respond"), base);
+        assert_ne!(with("GitPushRejected", "edge", "cluster edge does not respond"), base);
     }
 
     #[test]
