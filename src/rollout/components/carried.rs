@@ -22,7 +22,7 @@ pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
             continue;
         };
         let cluster = context.cluster(position);
-        let kind = object.split('/').next().unwrap_or_default();
+        let kind = kind(object);
         let unlisted = cluster.index.unlisted(kind).filter(|_| context.object_of(previous).is_none());
         let pending = |text: String| ComponentStatus {
             state: State::Pending,
@@ -47,21 +47,31 @@ pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
 
 /// Returns the error of a cluster that carried components are in and that is lost.
 ///
-/// A cluster that was lost in the previous status is so until its objects are listed again.
+/// A cluster that was lost in the previous status is so until the objects of their kinds are listed again.
 pub(super) fn error(context: &Context<'_>, carried: &[Component]) -> Option<DeploymentError> {
     let before = context.inputs.before.previous.and_then(|previous| previous.report.error.as_ref());
     let before = before.filter(|error| error.code == DeploymentErrorCode::HostUnavailable.to_string());
     carried.iter().find_map(|component| {
-        let cluster = context.cluster(context.cluster_of(&component.status.name)?.0);
+        let (position, object) = context.cluster_of(&component.status.name)?;
+        let cluster = context.cluster(position);
         let source = cluster.name.unwrap_or("the cluster");
         let message = match cluster.contact {
             Contact::Lost => cluster.describe_contact(),
-            Contact::Listing => before.filter(|error| error.source == source)?.message.clone(),
-            Contact::Watched => return None,
+            Contact::Watched if cluster.index.unlisted(kind(object)) != Some(Unlisted::Expected) => {
+                return None;
+            }
+            Contact::Listing | Contact::Watched => {
+                before.filter(|error| error.source == source)?.message.clone()
+            }
         };
         let code = DeploymentErrorCode::HostUnavailable;
         Some(DeploymentError { code, source: source.to_owned(), message })
     })
+}
+
+/// Returns the kind in the name of an object.
+pub(super) fn kind(object: &str) -> &str {
+    object.split('/').next().unwrap_or_default()
 }
 
 /// Returns `true` unless the marker of a component is known to be gone.

@@ -9,7 +9,7 @@ use super::{
     APP, NEW, OLD, RELEASED, SCANNED, application, condition, cron_job, deployment, documents, helm_release,
     insert, kustomization, named_deployment, of_app, stateful_set, version,
 };
-use crate::rollout::index::Unlisted;
+use crate::rollout::index::{ClusterIndex, Unlisted};
 use crate::rollout::watched::GroupKind;
 
 #[test]
@@ -60,6 +60,33 @@ fn the_components_of_a_lost_cluster_are_pending() {
 
     scene.clusters[0].contact = Contact::Lost;
     assert_eq!(scene.lines("app"), ["Deployment/apps/app pending", "edge/Deployment/apps/app installed"]);
+}
+
+/// After a restart during an outage, nothing waits more than a minute for lists.
+#[test]
+fn the_error_of_a_lost_cluster_stays_while_a_list_is_expected() {
+    let mut scene = Scene::new(APP);
+    scene.add_cluster(Some("edge"));
+    scene.insert_into(1, &deployment(NEW));
+    let before = scene.report("app");
+    scene.clusters[1].contact = Contact::Lost;
+    scene.report("app");
+    let lost = scene.previous["app"].clone();
+    assert_eq!(lost.report.state, State::Failed);
+
+    scene.clusters[1].index = ClusterIndex::default();
+    scene.clusters[1].index.set_unlisted(&GroupKind::DEPLOYMENT, Some(Unlisted::Expected));
+    for contact in [Contact::Listing, Contact::Watched] {
+        scene.clusters[1].contact = contact;
+        scene.report("app");
+        assert_eq!(scene.previous["app"], lost, "{contact:?}");
+    }
+    scene.clusters[1].index.set_unlisted(&GroupKind::DEPLOYMENT, Some(Unlisted::Skipped));
+    assert_eq!(scene.lines("app"), ["edge/Deployment/apps/app pending"]);
+    assert_eq!(scene.previous["app"].report.error, None, "it answers");
+    scene.clusters[1].index.set_unlisted(&GroupKind::DEPLOYMENT, None);
+    scene.insert_into(1, &deployment(NEW));
+    assert_eq!(scene.report("app"), before);
 }
 
 /// It has no object of the policy, so another one does not fail for it.
