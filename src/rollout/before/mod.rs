@@ -5,7 +5,9 @@
 //! the rollout.
 
 use kube::ResourceExt;
-use tagboat_api::deployment_status::{BlockReason, CommitRef, DeploymentStatusStatus, Report, Target};
+use tagboat_api::deployment_status::{
+    BlockReason, CommitRef, ComponentStatus, DeploymentStatusStatus, Report, State, Target,
+};
 use tagboat_api::{Condition, ImagePolicy, ImageUpdateAutomation, ObjectName, Reason};
 
 use super::aggregate::{DeploymentError, DeploymentErrorCode};
@@ -92,10 +94,31 @@ impl BeforeRollout<'_> {
         })
     }
 
-    /// Returns true if an automation has a place without the image, or was not scanned.
+    /// Returns true if an automation has a place without the image.
+    ///
+    /// Before its first scan, the previous status tells.
     fn is_open(&self, view: &AutomationView<'_>, image: &ImageReference) -> bool {
-        let places = view.scan.map(|scan| scan.of_policy(&ObjectName::of(self.policy)));
-        places.is_none_or(|places| places.iter().any(|place| !has(place.committed_value(), place, image)))
+        let Some(scan) = view.scan else { return !self.had_committed(view) };
+        let places = scan.of_policy(&ObjectName::of(self.policy));
+        places.iter().any(|place| !has(place.committed_value(), place, image))
+    }
+
+    /// Returns true if the previous status tells that an automation has committed the image everywhere.
+    fn had_committed(&self, view: &AutomationView<'_>) -> bool {
+        use BlockReason::{AwaitingMerge, NotApplied, NotFound};
+        let Some(Report { target, omitted, components, .. }) = self.previous.map(|previous| &previous.report)
+        else {
+            return false;
+        };
+        let name = view.automation.name_any();
+        let mut own =
+            components.iter().filter(|component| component.automation.as_ref() == Some(&name)).peekable();
+        let is_committed = |component: &ComponentStatus| match component.reason {
+            Some(reason) => matches!(reason, AwaitingMerge | NotApplied | NotFound),
+            // Its cluster did not respond.
+            None => component.state != State::Pending,
+        };
+        *target == self.target() && *omitted == 0 && own.peek().is_some() && own.all(is_committed)
     }
 
     /// Returns the cause why a place of an automation does not have the wanted image.
@@ -118,7 +141,12 @@ impl BeforeRollout<'_> {
         }
         let view = self.automations.iter().find(|view| ObjectName::of(view.automation) == *automation);
         if has(place.committed_value(), place, &image) {
-            let text = awaiting_merge(view.and_then(|view| view.scan), place);
+            let text = match view.and_then(|view| view.scan) {
+                Some(scan) => awaiting_merge(scan, place),
+                None => {
+                    self.known_message(automation, place).unwrap_or("a commit is not merged yet").to_owned()
+                }
+            };
             return Some(Block { reason: BlockReason::AwaitingMerge, message: message(&text) });
         }
         let text = match view {
@@ -126,6 +154,17 @@ impl BeforeRollout<'_> {
             None => format!("ImageUpdateAutomation {automation} does not exist"),
         };
         Some(Block { reason: BlockReason::NotCommitted, message: message(&text) })
+    }
+
+    /// Returns the message of the previous status about the merge of a place.
+    fn known_message(&self, automation: &ObjectName, place: &Place) -> Option<&str> {
+        let location = place.location();
+        let known = self.previous?.report.components.iter().find(|component| {
+            component.reason == Some(BlockReason::AwaitingMerge)
+                && component.automation.as_ref() == Some(&automation.name)
+                && component.place.as_ref() == Some(&location)
+        });
+        known?.message.as_deref()
     }
 
     /// Returns the commit of the target, if Tagboat pushed it.
@@ -247,12 +286,11 @@ fn code(failure: &Condition) -> DeploymentErrorCode {
     DeploymentErrorCode::UpdateFailed
 }
 
-fn awaiting_merge(scan: Option<&ScannedPlaces>, place: &Place) -> String {
+fn awaiting_merge(scan: &ScannedPlaces, place: &Place) -> String {
     let commit = place
         .written
         .as_ref()
         .map_or_else(|| "a commit".to_owned(), |written| format!("commit {}", written.commit.short_id()));
-    let Some(scan) = scan else { return format!("{commit} is not merged yet") };
     let into =
         scan.checkout.as_ref().map_or_else(|| scan.revision.clone(), |branch| format!("branch {branch}"));
     format!("{commit} on branch {} is not merged into {into}", scan.push)

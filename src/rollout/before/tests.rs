@@ -1,5 +1,4 @@
 use serde_json::{Value, json};
-use tagboat_api::deployment_status::{ComponentStatus, State};
 
 use super::*;
 use crate::rollout::place::Written;

@@ -18,6 +18,8 @@ use crate::rollout::watched::{GroupKind, WatchedId, WatchedObject};
 #[derive(Default)]
 pub(super) struct Chain {
     links: Vec<Link>,
+    /// The revision of an object's place, or else that of the previous status.
+    known_revision: Option<String>,
     /// The applier that refers to itself, directly or through others.
     cycle: Option<String>,
 }
@@ -63,6 +65,7 @@ impl Chain {
         // Without a scan, the repository of the automation is not known.
         let known = previous.filter(|_| tied.scan.is_none()).and_then(|known| known.applier.as_deref());
         let mut chain = Self::from(context, first, reach, tied.place, known);
+        chain.known_revision = context.revision(tied.scan).map(str::to_owned);
         if let Some(first) = chain.links.first_mut() {
             first.is_component = object.is_remote_applier();
         }
@@ -160,8 +163,8 @@ impl Chain {
         let failure = self.failure(previous);
         let blocks = || self.links.iter().find_map(|link| Some(block(link.status.block?, &link.name)));
         let commit = place.written.as_ref().map(|written| written.commit.id.as_str());
-        let revisions: Vec<&str> =
-            scan.map(|scan| scan.revision.as_str()).into_iter().chain(commit).collect();
+        let scanned = scan.map(|scan| scan.revision.as_str()).or(self.known_revision.as_deref());
+        let revisions: Vec<&str> = scanned.into_iter().chain(commit).collect();
         let elsewhere = || {
             let link = self.links.iter().find(|link| link.reads_git).filter(|_| !revisions.is_empty())?;
             match link.status.applied_revision.as_deref().filter(|revision| !revision.is_empty()) {

@@ -80,6 +80,14 @@ impl<'i> Context<'i> {
         matching.ties(&places.collect::<Vec<_>>())
     }
 
+    /// Returns the revision of a scan.
+    ///
+    /// Without a scan, it is that of the previous status.
+    pub(super) fn revision<'s>(&'s self, scan: Option<&'s ScannedPlaces>) -> Option<&'s str> {
+        let known = || self.inputs.before.previous?.report.revision.as_deref();
+        scan.map(|scan| scan.revision.as_str()).or_else(known)
+    }
+
     /// Returns `true` for an image of the policy's repository.
     pub(super) fn has_repository(&self, image: &str) -> bool {
         self.repository.as_ref().is_some_and(|repository| repository.has_text(image))

@@ -164,7 +164,7 @@ fn by_revision(
         let wanted = context.image.as_ref().and_then(|image| tied.place.field.value_in(image));
         let is_committed = wanted.is_some_and(|wanted| wanted == tied.place.value);
         let commit = tied.place.written.as_ref().map(|written| written.commit.id.as_str());
-        let revisions = tied.scan.map(|scan| scan.revision.as_str()).into_iter().chain(commit);
+        let revisions = context.revision(tied.scan).into_iter().chain(commit);
         let is_applied = applied
             .as_deref()
             .is_some_and(|applied| revisions.into_iter().any(|revision| is_same_commit(applied, revision)));

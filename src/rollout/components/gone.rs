@@ -4,10 +4,11 @@
 //! as removed. If only the marker was removed, the component is dropped.
 
 use jiff::{SignedDuration, Timestamp};
-use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State};
+use tagboat_api::ObjectName;
+use tagboat_api::deployment_status::{ComponentStatus, State};
 
 use super::context::{Context, file};
-use super::missing::NO_OBJECT;
+use super::unscanned;
 use crate::rollout::aggregate::Component;
 use crate::rollout::message::message;
 
@@ -40,17 +41,9 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
         return None;
     }
     let Some(scan) = view.scan else {
-        // An object of an automation that was not scanned is gone; other components wait for the scan.
-        let lost = || ComponentStatus {
-            state: State::Pending,
-            reason: Some(BlockReason::NotFound),
-            message: Some(NO_OBJECT.to_owned()),
-            error: None,
-            since: context.now.clone(),
-            ..previous.clone()
-        };
-        let status = if previous.tie.is_some() && object.is_none() { lost() } else { previous.clone() };
-        return Some((with(status), now.saturating_add(NEXT_LOOK).ok()?));
+        let status = unscanned::without_object(context, &ObjectName::of(view.automation), previous);
+        let component = Component { status, has_wanted_image: false };
+        return Some((component, now.saturating_add(NEXT_LOOK).ok()?));
     };
     if !scan.removed_files.iter().any(|removed| removed == file) {
         return None;

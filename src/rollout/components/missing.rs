@@ -8,10 +8,10 @@ use super::context::Context;
 use crate::rollout::aggregate::Component;
 use crate::rollout::message::message;
 use crate::rollout::place::{Place, ScannedPlaces};
-use crate::rollout::watched::{WatchedId, can_be_component, document};
+use crate::rollout::watched::{can_be_component, document};
 
 /// The message of a component whose name is that of an absent object.
-pub(super) const NO_OBJECT: &str = "the object does not exist";
+const NO_OBJECT: &str = "the object does not exist";
 
 /// Returns the component of a place without an object.
 ///
@@ -22,19 +22,16 @@ pub(super) fn component(context: &Context<'_>, scan: &ScannedPlaces, place: &Pla
     let previous = context.previous.get(name.as_str()).copied();
     let chain = Chain::of_place(context, scan, place);
     let verdict = chain.verdict(Some(scan), place, previous);
-    let unwatched = context.inputs.clusters.iter().find(|cluster| !cluster.is_watched());
-    let unknown = unwatched.map(Cluster::describe_contact).or_else(|| unlisted(context, object.as_ref()?));
-    let (reason, text) = match (context.inputs.before.block(&scan.automation, place), unknown) {
+    let kind = object.as_ref().map(|object| object.kind.kind());
+    let block = context.inputs.before.block(&scan.automation, place);
+    let (reason, text) = match (block, unknown(context, kind)) {
         (Some(block), _) => (Some(block.reason), block.message),
         (None, Some(text)) => (None, text),
         (None, None) => match verdict.not_applied {
             Some(text) => (Some(BlockReason::NotApplied), text),
             None => {
-                let absent = || match &object {
-                    Some(_) => NO_OBJECT.to_owned(),
-                    None => message(&format!("no object of the file {} uses the image", place.file)),
-                };
-                (Some(BlockReason::NotFound), verdict.message.unwrap_or_else(absent))
+                let text = verdict.message.unwrap_or_else(|| absent(kind, place));
+                (Some(BlockReason::NotFound), text)
             }
         },
     };
@@ -56,11 +53,24 @@ pub(super) fn component(context: &Context<'_>, scan: &ScannedPlaces, place: &Pla
     Component { status, has_wanted_image: false }
 }
 
-/// Returns the sentence about a cluster without the objects of a document's kind.
-fn unlisted(context: &Context<'_>, object: &WatchedId) -> Option<String> {
-    let kind = object.kind.kind();
-    context.inputs.clusters.iter().find_map(|cluster| {
-        let unlisted = cluster.index.unlisted(kind)?;
-        Some(cluster.describe_unlisted(kind, unlisted))
+/// Returns the sentence about a cluster that may have the object of a place.
+///
+/// Its objects are not known, or those of the document's kind.
+pub(super) fn unknown(context: &Context<'_>, kind: Option<&str>) -> Option<String> {
+    let clusters = context.inputs.clusters;
+    let unwatched = clusters.iter().find(|cluster| !cluster.is_watched()).map(Cluster::describe_contact);
+    unwatched.or_else(|| {
+        let kind = kind?;
+        clusters
+            .iter()
+            .find_map(|cluster| Some(cluster.describe_unlisted(kind, cluster.index.unlisted(kind)?)))
     })
+}
+
+/// Returns the sentence about a place without an object; `kind` is that of its document.
+pub(super) fn absent(kind: Option<&str>, place: &Place) -> String {
+    match kind {
+        Some(_) => NO_OBJECT.to_owned(),
+        None => message(&format!("no object of the file {} uses the image", place.file)),
+    }
 }

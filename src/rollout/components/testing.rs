@@ -178,7 +178,7 @@ impl Scene {
                 let object = json!({
                     "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImageUpdateAutomation",
                     "metadata": {"name": automation.name, "namespace": NAMESPACE},
-                    "spec": {"interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "fleet"}, "suspend": automation.suspend},
+                    "spec": {"interval": "1m", "sourceRef": {"kind": "GitRepository", "name": "fleet", "namespace": "flux-system"}, "suspend": automation.suspend},
                 });
                 let mut scan = ScannedPlaces {
                     automation: name(&automation.name),
@@ -195,6 +195,27 @@ impl Scene {
                 (serde_json::from_value(object).unwrap(), Some(scan))
             })
             .collect();
+    }
+
+    /// Lets a policy choose another image, which no automation has committed yet.
+    pub(in crate::rollout) fn choose(&mut self, name: &str, image: &str) {
+        self.policies.insert(name.to_owned(), policy(name, Some(image)));
+    }
+
+    /// Lets all policies fail, which keep their images.
+    pub(in crate::rollout) fn fail_policies(&mut self) {
+        for policy in self.policies.values_mut() {
+            let condition = json!({
+                "type": "Ready", "status": "False", "reason": "DependencyNotReady", "message": "failed",
+                "lastTransitionTime": NOW,
+            });
+            policy.status.as_mut().unwrap().conditions = vec![serde_json::from_value(condition).unwrap()];
+        }
+    }
+
+    /// Forgets the scans of all automations: the controller restarts.
+    pub(in crate::rollout) fn forget_scans(&mut self) {
+        self.automations.iter_mut().for_each(|(_, scan)| *scan = None);
     }
 
     /// Adds or replaces objects of Tagboat's own cluster, as documents of YAML.
@@ -244,16 +265,8 @@ impl Scene {
 
     /// Returns the components of a policy, unless this is stopped.
     pub(in crate::rollout) fn components_until(&self, policy: &str, stop: Stop<'_>) -> Components {
-        let views: Vec<AutomationView<'_>> = self
-            .automations
-            .iter()
-            .map(|(automation, scan)| AutomationView { automation, scan: scan.as_ref() })
-            .collect();
-        let before = BeforeRollout {
-            policy: &self.policies[policy],
-            automations: &views,
-            previous: self.previous.get(policy),
-        };
+        let views = self.views();
+        let before = self.before(policy, &views);
         let clusters: Vec<Cluster<'_>> = self
             .clusters
             .iter()
@@ -275,16 +288,26 @@ impl Scene {
         })
     }
 
+    fn views(&self) -> Vec<AutomationView<'_>> {
+        let views = self.automations.iter();
+        views.map(|(automation, scan)| AutomationView { automation, scan: scan.as_ref() }).collect()
+    }
+
+    fn before<'s>(&'s self, policy: &str, views: &'s [AutomationView<'s>]) -> BeforeRollout<'s> {
+        let previous = self.previous.get(policy);
+        BeforeRollout { policy: &self.policies[policy], automations: views, previous }
+    }
+
     /// Computes the status of a policy, which becomes the previous one, and returns its components.
     pub(in crate::rollout) fn report(&mut self, policy: &str) -> Vec<ComponentStatus> {
-        let target = self.policies[policy].status.as_ref().and_then(|status| status.latest_ref.clone());
-        let found = self.components(policy);
+        let (views, found) = (self.views(), self.components(policy));
+        let before = self.before(policy, &views);
         let observation = Observation {
             deployment_id: "uid".to_owned(),
-            target,
-            commit: None,
-            revision: None,
-            error: found.error,
+            target: before.target(),
+            commit: before.commit(),
+            revision: before.revision(),
+            error: before.error().or(found.error),
             components: found.components,
         };
         let status = report::status(observation, self.previous.get(policy), self.now);

@@ -2,16 +2,19 @@
 //!
 //! A suspended automation is never scanned after a restart. The components of the previous status have its places, as
 //! far as they matter: the object, the file and the key. Such a place wants the whole image, unless its component had only
-//! a part of it. An object to which the automation may not lead any more is left out.
+//! a part of it. The reason of the component tells the value. An object to which the automation may not lead any more is
+//! left out.
 
 use tagboat_api::ObjectName;
-use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State, Tie};
+use tagboat_api::deployment_status::{BlockReason, CommitRef, ComponentStatus, State, Tie};
 
-use super::context::Context;
+use super::carried::kind;
+use super::context::{Context, file};
+use super::missing;
 use crate::reference::ImageReference;
 use crate::rollout::image::{ObjectImage, WantedImage};
 use crate::rollout::index::ClusterObject;
-use crate::rollout::place::Place;
+use crate::rollout::place::{Place, Written};
 use crate::rollout::tie::{TiedPlace, Ties};
 use crate::update::{Field, ObjectIdentifier};
 
@@ -28,28 +31,12 @@ pub(super) fn places(context: &Context<'_>) -> Vec<UnscannedPlace> {
     let components = context.previous.values().filter(|component| component.state != State::Removed);
     let found = components.filter_map(|component| {
         let view = context.view(component).filter(|view| view.scan.is_none())?;
-        let (file, line) = component.place.as_deref()?.rsplit_once(':')?;
         let object = context.object_of(component)?;
         let is_watched = context.cluster(object.cluster).is_watched();
         (is_watched && context.admits(&object.id.namespace)).then_some(())?;
-        // The value is not known, but the reason of the component tells if it was committed.
-        let is_committed = is_committed(context, component);
-        let image = context.image.as_ref().filter(|_| is_committed);
-        let field = image.map_or(Field::Reference, |image| field(component, image));
-        let value = image.and_then(|image| field.value_in(image)).unwrap_or_default();
-        let place = Place {
-            policy: context.policy.clone(),
-            document: ObjectIdentifier::default(),
-            file: file.to_owned(),
-            line: line.parse().ok()?,
-            field,
-            value,
-            proposed: None,
-            written: None,
-        };
         Some(UnscannedPlace {
             automation: ObjectName::of(view.automation),
-            place,
+            place: place(context, component)?,
             tie: component.tie?,
             object,
         })
@@ -57,13 +44,67 @@ pub(super) fn places(context: &Context<'_>) -> Vec<UnscannedPlace> {
     found.collect()
 }
 
-/// Returns `true` if the previous status tells that the image was committed.
-fn is_committed(context: &Context<'_>, component: &ComponentStatus) -> bool {
-    use BlockReason::{AwaitingMerge, NotChosen, NotCommitted};
+/// Returns the component of a place without an object.
+///
+/// If it had none before, the appliers of its file are as in the previous status.
+pub(super) fn without_object(
+    context: &Context<'_>,
+    automation: &ObjectName,
+    previous: &ComponentStatus,
+) -> ComponentStatus {
+    // The component of places that were not matched has no place of its own.
+    let Some(place) = place(context, previous).filter(|place| place.location() != previous.name) else {
+        return previous.clone();
+    };
+    let had_object = previous.image.is_some();
+    let is_file = file(previous) == Some(&previous.name);
+    let kind = context.cluster_of(&previous.name).filter(|_| !is_file).map(|(_, object)| kind(object));
+    let (reason, text) = match context.inputs.before.block(automation, &place) {
+        Some(block) => (Some(block.reason), block.message),
+        None if !had_object && previous.reason.is_some() => return previous.clone(),
+        None => match missing::unknown(context, kind) {
+            Some(text) => (None, text),
+            None => (Some(BlockReason::NotFound), missing::absent(kind, &place)),
+        },
+    };
+    let (reason, message) = (reason, Some(text));
+    if !had_object {
+        return ComponentStatus { reason, message, ..previous.clone() };
+    }
+    let ComponentStatus { name, automation, place, tie, applier, applied_revision, .. } = previous.clone();
+    let absent = ComponentStatus::new(name, State::Pending, context.now.clone());
+    ComponentStatus { reason, message, automation, place, tie, applier, applied_revision, ..absent }
+}
+
+/// Returns the place of a component.
+///
+/// Its value is that of the image if the previous status tells that it was committed, and otherwise that of the object.
+fn place(context: &Context<'_>, component: &ComponentStatus) -> Option<Place> {
+    use BlockReason::{AwaitingMerge, NotApplied, NotChosen, NotCommitted, NotFound};
+    let (file, line) = component.place.as_deref()?.rsplit_once(':')?;
     let before = context.inputs.before;
-    let previous_target = before.previous.and_then(|previous| previous.report.target.as_ref());
-    let is_open = matches!(component.reason, Some(NotChosen | NotCommitted | AwaitingMerge));
-    !is_open && previous_target == before.target().as_ref()
+    let report = before.previous.map(|previous| &previous.report)?;
+    let image = context.image.as_ref().filter(|_| report.target == before.target());
+    let field = image.map_or(Field::Reference, |image| field(component, image));
+    let wanted = image.and_then(|image| field.value_in(image));
+    let (value, proposed) = match component.reason {
+        None | Some(NotApplied | NotFound) => (wanted, None),
+        Some(AwaitingMerge) => (None, wanted),
+        Some(NotChosen | NotCommitted) => (None, None),
+    };
+    let former = component.image.clone().unwrap_or_default();
+    let is_own = |commit: &&CommitRef| Some(&commit.automation) == component.automation.as_ref();
+    let commit = report.commit.as_ref().filter(|_| value.is_some()).filter(is_own);
+    Some(Place {
+        policy: context.policy.clone(),
+        document: ObjectIdentifier::default(),
+        file: file.to_owned(),
+        line: line.parse().ok()?,
+        field,
+        proposed,
+        written: commit.map(|commit| Written { former: former.clone(), commit: commit.clone() }),
+        value: value.unwrap_or(former),
+    })
 }
 
 /// Returns the field of a marker, as the image of its component tells it.

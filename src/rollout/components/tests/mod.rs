@@ -4,6 +4,7 @@ mod clusters;
 mod matching;
 mod reasons;
 mod removal;
+mod restart;
 mod states;
 mod tenants;
 

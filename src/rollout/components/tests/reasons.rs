@@ -10,8 +10,11 @@ fn ready() -> String {
     condition("Ready", "True", "ReconciliationSucceeded")
 }
 
-#[test]
-fn each_reason_is_told_with_a_sentence() {
+/// A policy with a place, objects, and the reason and the message of the component.
+pub(super) type ReasonRow = (String, Vec<String>, &'static str, &'static str);
+
+/// Returns a row for each cause why the wanted image is not there.
+pub(super) fn reasons() -> Vec<ReasonRow> {
     let kustomized = named_deployment("apps/app", OLD, KUSTOMIZED);
     let released = named_deployment("apps/app", OLD, RELEASED);
     let tracked = named_deployment(
@@ -23,8 +26,7 @@ fn each_reason_is_told_with_a_sentence() {
     let value = |value: &str| APP.replace("former:", &format!("value: \"{value}\", former:"));
     let none = APP.replace("\"ghcr.io/org/app:2\"}", "null}");
     let before = "main@sha1:0000000";
-    // Policies, objects, reason, message.
-    let table: &[(String, Vec<String>, &str, &str)] = &[
+    vec![
         (
             none.replace("reference,", "reference, value: x,"),
             vec![deployment(OLD)],
@@ -146,16 +148,26 @@ fn each_reason_is_told_with_a_sentence() {
             "NotApplied",
             "the object has the image ghcr.io/org/app:1",
         ),
-    ];
-    for (policies, objects, reason, message) in table {
-        let mut scene = Scene::new(policies);
-        scene.insert(GIT);
-        if !objects.is_empty() {
-            insert(&mut scene, objects);
-        }
+    ]
+}
+
+/// Returns the scene of a row.
+pub(super) fn scene_of(policies: &str, objects: &[String]) -> Scene {
+    let mut scene = Scene::new(policies);
+    scene.insert(GIT);
+    if !objects.is_empty() {
+        insert(&mut scene, objects);
+    }
+    scene
+}
+
+#[test]
+fn each_reason_is_told_with_a_sentence() {
+    for (policies, objects, reason, message) in reasons() {
+        let mut scene = scene_of(&policies, &objects);
         assert_eq!(scene.lines("app"), [of_app(&format!("pending {reason}"))], "{message}");
         let component = &scene.previous["app"].report.components[0];
-        assert_eq!(component.message.as_deref(), Some(*message), "{policies}");
+        assert_eq!(component.message.as_deref(), Some(message), "{policies}");
         assert_eq!(component.place.as_deref(), Some("apps/app.yaml:7"));
         assert_eq!(component.automation.as_deref(), Some("fleet"));
     }

@@ -1,0 +1,136 @@
+//! Statuses after a restart of the controller, whose automations were not scanned yet.
+//!
+//! A suspended automation is never scanned again, so its components have the places of the previous status.
+
+use tagboat_api::deployment_status::State;
+
+use super::super::Contact;
+use super::super::testing::Scene;
+use super::reasons::{reasons, scene_of};
+use super::{APP, NEW, OLD, SCANNED, condition, deployment, insert, kustomization, of_app};
+use crate::rollout::index::Unlisted;
+use crate::rollout::watched::GroupKind;
+
+const LATER: &str = "ghcr.io/org/app:3";
+
+/// Asserts that a change makes the same status with and without a restart.
+fn assert_same_after_restart(policies: &str, objects: &[String], change: &dyn Fn(&mut Scene)) {
+    let scenes = [false, true].map(|restarts| {
+        let mut scene = scene_of(policies, objects);
+        scene.report("app");
+        if restarts {
+            scene.forget_scans();
+            scene.report("app");
+        }
+        change(&mut scene);
+        scene.report("app");
+        scene.report("app");
+        scene.previous.remove("app").unwrap()
+    });
+    let [without, with] = scenes;
+    assert_eq!(with, without, "{policies} {objects:?}");
+}
+
+#[test]
+fn after_a_restart_each_reason_stays() {
+    for (policies, objects, _, _) in reasons() {
+        assert_same_after_restart(&policies, &objects, &|_| {});
+    }
+}
+
+#[test]
+fn after_a_restart_the_reason_is_that_of_the_image_which_the_policy_chooses() {
+    let installed = (APP.to_owned(), vec![deployment(NEW)], "", "");
+    for (policies, objects, _, _) in reasons().into_iter().chain([installed]) {
+        assert_same_after_restart(&policies, &objects, &|scene| scene.choose("app", LATER));
+    }
+}
+
+#[test]
+fn after_a_restart_a_deleted_object_has_the_reason_of_its_place() {
+    let installed = (APP.to_owned(), vec![deployment(NEW)], "", "");
+    let rows = reasons().into_iter().chain([installed]);
+    let alone =
+        rows.filter(|(_, objects, _, _)| objects.len() == 1 && objects[0].contains("kind: Deployment"));
+    let mut reasons = Vec::new();
+    for (policies, objects, _, _) in alone {
+        let delete = |scene: &mut Scene| scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+        assert_same_after_restart(&policies, &objects, &delete);
+
+        // It was deleted before the restart.
+        let mut scene = scene_of(&policies, &objects);
+        scene.report("app");
+        delete(&mut scene);
+        let before = scene.report("app");
+        reasons.extend(before[0].reason.map(|reason| reason.to_string()));
+        scene.forget_scans();
+        assert_eq!(scene.report("app"), before, "{policies}");
+    }
+    reasons.dedup();
+    assert_eq!(reasons, ["NotChosen", "NotCommitted", "AwaitingMerge", "NotFound"]);
+}
+
+#[test]
+fn after_a_restart_a_place_without_an_object_has_the_reason_of_its_image() {
+    let of_file = APP.replace("document: \"apps/v1 Deployment apps/app\", ", "");
+    assert_same_after_restart(&of_file, &[], &|_| {});
+    assert_same_after_restart(&of_file, &[], &|scene| scene.choose("app", LATER));
+    assert_same_after_restart(APP, &[], &|scene| scene.choose("app", LATER));
+
+    // The cluster of its object may be one that does not respond.
+    for (policies, name) in [(of_file.as_str(), "apps/app.yaml"), (APP, "Deployment/apps/app")] {
+        let mut scene = Scene::new(policies);
+        scene.add_cluster(Some("edge"));
+        scene.clusters[1].contact = Contact::Lost;
+        assert_eq!(scene.lines("app"), [format!("{name} pending")]);
+        let before = scene.report("app");
+        scene.forget_scans();
+        assert_eq!(scene.report("app"), before);
+        scene.clusters[1].contact = Contact::Watched;
+        assert_eq!(scene.lines("app"), [format!("{name} pending NotFound")]);
+    }
+    let mut scene = Scene::new(APP);
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, Some(Unlisted::Skipped));
+    let before = scene.report("app");
+    scene.forget_scans();
+    assert_eq!(scene.report("app"), before);
+    scene.clusters[0].index.set_unlisted(&GroupKind::DEPLOYMENT, None);
+    assert_eq!(scene.lines("app"), [of_app("pending NotFound")]);
+}
+
+/// It has no image that tells.
+#[test]
+fn after_a_restart_a_kustomization_of_another_cluster_is_judged_by_the_revision_of_the_status() {
+    let at = |revision: &str| {
+        let ready = condition("Ready", "True", "ReconciliationSucceeded");
+        kustomization("kubeConfig: {secretRef: {name: edge}}", revision, &ready)
+    };
+    let without_commit = APP.replace(", former: \"ghcr.io/org/app:1\"", "");
+    for (policies, revision) in [(APP, SCANNED), (APP, "main@sha1:2222222"), (&without_commit, SCANNED)] {
+        assert_same_after_restart(policies, &[at("main@sha1:0000000")], &|scene| {
+            insert(scene, &[at(revision)]);
+            assert_eq!(scene.lines("app"), ["Kustomization/flux-system/apps installed"], "{revision}");
+        });
+    }
+}
+
+/// The failure of a policy counts only while its image has to be committed.
+#[test]
+fn after_a_restart_a_policy_that_fails_is_no_error_of_a_committed_image() {
+    let proposed =
+        APP.replace("former:", "value: \"ghcr.io/org/app:1\", proposed: \"ghcr.io/org/app:2\", former:");
+    for (policies, image) in [(APP, OLD), (APP, NEW), (&proposed, OLD)] {
+        assert_same_after_restart(policies, &[deployment(image)], &Scene::fail_policies);
+    }
+    let open = APP.replace("former:", "value: \"ghcr.io/org/app:1\", former:");
+    let mut scene = scene_of(&open, &[deployment(OLD)]);
+    scene.report("app");
+    scene.forget_scans();
+    scene.fail_policies();
+    scene.report("app");
+    let report = &scene.previous["app"].report;
+    assert_eq!(
+        (report.state, report.error.as_ref().unwrap().code.as_str()),
+        (State::Failed, "PolicyNotReady")
+    );
+}
