@@ -109,12 +109,16 @@ impl<'i> Context<'i> {
 
     /// Returns the cluster of a component by its name, and the rest of the name.
     ///
-    /// A name that begins with no cluster's name is that of an object in Tagboat's own cluster.
+    /// A name that begins with no known cluster's name is that of an object in Tagboat's own cluster. Returns `None` if
+    /// its form is that of an object in another cluster, which has no kubeconfig any more.
     pub(super) fn cluster_of<'n>(&self, name: &'n str) -> Option<(usize, &'n str)> {
         let clusters = self.inputs.clusters.iter().enumerate();
         let rest = |cluster: &Cluster<'_>| name.strip_prefix(cluster.name?)?.strip_prefix('/');
         let remote = clusters.filter_map(|(position, cluster)| Some((position, rest(cluster)?))).next();
-        let own = || Some((self.inputs.clusters.iter().position(|cluster| cluster.name.is_none())?, name));
+        let own = || {
+            let own = self.inputs.clusters.iter().position(|cluster| cluster.name.is_none())?;
+            (!names_cluster(name)).then_some((own, name))
+        };
         remote.or_else(own)
     }
 
@@ -129,6 +133,17 @@ impl<'i> Context<'i> {
             _ => return None,
         };
         Some(ClusterObject { cluster, id: id.clone() })
+    }
+}
+
+/// Returns `true` if the name of an object begins with that of another cluster.
+///
+/// A namespace has no capital letter, and a kind begins with one.
+fn names_cluster(object: &str) -> bool {
+    let parts: Vec<&str> = object.split('/').collect();
+    match parts[..] {
+        [_, kind, _] => kind.starts_with(|letter: char| letter.is_ascii_uppercase()),
+        _ => parts.len() > 3,
     }
 }
 

@@ -36,6 +36,10 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
     let (now, file) = (context.inputs.now, file(previous)?);
     let view = context.view(previous).filter(|_| previous.state != State::Removed)?;
     let with = |status: ComponentStatus| Component { status, has_wanted_image: previous.reason.is_none() };
+    // Without a kubeconfig, a cluster has no components any more.
+    if previous.tie.is_some() && context.cluster_of(&previous.name).is_none() {
+        return None;
+    }
     let object = context.object_of(previous);
     if object.as_ref().is_some_and(|object| !context.admits(&object.id.namespace)) {
         return None;

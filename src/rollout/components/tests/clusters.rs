@@ -89,6 +89,26 @@ fn the_error_of_a_lost_cluster_stays_while_a_list_is_expected() {
     assert_eq!(scene.report("app"), before);
 }
 
+/// Its automation is suspended, and was not scanned since a restart.
+#[test]
+fn the_components_of_a_removed_cluster_are_reported_no_more() {
+    for (kind, namespace) in [("Deployment", "apps"), ("ClusterApp", "")] {
+        let object = deployment(NEW).replace("kind: Deployment", &format!("kind: {kind}"));
+        let object = object.replace("namespace: apps, ", &format!("namespace: '{namespace}', "));
+        let document = format!("apps/v1 {kind} {}", if namespace.is_empty() { "app" } else { "apps/app" });
+        let mut scene = Scene::new(&APP.replace("apps/v1 Deployment apps/app", &document));
+        insert(&mut scene, std::slice::from_ref(&object));
+        scene.add_cluster(Some("edge"));
+        scene.insert_into(1, &object);
+        let [own, edge] = &scene.lines("app")[..] else { panic!("{kind}") };
+        assert_eq!(*edge, format!("edge/{own}"));
+        let own = own.clone();
+        scene.forget_scans();
+        scene.clusters.pop();
+        assert_eq!(scene.lines("app"), [own]);
+    }
+}
+
 /// It has no object of the policy, so another one does not fail for it.
 #[test]
 fn a_lost_cluster_without_components_is_no_error() {
