@@ -63,6 +63,8 @@ struct Search {
     /// The number of the change.
     change: u64,
     value: Rc<str>,
+    /// The number of older values that were compared.
+    compared: usize,
 }
 
 impl<C> Default for Returns<C> {
@@ -90,16 +92,16 @@ impl<C> Returns<C> {
                 searches.extend(self.wait(commit.clone(), change));
             }
             // The oldest value that is compared is that of `old`; a new marker has none.
-            searches.retain(|search| match &old {
-                Some(old) if old.value != search.value => self.is_waiting(search.change),
-                found => {
-                    self.answer(search.change, found.is_some());
-                    false
-                }
+            searches.retain_mut(|search| {
+                search.compared += 1;
+                let is_back = match &old {
+                    Some(old) if old.value == search.value => true,
+                    Some(_) if search.compared < MAX_VALUES => return self.is_waiting(search.change),
+                    _ => false,
+                };
+                self.answer(search.change, is_back);
+                false
             });
-            while searches.len() > MAX_VALUES {
-                searches.pop_front().inspect(|search| self.answer(search.change, false));
-            }
             if let Some(old) = old.filter(|_| !searches.is_empty()) {
                 self.searches.entry(location(&old)).or_default().extend(searches);
             }
@@ -114,7 +116,7 @@ impl<C> Returns<C> {
     fn wait(&mut self, commit: Rc<C>, change: ValueChange) -> Option<Search> {
         let number = self.first + u64::try_from(self.waiting.len()).ok()?;
         let value = change.new.as_ref().filter(|_| change.kind() == ChangeKind::Changed);
-        let search = value.map(|new| Search { change: number, value: new.value.clone() });
+        let search = value.map(|new| Search { change: number, value: new.value.clone(), compared: 0 });
         self.waiting.push_back(Waiting {
             commit: self.commits,
             returning: Returning { commit, change, is_back: false },
@@ -217,6 +219,22 @@ mod tests {
                 found.push(show(&returning));
             }
             assert_eq!(found, expected, "{history:?}");
+        }
+    }
+
+    /// With all changes listed, the values of newer changes used to shorten the search of older ones.
+    #[test]
+    fn the_answer_does_not_depend_on_the_listed_changes() {
+        for (period, expected) in [(MAX_VALUES - 1, true), (MAX_VALUES, true), (MAX_VALUES + 1, false)] {
+            for listed in [1, 10, usize::MAX] {
+                let mut returns = Returns::default();
+                for number in 0..3 * period {
+                    let value = |number: usize| (3 * period - number) % period;
+                    let change = change(&format!("f:{}>f:{}", value(number + 1), value(number)));
+                    returns.add(&Rc::new(0), vec![change], number < listed);
+                }
+                assert_eq!(returns.next_waiting().unwrap().is_back, expected, "{period} {listed}");
+            }
         }
     }
 
