@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use zeroize::Zeroizing;
 
 use super::Failure;
 use crate::error::chain;
@@ -38,7 +39,8 @@ impl ClusterArguments {
     pub(super) async fn connect(&self, advice: &str) -> Result<Connection, Failure> {
         // Fails if there is one already, which serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let configuration = self.configuration(advice).await?;
+        let mut configuration = self.configuration(advice).await?;
+        trim_token_file(&mut configuration);
         let namespace = configuration.default_namespace.clone();
         let server = address(&configuration);
         check_token(&configuration)
@@ -67,6 +69,19 @@ impl ClusterArguments {
                 Failure::new(format!("there is no kubeconfig or in-cluster configuration ({cause}){advice}"))
             }),
         }
+    }
+}
+
+/// Takes the token of a `tokenFile` that ends with a line break, as kubectl does.
+///
+/// The crate would send the line break, too. A file that cannot be read is reported by the client.
+fn trim_token_file(configuration: &mut Config) {
+    let login = &mut configuration.auth_info;
+    let Some(file) = login.token_file.as_ref().filter(|_| login.token.is_none()) else { return };
+    let Ok(text) = std::fs::read_to_string(file).map(Zeroizing::new) else { return };
+    if text.trim() != text.as_str() {
+        login.token = Some(text.trim().into());
+        login.token_file = None;
     }
 }
 

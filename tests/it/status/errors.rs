@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::scene::{Scene, command, installed};
-use crate::support::api_server::apply;
+use crate::support::api_server::{ADMIN_TOKEN, apply};
 use crate::support::http_front::{Front, Reply};
 use crate::support::program::{run, tagboat_without_cluster};
 
@@ -49,6 +49,38 @@ fn a_cluster_that_cannot_be_read_is_one_sentence() {
     let ended = run(&mut nowhere).with_status(1);
     let words = "error: there is no kubeconfig or in-cluster configuration (";
     assert!(ended.only_error().starts_with(words) && ended.errors.ends_with(")\n"), "{ended:?}");
+}
+
+/// The client panicked at such a token.
+#[test]
+fn a_token_that_no_header_can_have_is_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = kubeconfig(directory.path(), "http://127.0.0.1:1");
+    let text = std::fs::read_to_string(&file).unwrap().replace("hunter2", "hunter2\\n");
+    std::fs::write(&file, text).unwrap();
+    let ended = run(&mut command(&file, &[])).with_status(1);
+    let sentence = "error: the kubeconfig cannot be used: its token has a line break or another character that an \
+                    HTTP header cannot have";
+    assert_eq!(ended.only_error(), sentence);
+    let mut controller = tagboat_without_cluster();
+    let ended =
+        run(controller.args(["controller", "--health-addr=0", "--metrics-addr=0"]).env("KUBECONFIG", &file));
+    assert!(ended.with_status(1).errors.contains("its token has a line break"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_file_may_end_with_a_line_break() {
+    let scene = Scene::new().await;
+    scene.deploy("podinfo", &installed("6.5.1")).await;
+    let token = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&token, format!("{ADMIN_TOKEN}\n")).unwrap();
+    let file = scene.cluster.administrators_kubeconfig();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let given = format!(r#""tokenFile":"{}""#, token.path().display());
+    let text = text.replace(&format!(r#""token":"{ADMIN_TOKEN}""#), &given);
+    assert!(text.contains(&given), "{text}");
+    std::fs::write(&file, text).unwrap();
+    run(&mut command(&file, &["podinfo"])).with_status(0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
