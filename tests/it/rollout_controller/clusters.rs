@@ -18,7 +18,7 @@ use crate::support::workloads::{Controllers, PodState, WorkloadCluster, install_
 /// Timeout of any step; the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The messages about a changed kubeconfig, and about a list for which statuses wait no longer.
+/// Messages of the log: a changed kubeconfig, and a list that takes long.
 const NEW_KUBECONFIG: &str = "a cluster has a new kubeconfig";
 const LONG_LIST: &str = "the first list takes long; components of this kind stay as they are until then";
 
