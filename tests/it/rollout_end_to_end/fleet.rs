@@ -208,8 +208,8 @@ impl Fleet {
         eventually(&what, async || self.announced().await == expected).await;
     }
 
-    /// Returns the outcomes of rollouts that were announced.
-    async fn announced(&self) -> Vec<String> {
+    /// Returns the outcomes of rollouts that were announced, as `REASON TAG` in their order.
+    pub(super) async fn announced(&self) -> Vec<String> {
         let api: Api<Event> = Api::default_namespaced(self.cluster().client());
         let mut events = api.list(&ListParams::default()).await.unwrap().items;
         events.retain(|event| event.reason.as_deref().is_some_and(|reason| reason.starts_with("Rollout")));
