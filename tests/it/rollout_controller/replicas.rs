@@ -7,7 +7,7 @@ use super::scene::{Scene, deployment, image};
 use crate::controller::pod::Pod;
 use crate::rest::answer::Answer;
 use crate::support::api_server::{Call, Faults};
-use crate::support::eventually::{eventually, eventually_found};
+use crate::support::eventually::eventually;
 
 const DEPLOYMENTS: &str = "/api/v1/deployments";
 
@@ -44,32 +44,32 @@ async fn get(replica: &Pod, headers: &[(&str, &str)]) -> Answer {
     Answer::of(Method::GET, &replica.status, DEPLOYMENTS, headers).await
 }
 
-/// Waits until both replicas serve the same documents, as the objects have them.
-async fn serve_alike(scene: &Scene, replicas: [&Pod; 2]) {
-    let mut expected = Vec::new();
+/// The statuses of the objects, as the documents of the REST API have them.
+async fn stored(scene: &Scene) -> Vec<Value> {
+    let mut statuses = Vec::new();
     for member in ["other", "podinfo"] {
         let mut status = scene.object(member).await.unwrap().data["status"].clone();
         for field in ["deploymentId", "timeStamp"] {
             status.as_object_mut().unwrap().remove(field);
         }
-        expected.push(status);
+        statuses.push(status);
     }
-    let same = async || {
-        let answers = [get(replicas[0], &[]).await, get(replicas[1], &[]).await];
-        let is_expected = |answer: &Answer| {
-            let document = answer.json();
-            let items = document["items"].as_array().into_iter().flatten();
-            answer.status == 200 && items.map(|item| &item["status"]).eq(&expected)
-        };
-        answers.iter().all(is_expected).then_some(answers)
+    statuses
+}
+
+/// Waits until both replicas serve the same documents, as the objects have them.
+async fn serve_alike(scene: &Scene, replicas: [&Pod; 2]) {
+    let are_alike = async || {
+        let [first, second] = [get(replicas[0], &[]).await, get(replicas[1], &[]).await];
+        let tag = first.header("etag");
+        let document = first.json();
+        let statuses = document["items"].as_array().into_iter().flatten().map(|item| &item["status"]);
+        // A client that goes to the other replica has the document already.
+        (first.status, &first.body, tag) == (200, &second.body, second.header("etag"))
+            && statuses.eq(&stored(scene).await)
+            && get(replicas[1], &[("If-None-Match", tag)]).await.status == 304
     };
-    let [first, second] = eventually_found("both replicas serve the statuses", same).await;
-    assert_eq!(first.body, second.body);
-    let tag = first.header("etag");
-    assert!(!tag.is_empty());
-    assert_eq!(tag, second.header("etag"));
-    // A client that goes to another replica has the document already.
-    assert_eq!(get(replicas[1], &[("If-None-Match", tag)]).await.status, 304);
+    eventually("both replicas serve the statuses of the objects", are_alike).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
