@@ -4,11 +4,12 @@
 //! refuses it a second time. An outcome that the previous status has already is no event, so a restart repeats none, and
 //! neither does a cluster that responds again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tagboat_api::deployment_status::{ComponentStatus, Report, State, Target};
 
 use super::message::message;
@@ -79,14 +80,26 @@ pub fn event(previous: Option<&Report>, report: &Report) -> Option<RolloutEvent>
     Some(RolloutEvent { outcome, message: message(&text), key, duration })
 }
 
-/// Returns true if the rollout of a component has ended since the previous report.
+/// Returns true if a component was deployed since the deployment was installed before.
+///
+/// The component that becomes installed last may have been deployed earlier, and recover now. So each component counts
+/// that was deployed since the previous report, or since the deployment is not ready.
 fn has_rolled_out(previous: &Report, report: &Report) -> bool {
-    let deployed = |report: &Report| {
-        let times = report.components.iter().filter_map(|component| component.last_deployed.clone());
-        (times.clone().count(), times.max())
-    };
-    let (before, now) = (deployed(previous), deployed(report));
-    now.0 > before.0 || now.1 > before.1
+    let known: HashMap<&str, &Time> = deployed(previous).collect();
+    let not_ready = previous
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == "Ready" && condition.status == "False");
+    deployed(report).any(|(name, time)| {
+        known.get(name) != Some(&time)
+            || not_ready.is_some_and(|condition| *time > condition.last_transition_time)
+    })
+}
+
+/// Returns the components that were deployed, with their times.
+fn deployed(report: &Report) -> impl Iterator<Item = (&str, &Time)> {
+    let components = report.components.iter();
+    components.filter_map(|component| Some((component.name.as_str(), component.last_deployed.as_ref()?)))
 }
 
 /// Returns the time at which the last component became installed.
@@ -137,8 +150,7 @@ fn count(number: i64, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-    use tagboat_api::deployment_status::{CommitRef, StatusError};
+    use tagboat_api::deployment_status::{BlockReason, CommitRef, StatusError};
 
     use super::super::aggregate::{Component, DeploymentError, DeploymentErrorCode};
     use super::super::report::{Observation, status};
@@ -148,16 +160,28 @@ mod tests {
         Time(Timestamp::from_second(second).unwrap())
     }
 
-    /// Returns the report of components at a second, after a commit at second 100.
+    /// Returns the report of components with the image, in states that begin now.
     fn report(tag: &str, states: &[(&str, State)], previous: Option<&Report>, second: i64) -> Report {
-        let components = states.iter().map(|&(name, state)| {
+        let components: Vec<Observed<'_>> =
+            states.iter().map(|&(name, state)| (name, tag, state, second)).collect();
+        report_of(tag, &components, previous, second)
+    }
+
+    /// A component: its name, its tag, its state and the beginning of that.
+    type Observed<'o> = (&'o str, &'o str, State, i64);
+
+    /// Returns the report of components at a second, after a commit at second 100.
+    fn report_of(tag: &str, components: &[Observed<'_>], previous: Option<&Report>, second: i64) -> Report {
+        let components = components.iter().map(|&(name, tag, state, since)| {
             let error = (state == State::Failed).then(|| StatusError {
                 code: "ImagePullBackOff".into(),
                 source: name.into(),
                 message: "pull access denied".into(),
             });
             let image = Some(format!("ghcr.io/org/app:{tag}"));
-            let status = ComponentStatus { error, image, ..ComponentStatus::new(name, state, at(second)) };
+            let reason = (state == State::Pending).then_some(BlockReason::NotApplied);
+            let new = ComponentStatus::new(name, state, at(since));
+            let status = ComponentStatus { error, image, reason, ..new };
             Component { status, has_wanted_image: true }
         });
         let previous = previous.map(|report| tagboat_api::deployment_status::DeploymentStatusStatus {
@@ -211,6 +235,75 @@ mod tests {
         let pending = report("3", &[(WEB, State::Pending)], Some(&again), 450);
         let next = report("3", &[(WEB, State::Installed)], Some(&pending), 500);
         assert_ne!(event(Some(&pending), &next).unwrap().key, found.key);
+    }
+
+    /// Returns the seconds with an event `RolloutSucceeded`.
+    ///
+    /// An observation has the tag of the target, its second and the components.
+    fn successes(observations: &[(&str, i64, &[Observed<'_>])]) -> Vec<i64> {
+        let mut previous: Option<Report> = None;
+        let mut seconds = Vec::new();
+        for (tag, second, components) in observations {
+            let next = report_of(tag, components, previous.as_ref(), *second);
+            let found = event(previous.as_ref(), &next);
+            if found.is_some_and(|event| event.outcome == RolloutOutcome::Succeeded) {
+                seconds.push(*second);
+            }
+            previous = Some(next);
+        }
+        seconds
+    }
+
+    const EDGE: &str = "edge/Deployment/apps/web";
+
+    /// The cluster `edge` does not answer until second 130.
+    #[test]
+    fn a_rollout_that_ended_before_that_of_another_component_and_is_observed_later_has_an_event() {
+        use State::{Installed, Installing, Pending};
+        let found = successes(&[
+            ("1", 10, &[(WEB, "1", Installing, 10), (EDGE, "1", Installing, 10)]),
+            ("1", 20, &[(WEB, "1", Installed, 20), (EDGE, "1", Installed, 20)]),
+            ("2", 100, &[(WEB, "1", Pending, 100), (EDGE, "1", Pending, 100)]),
+            ("2", 105, &[(WEB, "2", Installed, 105), (EDGE, "1", Pending, 105)]),
+            ("2", 130, &[(WEB, "2", Installed, 105), (EDGE, "2", Installed, 103)]),
+            ("2", 140, &[(WEB, "2", Installed, 105), (EDGE, "2", Installed, 103)]),
+        ]);
+        assert_eq!(found, [20, 130]);
+    }
+
+    /// The component that becomes installed last was deployed before.
+    #[test]
+    fn a_rollout_that_ends_with_the_recovery_of_a_component_has_an_event() {
+        use State::{Failed, Installed, Installing, Pending};
+        let found = successes(&[
+            ("1", 10, &[(WEB, "1", Installing, 10), (WORKER, "1", Installing, 10)]),
+            ("1", 20, &[(WEB, "1", Installed, 20), (WORKER, "1", Installed, 20)]),
+            ("2", 100, &[(WEB, "1", Pending, 100), (WORKER, "1", Pending, 100)]),
+            ("2", 103, &[(WEB, "2", Installing, 103), (WORKER, "2", Installed, 103)]),
+            ("2", 104, &[(WEB, "2", Installing, 103), (WORKER, "2", Failed, 104)]),
+            ("2", 105, &[(WEB, "2", Installed, 105), (WORKER, "2", Failed, 104)]),
+            ("2", 110, &[(WEB, "2", Installed, 105), (WORKER, "2", Installed, 110)]),
+            ("2", 120, &[(WEB, "2", Failed, 120), (WORKER, "2", Installed, 110)]),
+            ("2", 130, &[(WEB, "2", Installed, 130), (WORKER, "2", Installed, 110)]),
+        ]);
+        assert_eq!(found, [20, 110]);
+    }
+
+    /// The target was chosen for a moment, or the object was restarted.
+    #[test]
+    fn a_deployment_that_becomes_installed_without_a_rollout_has_no_event() {
+        use State::{Installed, Installing, Pending};
+        let found = successes(&[
+            ("1", 10, &[(WEB, "1", Installing, 10)]),
+            ("1", 20, &[(WEB, "1", Installed, 20)]),
+            ("2", 30, &[(WEB, "1", Pending, 30)]),
+            ("1", 40, &[(WEB, "1", Installed, 40)]),
+            ("1", 50, &[(WEB, "1", Installing, 50)]),
+            ("1", 60, &[(WEB, "1", Installed, 60)]),
+            ("1", 70, &[(WEB, "1", Pending, 70)]),
+            ("1", 80, &[(WEB, "1", Installed, 60), (WORKER, "1", Installed, 5)]),
+        ]);
+        assert_eq!(found, [20]);
     }
 
     #[test]
