@@ -5,7 +5,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{Assessment, Counts};
+use super::{Assessment, Counts, PreviousState};
 use crate::rollout::objects::{
     Condition, Deployment, DeploymentSpec, DeploymentStatus, Unreadable, find, is_true,
 };
@@ -15,13 +15,17 @@ const NO_DEADLINE: i64 = i32::MAX as i64;
 
 /// Assesses a Deployment that has the wanted image.
 ///
+/// Without replicas it is complete at once. Its condition may then be that of the image before, so the reported end
+/// counts only at the first observation.
+///
 /// Codes: `ReplicaFailure`, `ProgressDeadlineExceeded`.
 #[must_use]
-pub fn assess(object: &Deployment, was_complete: bool) -> Assessment {
-    read(object, was_complete).unwrap_or_else(Assessment::unreadable)
+pub fn assess(object: &Deployment, previous: PreviousState) -> Assessment {
+    read(object, previous).unwrap_or_else(Assessment::unreadable)
 }
 
-fn read(object: &Deployment, was_complete: bool) -> Result<Assessment, &Unreadable> {
+fn read(object: &Deployment, previous: PreviousState) -> Result<Assessment, &Unreadable> {
+    let was_complete = previous == PreviousState::Complete;
     let (spec, status) = (object.spec.get()?, object.status.get()?);
     let desired = spec.replicas.unwrap_or(1);
     let counts = Counts { desired, updated: status.updated_replicas, ready: status.ready_replicas };
@@ -37,6 +41,7 @@ fn read(object: &Deployment, was_complete: bool) -> Result<Assessment, &Unreadab
         return Ok(Assessment::in_progress(counts, "the Deployment is paused"));
     }
     if desired == 0 {
+        let finished = finished.filter(|_| previous == PreviousState::Unknown);
         return Ok(Assessment::complete(Counts { updated: 0, ready: 0, ..counts }, finished));
     }
     if !is_observed {
@@ -258,7 +263,26 @@ mod tests {
         ];
         for (name, spec, status, expected) in table {
             let object = serde_json::from_value(deployment(spec, status)).unwrap();
-            assert_eq!(summary(&assess(&object, false)), expected, "{name}");
+            assert_eq!(summary(&assess(&object, PreviousState::Unknown)), expected, "{name}");
+        }
+    }
+
+    /// With replicas, the condition is that of the rollout that is complete.
+    #[test]
+    fn without_replicas_the_reported_end_counts_only_at_the_first_observation() {
+        use PreviousState::{Complete, Incomplete, Unknown};
+        let ended = Some("2026-11-02T10:04:11Z");
+        let status = json!({"conditions": [condition("Progressing", "True", "NewReplicaSetAvailable")]});
+        let table = [
+            (0, Unknown, complete(0, 0, 0, ended)),
+            (0, Incomplete, complete(0, 0, 0, None)),
+            (0, Complete, complete(0, 0, 0, None)),
+            (3, Incomplete, complete(3, 3, 3, ended)),
+        ];
+        for (replicas, previous, expected) in table {
+            let object = deployment(json!({"replicas": replicas}), status.clone());
+            let assessment = assess(&serde_json::from_value(object).unwrap(), previous);
+            assert_eq!(summary(&assessment), expected, "{replicas} {previous:?}");
         }
     }
 
@@ -293,8 +317,9 @@ mod tests {
                 ),
             ];
             for (name, status, was_complete, expected) in table {
+                let previous = if was_complete { PreviousState::Complete } else { PreviousState::Incomplete };
                 let object = deployment(json!({"progressDeadlineSeconds": deadline}), status);
-                let assessment = assess(&serde_json::from_value(object).unwrap(), was_complete);
+                let assessment = assess(&serde_json::from_value(object).unwrap(), previous);
                 assert_eq!(summary(&assessment), expected, "{name}, deadline {deadline}");
             }
         }
@@ -306,16 +331,19 @@ mod tests {
         let available = condition("Progressing", "True", "NewReplicaSetAvailable");
         let status = json!({"observedGeneration": 3, "conditions": [available]});
         let object = serde_json::from_value(deployment(json!({"replicas": 30}), status)).unwrap();
-        assert_eq!(summary(&assess(&object, true)), complete(30, 3, 3, Some("2026-11-02T10:04:11Z")));
+        assert_eq!(
+            summary(&assess(&object, PreviousState::Complete)),
+            complete(30, 3, 3, Some("2026-11-02T10:04:11Z"))
+        );
     }
 
     #[test]
     fn an_unreadable_field_is_a_message() {
         let object = serde_json::from_value(deployment(json!({}), json!({"replicas": "3"}))).unwrap();
         let text = "the object cannot be read: status.replicas: invalid type: string \"3\", expected i64";
-        assert_eq!(summary(&assess(&object, true)), in_progress(0, 0, 0, text));
+        assert_eq!(summary(&assess(&object, PreviousState::Complete)), in_progress(0, 0, 0, text));
         let object =
             serde_json::from_value(deployment(json!({"strategy": 7}), json!({"collisionCount": "x"})));
-        assert!(!summary(&assess(&object.unwrap(), false)).contains("cannot be read"));
+        assert!(!summary(&assess(&object.unwrap(), PreviousState::Incomplete)).contains("cannot be read"));
     }
 }

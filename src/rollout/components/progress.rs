@@ -90,7 +90,7 @@ fn counts(index: &ClusterIndex, object: &WatchedObject) -> Counts {
 fn by_kind(index: &ClusterIndex, object: &WatchedObject, previous: PreviousState) -> Assessment {
     let was_complete = previous == PreviousState::Complete;
     match object {
-        WatchedObject::Deployment(object) => deployment::assess(object, was_complete),
+        WatchedObject::Deployment(object) => deployment::assess(object, previous),
         WatchedObject::StatefulSet(object) => stateful_set::assess(object, previous),
         WatchedObject::DaemonSet(object) => daemon_set::assess(object, previous),
         WatchedObject::Job(object) => job::assess(object),

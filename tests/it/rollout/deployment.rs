@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod as CorePod;
 use kube::api::Api;
 use serde_json::{Value, json};
+use tagboat::rollout::assess::PreviousState;
 use tagboat::rollout::assess::deployment::assess;
 use tagboat::rollout::objects::{Deployment, find};
 
@@ -40,7 +41,7 @@ async fn a_rollout_is_complete_when_its_controller_says_so() {
     podinfo.only("2.0.0 in progress 3/", "2.0.0 complete 3/3/3").await;
 
     let api: Api<Deployment> = Api::default_namespaced(cluster.client());
-    let finished = assess(&api.get("podinfo").await.unwrap(), false).finished.unwrap();
+    let finished = assess(&api.get("podinfo").await.unwrap(), PreviousState::Incomplete).finished.unwrap();
     // The condition has whole seconds.
     assert!(begin - SignedDuration::from_secs(1) < finished && finished <= Timestamp::now(), "{finished}");
 }

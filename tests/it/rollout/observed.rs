@@ -38,7 +38,7 @@ impl Assessed for Deployment {
     }
 
     fn assess(&self, was_complete: bool) -> Assessment {
-        deployment::assess(self, was_complete)
+        deployment::assess(self, state(was_complete))
     }
 }
 

@@ -200,6 +200,37 @@ fn a_finished_rollout_stays_installed_while_pods_come_and_go() {
     assert_eq!((component.ready, &component.since), (1, &since));
 }
 
+/// Its condition stays that of the image before.
+#[test]
+fn another_image_of_a_deployment_without_replicas_is_deployed_now() {
+    let idle = |image: &str| deployment(image).replace("replicas: 2", "replicas: 0");
+    let mut scene = scene(&[idle(OLD)]);
+    assert_eq!(scene.lines("app"), [of_app("pending NotApplied")]);
+    insert(&mut scene, &[idle(NEW).replace("generation: 1,", "generation: 2,")]);
+    scene.now += 60.seconds();
+    let now = scene.now;
+    for second in 0..2 {
+        assert_eq!(scene.lines("app"), [of_app("installed")]);
+        let report = &scene.previous["app"].report;
+        let component = &report.components[0];
+        assert_eq!(
+            (component.since.0, component.last_deployed.as_ref().map(|time| time.0), component.desired),
+            (now, Some(now), 0),
+            "observation {second}"
+        );
+        assert_eq!(report.deploy_history[0].last_deployed.0, now);
+        scene.now += 60.seconds();
+    }
+}
+
+#[test]
+fn a_deployment_without_replicas_that_ran_before_has_the_time_that_it_reports() {
+    let mut scene = scene(&[deployment(NEW).replace("replicas: 2", "replicas: 0")]);
+    let component = scene.report("app").remove(0);
+    assert_eq!((component.state, component.last_deployed), (State::Installed, None));
+    assert_eq!(component.since.0.to_string(), "2026-11-02T10:04:11Z");
+}
+
 fn pods(scene: &mut Scene, pods: serde_json::Value) {
     let id = WatchedId::new(GroupKind::DEPLOYMENT, "apps", "app");
     let pods: Vec<Pod> = serde_json::from_value(pods).unwrap();
