@@ -127,10 +127,13 @@ pub fn last_deployed(previous: Option<&ComponentStatus>, current: &ComponentStat
     }
 }
 
-/// Returns true if the object of a component is still to be listed.
+/// Returns true if it is not known whether the component has an object.
+///
+/// The objects are still to be listed, or no image is selected by which they are found.
 #[must_use]
 pub fn is_unknown(component: &ComponentStatus) -> bool {
-    component.state == State::Pending && component.reason.is_none() && component.image.is_none()
+    let is_undecided = matches!(component.reason, None | Some(BlockReason::NotChosen));
+    component.state == State::Pending && is_undecided && component.image.is_none()
 }
 
 /// Returns the time since which the rollout of a component's image is complete.

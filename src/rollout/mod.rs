@@ -19,6 +19,7 @@
 //! | [`applier`] | the object that applies a workload → its revision, and a failure |
 //! | [`message`] | text from a cluster → safe and short text |
 //! | [`aggregate`] | components and an error before the rollout → state, order, summary, progress |
+//! | [`absent`] | the previous components → those whose place had no object |
 //! | [`history`] | components and the previous history → the images that were deployed |
 //! | [`conditions`] | the aggregate state → the conditions of kstatus |
 //! | [`bounds`] | texts from clusters → texts that the schema of the status accepts |
@@ -28,6 +29,7 @@
 //! | [`steps`] | a report → the steps chosen, committed, applied and running |
 //! | [`document`] | a DeploymentStatus → the documents of the REST API |
 
+pub mod absent;
 pub mod aggregate;
 pub mod applier;
 pub mod assess;

@@ -8,6 +8,7 @@ use tagboat_api::deployment_status::{ComponentStatus, HistoryEntry, Report};
 
 use super::Inputs;
 use crate::reference::{Digest, ImageName, ImageReference, Tag};
+use crate::rollout::absent::Absent;
 use crate::rollout::before::AutomationView;
 use crate::rollout::image::WantedImage;
 use crate::rollout::index::{Cluster, ClusterObject};
@@ -24,6 +25,8 @@ pub(super) struct Context<'i> {
     deployed: Vec<WantedImage>,
     /// The components of the previous status, by name.
     pub(super) previous: HashMap<&'i str, &'i ComponentStatus>,
+    /// Those of the previous status that had no object.
+    pub(super) absent: Absent<'i>,
     /// The reach of each automation of the policy.
     reaches: BTreeMap<ObjectName, Reach<'i>>,
     pub(super) now: Time,
@@ -45,6 +48,7 @@ impl<'i> Context<'i> {
             deployed: repository.as_ref().map(deployed).unwrap_or_default(),
             image,
             repository,
+            absent: Absent::new(components),
             previous: components.iter().map(|component| (component.name.as_str(), component)).collect(),
             reaches: inputs.before.automations.iter().map(|view| reach(inputs, view)).collect(),
             now: Time(inputs.now),

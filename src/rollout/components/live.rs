@@ -29,6 +29,9 @@ struct Live<'c> {
     object: &'c WatchedObject,
     /// The places, the best tie first.
     places: Vec<TiedPlace<'c>>,
+    /// The component of the previous status.
+    ///
+    /// It is that of the object, or that of its place without an object.
     previous: Option<&'c ComponentStatus>,
 }
 
@@ -45,7 +48,7 @@ pub(super) fn component(
     let mut places = places.to_vec();
     places.sort_by_cached_key(|tied| rank(context, position, object, tied));
     let previous = context.previous.get(name.as_str()).copied();
-    let live = Live { context, cluster, id, object, places, previous };
+    let mut live = Live { context, cluster, id, object, places, previous };
     let found = compare(context, cluster.index, object, &live.places, previous);
     let deciding = live.places[found.lacking.unwrap_or(0)];
     let chain = Chain::of_object(context, position, id, &deciding);
@@ -56,6 +59,7 @@ pub(super) fn component(
     status.automation = Some(deciding.automation.name.clone());
     status.place = Some(deciding.place.location());
     status.tie = live.places.first().map(|tied| tied.tie);
+    live.previous = previous.or_else(|| context.absent.of(&status));
     if let Some((applier, revision)) = chain.applier() {
         status.applier = Some(applier.to_owned());
         status.applied_revision = revision.map(str::to_owned);
@@ -131,7 +135,8 @@ impl Live<'_> {
         let wanted: Vec<WantedImage> = self.wanted();
         let is_wanted = |image: &str| is_any(&wanted, image);
         let image = status.image.clone();
-        let previous = PreviousRollout::new(self.context, self.previous, image.as_deref());
+        let observed = self.previous.filter(|previous| !self.ran_before(previous));
+        let previous = PreviousRollout::new(self.context, observed, image.as_deref());
         let assessment = progress::assess(self.cluster.index, self.id, self.object, previous, &is_wanted);
         let counts = assessment.counts;
         self.set_assessment(status, &assessment);
@@ -161,6 +166,12 @@ impl Live<'_> {
             None => status.state = State::Installing,
         }
         request
+    }
+
+    /// Returns `true` if the object is older than a component without a known object.
+    fn ran_before(&self, previous: &ComponentStatus) -> bool {
+        let created = self.object.metadata().creation_timestamp.as_ref();
+        is_unknown(previous) && created.is_none_or(|created| *created < previous.since)
     }
 
     /// Returns the failure that the pods had in the last status, with the same image.

@@ -8,7 +8,7 @@
 //! last change of any other field: a report that equals the previous one has its time stamp, too, and need not be
 //! written.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -17,6 +17,7 @@ use tagboat_api::deployment_status::{
     Target,
 };
 
+use super::absent::Absent;
 use super::aggregate::{self, Component, DeploymentError, aggregate, progress, summary};
 use super::bounds::{self, cut, whole_seconds};
 use super::conditions::conditions;
@@ -65,20 +66,13 @@ fn report(observation: Observation, previous: Option<&Report>, now: &Time) -> Re
         .flat_map(|previous| &previous.components)
         .map(|component| (component.name.as_str(), component))
         .collect();
-    // A place without an object may have another name than the object that it gets.
-    let names: HashSet<String> = components.iter().map(|component| component.status.name.clone()).collect();
-    let absent: HashMap<_, &ComponentStatus> = known
-        .values()
-        .filter(|component| component.state == State::Pending && component.place.is_some())
-        .filter(|component| !names.contains(&component.name))
-        .map(|component| (place(component), *component))
-        .collect();
+    let absent = previous.map(|previous| Absent::new(&previous.components)).unwrap_or_default();
     let components: Vec<Component> = components
         .into_iter()
         .map(|component| {
             let status = bounds::component(component.status);
-            let previous = known.get(status.name.as_str()).or_else(|| absent.get(&place(&status)));
-            Component { status: continued(previous.copied(), status), ..component }
+            let previous = known.get(status.name.as_str()).copied().or_else(|| absent.of(&status));
+            Component { status: continued(previous, status), ..component }
         })
         .collect();
     let overall = aggregate(&components, error.as_ref());
@@ -108,11 +102,6 @@ fn report(observation: Observation, previous: Option<&Report>, now: &Time) -> Re
     let old_conditions = previous.map_or(&[][..], |previous| &previous.conditions);
     report.conditions = conditions(&report, old_conditions, now);
     report
-}
-
-/// Returns the automation and the location of the marker of a component.
-fn place(component: &ComponentStatus) -> (Option<String>, Option<String>) {
-    (component.automation.clone(), component.place.clone())
 }
 
 /// Returns a component with the times of its previous status that still apply.

@@ -1,5 +1,6 @@
 //! Tables of the rules of components.
 
+mod absent;
 mod clusters;
 mod matching;
 mod reasons;
