@@ -36,6 +36,12 @@ pub enum Contact {
 }
 
 impl Cluster<'_> {
+    /// Returns `true` for Tagboat's own cluster.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.name.is_none()
+    }
+
     /// Returns the name of an object in statuses.
     ///
     /// It begins with the name of the cluster, unless this is Tagboat's own.

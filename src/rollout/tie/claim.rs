@@ -26,7 +26,9 @@ impl Claim<'_, '_> {
 
     /// Returns the objects of the place's own document.
     ///
-    /// Those with `true` are named by the document alone. Others count only if they use the image repository.
+    /// Those with `true` are named by the document alone. Others count only if they use the image repository: the
+    /// document has no namespace, or the object is in another cluster than Tagboat's own, where the same name may be
+    /// that of an unrelated object.
     pub(super) fn documents(&self) -> Vec<(ClusterObject, bool)> {
         let Some(id) = document(&self.place().document).filter(can_be_component) else { return Vec::new() };
         let found = self.watched().flat_map(|cluster| {
@@ -38,7 +40,10 @@ impl Claim<'_, '_> {
             };
             ids.into_iter().map(move |id| ClusterObject { cluster, id: id.clone() })
         });
-        let is_exact = |found: &ClusterObject| !id.namespace.is_empty() || found.id.namespace.is_empty();
+        let is_exact = |found: &ClusterObject| {
+            self.clusters[found.cluster].is_own()
+                && (!id.namespace.is_empty() || found.id.namespace.is_empty())
+        };
         found
             .map(|found| {
                 let is_exact = is_exact(&found);

@@ -17,7 +17,9 @@ use super::runner::images;
 use crate::rollout::image::WantedImage;
 use crate::rollout::index::{Cluster, ClusterObject, PlaceIndex};
 use crate::rollout::place::{Place, ScannedPlaces};
-use crate::rollout::watched::{Mark, WatchedObject, can_be_component, document, marks};
+use crate::rollout::watched::{
+    GroupKind, Mark, WatchedId, WatchedObject, can_be_component, document, marks, release,
+};
 
 /// The values from which the ties of a policy follow.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +175,8 @@ impl<'i> Search<'_, 'i> {
         let documents = documents
             .into_iter()
             .filter(|(found, is_exact)| *is_exact || self.uses(&claim, found))
-            .map(|(found, _)| found);
+            .map(|(found, _)| found)
+            .filter(|found| !self.has_marked_release(found));
         let of_document = self.undisputed(&claim, runners(claim.clusters, documents), &evidence);
         if !of_document.is_empty() {
             return with(Tie::Object, of_document);
@@ -182,6 +185,20 @@ impl<'i> Search<'_, 'i> {
         self.effort.compare(found.len());
         let found = self.users_of(&claim, found);
         with(Tie::Release, self.undisputed(&claim, found, &evidence))
+    }
+
+    /// Returns `true` for an object of another cluster whose release has a marker.
+    ///
+    /// That marker is its place, rather than a document for the own cluster with the same name.
+    fn has_marked_release(&self, found: &ClusterObject) -> bool {
+        let Matching { policy, places, clusters, .. } = *self.matching;
+        let release = found.get(clusters).filter(|_| !clusters[found.cluster].is_own()).and_then(release);
+        release.is_some_and(|ObjectName { namespace, name }| {
+            let has_place = |namespace| {
+                places.has_document(policy, &WatchedId::new(GroupKind::HELM_RELEASE, namespace, &name))
+            };
+            has_place(&namespace) || has_place("")
+        })
     }
 
     /// Returns the objects of the appliers, and the appliers themselves without any.

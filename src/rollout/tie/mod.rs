@@ -11,9 +11,12 @@
 //! | – | that applier itself, if it applies to a cluster without a kubeconfig |
 //! | `image` | all objects that use the image repository |
 //!
-//! Except for `object`, an object has to use the image repository. Policies with the same repository compete for an
-//! object that several of them claim. It belongs to those whose places have or had its image: the evidence. An object
-//! that another policy claims by its document, release or applier is never tied by its image.
+//! Except for `object` in Tagboat's own cluster, an object has to use the image repository. In other clusters, the key
+//! `release` comes before `object`: a document for the own cluster may have the name of an object there.
+//!
+//! Policies with the same repository compete for an object that several of them claim. It belongs to those whose places
+//! have or had its image: the evidence. An object that another policy claims by its document, release or applier is
+//! never tied by its image.
 //!
 //! A document whose object was deleted is not tied to another object that has a document of its own, even if it uses the
 //! same image.

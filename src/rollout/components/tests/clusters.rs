@@ -1,7 +1,7 @@
 //! Several clusters: with a kubeconfig, without, lost, and not listed yet.
 
 use jiff::ToSpan;
-use tagboat_api::deployment_status::State;
+use tagboat_api::deployment_status::{ComponentStatus, State, Tie};
 
 use super::super::Contact;
 use super::super::testing::Scene;
@@ -22,6 +22,49 @@ fn an_object_in_another_cluster_has_the_name_of_the_cluster() {
         scene.lines("app"),
         ["edge/Deployment/apps/app pending NotApplied", "Deployment/apps/app installed"]
     );
+}
+
+#[test]
+fn an_object_of_the_same_name_with_a_foreign_image_in_another_cluster_is_no_component() {
+    let mut scene = Scene::new(APP);
+    scene.add_cluster(Some("edge"));
+    scene.insert_into(1, &deployment("ghcr.io/other/img:7"));
+    insert(&mut scene, &[deployment(NEW)]);
+    assert_eq!(scene.lines("app"), [of_app("installed")]);
+    // In the own cluster, the document is enough.
+    insert(&mut scene, &[deployment("ghcr.io/other/img:7")]);
+    assert_eq!(scene.lines("app"), [of_app("pending NotApplied")]);
+    // A mirror of the repository is evidence, too.
+    scene.insert_into(1, &deployment("mirror.example/ghcr.io/org/app:2"));
+    assert_eq!(
+        scene.lines("app"),
+        [of_app("pending NotApplied"), "edge/Deployment/apps/app installed".to_owned()]
+    );
+}
+
+#[test]
+fn an_object_in_another_cluster_belongs_to_the_marker_of_its_release() {
+    let release = "      - {policy: app, at: \"edge/release.yaml:14\", document: \"helm.toolkit.fluxcd.io/v2 HelmRelease apps/app\", field: reference}\n      - {policy";
+    for (policies, place, tie) in [
+        (APP.replace("      - {policy", release), "edge/release.yaml:14", Tie::Release),
+        (APP.to_owned(), "apps/app.yaml:7", Tie::Object),
+    ] {
+        let mut scene = Scene::new(&policies);
+        scene.add_cluster(Some("edge"));
+        scene.insert_into(1, &named_deployment("apps/app", NEW, RELEASED));
+        insert(&mut scene, &[deployment(NEW)]);
+        let found = scene.report("app");
+        let place_of = |component: &ComponentStatus| {
+            (component.name.clone(), component.place.clone().unwrap(), component.tie.unwrap())
+        };
+        assert_eq!(
+            found.iter().map(place_of).collect::<Vec<_>>(),
+            [
+                (of_app("").trim_end().to_owned(), "apps/app.yaml:7".to_owned(), Tie::Object),
+                ("edge/Deployment/apps/app".to_owned(), place.to_owned(), tie)
+            ]
+        );
+    }
 }
 
 #[test]
