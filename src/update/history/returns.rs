@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// With all changes listed, the values of newer changes used to shorten the search of older ones.
+    /// The values of newer listed changes used to shorten a search.
     #[test]
     fn the_answer_does_not_depend_on_the_listed_changes() {
         for (period, expected) in [(MAX_VALUES - 1, true), (MAX_VALUES, true), (MAX_VALUES + 1, false)] {
