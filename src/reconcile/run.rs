@@ -187,17 +187,28 @@ pub fn event(before: &[Condition], after: &[Condition], trace: &str) -> Event {
 /// the run has `initial`, that is the `previous` status, with the conditions of others as they are stored.
 /// Otherwise another process has reconciled the object meanwhile, and its result counts.
 pub fn reported_on<S: Status>(previous: &S, initial: &S, stored: &S) -> S {
-    let own = |status: &S| {
-        let mut status = status.clone();
-        status.common_mut().conditions.retain(conditions::is_own);
-        status
-    };
     if own(initial) != own(stored) {
         return stored.clone();
     }
     let mut status = own(previous);
     let of_others = stored.common().conditions.iter().filter(|condition| !conditions::is_own(condition));
     status.common_mut().conditions.extend(of_others.cloned());
+    status
+}
+
+/// Returns the status before a run, once the beginning of the run is stored.
+///
+/// `known` is the status in the cache, which may be older than `stored`, the one on which the beginning was written.
+/// If that is `begun` itself, the answer to the first write was lost.
+pub fn status_before<S: Status>(known: &S, begun: &S, stored: &S) -> S {
+    let before = if own(stored) == own(begun) { known } else { stored };
+    before.clone()
+}
+
+/// Returns a status without the conditions of others.
+fn own<S: Status>(status: &S) -> S {
+    let mut status = status.clone();
+    status.common_mut().conditions.retain(conditions::is_own);
     status
 }
 
@@ -400,5 +411,18 @@ pub(super) mod tests {
             ImageUpdateAutomationStatus { last_push_commit: Some("theirs".to_owned()), ..initial.clone() };
         assert_eq!(reported_on(&previous, &initial, &initial), previous);
         assert_eq!(reported_on(&previous, &initial, &pushed), pushed);
+    }
+    /// The cache was older than the API server, and the end of the next run removed a push from the status.
+    #[test]
+    fn a_run_that_begins_on_a_newer_status_keeps_what_that_has() {
+        let known = ImageUpdateAutomationStatus::default();
+        let begin = |status: &ImageUpdateAutomationStatus| run(2).begin(status).status;
+        let newer =
+            ImageUpdateAutomationStatus { last_push_commit: Some("ours".to_owned()), ..known.clone() };
+        let before = status_before(&known, &begin(&known), &newer);
+        assert_eq!(reported_on(&before, &begin(&newer), &begin(&newer)), newer);
+        // The first write has arrived, and its answer was lost.
+        assert_eq!(status_before(&known, &begin(&known), &begin(&known)), known);
+        assert_eq!(status_before(&known, &begin(&known), &known), known);
     }
 }

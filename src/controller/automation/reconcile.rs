@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{ImageRef, ImageUpdateAutomation};
 use tracing::{Instrument, Span};
@@ -35,7 +36,7 @@ use crate::reconcile::automation::report::{Report, interval, report, while_suspe
 use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::automation::reselection::Reselection;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
-use crate::reconcile::run::ReconcileRun;
+use crate::reconcile::run::{ReconcileRun, status_before};
 use crate::reference::ImageReference;
 
 /// A reconcile of an automation that has begun.
@@ -346,12 +347,20 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
     let inputs = ObservedInputs::of(&automation, automations.objects());
     let run = ReconcileRun::of(&automation, Timestamp::now());
     let comparisons = automations.comparisons.as_ref();
-    let previous = comparisons.map_or_else(|| status_of(&automation), |known| known.status(name));
+    let mut previous = comparisons.map_or_else(|| status_of(&automation), |known| known.status(name));
+    let begin = run.begin(&previous);
     if is_dry_run {
         automation.status = Some(previous.clone());
-    } else if run.begin(&previous).must_be_written {
-        let status = |current: &ImageUpdateAutomation| run.begin(&status_of(current)).status;
+    } else if begin.must_be_written {
+        let stored = Mutex::new(previous.clone());
+        let status = |current: &ImageUpdateAutomation| {
+            let current = status_of(current);
+            let begun = run.begin(&current).status;
+            *stored.lock() = current;
+            begun
+        };
         let Some(written) = patch_status(automations, &automation, &status).await? else { return Ok(None) };
+        previous = status_before(&previous, &begin.status, &stored.into_inner());
         (automation.metadata, automation.status) = (written.metadata, written.status);
     }
     Ok(Some(Box::new(Started { automation, previous, run, inputs })))
