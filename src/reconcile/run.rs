@@ -412,7 +412,7 @@ pub(super) mod tests {
         assert_eq!(reported_on(&previous, &initial, &initial), previous);
         assert_eq!(reported_on(&previous, &initial, &pushed), pushed);
     }
-    /// The cache was older than the API server, and the end of the next run removed a push from the status.
+    /// The end of such a run removed the last push.
     #[test]
     fn a_run_that_begins_on_a_newer_status_keeps_what_that_has() {
         let known = ImageUpdateAutomationStatus::default();
