@@ -10,14 +10,10 @@ use tagboat_api::DeploymentStatus;
 
 use super::cluster::Connection;
 use crate::controller::engine::forbidden;
+use crate::objects::cluster::CONFIRMATIONS;
 
 /// The time between two checks, of which each is one request.
 const INTERVAL: Duration = Duration::from_secs(60);
-
-/// The pauses before the requests that confirm a refusal, which need not last.
-///
-/// An API server that starts does not know all roles and kinds yet.
-const CONFIRMATIONS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
 
 /// The verbs that the role must permit, with the parts of the object.
 const VERBS: [(&str, Option<&str>); 6] = [

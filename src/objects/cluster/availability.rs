@@ -11,6 +11,11 @@ use super::error::ClusterError;
 /// The time between two requests that find out whether a cluster answers.
 pub const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 
+/// The pauses before the requests that confirm the refusal of a kind that was served.
+///
+/// An API server that starts does not know all roles and kinds yet.
+pub const CONFIRMATIONS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
+
 /// The time that one request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 

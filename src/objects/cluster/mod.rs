@@ -48,7 +48,7 @@ use crate::tenancy::INLINE_BYTES;
 pub use accounts::ClusterAccounts;
 pub use announcer::{Announcement, Announcer, EventIdentity};
 pub use api_guard::ApiGuard;
-pub use availability::{PROBE_INTERVAL, Silence, probe};
+pub use availability::{CONFIRMATIONS, PROBE_INTERVAL, Silence, probe};
 pub use cache::{Cache, Change};
 pub use error::ClusterError;
 pub use list::list;

@@ -34,7 +34,7 @@ pub enum KubeconfigError {
     #[error("its kubeconfig has a login for a server without TLS, which is refused: write https")]
     WithoutTls,
     /// Its token cannot be sent.
-    #[error("its kubeconfig cannot be used: {0}")]
+    #[error(transparent)]
     Token(#[from] InvalidToken),
     /// It has no usable context.
     #[error("its kubeconfig cannot be used: {message}")]

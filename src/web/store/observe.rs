@@ -7,15 +7,10 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use super::deployment_store::DeploymentStore;
-use crate::objects::cluster::{ClusterError, Observation, Scope, watch_objects};
+use crate::objects::cluster::{CONFIRMATIONS, ClusterError, Observation, Scope, watch_objects};
 
 /// The time between two requests for a kind that is not served or not permitted.
 const PROBE_INTERVAL: Duration = Duration::from_secs(60);
-
-/// The pauses after the first refusals of deployments that are known.
-///
-/// They need not last: an API server that starts does not know all roles and kinds yet.
-const CONFIRMATIONS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
 
 /// Watches the deployments of a cluster until dropped.
 ///
