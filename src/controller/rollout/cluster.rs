@@ -133,8 +133,8 @@ impl WatchedCluster {
     }
 
     /// Adds or replaces an object soon, unless it is known in this version.
-    pub(super) fn insert(&self, object: &WatchedObject) {
-        self.pending.lock().insert(object.id(), Some(object.clone()));
+    pub(super) fn insert(&self, id: WatchedId, object: WatchedObject) {
+        self.pending.lock().insert(id, Some(object));
         self.added.notify_one();
     }
 

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::api::ListParams;
-use kube::core::Selector;
 use kube::{Api, Client};
 use parking_lot::Mutex;
 use tagboat_api::ObjectName;
@@ -100,7 +99,6 @@ impl PodLists {
         let mut requests = self.requests.lock();
         let (mut objects, mut has_all) = (BTreeSet::new(), true);
         for request in wanted {
-            let Some(selector) = selector(request) else { continue };
             let id = &request.object;
             if !requests.policies.contains_key(id) {
                 if requests.policies.len() >= MAX_OBJECTS {
@@ -117,7 +115,12 @@ impl PodLists {
             policies.insert(policy.clone(), request.wanted.clone());
             let wanted = policies.clone();
             let generation = request.generation;
-            let query = Query { namespace: request.namespace.clone(), selector, generation, wanted };
+            let query = Query {
+                namespace: request.namespace.clone(),
+                selector: request.selector.clone(),
+                generation,
+                wanted,
+            };
             let namespace = requests.namespaces.get(id).cloned().unwrap_or_default();
             requests.schedule.insert(id, &namespace, query, now);
             objects.insert(id.clone());
@@ -245,14 +248,6 @@ impl Requests {
     }
 }
 
-/// Returns the label selector of a request.
-///
-/// It is `None` if the selector is invalid or would select all pods.
-fn selector(request: &PodRequest) -> Option<String> {
-    let selector = Selector::try_from(request.selector.clone()).ok()?;
-    (!selector.selects_all()).then(|| selector.to_string())
-}
-
 /// Lists the pods of an object, and returns those that tell most to each policy.
 async fn list(client: Client, guard: &ApiGuard, query: &Query) -> Result<Vec<Pod>, ClusterError> {
     let api: Api<Pod> = Api::namespaced(client, &query.namespace);
@@ -276,8 +271,6 @@ async fn list(client: Client, guard: &ApiGuard, query: &Query) -> Result<Vec<Pod
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::rollout::watched::GroupKind;
 
@@ -285,12 +278,12 @@ mod tests {
         ObjectName { namespace: "n".to_owned(), name: name.to_owned() }
     }
 
-    fn request(name: &str, labels: &serde_json::Value) -> PodRequest {
+    fn request(name: &str, selector: &str) -> PodRequest {
         PodRequest {
             cluster: None,
             object: WatchedId::new(GroupKind::DEPLOYMENT, "n", name),
             namespace: "n".to_owned(),
-            selector: serde_json::from_value(json!({"matchLabels": labels})).unwrap(),
+            selector: selector.to_owned(),
             generation: Some(1),
             wanted: Vec::new(),
         }
@@ -299,7 +292,7 @@ mod tests {
     #[test]
     fn a_list_is_kept_as_long_as_a_policy_needs_it() {
         let (lists, now) = (PodLists::new(ListLimiter::default()), Instant::now());
-        let podinfo = request("podinfo", &json!({"app": "podinfo"}));
+        let podinfo = request("podinfo", "app=podinfo");
         let id = podinfo.object.clone();
         for name in ["a", "b"] {
             assert!(lists.request(&policy(name), std::slice::from_ref(&podinfo), now));
@@ -315,17 +308,10 @@ mod tests {
     }
 
     #[test]
-    fn all_pods_of_a_namespace_are_never_listed() {
-        let lists = PodLists::new(ListLimiter::default());
-        lists.request(&policy("a"), &[request("x", &json!({}))], Instant::now());
-        assert!(lists.requests.lock().schedule.next().is_none());
-    }
-
-    #[test]
     fn the_number_of_objects_is_bounded() {
-        let (lists, labels) = (PodLists::new(ListLimiter::default()), json!({"app": "x"}));
+        let (lists, selector) = (PodLists::new(ListLimiter::default()), "app=x");
         let wanted: Vec<PodRequest> =
-            (0..=MAX_OBJECTS).map(|number| request(&number.to_string(), &labels)).collect();
+            (0..=MAX_OBJECTS).map(|number| request(&number.to_string(), selector)).collect();
         assert!(!lists.request(&policy("a"), &wanted, Instant::now()));
         assert_eq!(lists.requests.lock().policies.len(), MAX_OBJECTS);
         assert!(!lists.request(&policy("b"), &wanted[MAX_OBJECTS..], Instant::now()));
@@ -336,12 +322,12 @@ mod tests {
     /// All objects of one tenant crash-loop.
     #[test]
     fn a_namespace_with_many_objects_leaves_lists_to_the_others() {
-        let (lists, labels) = (PodLists::new(ListLimiter::default()), json!({"app": "x"}));
+        let (lists, selector) = (PodLists::new(ListLimiter::default()), "app=x");
         let wanted: Vec<PodRequest> =
-            (0..MAX_OBJECTS).map(|number| request(&number.to_string(), &labels)).collect();
+            (0..MAX_OBJECTS).map(|number| request(&number.to_string(), selector)).collect();
         assert!(lists.request(&policy("attacker"), &wanted, Instant::now()));
         let victim = ObjectName { namespace: "victim".to_owned(), name: "app".to_owned() };
-        let own = [request("victim-a", &labels), request("victim-b", &labels)];
+        let own = [request("victim-a", selector), request("victim-b", selector)];
         assert!(lists.request(&victim, &own, Instant::now()));
         assert!(!lists.request(&policy("attacker"), &wanted, Instant::now()));
         let requests = lists.requests.lock();

@@ -162,7 +162,7 @@ impl KindWatch {
     }
 
     /// Watches a kind that has a type of its own.
-    async fn watch_known<K>(&self, wrap: fn(K) -> WatchedObject) -> String
+    async fn watch_known<K>(&self, wrap: fn(Box<K>) -> WatchedObject) -> String
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
@@ -253,7 +253,7 @@ impl KindWatch {
     /// Puts the objects of the kind into the index until the API server refuses that.
     ///
     /// Returns the reason.
-    async fn follow<K>(&self, api: Api<K>, wrap: impl Fn(K) -> WatchedObject) -> String
+    async fn follow<K>(&self, api: Api<K>, wrap: impl Fn(Box<K>) -> WatchedObject) -> String
     where
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
@@ -265,9 +265,10 @@ impl KindWatch {
         let watching = watch_events(api, None, |event| match event {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object)) => {
-                let object = wrap(object);
-                listed.insert(object.id());
-                cluster.insert(&object);
+                let object = wrap(Box::new(object));
+                let id = object.id();
+                listed.insert(id.clone());
+                cluster.insert(id, object);
             }
             Ok(Event::InitDone) => {
                 cluster.retain(kind, &std::mem::take(&mut listed));
@@ -282,8 +283,11 @@ impl KindWatch {
                     );
                 }
             }
-            Ok(Event::Apply(object)) => cluster.insert(&wrap(object)),
-            Ok(Event::Delete(object)) => cluster.remove(&wrap(object).id()),
+            Ok(Event::Apply(object)) => {
+                let object = wrap(Box::new(object));
+                cluster.insert(object.id(), object);
+            }
+            Ok(Event::Delete(object)) => cluster.remove(&wrap(Box::new(object)).id()),
             Err(error) => match refusal(&error) {
                 Some(refusal) => drop(refused.send_replace(Some(refusal))),
                 None => {

@@ -1,7 +1,6 @@
 //! The observation from which the components of a policy are computed, and the result.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::rollout::aggregate::{Component, DeploymentError};
 use crate::rollout::before::BeforeRollout;
@@ -53,8 +52,8 @@ pub struct PodRequest {
     pub object: WatchedId,
     /// The namespace of the pods.
     pub namespace: String,
-    /// The labels of the pods.
-    pub selector: LabelSelector,
+    /// The label selector of the pods.
+    pub selector: String,
     /// The generation of the object.
     pub generation: Option<i64>,
     /// The images of the policy; pods with others do not count.

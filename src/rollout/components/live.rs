@@ -263,7 +263,7 @@ impl Live<'_> {
     /// Returns the request for the object's pods.
     fn request(&self, wanted: &[WantedImage]) -> Option<PodRequest> {
         let target = self.object.target().and_then(|target| self.cluster.index.get(&target));
-        let selector = self.object.selector().or_else(|| target?.selector())?;
+        let selector = self.object.pod_selector().or_else(|| target?.pod_selector())?;
         Some(PodRequest {
             cluster: self.cluster.name.map(str::to_owned),
             object: self.id.clone(),

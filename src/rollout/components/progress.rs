@@ -114,7 +114,7 @@ fn by_kind(index: &ClusterIndex, object: &WatchedObject, previous: PreviousState
 fn canary_of<'i>(index: &'i ClusterIndex, target: &WatchedId) -> Option<&'i Canary> {
     let canaries = index.referrers(target).filter(|referrer| referrer.kind == GroupKind::CANARY);
     canaries.into_iter().find_map(|id| match index.get(id)? {
-        WatchedObject::Canary(canary) => Some(canary),
+        WatchedObject::Canary(canary) => Some(&**canary),
         _ => None,
     })
 }
@@ -125,7 +125,11 @@ fn primary<'i>(
     target: &WatchedId,
     canary: &Canary,
 ) -> Option<(WatchedId, &'i WatchedObject)> {
-    let id = WatchedId { name: Canary::primary_name(canary.spec.get().ok()?), ..target.clone() };
+    let id = WatchedId::new(
+        target.kind.clone(),
+        &target.namespace,
+        &Canary::primary_name(canary.spec.get().ok()?),
+    );
     index.get(&id).map(|object| (id, object))
 }
 

@@ -156,7 +156,7 @@ impl PlaceIndex {
         let mut kinds: BTreeMap<&str, BTreeSet<GroupKind>> = BTreeMap::new();
         for scan in self.scans.values() {
             let objects = scan.places.iter().filter_map(|place| document(&place.document));
-            let others = objects.filter(can_be_component).map(|id| id.kind);
+            let others = objects.filter(can_be_component).map(|id| id.kind.clone());
             let others = others.filter(|kind| !GroupKind::WORKLOADS.contains(kind));
             kinds.entry(&scan.automation.namespace).or_default().extend(others);
         }
@@ -200,7 +200,7 @@ impl PlaceIndex {
 
     /// Returns the policies with a document of this identity, with or without its namespace.
     fn of_document<'s>(&'s self, id: &WatchedId) -> impl Iterator<Item = &'s ObjectName> + use<'s> {
-        let without_namespace = WatchedId { namespace: String::new(), ..id.clone() };
+        let without_namespace = id.without_namespace();
         let exact: Vec<&ObjectName> = self.documents.get(id).collect();
         let unplaced: Vec<&ObjectName> = self.documents.get(&without_namespace).collect();
         exact.into_iter().chain(unplaced)

@@ -1,11 +1,11 @@
 //! Rollout of Argo Rollouts.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::custom_kind::custom_kind;
 use super::readable::or_default;
-use super::{Condition, ObjectReference, PodTemplate, Readable, metadata, readable};
+use super::{Condition, ObjectReference, PodSelector, PodTemplate, Readable, metadata, readable};
 
 /// A Rollout of Argo Rollouts.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,7 +31,7 @@ pub struct ArgoRolloutSpec {
     /// The desired number of pods; 1 if absent.
     pub replicas: Option<i64>,
     /// The labels of its pods; absent with `workloadRef`.
-    pub selector: Option<LabelSelector>,
+    pub selector: PodSelector,
     /// The pod template; empty with `workloadRef`.
     pub template: PodTemplate,
     /// The workload whose pod template is used.

@@ -1,10 +1,10 @@
 //! DaemonSet.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
 
-use super::{PodTemplate, Readable, metadata, readable};
+use super::{PodSelector, PodTemplate, Readable, metadata, readable};
 
 /// A DaemonSet.
 #[derive(Clone, Debug, Default, Deserialize, Resource)]
@@ -27,7 +27,7 @@ pub struct DaemonSet {
 #[serde(default, rename_all = "camelCase")]
 pub struct DaemonSetSpec {
     /// The labels of its pods.
-    pub selector: LabelSelector,
+    pub selector: PodSelector,
     /// The pod template.
     pub template: PodTemplate,
 }

@@ -1,11 +1,11 @@
 //! Deployment.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
 
 use super::readable::or_default;
-use super::{Condition, PodTemplate, Readable, metadata, readable};
+use super::{Condition, PodSelector, PodTemplate, Readable, metadata, readable};
 
 /// A Deployment.
 #[derive(Clone, Debug, Default, Deserialize, Resource)]
@@ -30,7 +30,7 @@ pub struct DeploymentSpec {
     /// The desired number of pods; 1 if absent.
     pub replicas: Option<i64>,
     /// The labels of its pods.
-    pub selector: LabelSelector,
+    pub selector: PodSelector,
     /// The pod template.
     pub template: PodTemplate,
     /// Stops rollouts.

@@ -1,11 +1,11 @@
 //! Job.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 use serde::Deserialize;
 
 use super::readable::or_default;
-use super::{Condition, PodTemplate, Readable, metadata, readable};
+use super::{Condition, PodSelector, PodTemplate, Readable, metadata, readable};
 
 /// A Job.
 #[derive(Clone, Debug, Default, Deserialize, Resource)]
@@ -30,7 +30,7 @@ pub struct JobSpec {
     /// The number of pods that must succeed; absent for a work queue.
     pub completions: Option<i64>,
     /// The labels of its pods.
-    pub selector: LabelSelector,
+    pub selector: PodSelector,
     /// The pod template.
     pub template: PodTemplate,
 }

@@ -10,7 +10,7 @@
 //! | `kustomization`, `helm_release`, `application` | appliers: Flux and Argo CD |
 //! | `git_repository` | the source of a Kustomization: Flux |
 //! | `generic` | an object of any other kind |
-//! | `pod_template`, `condition` | parts that several kinds have |
+//! | `pod_template`, `pod_selector`, `condition` | parts that several kinds have |
 //! | `metadata` | the kept labels and annotations |
 //! | `readable` | a spec or status, or the reason why it cannot be read |
 //! | `custom_kind` | `kube::Resource` for kinds without a type in k8s-openapi |
@@ -30,6 +30,7 @@ mod job;
 mod kustomization;
 mod metadata;
 mod pod;
+mod pod_selector;
 mod pod_template;
 mod readable;
 mod stateful_set;
@@ -52,6 +53,7 @@ pub use job::{Job, JobSpec, JobStatus};
 pub use kustomization::{Kustomization, KustomizationSpec, KustomizationStatus, SourceReference};
 pub use metadata::{KEPT_ANNOTATIONS, KEPT_LABELS, SKIP_RECONCILE};
 pub use pod::{ContainerState, ContainerStatus, Pod, PodStatus, Running, Terminated, Waiting};
+pub use pod_selector::PodSelector;
 pub use pod_template::{Container, ObjectReference, PodSpec, PodTemplate};
 pub use readable::{Readable, Unreadable, parse_status};
 pub use stateful_set::{

@@ -86,7 +86,7 @@ impl<'i> Disputes<'i> {
     fn claims(&self, rival: &Rival<'_, 'i>, cluster: usize, object: &WatchedObject) -> bool {
         let index = self.clusters[cluster].index;
         let id = object.id();
-        let unplaced = |id: &WatchedId| WatchedId { namespace: String::new(), ..id.clone() };
+        let unplaced = WatchedId::without_namespace;
         let has_document = |id: &WatchedId| self.places.has_document(rival.policy, id);
         if can_be_component(&id) {
             if has_document(&id) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use serde::Deserialize;
 
@@ -12,36 +12,38 @@ use super::{GroupKind, WatchedId};
 use crate::rollout::applier::application;
 use crate::rollout::objects::{
     Application, ArgoRollout, Canary, CronJob, DaemonSet, Deployment, GenericObject, GitRepository,
-    HelmRelease, Job, Kustomization, PodTemplate, StatefulSet, Unreadable,
+    HelmRelease, Job, Kustomization, PodSelector, PodTemplate, StatefulSet, Unreadable,
 };
 
 /// An object of any watched kind.
+///
+/// The kinds differ in size, so each is on the heap.
 #[derive(Clone, Debug)]
 pub enum WatchedObject {
     /// A Deployment.
-    Deployment(Deployment),
+    Deployment(Box<Deployment>),
     /// A StatefulSet.
-    StatefulSet(StatefulSet),
+    StatefulSet(Box<StatefulSet>),
     /// A DaemonSet.
-    DaemonSet(DaemonSet),
+    DaemonSet(Box<DaemonSet>),
     /// A Job.
-    Job(Job),
+    Job(Box<Job>),
     /// A CronJob.
-    CronJob(CronJob),
+    CronJob(Box<CronJob>),
     /// A Rollout of Argo Rollouts.
-    ArgoRollout(ArgoRollout),
+    ArgoRollout(Box<ArgoRollout>),
     /// A Canary of Flagger.
-    Canary(Canary),
+    Canary(Box<Canary>),
     /// A Kustomization of Flux.
-    Kustomization(Kustomization),
+    Kustomization(Box<Kustomization>),
     /// A HelmRelease of Flux.
-    HelmRelease(HelmRelease),
+    HelmRelease(Box<HelmRelease>),
     /// An Application of Argo CD.
-    Application(Application),
+    Application(Box<Application>),
     /// A GitRepository of Flux.
-    GitRepository(GitRepository),
+    GitRepository(Box<GitRepository>),
     /// An object of any other kind, which has a marker.
-    Other(Arc<ApiResource>, GenericObject),
+    Other(Arc<ApiResource>, Box<GenericObject>),
 }
 
 impl WatchedObject {
@@ -86,9 +88,10 @@ impl WatchedObject {
     /// Returns the identity.
     #[must_use]
     pub fn id(&self) -> WatchedId {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        let metadata = self.metadata();
-        WatchedId { kind: self.kind(), name: text(&metadata.name), namespace: text(&metadata.namespace) }
+        let ObjectMeta { name, namespace, .. } = self.metadata();
+        let (namespace, name) =
+            (namespace.as_deref().unwrap_or_default(), name.as_deref().unwrap_or_default());
+        WatchedId::new(self.kind(), namespace, name)
     }
 
     /// Returns the images of the pod template, init containers included.
@@ -148,20 +151,22 @@ impl WatchedObject {
         }
     }
 
-    /// Returns the label selector of the pods, if there is a readable one.
+    /// Returns the label selector of the pods, if there is a readable one that does not select all.
     #[must_use]
-    pub fn selector(&self) -> Option<Cow<'_, LabelSelector>> {
-        Some(Cow::Borrowed(match self {
+    pub fn pod_selector(&self) -> Option<Cow<'_, str>> {
+        let selector = match self {
             Self::Deployment(object) => &object.spec.get().ok()?.selector,
             Self::StatefulSet(object) => &object.spec.get().ok()?.selector,
             Self::DaemonSet(object) => &object.spec.get().ok()?.selector,
             Self::Job(object) => &object.spec.get().ok()?.selector,
-            Self::ArgoRollout(object) => object.spec.get().ok()?.selector.as_ref()?,
+            Self::ArgoRollout(object) => &object.spec.get().ok()?.selector,
             Self::Other(resource, object) if resource.group == "apps" && resource.kind == "ReplicaSet" => {
-                return LabelSelector::deserialize(object.spec.get("selector")?).ok().map(Cow::Owned);
+                let selector = PodSelector::deserialize(object.spec.get("selector")?).ok()?;
+                return selector.query().map(|query| Cow::Owned(query.to_owned()));
             }
             _ => return None,
-        }))
+        };
+        selector.query().map(Cow::Borrowed)
     }
 
     /// Returns the workload that the object refers to.

@@ -146,7 +146,7 @@ fn a_rollout_with_a_workload_reference_runs_the_template_of_a_deployment() {
     // The pods have the labels of the Deployment.
     let wanted = scene.components("app").pods_wanted;
     assert_eq!(wanted[0].object, WatchedId::new(GroupKind::ARGO_ROLLOUT, "apps", "app"));
-    assert_eq!(wanted[0].selector.match_labels.as_ref().unwrap()["app"], "app");
+    assert_eq!(wanted[0].selector, "app=app");
 }
 
 #[test]
