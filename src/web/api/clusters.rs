@@ -4,10 +4,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::state::Api;
+use crate::rollout::bounds::whole_seconds;
 use crate::web::http::{EntityTag, JSON, Problem, Query, json, respond};
 use crate::web::store::ClusterState;
 
@@ -29,7 +31,7 @@ struct Cluster {
     /// Time since which the cluster does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "time_schema")]
-    since: Option<String>,
+    since: Option<Time>,
 }
 
 /// Availability of a cluster.
@@ -56,7 +58,7 @@ pub(super) async fn clusters(
     let items = api.stores.clusters.all().into_iter().map(|(name, state)| match state {
         ClusterState::Up => Cluster { name, state: Availability::Up, since: None },
         ClusterState::Down(since) => {
-            Cluster { name, state: Availability::Down, since: Some(since.to_string()) }
+            Cluster { name, state: Availability::Down, since: Some(whole_seconds(since)) }
         }
     });
     let document = json(&ClusterList { items: items.collect() });

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use tagboat::web::store::ClusterState;
+
 use super::scene::{Scene, define};
+use super::server::Server;
 use super::sink::Sink;
 use super::status::status;
 use crate::support::api_server::ApiServer;
@@ -62,4 +65,16 @@ async fn the_api_waits_for_the_kind_and_reports_an_outage_of_the_cluster() {
         scene.get("/api/v1/clusters").await.json()["items"],
         json!([{"name": "edge-1", "state": "up"}])
     );
+}
+
+#[tokio::test]
+async fn the_time_of_an_outage_is_in_whole_seconds_as_every_other_time() {
+    let server = Server::start("edge-1").await;
+    server.stores.set_cluster("core", ClusterState::Down("2026-11-23T10:00:00.123456789Z".parse().unwrap()));
+    let clusters = server.get("/api/v1/clusters").await.json();
+    let expected = json!([
+        {"name": "core", "state": "down", "since": "2026-11-23T10:00:00Z"},
+        {"name": "edge-1", "state": "up"},
+    ]);
+    assert_eq!(clusters["items"], expected);
 }
