@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use tagboat_api::DeploymentStatus;
-use tagboat_api::deployment_status::{ComponentStatus, State, StatusError};
+use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State, StatusError};
 
 use super::aggregate::{DeploymentErrorCode, progress, sort_worst_first, summary};
 use super::bounds::{error, whole_seconds};
@@ -24,7 +24,7 @@ impl Outage {
     /// Returns an object of the cluster as it is shown during the outage.
     ///
     /// The deployment is failed with the code `HostUnavailable`, and its components are pending. Their images and
-    /// counts are the last observed ones.
+    /// counts are the last observed ones, and so are reasons before the apply, because no object has a part in them.
     #[must_use]
     pub fn applied_to(&self, object: &DeploymentStatus) -> DeploymentStatus {
         let mut object = object.clone();
@@ -62,9 +62,17 @@ impl Outage {
             component.state = State::Pending;
             component.since = whole_seconds(self.since);
         }
-        component.reason = None;
+        component.reason = component.reason.filter(|reason| is_before_apply(*reason));
         component.message = None;
         component.error = None;
+    }
+}
+
+/// Returns true for a reason that does not depend on the objects of a component.
+fn is_before_apply(reason: BlockReason) -> bool {
+    match reason {
+        BlockReason::NotChosen | BlockReason::NotCommitted | BlockReason::AwaitingMerge => true,
+        BlockReason::NotApplied | BlockReason::NotFound => false,
     }
 }
 

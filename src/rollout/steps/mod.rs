@@ -1,8 +1,11 @@
 //! The steps of a deployment: chosen, committed, applied and running.
 //!
-//! A component that is not done is at one step. The current step is that of the error before the rollout, or else the
-//! earliest one of any component. The steps before it are done. Each step from it on shows the worst component that is
-//! at it, with the cause and the time of that component; a step without one waits.
+//! A component that is not done is at one step, and so is an error of the deployment. The current step is the earliest
+//! one of them. The steps before it are done. Each step from it on shows the error that is at it, or else the worst
+//! component, with its cause and its time; a step without one waits.
+//!
+//! While a cluster does not answer, it is not known whether its objects have the image. So this error is at the step
+//! applied, and no step from there on is done.
 //!
 //! Only the push has a time of its own. A step that is done and has none was done by the time of the next one, which
 //! cannot be done before it.
@@ -94,14 +97,6 @@ pub fn steps(status: &DeploymentStatusStatus) -> [Step; 4] {
 /// Returns the first step that is not done; none if all are done.
 fn current(report: &Report) -> Option<Obstacle<'_>> {
     let whole = |step, progress| Some(Obstacle { step, progress, component: None });
-    if let Some(error) = &report.error {
-        let step = match error.code.as_str() {
-            "PolicyNotReady" => StepName::Chosen,
-            "HostUnavailable" => StepName::Running,
-            _ => StepName::Committed,
-        };
-        return whole(step, StepProgress::Failed);
-    }
     if report.state == State::Installed {
         return None;
     }
@@ -112,12 +107,26 @@ fn current(report: &Report) -> Option<Obstacle<'_>> {
     })
 }
 
-/// Returns the steps of the components that are not done; the worst component comes first.
+/// Returns the obstacles: the error, and then the components, the worst one first.
 fn obstacles(report: &Report) -> impl Iterator<Item = Obstacle<'_>> {
-    report.components.iter().filter_map(|component| {
+    let error = report.error.iter().map(|error| Obstacle {
+        step: of_code(&error.code),
+        progress: StepProgress::Failed,
+        component: None,
+    });
+    error.chain(report.components.iter().filter_map(|component| {
         let (step, progress) = of_component(component)?;
         Some(Obstacle { step, progress, component: Some(component) })
-    })
+    }))
+}
+
+/// Returns the step of an error of a deployment.
+fn of_code(code: &str) -> StepName {
+    match code {
+        "PolicyNotReady" => StepName::Chosen,
+        "HostUnavailable" => StepName::Applied,
+        _ => StepName::Committed,
+    }
 }
 
 /// Returns the step of a component that is not done.

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::rollout::outage::Outage;
 
 /// Returns a status with components, and with further members.
 fn status(components: &Value, members: &Value) -> DeploymentStatusStatus {
@@ -85,7 +86,7 @@ fn an_error_before_the_rollout_fails_its_step() {
         ("TemplateInvalid", [Done, Failed, Waiting, Waiting]),
         ("UpdateFailed", [Done, Failed, Waiting, Waiting]),
         ("GitPushRejected", [Done, Failed, Waiting, Waiting]),
-        ("HostUnavailable", [Done, Done, Done, Failed]),
+        ("HostUnavailable", [Done, Done, Failed, Waiting]),
     ] {
         let error = json!({"error": {"code": code, "source": "s", "message": "denied"}, "state": "failed"});
         let status = status(&json!([]), &error);
@@ -162,4 +163,33 @@ fn steps_that_are_done_have_their_result() {
     let [_, committed, applied, running] = steps(&status(&installing, &json!({"revision": "main@sha1:1"})));
     assert_eq!((&*committed.detail, &*applied.detail), ("main@sha1:1", "main@sha1:0"));
     assert_eq!(running.detail, "1/2 pods are ready");
+}
+
+/// A step was done, and its text said that no object had the image.
+#[test]
+fn during_an_outage_nothing_is_said_about_what_is_applied() {
+    use StepProgress::{Blocked, Done, Failed, Waiting};
+    let revision = json!({"appliedRevision": "main@sha1:0"});
+    for (component, expected) in [
+        (component("installed", &revision), [Done, Done, Failed, Waiting]),
+        (component("installing", &revision), [Done, Done, Failed, Waiting]),
+        (component("pending", &json!({"reason": "NotApplied"})), [Done, Done, Failed, Waiting]),
+        // What was not in git does not depend on the objects.
+        (component("pending", &json!({"reason": "NotCommitted"})), [Done, Blocked, Failed, Waiting]),
+        (component("pending", &json!({"reason": "NotChosen"})), [Blocked, Waiting, Failed, Waiting]),
+    ] {
+        let object: tagboat_api::DeploymentStatus = serde_json::from_value(json!({
+            "metadata": {"name": "web"},
+            "spec": {"policyRef": {"name": "web"}},
+            "status": status(&json!([component]), &json!({})),
+        }))
+        .unwrap();
+        let since = "2026-01-05T00:00:00Z".parse().unwrap();
+        let shown = Outage { cluster: "own".to_owned(), since }.applied_to(&object).status.unwrap();
+        assert_eq!(progress(&shown), expected, "{component}");
+        let [.., applied, running] = steps(&shown);
+        let cause = "HostUnavailable: the cluster has not answered since 2026-01-05T00:00:00Z";
+        assert_eq!((&*applied.detail, &*running.detail), (cause, ""));
+        assert_eq!(times(&shown)[2..], ["since 2026-01-05", ""]);
+    }
 }
