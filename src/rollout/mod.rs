@@ -19,6 +19,7 @@
 //! | [`applier`] | the object that applies a workload → its revision, and a failure |
 //! | [`message`] | text from a cluster → safe and short text |
 //! | [`aggregate`] | components and an error before the rollout → state, order, summary, progress |
+//! | [`cause`] | a report → the cause of its state as one text, with its code |
 //! | [`absent`] | the previous components → those whose place had no object |
 //! | [`history`] | components and the previous history → the images that were deployed |
 //! | [`conditions`] | the aggregate state → the conditions of kstatus |
@@ -35,6 +36,7 @@ pub mod applier;
 pub mod assess;
 pub mod before;
 pub mod bounds;
+pub mod cause;
 pub mod components;
 pub mod conditions;
 pub mod document;

@@ -1,35 +1,10 @@
-//! The message of a deployment, and the cause for which it is not installed.
+//! The cause for which a deployment is not installed, as a sentence.
 
 use tagboat_api::DeploymentStatus;
-use tagboat_api::deployment_status::{BlockReason, ComponentStatus, Report, State};
+use tagboat_api::deployment_status::{ComponentStatus, State};
 
 use super::image::AwaitedImage;
-
-/// Returns the message of a deployment: its error, or that of its worst component.
-pub(super) fn message(report: &Report) -> Option<String> {
-    if let Some(error) = &report.error {
-        return Some(format!("{}: {}", error.code, error.message));
-    }
-    let worst = report.components.first();
-    let of_worst = worst.and_then(|worst| Some(format!("{}: {}", worst.name, component_message(worst)?)));
-    of_worst.or_else(|| with_reason(report.reason, report.message.as_deref()))
-}
-
-/// Returns the message of a component, with the code of its error or its reason.
-pub(super) fn component_message(component: &ComponentStatus) -> Option<String> {
-    match &component.error {
-        Some(error) => Some(format!("{}: {}", error.code, error.message)),
-        None => with_reason(component.reason, component.message.as_deref()),
-    }
-}
-
-fn with_reason(reason: Option<BlockReason>, message: Option<&str>) -> Option<String> {
-    match (reason, message) {
-        (Some(reason), Some(message)) => Some(format!("{reason}: {message}")),
-        (Some(reason), None) => Some(reason.to_string()),
-        (None, message) => message.map(str::to_owned),
-    }
-}
+use crate::rollout::cause::{cause, component_cause};
 
 /// Returns the cause for which a deployment is not installed.
 ///
@@ -48,24 +23,24 @@ pub(super) fn blocker(object: &DeploymentStatus, image: Option<&AwaitedImage>) -
             ),
             Some(target) => format!("its image is {target}, and not {image} or a later one"),
         };
-        let cause = message(report).filter(|_| report.state != State::Installed);
+        let cause = cause(report).filter(|_| report.state != State::Installed);
         return Some(cause.map_or_else(|| target.clone(), |cause| format!("{target}: {cause}")));
     }
     if report.state == State::Installed {
         return None;
     }
-    let message = message(report);
-    Some(match (report.components.first().filter(|_| report.error.is_none()), message) {
-        (Some(worst), message) => {
+    let cause = cause(report);
+    Some(match (report.components.first().filter(|_| report.error.is_none()), cause) {
+        (Some(worst), cause) => {
             let ComponentStatus { name, state, ready, desired, .. } = worst;
             let state = predicate(*state);
-            let detail = component_message(worst).or(message);
+            let detail = component_cause(worst).or(cause);
             detail.map_or_else(
                 || format!("{name} {state}, {ready} of {desired} pods are ready"),
                 |detail| format!("{name} {state}: {detail}"),
             )
         }
-        (None, Some(message)) => format!("it {}: {message}", predicate(report.state)),
+        (None, Some(cause)) => format!("it {}: {cause}", predicate(report.state)),
         (None, None) => format!("it {}", predicate(report.state)),
     })
 }
@@ -80,7 +55,7 @@ fn predicate(state: State) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tagboat_api::deployment_status::StatusError;
+    use tagboat_api::deployment_status::{BlockReason, Report, StatusError};
 
     use super::super::examples::{object, report};
     use super::*;
@@ -90,11 +65,11 @@ mod tests {
         Some(StatusError { code: code.to_owned(), source, message: message.to_owned() })
     }
 
-    /// Returns the blocker and the message of a report.
+    /// Returns the blocker and the cause of a report.
     fn texts(report: Report, image: Option<&str>) -> [Option<String>; 2] {
         let image = image.map(|image| AwaitedImage::parse(image).unwrap());
-        let message = message(&report);
-        [blocker(&object("podinfo", Some(report)), image.as_ref()), message]
+        let cause = cause(&report);
+        [blocker(&object("podinfo", Some(report)), image.as_ref()), cause]
     }
 
     fn check(found: &[Option<String>; 2], expected: [Option<&str>; 2]) {

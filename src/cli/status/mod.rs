@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `selection`, `image` | the selected deployments; the image of `--image` and its order |
 //! | `feed` | the deployments of the cluster, kept up to date by a watch |
-//! | `blocker` | the message of a deployment, and the cause for which it is not installed |
+//! | `blocker` | the cause for which a deployment is not installed, as a sentence |
 //! | `table`, `printer` | the table; output of all deployments and of their changes, in each format |
 
 mod blocker;

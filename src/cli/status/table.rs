@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use tagboat_api::DeploymentStatus;
 use tagboat_api::deployment_status::{ComponentStatus, State};
 
-use super::blocker::{component_message, message};
 use crate::cli::age::age;
 use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
+use crate::rollout::cause::{cause, component_cause};
 
 /// The state of a deployment that was deleted, or is no longer selected.
 const GONE: &str = "gone";
@@ -156,7 +156,7 @@ fn deployment(name: &ObjectName, object: &DeploymentStatus, now: Timestamp) -> F
     fields.state = Some(report.state);
     fields.progress = cell(&report.progress);
     fields.since = age(report.since.0, now);
-    fields.message = message(report).map(|message| cell(&message)).unwrap_or_default();
+    fields.message = cause(report).map(|cause| cell(&cause)).unwrap_or_default();
     if let Some(target) = &report.target {
         fields.version = cell(&target.tag);
         fields.wide[0] = cell(&target.to_string());
@@ -173,7 +173,7 @@ fn component(namespace: &str, component: &ComponentStatus, now: Timestamp) -> Fi
     fields.since = age(component.since.0, now);
     let tie = component.tie.map(|tie| format!("{tie:?}").to_lowercase());
     fields.wide = [text(&component.image), text(&tie), text(&component.place), text(&component.applier)];
-    fields.message = component_message(component).map(|message| cell(&message)).unwrap_or_default();
+    fields.message = component_cause(component).map(|cause| cell(&cause)).unwrap_or_default();
     fields
 }
 

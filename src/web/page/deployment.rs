@@ -14,6 +14,7 @@ use super::pages::Pages;
 use super::parts::{StateView, TimeView, sentence};
 use super::templates::{Template, value};
 use crate::objects::ObjectName;
+use crate::rollout::cause::cause;
 use crate::rollout::message::message;
 use crate::rollout::steps::{Step, StepName, StepProgress, StepTime, steps};
 use crate::web::http::{Problem, Query};
@@ -26,7 +27,7 @@ struct DeploymentView {
     name: String,
     state: StateView,
     since: TimeView,
-    message: String,
+    cause: String,
     error: String,
     progress: String,
     image: String,
@@ -127,7 +128,7 @@ fn content(object: &DeploymentStatus, status: &DeploymentStatusStatus) -> Deploy
         name,
         state: report.state.into(),
         since: (&report.since).into(),
-        message: report.message.as_deref().map(message).unwrap_or_default(),
+        cause: cause(report).as_deref().map(message).unwrap_or_default(),
         error: report.error.as_ref().map(sentence).unwrap_or_default(),
         progress: report.progress.clone(),
         image: report.target.as_ref().map(ToString::to_string).unwrap_or_default(),

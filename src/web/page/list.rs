@@ -13,6 +13,7 @@ use super::filters::FiltersView;
 use super::pages::Pages;
 use super::parts::{StateView, TimeView, path};
 use super::templates::{Template, value};
+use crate::rollout::cause::cause;
 use crate::rollout::message::message;
 use crate::web::http::{Problem, Query};
 use crate::web::selection::{PARAMETERS, Selection};
@@ -62,7 +63,8 @@ struct Row {
     progress: String,
     version: String,
     since: TimeView,
-    message: String,
+    /// The code and the message of its state; may be empty.
+    cause: String,
 }
 
 /// Responds with the page.
@@ -148,7 +150,7 @@ fn row(namespace: &str, object: &DeploymentStatus) -> Option<Row> {
         progress: report.progress.clone(),
         version: report.target.as_ref().map(|target| target.tag.clone()).unwrap_or_default(),
         since: (&report.since).into(),
-        message: report.message.as_deref().map(message).unwrap_or_default(),
+        cause: cause(report).as_deref().map(message).unwrap_or_default(),
     })
 }
 

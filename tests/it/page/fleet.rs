@@ -40,6 +40,7 @@ pub(super) fn deployment(namespace: &str, name: &str, version: u64, state: &str)
     if state == "pending" {
         status["reason"] = json!("NotApplied");
         status["components"][0]["reason"] = json!("NotApplied");
+        status["components"][0]["message"] = json!("Kustomization/shop/apps is suspended");
         status["message"] = json!(format!("{component}: Kustomization/shop/apps is suspended"));
     }
     let mut object = object(namespace, name, &json!({"team": "shop"}), &status);

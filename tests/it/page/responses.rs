@@ -79,6 +79,18 @@ async fn titles_tell_deployments_of_one_name_apart() {
 }
 
 #[tokio::test]
+async fn the_list_has_the_code_beside_the_message() {
+    let server = fleet::server().await;
+    let list = client().get(server.url("/?namespace=shop")).send().await.unwrap().text().await.unwrap();
+    for row in [
+        "Deployment/shop/failed: CrashLoopBackOff: exit code 1",
+        "Deployment/shop/pending: NotApplied: Kustomization/shop/apps is suspended",
+    ] {
+        assert!(list.contains(&format!("<p>{row}</p>")), "{row}: {list}");
+    }
+}
+
+#[tokio::test]
 async fn a_long_list_has_several_pages() {
     let server = Server::start("").await;
     for number in 0..501 {
