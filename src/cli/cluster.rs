@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use zeroize::Zeroizing;
 
-use super::Failure;
+use super::{Failure, kubeconfig};
 use crate::error::chain;
-use crate::objects::cluster::{ClusterError, check_token};
+use crate::objects::cluster::{ClusterError, client};
 
 /// The selection of a cluster.
 #[derive(Debug, Args)]
@@ -43,29 +42,23 @@ impl ClusterArguments {
         trim_token_file(&mut configuration);
         let namespace = configuration.default_namespace.clone();
         let server = address(&configuration);
-        check_token(&configuration)
+        let client = client(configuration)
             .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
-        let client = Client::try_from(configuration);
-        let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
         Ok(Connection { client, namespace, server })
     }
 
     async fn configuration(&self, advice: &str) -> Result<Config, Failure> {
         let context = self.context.clone().filter(|context| !context.is_empty());
-        let options = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
         if let Some(file) = &self.kubeconfig {
-            let failed =
-                |error| Failure::Usage(format!("--kubeconfig {}: {}", file.display(), first_line(&error)));
-            let kubeconfig = Kubeconfig::read_from(file).map_err(failed)?;
-            let configuration = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-            return configuration.map_err(failed);
+            let configuration = kubeconfig::from_file(file, context).await;
+            return configuration
+                .map_err(|error| Failure::Usage(format!("--kubeconfig {}: {error}", file.display())));
         }
         match context {
-            Some(context) => Config::from_kubeconfig(&options)
+            Some(context) => kubeconfig::with_context(&context)
                 .await
-                .map_err(|error| Failure::Usage(format!("--context {context}: {}", first_line(&error)))),
-            None => Config::infer().await.map_err(|error| {
-                let cause = first_line(&error);
+                .map_err(|error| Failure::Usage(format!("--context {context}: {error}"))),
+            None => kubeconfig::infer().await.map_err(|cause| {
                 Failure::new(format!("there is no kubeconfig or in-cluster configuration ({cause}){advice}"))
             }),
         }
@@ -91,14 +84,6 @@ fn address(configuration: &Config) -> String {
     let scheme = url.scheme_str().unwrap_or("https");
     let port = url.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{scheme}://{}{port}", url.host().unwrap_or_default())
-}
-
-/// Returns the first line of an error of a kubeconfig.
-///
-/// Further lines quote the file, which may hold a token. The crate puts a path in two kinds of quotes.
-fn first_line(error: &impl std::fmt::Display) -> String {
-    let line = error.to_string().lines().next().unwrap_or_default().to_owned();
-    line.replace("'\"", "'").replace("\"'", "'")
 }
 
 /// Returns the failure to read objects of the cluster.

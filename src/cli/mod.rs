@@ -5,7 +5,7 @@
 //! | `controller`, `demo`, `explain`, `history`, `lint`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
 //! | `generate` | `tagboat crds`, `rbac`, `schema` and `completions` |
 //! | `reconcile_arguments`, `inputs`, `choice`, `overrides` | arguments of every command that reconciles; manifests and Secrets; `--automation`; `--latest` |
-//! | `cluster` | `--kubeconfig` and `--context` |
+//! | `cluster`, `kubeconfig` | `--kubeconfig` and `--context`; the kubeconfig of the environment |
 //! | `registry_login`, `refused_login` | sources of registry logins; advice if a registry refused one |
 //! | `values`, `size` | values of options: durations, numbers, sizes |
 //! | `age` | an age in a table |
@@ -24,6 +24,7 @@ mod failure;
 mod generate;
 mod history;
 mod inputs;
+mod kubeconfig;
 mod lint;
 mod outcome;
 mod output;

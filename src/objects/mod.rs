@@ -6,6 +6,7 @@
 //! | `manifests` | the objects of manifest files, with statuses in a state directory |
 //! | `remote_clusters` | the clusters of kubeconfigs in a directory |
 //! | `event` | an event, before it is sent |
+//! | `small_file` | small regular files, such as those of a mounted Secret |
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -20,8 +21,10 @@ pub mod cluster;
 mod event;
 pub mod manifests;
 pub mod remote_clusters;
+mod small_file;
 
 pub use event::{Event, EventType};
+pub use small_file::{SmallFileError, read_small_file};
 pub use tagboat_api::ObjectName;
 
 /// A store of objects for a reconcile.

@@ -14,25 +14,19 @@ mod values;
 use std::future::Future;
 use std::sync::Arc;
 
-use axum::http::Response;
 use kube::Client;
-use kube::client::ClientBuilder;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tower::BoxError;
-use tower::util::MapResultLayer;
 
-use super::Failure;
-use super::runtime;
+use super::{Failure, kubeconfig, runtime};
 use crate::controller::automation::{self, AutomationOptions, Places, RunOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
-use crate::metrics::Metrics;
 use crate::objects::cluster::{
-    ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope, check_token,
+    ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope, counting_client,
 };
 use crate::objects::remote_clusters::RemoteClusters;
 use crate::reconcile::automation::batch_logins::LargeLogins;
@@ -92,16 +86,13 @@ async fn serve(options: Options) -> Result<(), Failure> {
         spawn("metrics", web::serve_metrics(listen("metrics-addr", address).await?, metrics.clone()));
     }
     PrivateDirectory::sweep();
-    let configuration = kube::Config::infer().await;
-    let configuration = configuration.map_err(|error| {
+    let configuration = kubeconfig::infer().await.map_err(|error| {
         Failure::new(format!("there is no kubeconfig or in-cluster configuration: {error}"))
     })?;
-    check_token(&configuration)
-        .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
-    let client = counting_client(configuration, metrics.clone());
-    let client = client.map_err(|error| Failure::new(format!("cannot reach the cluster: {error}")))?;
+    let client = counting_client(configuration, metrics.clone())
+        .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
     // A dry run concerns automations only.
     let automation = options.controllers.contains(&Controller::Automation);
     let reflector = options.controllers.contains(&Controller::Reflector) && !options.is_dry_run;
@@ -240,15 +231,6 @@ fn controller_options(
         remote_clusters: None,
     };
     Ok((second, options))
-}
-
-/// Creates a client whose requests are counted.
-fn counting_client(configuration: kube::Config, metrics: Metrics) -> kube::Result<Client> {
-    let count = MapResultLayer::new(move |answer: Result<Response<_>, BoxError>| {
-        metrics.api_request(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
-        answer
-    });
-    Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
 }
 
 /// Installs handlers for SIGINT and SIGTERM, and returns a future of the first signal.

@@ -10,6 +10,7 @@
 //! | `event_limit`, `deliveries` | the rate limit of an object's events, and those in flight |
 //! | `api_guard` | the requests to the API server, shared fairly by namespace |
 //! | `availability` | requests that find out whether a cluster answers |
+//! | `client` | the clients of clusters, which are made there only |
 //! | `accounts` | service accounts and their tokens |
 //!
 //! Secrets are requested one by one. Only the objects of one batch share them.
@@ -19,12 +20,12 @@ mod announcer;
 mod api_guard;
 mod availability;
 mod cache;
+mod client;
 mod deliveries;
 mod error;
 mod event_limit;
 mod list;
 mod list_schedule;
-mod login;
 mod merge_patch;
 mod notifier;
 mod recorder;
@@ -50,10 +51,10 @@ pub use announcer::{Announcement, Announcer, EventIdentity};
 pub use api_guard::ApiGuard;
 pub use availability::{CONFIRMATIONS, PROBE_INTERVAL, Silence, probe};
 pub use cache::{Cache, Change};
+pub use client::{ClientError, client, counting_client};
 pub use error::ClusterError;
 pub use list::list;
 pub use list_schedule::{ListLimiter, ListSchedule};
-pub use login::{InvalidToken, check_token};
 pub use notifier::{Notifier, NotifierError};
 pub use resource_scope::ResourceScope;
 pub use watch::{Observation, Scope, Watched, watch_events, watch_objects};

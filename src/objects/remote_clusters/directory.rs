@@ -1,10 +1,11 @@
 //! The files of a directory with kubeconfigs.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::objects::{SmallFileError, read_small_file};
 use crate::secrets::Secret;
 
 /// The maximum number of clusters; further files are ignored.
@@ -31,25 +32,11 @@ pub struct DirectoryError {
     source: io::Error,
 }
 
-/// A kubeconfig cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum FileError {
-    /// It is a directory, a pipe or the like.
-    #[error("its kubeconfig is not a regular file")]
-    NotAFile,
-    /// It is too large.
-    #[error("its kubeconfig has more than {MAX_SIZE} bytes")]
-    TooLarge,
-    /// It cannot be opened or read.
-    #[error("its kubeconfig cannot be read")]
-    Unreadable(#[source] io::Error),
-}
-
 /// The kubeconfigs of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     /// The content of each kubeconfig, by the name of its cluster.
-    pub(super) files: BTreeMap<String, Result<Secret, FileError>>,
+    pub(super) files: BTreeMap<String, Result<Secret, SmallFileError>>,
     /// The reasons why other kubeconfigs are ignored, one sentence each.
     pub(super) ignored: Vec<String>,
 }
@@ -82,7 +69,7 @@ pub(super) fn read(directory: &Path, own_name: &str) -> Result<Files, DirectoryE
                 .ignored
                 .push(format!("{name}{SUFFIX} is ignored: there are more than {MAX_CLUSTERS} clusters"));
         } else {
-            found.files.insert(name, read_file(&path));
+            found.files.insert(name, read_small_file(&path, MAX_SIZE));
         }
     }
     Ok(found)
@@ -96,21 +83,6 @@ fn is_label(name: &str) -> bool {
         && bytes.iter().all(|&byte| is_plain(byte) || byte == b'-')
         && bytes.first().is_some_and(|&byte| is_plain(byte))
         && bytes.last().is_some_and(|&byte| is_plain(byte))
-}
-
-/// Reads a file; a mounted Secret has symbolic links.
-fn read_file(path: &Path) -> Result<Secret, FileError> {
-    // A pipe would block when it is opened.
-    if !fs::metadata(path).map_err(FileError::Unreadable)?.is_file() {
-        return Err(FileError::NotAFile);
-    }
-    let file = File::open(path).map_err(FileError::Unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_SIZE + 1).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
-    if bytes.len() as u64 > MAX_SIZE {
-        return Err(FileError::TooLarge);
-    }
-    Ok(Secret::new(bytes))
 }
 
 #[cfg(test)]
@@ -140,10 +112,10 @@ mod tests {
             })
             .collect();
         let expected = [
-            ("broken", "its kubeconfig cannot be read"),
+            ("broken", "No such file or directory (os error 2)"),
             ("edge", "edge"),
-            ("folder", "its kubeconfig is not a regular file"),
-            ("large", "its kubeconfig has more than 262144 bytes"),
+            ("folder", "it is not a regular file"),
+            ("large", "it has more than 262144 bytes"),
         ];
         assert_eq!(texts, expected.map(|(name, text)| (name, text.to_owned())));
         assert_eq!(found.ignored.len(), 5, "{:?}", found.ignored);

@@ -4,18 +4,18 @@
 //! kubeconfig: tokens, certificates and keys.
 
 use kube::Config;
-use kube::config::Kubeconfig;
-
-use crate::objects::cluster::{InvalidToken, check_token};
+use kube::config::{Kubeconfig, KubeconfigError as InvalidKubeconfig};
+use serde_saphyr::Error as YamlError;
 
 /// The kubeconfig of a cluster cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
     /// It is no YAML, or has fields of other types.
-    ///
-    /// Its text is not shown, because it has secrets.
-    #[error("its kubeconfig is not valid")]
-    Invalid,
+    #[error("its kubeconfig is not valid: {defect}")]
+    Invalid {
+        /// The defect and its position, without the text, which has secrets.
+        defect: String,
+    },
     /// A credential plugin would run a program.
     #[error(
         "its kubeconfig has an exec credential plugin, which is refused: give a token or a client certificate"
@@ -33,9 +33,6 @@ pub enum KubeconfigError {
     /// Anyone on the way could read the login.
     #[error("its kubeconfig has a login for a server without TLS, which is refused: write https")]
     WithoutTls,
-    /// Its token cannot be sent.
-    #[error(transparent)]
-    Token(#[from] InvalidToken),
     /// It has no usable context.
     #[error("its kubeconfig cannot be used: {message}")]
     Unusable {
@@ -50,15 +47,33 @@ pub enum KubeconfigError {
 ///
 /// If it is invalid, refers to a program or a file, or would send a login without TLS.
 pub(super) fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
-    let text = std::str::from_utf8(text).map_err(|_| KubeconfigError::Invalid)?;
-    // The message of the parser quotes the text.
-    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| KubeconfigError::Invalid)?;
+    let invalid = |defect| KubeconfigError::Invalid { defect };
+    let text = std::str::from_utf8(text).map_err(|_| invalid("it is not UTF-8".to_owned()))?;
+    let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| invalid(defect(&error)))?;
     keep_current(&mut kubeconfig);
     refuse(&kubeconfig)?;
-    let config = Config::try_from(kubeconfig)
-        .map_err(|error| KubeconfigError::Unusable { message: error.to_string() })?;
-    check_token(&config)?;
-    Ok(config)
+    Config::try_from(kubeconfig).map_err(|error| KubeconfigError::Unusable { message: error.to_string() })
+}
+
+/// Returns the defect of a kubeconfig, and its position.
+///
+/// The message of the parser is not used, because it quotes the text.
+fn defect(error: &InvalidKubeconfig) -> String {
+    let InvalidKubeconfig::Parse(error) = error else { return error.to_string() };
+    let position = error.location().map_or_else(String::new, |location| {
+        format!(" at line {}, column {}", location.line(), location.column())
+    });
+    match error.without_snippet() {
+        YamlError::SerdeMissingField { field, .. } => format!("the field {field} is missing{position}"),
+        YamlError::DuplicateMappingKey { .. } => format!("a key is there twice{position}"),
+        YamlError::UnknownAnchor { .. } => format!("an alias has no anchor{position}"),
+        YamlError::SerdeInvalidType { .. }
+        | YamlError::SerdeInvalidValue { .. }
+        | YamlError::InvalidScalar { .. }
+        | YamlError::NullIntoString { .. }
+        | YamlError::Unexpected { .. } => format!("a value has another type than its field{position}"),
+        _ => format!("it is no YAML{position}"),
+    }
 }
 
 /// Removes the clusters and users that the current context does not have.
@@ -147,15 +162,6 @@ mod tests {
         }
     }
 
-    /// The client panics at such a token, which ended the watch of all clusters.
-    #[test]
-    fn a_token_with_a_line_break_is_refused() {
-        for token in [r#""s3cret\n""#, r#""s3\ncret""#] {
-            let error = parse(kubeconfig("", &format!("token: {token}")).as_bytes()).unwrap_err().to_string();
-            assert!(error.contains("token has a line break") && !error.contains("s3"), "{error}");
-        }
-    }
-
     #[test]
     fn a_login_without_tls_is_refused() {
         let parse_plain =
@@ -169,11 +175,35 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_an_invalid_kubeconfig_is_not_shown() {
-        for text in ["token: [s3cret", "users: s3cret", "a: &a [*a, s3cret]", "current-context: none", ""] {
-            let error = parse(text.as_bytes()).unwrap_err();
-            assert!(!error.to_string().contains("s3cret"), "{error}");
+    fn the_defect_of_an_invalid_kubeconfig_is_named_and_its_text_is_not() {
+        for (text, expected) in [
+            ("users:\n- name: a\n  user: {token: s3cret", "it is no YAML at line "),
+            ("users: [{name: 's3cret", "it is no YAML at line "),
+            ("a: 1\nusers: s3cret", "a value has another type than its field at line 2, column 8"),
+            (
+                "users:\n- name: a\n  user: {token: [s3cret]}",
+                "a value has another type than its field at line 3, column ",
+            ),
+            (
+                "users:\n- name: a\n  user: {exec: {args: s3cret}}",
+                "a value has another type than its field at line 3",
+            ),
+            ("users:\n- user: {token: s3cret}", "the field name is missing at line 2, column "),
+            ("s3cret: 1\ns3cret: 2", "a key is there twice at line 2, column 1"),
+            ("a: *s3cret", "an alias has no anchor at line 1, column "),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("its kubeconfig is not valid: {expected}")),
+                "{text}: {error}"
+            );
+            assert!(!error.contains("s3c"), "{error}");
         }
-        assert!(parse(&[0xff]).is_err());
+        for text in ["a: &a [*a, s3cret]", "current-context: none", "", "kind: s3cret\n---\nkind: Config"] {
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+        let error = parse(&[0xff]).unwrap_err().to_string();
+        assert_eq!(error, "its kubeconfig is not valid: it is not UTF-8");
     }
 }

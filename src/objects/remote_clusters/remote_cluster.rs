@@ -5,9 +5,10 @@ use std::fmt;
 use jiff::Timestamp;
 use kube::Client;
 
-use super::directory::FileError;
 use super::kubeconfig;
 use crate::error::chain;
+use crate::objects::SmallFileError;
+use crate::objects::cluster::client;
 use crate::secrets::{Fingerprint, Secret};
 
 /// A cluster with a kubeconfig. Clones share its client.
@@ -23,11 +24,12 @@ impl RemoteCluster {
     /// Creates the cluster of a kubeconfig, which counts as available until its first probes.
     ///
     /// It parses the text. A kubeconfig that cannot be used makes a cluster that is down.
-    pub(super) fn new(file: Result<Secret, FileError>, now: Timestamp) -> Self {
+    pub(super) fn new(file: Result<Secret, SmallFileError>, now: Timestamp) -> Self {
         let kubeconfig = fingerprint(&file);
-        let access = file.map_err(|error| chain(&error)).and_then(|text| {
+        let unread = |error| format!("its kubeconfig cannot be read: {}", chain(&error));
+        let access = file.map_err(unread).and_then(|text| {
             let config = kubeconfig::parse(text.expose()).map_err(|error| chain(&error))?;
-            Client::try_from(config).map_err(|error| format!("its kubeconfig cannot be used: {error}"))
+            client(config).map_err(|error| format!("its kubeconfig cannot be used: {error}"))
         });
         let down_since = access.is_err().then_some(now);
         Self { kubeconfig, access, down_since }
@@ -62,7 +64,7 @@ impl RemoteCluster {
 }
 
 /// Returns the fingerprint of a file, or of the reason why it cannot be read.
-pub(super) fn fingerprint(file: &Result<Secret, FileError>) -> Fingerprint {
+pub(super) fn fingerprint(file: &Result<Secret, SmallFileError>) -> Fingerprint {
     match file {
         Ok(text) => Fingerprint::of([text.expose()]),
         Err(error) => Fingerprint::of(["error", &chain(error)]),
@@ -75,5 +77,25 @@ impl fmt::Debug for RemoteCluster {
         let refusal = self.access.as_ref().err();
         let mut debug = formatter.debug_struct("RemoteCluster");
         debug.field("refusal", &refusal).field("down_since", &self.down_since).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The client panics at such a token, which ended the watch of all clusters.
+    #[test]
+    fn a_token_with_a_line_break_is_refused() {
+        for token in [r#""s3cret\n""#, r#""s3\ncret""#] {
+            let text = format!(
+                "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+                 clusters: [{{name: a, cluster: {{server: 'https://edge.example'}}}}]\n\
+                 users: [{{name: a, user: {{token: {token}}}}}]\n"
+            );
+            let cluster = RemoteCluster::new(Ok(Secret::new(text)), Timestamp::UNIX_EPOCH);
+            let problem = cluster.client().map(drop).unwrap_err();
+            assert!(problem.contains("token has a line break") && !problem.contains("s3"), "{problem}");
+        }
     }
 }

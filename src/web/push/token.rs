@@ -1,11 +1,11 @@
 //! The token of the requests, from a file.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use reqwest::header::HeaderValue;
 
+use crate::objects::{SmallFileError, read_small_file};
 use crate::secrets::Secret;
 
 /// The maximum size of the file, in bytes.
@@ -20,16 +20,10 @@ pub struct TokenFile(PathBuf);
 pub enum TokenError {
     /// The file cannot be read.
     #[error("cannot read the token")]
-    Unreadable(#[from] io::Error),
-    /// It is a directory, a pipe or the like.
-    #[error("the token is not in a regular file")]
-    NotAFile,
+    Unreadable(#[from] SmallFileError),
     /// The file has no token.
     #[error("the file is empty")]
     Empty,
-    /// The file is too large.
-    #[error("the file is larger than 16 KiB")]
-    TooLarge,
     /// The content cannot be sent in a header.
     #[error("the token must be one line of visible ASCII characters")]
     Characters,
@@ -57,7 +51,7 @@ impl TokenFile {
     pub(super) async fn token(&self) -> Result<Secret, TokenError> {
         let path = self.0.clone();
         let token = tokio::task::spawn_blocking(move || read(&path)).await;
-        token.unwrap_or_else(|error| Err(io::Error::other(error).into()))
+        token.unwrap_or_else(|error| Err(SmallFileError::from(io::Error::other(error)).into()))
     }
 }
 
@@ -69,17 +63,7 @@ pub(super) fn bearer(token: &Secret) -> Option<HeaderValue> {
 }
 
 fn read(path: &Path) -> Result<Secret, TokenError> {
-    // A pipe would block when it is opened.
-    if !fs::metadata(path)?.is_file() {
-        return Err(TokenError::NotAFile);
-    }
-    let mut content = Vec::new();
-    let file = File::open(path)?;
-    file.take(MAX_SIZE + 1).read_to_end(&mut content)?;
-    let content = Secret::new(content);
-    if content.expose().len() as u64 > MAX_SIZE {
-        return Err(TokenError::TooLarge);
-    }
+    let content = read_small_file(path, MAX_SIZE)?;
     let token = content.expose().trim_ascii();
     match token {
         [] => Err(TokenError::Empty),
@@ -90,9 +74,10 @@ fn read(path: &Path) -> Result<Secret, TokenError> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::fs;
 
     use super::*;
+    use crate::error::chain;
 
     #[tokio::test]
     async fn a_token_is_read_anew_and_without_white_space() {
@@ -115,26 +100,15 @@ mod tests {
         let path = directory.path().join("token");
         let refusal = |content: &[u8]| {
             fs::write(&path, content).unwrap();
-            TokenFile::open(&path).unwrap_err().to_string()
+            chain(&TokenFile::open(&path).unwrap_err())
         };
         assert_eq!(refusal(b" \n"), "the file is empty");
-        assert_eq!(refusal(&[b'a'; 16 * 1024 + 1]), "the file is larger than 16 KiB");
+        let large = "cannot read the token: it has more than 16384 bytes";
+        assert_eq!(refusal(&[b'a'; 16 * 1024 + 1]), large);
         for content in [&b"a b"[..], b"a\nb", b"a\0", "é".as_bytes()] {
             assert_eq!(refusal(content), "the token must be one line of visible ASCII characters");
         }
-        assert!(matches!(TokenFile::open(directory.path()), Err(TokenError::NotAFile)));
-    }
-
-    #[tokio::test]
-    async fn a_pipe_is_refused_and_never_opened() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("token");
-        fs::write(&path, "hunter2").unwrap();
-        let file = TokenFile::open(&path).unwrap();
-        fs::remove_file(&path).unwrap();
-        // Opening it would wait for a writer.
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        assert!(matches!(TokenFile::open(&path), Err(TokenError::NotAFile)));
-        assert!(matches!(file.token().await, Err(TokenError::NotAFile)));
+        let folder = TokenFile::open(directory.path());
+        assert!(matches!(folder, Err(TokenError::Unreadable(SmallFileError::NotAFile))));
     }
 }

@@ -189,6 +189,17 @@ fn clients_for_http_are_made_in_one_place() {
     assert_eq!(found, ["net"]);
 }
 
+/// A client of kube panics at some tokens, which are refused there.
+#[test]
+fn clients_of_clusters_are_made_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let made = ["Client::try_from", "Client::try_default", "Client::new(", "ClientBuilder::try_from"];
+    let of_kube = |code: &str| code.contains("kube::") && made.iter().any(|made| code.contains(made));
+    let found =
+        rust_files(&root).into_iter().filter(|path| of_kube(&code_of(&fs::read_to_string(path).unwrap())));
+    assert_eq!(found.collect::<Vec<_>>(), [root.join("objects/cluster/client.rs")]);
+}
+
 #[test]
 fn all_forms_of_imports_are_found() {
     let code =

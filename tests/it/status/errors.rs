@@ -51,6 +51,34 @@ fn a_cluster_that_cannot_be_read_is_one_sentence() {
     assert!(ended.only_error().starts_with(words) && ended.errors.ends_with(")\n"), "{ended:?}");
 }
 
+/// kubectl ignores them, too; the crate refuses the list.
+#[test]
+fn missing_files_of_a_kubeconfig_list_are_ignored_if_another_exists() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = kubeconfig(directory.path(), "http://127.0.0.1:1").display().to_string();
+    let missing = directory.path().join("missing").display().to_string();
+    let broken = directory.path().join("broken");
+    std::fs::write(&broken, "users: [{name: a, user: {token: [hunter2").unwrap();
+    let unreachable = "error: cannot read DeploymentStatuses at http://127.0.0.1:1: ";
+    let none = "error: there is no kubeconfig or in-cluster configuration (";
+    for (list, arguments, status, words) in [
+        (format!("{missing}:{file}"), &[][..], 1, unreachable),
+        (format!("{file}::{missing}"), &[], 1, unreachable),
+        (format!("{missing}:{file}"), &["--context", "test"], 1, unreachable),
+        (format!("{missing}:{file}"), &["--context", "other"], 2, "error: --context other: "),
+        (missing.clone(), &[], 1, none),
+        (format!("{missing}:{missing}"), &[], 1, none),
+        // Only a missing file is ignored.
+        (format!("{missing}:{}", broken.display()), &[], 1, none),
+    ] {
+        let mut program = tagboat_without_cluster();
+        program.arg("status").args(arguments).env("KUBECONFIG", &list).env("HOME", "/nonexistent");
+        let ended = run(&mut program).with_status(status);
+        assert!(ended.only_error().starts_with(words), "{list}: {ended:?}");
+        assert!(!ended.errors.contains("hunter2"), "{ended:?}");
+    }
+}
+
 /// The client panicked at such a token.
 #[test]
 fn a_token_that_no_header_can_have_is_one_sentence() {

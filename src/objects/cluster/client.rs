@@ -1,0 +1,81 @@
+//! The clients of clusters, which are made here only.
+
+use axum::http::Response;
+use kube::client::ClientBuilder;
+use kube::{Client, Config};
+use secrecy::ExposeSecret;
+use tower::BoxError;
+use tower::util::MapResultLayer;
+
+use crate::metrics::Metrics;
+
+/// No client can be made of a kubeconfig.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Its token cannot be sent.
+    #[error("its token has a line break or another character that an HTTP header cannot have")]
+    Token,
+    /// Its certificate, its proxy or its authentication cannot be used.
+    #[error(transparent)]
+    Unusable(#[from] kube::Error),
+}
+
+/// Creates a client.
+///
+/// # Errors
+///
+/// If the configuration cannot be used.
+pub fn client(configuration: Config) -> Result<Client, ClientError> {
+    check_token(&configuration)?;
+    Ok(Client::try_from(configuration)?)
+}
+
+/// Creates a client whose requests are counted.
+///
+/// # Errors
+///
+/// If the configuration cannot be used.
+pub fn counting_client(configuration: Config, metrics: Metrics) -> Result<Client, ClientError> {
+    check_token(&configuration)?;
+    let count = MapResultLayer::new(move |answer: Result<Response<_>, BoxError>| {
+        metrics.api_request(answer.as_ref().ok().map(|answer| answer.status().as_u16()));
+        answer
+    });
+    Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
+}
+
+/// Checks that the token of a configuration can be sent.
+///
+/// The client of kube panics at one that cannot.
+fn check_token(configuration: &Config) -> Result<(), ClientError> {
+    let token = configuration.auth_info.token.as_ref().map(ExposeSecret::expose_secret);
+    let is_sent = |token: &str| token.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
+    if token.is_none_or(is_sent) { Ok(()) } else { Err(ClientError::Token) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the configuration of a token.
+    fn with_token(token: &str) -> Config {
+        let mut configuration = Config::new("https://127.0.0.1:1".parse().unwrap());
+        configuration.auth_info.token = Some(token.to_owned().into());
+        configuration
+    }
+
+    #[tokio::test]
+    async fn no_client_is_made_of_a_token_at_which_it_would_panic() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        for token in ["abc", "a\tb", "a b", "é"] {
+            client(with_token(token)).unwrap();
+            counting_client(with_token(token), Metrics::default()).unwrap();
+        }
+        for token in ["abc\n", "a\r\nb", "a\u{7}b", "a\u{7f}"] {
+            assert!(matches!(client(with_token(token)), Err(ClientError::Token)), "{token:?}");
+            let counting = counting_client(with_token(token), Metrics::default());
+            assert!(matches!(counting, Err(ClientError::Token)), "{token:?}");
+        }
+        client(Config::new("https://127.0.0.1:1".parse().unwrap())).unwrap();
+    }
+}
