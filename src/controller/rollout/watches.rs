@@ -128,6 +128,15 @@ impl KindWatch {
         }
     }
 
+    /// Ends the wait of statuses for the first list after a refused login.
+    ///
+    /// The probe of the other cluster logs that, once for all kinds.
+    fn wait_for_login(&self) {
+        if self.cluster.is_starting(&self.kind) {
+            self.set_state(WatchState::Delayed);
+        }
+    }
+
     fn set_state(&self, state: WatchState) {
         if self.cluster.set_state(&self.kind, state) != Some(state) {
             (self.on_state)();
@@ -290,6 +299,7 @@ impl KindWatch {
             Ok(Event::Delete(object)) => cluster.remove(&wrap(Box::new(object)).id()),
             Err(error) => match refusal(&error) {
                 Some(refusal) => drop(refused.send_replace(Some(refusal))),
+                None if remote.is_some() && error.is_unauthorized() => self.wait_for_login(),
                 None => {
                     let message = error.to_string();
                     if message != failure {

@@ -71,6 +71,11 @@ impl ClusterError {
         matches!(self, Self::Rejected(status) if status.is_forbidden() || status.code == 403)
     }
 
+    /// Returns whether the API server refuses the login.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Rejected(status) if status.code == 401)
+    }
+
     /// Returns whether the same request may succeed soon.
     pub fn is_transient(&self) -> bool {
         match self {

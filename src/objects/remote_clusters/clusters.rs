@@ -199,18 +199,36 @@ impl Probes {
     }
 }
 
+/// A problem of a cluster, as it is logged.
+///
+/// A refused login is logged here only, once for the cluster, and not by the watches of its kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Problem {
+    #[error("the cluster refuses the login of its kubeconfig")]
+    RefusedLogin,
+    #[error("the cluster does not answer")]
+    Silence,
+}
+
 /// Probes a cluster until dropped.
 async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Fingerprint, client: Client) {
     let mut silence = Silence::default();
-    let mut is_down = false;
+    let mut logged = None;
     loop {
         let answer = probe(&client).await;
         let since = silence.after(answer.is_ok(), Instant::now(), Timestamp::now());
-        if since.is_some() != is_down {
-            is_down = since.is_some();
-            match &answer {
-                Ok(()) => tracing::info!(cluster = name, "the cluster answers again"),
-                Err(error) => tracing::warn!(cluster = name, error = %error, "the cluster does not answer"),
+        let problem = match &answer {
+            Ok(()) => None,
+            Err(error) if error.is_unauthorized() => Some(Problem::RefusedLogin),
+            Err(_) if since.is_some() => Some(Problem::Silence),
+            Err(_) => logged,
+        };
+        if problem != logged {
+            logged = problem;
+            let error = answer.as_ref().err().map(ToString::to_string);
+            match problem {
+                None => tracing::info!(cluster = name, "the cluster answers again"),
+                Some(problem) => tracing::warn!(cluster = name, error, "{problem}"),
             }
         }
         clusters.set_down(&name, kubeconfig, since);

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use super::scene::{ROLES, Scene, deployment, image};
 use crate::controller::pod::{Pod, get};
 use crate::support::api_server::{ApiServer, Cluster};
 use crate::support::eventually::eventually;
+use crate::support::http_front::{Front, Reply};
 use crate::support::workloads::{Controllers, PodState, WorkloadCluster, install_kinds};
 
 /// Timeout of any step; the machine may be busy.
@@ -293,4 +295,44 @@ async fn a_directory_of_kubeconfigs_that_does_not_exist_is_an_error() {
     assert_eq!(program.wait(), Some(1));
     let log = format!("{:?}", program.lines());
     assert!(log.contains("--clusters: cannot read the directory /nowhere/at/all: No such file"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_login_of_another_cluster_is_one_line_and_its_end_another() {
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let is_accepted = Arc::new(AtomicBool::new(false));
+    let accepts = is_accepted.clone();
+    let front = Front::alone(move |request| {
+        let version = json!({
+            "major": "1", "minor": "34", "gitVersion": "v1.34.0", "gitCommit": "", "gitTreeState": "",
+            "buildDate": "", "goVersion": "", "compiler": "", "platform": "",
+        });
+        match accepts.load(Ordering::SeqCst) {
+            true if request.path.starts_with("/version") => Reply::body(200, version.to_string()),
+            true => Reply::body(404, "404 page not found\n"),
+            false => Reply::body(
+                401,
+                json!({"kind": "Status", "code": 401, "message": "Unauthorized"}).to_string(),
+            ),
+        }
+    });
+    let mut mounted = Mounted::new();
+    mounted.set(&[("edge.kubeconfig", &kubeconfig(&front.url(""), &json!({})))]);
+    let program = scene.start_serving(&[&mounted.argument()]).await;
+    let lines = || -> Vec<String> {
+        let lines = program.lines().into_iter().filter(|line| line["cluster"] == "edge");
+        let texts = lines.map(|line| line["msg"].as_str().unwrap().to_owned());
+        texts.filter(|text| text != NEW_KUBECONFIG).collect()
+    };
+    let refused = "the cluster refuses the login of its kubeconfig".to_owned();
+    eventually("the login is refused", async || lines().contains(&refused)).await;
+    for kind in ["/deployments", "/jobs", "/helmreleases"] {
+        let attempts = || front.requests().iter().filter(|request| request.path.contains(kind)).count();
+        eventually("the kind is tried again", async || attempts() > 3).await;
+    }
+    assert_eq!(lines(), [refused]);
+    is_accepted.store(true, Ordering::SeqCst);
+    let is_end = |line: &String| line == "the cluster answers again";
+    eventually("the login is accepted", async || lines().iter().any(is_end)).await;
+    assert_eq!(lines().iter().filter(|line| is_end(line)).count(), 1);
 }
