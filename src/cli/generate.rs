@@ -39,12 +39,16 @@ pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
 
 /// Print the roles that the controller needs, each rule with its reason
 ///
-/// If Tagboat replaces Flux's image controllers, their roles are sufficient.
+/// If Tagboat replaces Flux's image controllers, their roles are sufficient, except for reports of rollouts.
 #[derive(Debug, Args)]
 pub(super) struct RbacArguments {
     /// Write them below DIR instead of printing them, also as templates of the chart
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
+
+    /// Print the role for reports of rollouts instead, which is optional and not Flux's
+    #[arg(long, conflicts_with = "write")]
+    rollout: bool,
 
     /// The value of `tagboat controller --watch-label-selector`; the names of the Leases depend on it
     #[arg(long, value_name = "SELECTOR")]
@@ -60,7 +64,8 @@ pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
     }
     let files = permissions::files(selector);
     let Some(directory) = &arguments.write else {
-        let plain = files.iter().filter(|file| file.path.starts_with("rbac/"));
+        let folder = if arguments.rollout { "rollout/" } else { "rbac/" };
+        let plain = files.iter().filter(|file| file.path.starts_with(folder));
         let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();
         return Ok(print(&texts.join("---\n"))?);
     };

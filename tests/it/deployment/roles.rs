@@ -39,6 +39,8 @@ fn the_program_prints_or_writes_the_roles() {
         assert!(printed.contains(&super::read(path)), "{printed}");
     }
     assert!(!printed.contains("{{"), "{printed}");
+    let rollout = run(tagboat().args(["rbac", "--rollout"])).with_status(0).output;
+    assert_eq!(rollout, super::read("rollout/cluster-role.yaml"));
     let directory = tempfile::tempdir().unwrap();
     run(tagboat().args(["rbac", "--write"]).arg(directory.path())).with_status(0);
     for file in permissions::files(None) {
