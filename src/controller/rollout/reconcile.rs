@@ -15,7 +15,7 @@ use super::announce::announce;
 use super::existence::{Decision, Facts, decide, may_have_marker};
 use super::observe::{Observed, observe};
 use super::state::Rollouts;
-use super::write_rate::{WriteTime, pause, write_time};
+use super::write_rate::{LastWrite, WriteTime, pause, write_time};
 use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::reconcile_steps::patch_status;
 use crate::objects::cluster::ClusterError;
@@ -123,12 +123,13 @@ async fn report(
     metrics.deployment_state(&name, Some(observed.status.report.state));
     let has_all_pods = rollouts.request_pods(&name, &observed.pods);
     let mut object = object.clone();
-    let last = || rollouts.written.lock().get(&name).copied();
+    let last = || rollouts.written.lock().get(&name).map(|last| last.at);
     if object.labels() != policy.labels() {
         if let Some(pause) = pause(last(), Instant::now()) {
             return Ok(Action::RequeueAfter(pause));
         }
-        rollouts.written.lock().insert(name.clone(), Instant::now());
+        let status = rollouts.written.lock().get(&name).and_then(|last| last.status);
+        rollouts.written.lock().insert(name.clone(), LastWrite { at: Instant::now(), status });
         let written = rollouts.kind.context.writer.set_labels(&object, policy.labels()).await?;
         let Some(written) = written else { return Ok(Action::AwaitChange) };
         object = written;
@@ -140,7 +141,7 @@ async fn report(
         WriteTime::Never => {}
         WriteTime::After(wait) => waits.push(wait),
         WriteTime::Now => {
-            rollouts.written.lock().insert(name, Instant::now());
+            rollouts.written.lock().insert(name, LastWrite::of(&observed.status));
             let previous = object.status.as_ref().map(|status| &status.report);
             let event = event(previous, &observed.status.report);
             let duration = event.as_ref().and_then(|event| event.duration);

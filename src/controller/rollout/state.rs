@@ -14,6 +14,7 @@ use super::changed_policies::ChangedPolicies;
 use super::cluster::WatchedCluster;
 use super::long_lock::LongLock;
 use super::remote::Remote;
+use super::write_rate::{CORRECTION_DELAY, LastWrite};
 use crate::controller::automation::{KnownFile, Places};
 use crate::controller::engine::kind::{Kind, Reconciler};
 use crate::objects::cluster::{Cache, Change, ClusterObjects, ListLimiter};
@@ -46,8 +47,8 @@ pub(in crate::controller) struct Rollouts {
     pub(super) objects_changed: Notify,
     /// The policies whose images the index may not have yet.
     pub(super) changed_policies: ChangedPolicies,
-    /// The times of the last status writes.
-    pub(super) written: Mutex<HashMap<ObjectName, Instant>>,
+    /// The last writes.
+    pub(super) written: Mutex<HashMap<ObjectName, LastWrite>>,
     pub(super) options: RolloutOptions,
 }
 
@@ -194,6 +195,16 @@ impl Rollouts {
         }
     }
 
+    /// Returns true if another client has changed the status of an object.
+    fn is_foreign(&self, change: &Change<DeploymentStatus>) -> bool {
+        let (Some(old), Some(new)) = (&change.old, &change.new) else { return false };
+        if old.status == new.status {
+            return false;
+        }
+        let last = self.written.lock().get(&change.name).copied();
+        !new.status.as_ref().is_some_and(|status| last.is_some_and(|last| last.has_status(status)))
+    }
+
     /// Sets the files that a status names, whose removal from git is reported.
     fn set_known_files(&self, object: &ObjectName, status: Option<&DeploymentStatusStatus>) {
         self.places.set_known_files(object, status.map(known_files));
@@ -224,6 +235,9 @@ impl Reconciler for Rollouts {
             return;
         };
         self.set_known_files(&change.name, object.status.as_ref());
+        if self.is_foreign(change) {
+            self.kind.enqueue_after(change.name.clone(), CORRECTION_DELAY);
+        }
         let policy = self.objects().policies.get(&change.name);
         if policy.is_some_and(|policy| policy.labels() != object.labels()) {
             self.kind.enqueue(change.name.clone());

@@ -7,11 +7,45 @@ use std::time::{Duration, Instant};
 
 use tagboat_api::deployment_status::{DeploymentStatusStatus, Report};
 
+use crate::secrets::Fingerprint;
+
 /// The shortest time between two writes of an object.
 const STATE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The shortest time between two writes if only counts and messages differ.
 const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The time after which a status that another client has changed is corrected.
+///
+/// So a client that writes again and again has an answer every ten seconds.
+pub(super) const CORRECTION_DELAY: Duration = Duration::from_secs(10);
+
+/// The last write of an object by this process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastWrite {
+    /// The time before it was sent.
+    pub(super) at: Instant,
+    /// The status, as far as one was written.
+    ///
+    /// That of another client differs from it.
+    pub(super) status: Option<Fingerprint>,
+}
+
+impl LastWrite {
+    /// Creates a write that begins now.
+    pub(super) fn of(status: &DeploymentStatusStatus) -> Self {
+        Self { at: Instant::now(), status: Some(fingerprint(status)) }
+    }
+
+    /// Returns true if a status is the one that was written.
+    pub(super) fn has_status(&self, status: &DeploymentStatusStatus) -> bool {
+        self.status == Some(fingerprint(status))
+    }
+}
+
+fn fingerprint(status: &DeploymentStatusStatus) -> Fingerprint {
+    Fingerprint::of([serde_json::to_vec(status).expect("a status is plain JSON")])
+}
 
 /// The time of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
