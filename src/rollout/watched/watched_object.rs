@@ -151,7 +151,7 @@ impl WatchedObject {
         }
     }
 
-    /// Returns the label selector of the pods, if there is a readable one that does not select all.
+    /// Returns the label selector of the pods, unless it is unreadable or selects all.
     #[must_use]
     pub fn pod_selector(&self) -> Option<Cow<'_, str>> {
         let selector = match self {
