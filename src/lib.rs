@@ -11,6 +11,7 @@ pub mod lint;
 pub mod message;
 pub mod metrics;
 pub mod net;
+pub mod nodes;
 pub mod objects;
 pub mod permissions;
 pub mod policy;

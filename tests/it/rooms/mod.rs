@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 26] = [
+const ORDER: [&str; 27] = [
     "error",
     "secrets",
     "backoff",
@@ -33,6 +33,7 @@ const ORDER: [&str; 26] = [
     "update",
     "message",
     "rollout",
+    "nodes",
     "directory",
     "git",
     "registry",
@@ -45,7 +46,7 @@ const ORDER: [&str; 26] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 13] = [
+const PURE: [&str; 14] = [
     "error",
     "secrets",
     "backoff",
@@ -58,6 +59,7 @@ const PURE: [&str; 13] = [
     "update",
     "message",
     "rollout",
+    "nodes",
     "lint",
 ];
 

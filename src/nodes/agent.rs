@@ -1,0 +1,213 @@
+//! The decisions of the agent: what it reports of its host, and what it does next.
+//!
+//! The agent keeps nothing between two decisions, so it can be killed at any time.
+
+use serde_json::{Value, json};
+
+use super::keys;
+use super::node::digest_of;
+use super::{AgentState, Attempt, Node, Stage};
+
+/// An image of the host, as bootc describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostImage {
+    /// The reference, as it was given to the host.
+    pub reference: String,
+    /// The digest of the manifest of this platform.
+    pub digest: String,
+}
+
+impl HostImage {
+    /// Returns `true` if the image is the wanted one.
+    ///
+    /// The digest of the reference may be that of an index, and the other that of the platform's manifest: either counts.
+    #[must_use]
+    pub fn is(&self, wanted: &str) -> bool {
+        digest_of(wanted)
+            .is_some_and(|wanted| self.digest == wanted || digest_of(&self.reference) == Some(wanted))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+/// The state of a host, as its programs report it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Host {
+    /// The booted image; `None` for a host without images.
+    pub booted: Option<HostImage>,
+    /// The image that the next reboot boots.
+    pub staged: Option<HostImage>,
+    /// The version of the booted system.
+    pub version: Option<String>,
+    /// The state of an update that the host makes itself.
+    pub own_update: OwnUpdate,
+    /// The ID of the current boot.
+    pub boot_id: String,
+}
+
+/// The state of an update that a host makes itself, without a wanted image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OwnUpdate {
+    /// There is none.
+    #[default]
+    None,
+    /// It is in progress.
+    Staging,
+    /// It needs a reboot; the reason for users.
+    NeedsReboot(String),
+}
+
+/// The report of an agent: its label and its annotations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentReport {
+    /// The state.
+    pub state: AgentState,
+    /// The message for users.
+    pub message: String,
+    /// The digest of the booted image: the wanted one, if the image is the wanted one.
+    pub booted_digest: Option<String>,
+    /// The digest of the staged image, in the same way.
+    pub staged_digest: Option<String>,
+    /// The version of the booted system.
+    pub booted_version: Option<String>,
+}
+
+/// The next step of an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentStep {
+    /// Publishes the report.
+    Publish,
+    /// Stages an image.
+    Stage(String),
+    /// Acknowledges the approval; after that patch, the host is rebooted.
+    Acknowledge(Attempt),
+    /// Reboots the host, whose approval is acknowledged.
+    Reboot,
+}
+
+/// Returns the report of a host; `failure` is the error of the last program that failed.
+#[must_use]
+pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentReport {
+    let (state, message) = match failure.map(str::to_owned).or_else(|| rolled_back(node, host)) {
+        Some(message) => (AgentState::Error, message),
+        None => state_of(node, host),
+    };
+    let digest = |image: &Option<HostImage>| {
+        let image = image.as_ref()?;
+        let wanted = node.annotation(keys::DESIRED_IMAGE).filter(|wanted| image.is(wanted));
+        Some(wanted.and_then(digest_of).unwrap_or(&image.digest).to_owned())
+    };
+    AgentReport {
+        state,
+        message,
+        booted_digest: digest(&host.booted),
+        staged_digest: digest(&host.staged),
+        booted_version: host.version.clone(),
+    }
+}
+
+/// Returns the next step of the agent; `None` if it waits for a change.
+#[must_use]
+pub fn agent_step(node: &Node, host: &Host, report: &AgentReport) -> Option<AgentStep> {
+    if node.stage() == Ok(Stage::Rebooting) && report.state == AgentState::Rebooting {
+        return Some(AgentStep::Reboot);
+    }
+    if !is_published(node, report) {
+        return Some(AgentStep::Publish);
+    }
+    match report.state {
+        AgentState::Staging => image_to_stage(node, host).map(AgentStep::Stage),
+        AgentState::UpdateStaged if node.stage() == Ok(Stage::Rebooting) && node.is_staged() => {
+            let digest = node.desired_digest().unwrap_or_default().to_owned();
+            Some(AgentStep::Acknowledge(Attempt { digest, boot_id: host.boot_id.clone() }))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the merge patch that publishes a report.
+#[must_use]
+pub fn report_patch(node: &Node, report: &AgentReport) -> Value {
+    json!({"metadata": {
+        "resourceVersion": node.resource_version,
+        "labels": {keys::AGENT: report.state.as_str()},
+        "annotations": {
+            keys::MESSAGE: Some(&report.message).filter(|message| !message.is_empty()),
+            keys::BOOTED_DIGEST: report.booted_digest,
+            keys::STAGED_DIGEST: report.staged_digest,
+            keys::BOOTED_VERSION: report.booted_version,
+        },
+    }})
+}
+
+/// Returns the merge patch that acknowledges an approval.
+///
+/// It has the resource version of the node with the approval, so a cancellation that was written before wins.
+#[must_use]
+pub fn acknowledgment_patch(node: &Node, attempt: &Attempt) -> Value {
+    json!({"metadata": {
+        "resourceVersion": node.resource_version,
+        "labels": {keys::AGENT: AgentState::Rebooting.as_str()},
+        "annotations": {keys::ATTEMPTED: attempt.to_string()},
+    }})
+}
+
+fn is_published(node: &Node, report: &AgentReport) -> bool {
+    let has = |key: &str, value: Option<&str>| node.annotation(key) == value;
+    node.agent() == Some(report.state)
+        && has(keys::MESSAGE, Some(report.message.as_str()).filter(|message| !message.is_empty()))
+        && has(keys::BOOTED_DIGEST, report.booted_digest.as_deref())
+        && has(keys::STAGED_DIGEST, report.staged_digest.as_deref())
+        && has(keys::BOOTED_VERSION, report.booted_version.as_deref())
+}
+
+/// Returns the error of a host that came back from the approved reboot with another image.
+///
+/// It would reboot forever if the agent tried again.
+fn rolled_back(node: &Node, host: &Host) -> Option<String> {
+    let (attempt, booted) = (node.attempt()?, host.booted.as_ref()?);
+    let wanted = node.annotation(keys::DESIRED_IMAGE)?;
+    let is_attempted = !attempt.digest.is_empty() && node.desired_digest() == Some(&attempt.digest);
+    (is_attempted && attempt.boot_id != host.boot_id && !booted.is(wanted))
+        .then(|| format!("the host came back with {} in place of {}", booted.digest, attempt.digest))
+}
+
+fn state_of(node: &Node, host: &Host) -> (AgentState, String) {
+    let is_acknowledged = node.stage() == Ok(Stage::Rebooting) && node.agent() == Some(AgentState::Rebooting);
+    if is_acknowledged && node.attempt().is_some_and(|attempt| attempt.boot_id == host.boot_id) {
+        return (AgentState::Rebooting, "the host reboots".to_owned());
+    }
+    let Some(wanted) = node.annotation(keys::DESIRED_IMAGE) else {
+        return match &host.own_update {
+            OwnUpdate::None => (AgentState::UpToDate, String::new()),
+            OwnUpdate::Staging => (AgentState::Staging, "the host stages an update".to_owned()),
+            OwnUpdate::NeedsReboot(reason) => (AgentState::UpdateStaged, reason.clone()),
+        };
+    };
+    match image_to_stage(node, host) {
+        Some(image) => (AgentState::Staging, format!("staging {image}")),
+        None if wanted.is_empty() => (AgentState::UpToDate, String::new()),
+        None if host.booted.as_ref().is_some_and(|booted| booted.is(wanted)) => {
+            (AgentState::UpToDate, String::new())
+        }
+        None => (AgentState::UpdateStaged, String::new()),
+    }
+}
+
+/// Returns the image that must be staged, so that a reboot boots the wanted one.
+///
+/// An empty wish is the booted image.
+fn image_to_stage(node: &Node, host: &Host) -> Option<String> {
+    let wanted = node.annotation(keys::DESIRED_IMAGE)?;
+    let booted = host.booted.as_ref()?;
+    let is_booted = wanted.is_empty() || booted.is(wanted);
+    match &host.staged {
+        None if is_booted => None,
+        Some(staged) if is_booted && staged.is_same(booted) => None,
+        Some(staged) if !is_booted && staged.is(wanted) => None,
+        _ if wanted.is_empty() => Some(booted.reference.clone()),
+        _ => Some(wanted.to_owned()),
+    }
+}

@@ -1,0 +1,116 @@
+//! The problems of a node, which keep it in its stage.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::keys;
+use super::{AgentState, Node, Stage, TimeLimits};
+
+/// A problem of a node: it counts as degraded, and keeps its slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The agent reports an error; its message.
+    Agent(String),
+    /// The kubelet does not report that the node is ready.
+    NotReady,
+    /// The node is longer in its stage than the pool allows.
+    Overdue(Stage, Duration),
+}
+
+/// Formats the problem as a part of a sentence.
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Agent(message) if message.is_empty() => write!(formatter, "the agent reports an error"),
+            Self::Agent(message) => write!(formatter, "{message}"),
+            Self::NotReady => write!(formatter, "the node is not ready"),
+            Self::Overdue(stage, limit) => write!(formatter, "{stage} takes longer than {}", span(*limit)),
+        }
+    }
+}
+
+/// Formats a duration in whole seconds, such as `1h30m`.
+fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let parts = [(seconds / 3600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
+    let text: String = parts.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n}{unit}")).collect();
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
+/// Returns the problem of a node.
+///
+/// A node that reboots is not ready for a while, so there only its time limit counts.
+#[must_use]
+pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Problem> {
+    let stage = node.stage().unwrap_or(Stage::Idle);
+    if node.agent() == Some(AgentState::Error) {
+        return Some(Problem::Agent(node.annotation(keys::MESSAGE).unwrap_or_default().to_owned()));
+    }
+    if let Some(limit) = limits.of(stage)
+        && deadline(node, limit).is_some_and(|deadline| deadline <= now)
+    {
+        return Some(Problem::Overdue(stage, limit));
+    }
+    (!node.is_ready && stage != Stage::Rebooting).then_some(Problem::NotReady)
+}
+
+/// Returns the time at which the stage of a node exceeds its limit, if that is still to come.
+#[must_use]
+pub fn next_deadline(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Timestamp> {
+    let limit = limits.of(node.stage().ok()?)?;
+    deadline(node, limit).filter(|deadline| *deadline > now)
+}
+
+fn deadline(node: &Node, limit: Duration) -> Option<Timestamp> {
+    let limit = SignedDuration::try_from(limit).ok()?;
+    node.since()?.checked_add(limit).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::node_of;
+    use super::*;
+
+    fn limits() -> TimeLimits {
+        TimeLimits {
+            drain: Some(Duration::from_secs(600)),
+            reboot: Some(Duration::from_secs(5400)),
+            hooks: None,
+        }
+    }
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_problem_is_an_error_of_the_agent_a_time_limit_or_a_node_that_is_not_ready() {
+        let mut node = node_of(Stage::Draining, AgentState::UpdateStaged);
+        node.annotations.insert(keys::STATE_SINCE.to_owned(), at(1_000).to_string());
+        assert_eq!(problem(&node, limits(), at(1_599)), None);
+        assert_eq!(next_deadline(&node, limits(), at(1_599)), Some(at(1_600)));
+        let overdue = problem(&node, limits(), at(1_600)).unwrap();
+        assert_eq!(overdue.to_string(), "draining takes longer than 10m");
+        assert_eq!(next_deadline(&node, limits(), at(1_600)), None);
+        node.is_ready = false;
+        assert_eq!(problem(&node, limits(), at(1_000)), Some(Problem::NotReady));
+        node.labels.insert(keys::STATE.to_owned(), "rebooting".to_owned());
+        assert_eq!(problem(&node, limits(), at(1_000)), None, "a node that reboots is not ready");
+        assert_eq!(
+            problem(&node, limits(), at(6_400)),
+            Some(Problem::Overdue(Stage::Rebooting, Duration::from_secs(5400)))
+        );
+        node.labels.insert(keys::AGENT.to_owned(), "error".to_owned());
+        node.annotations.insert(keys::MESSAGE.to_owned(), "bootc is missing".to_owned());
+        assert_eq!(problem(&node, limits(), at(1_000)).unwrap().to_string(), "bootc is missing");
+    }
+
+    #[test]
+    fn a_time_limit_is_printed_in_whole_units() {
+        for (seconds, text) in [(0, "0s"), (5_400, "1h30m"), (3_601, "1h1s"), (59, "59s")] {
+            assert_eq!(span(Duration::from_secs(seconds)), text);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The rollout of an OS image on the nodes of a pool, stage by stage. No I/O.
+//!
+//! The stage of a node is a label, and all state that decides is on the node: labels and annotations, which only the
+//! controller, the agent, or a user writes. So [`step`] is a function of a node and its pool, and a restart loses
+//! nothing. Each [`Step`] is one patch.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `keys` | the labels and annotations of a node |
+//! | `stage` | the seven stages of a node |
+//! | `agent` | the decisions of the agent |
+//! | `agent_state` | the states that the agent reports |
+//! | `node` | a node, with the fields that decide |
+//! | `pool` | the settings of a pool, and their time limits |
+//! | `health` | the problems of a node, which keep it in its stage |
+//! | `next` | the transition table |
+//! | `release` | the steps of a node that left its pool |
+//! | `patch` | a step as a merge patch |
+//! | `slots` | the idle nodes that may begin |
+//! | `window` | the times at which a rollout may begin |
+
+mod agent;
+mod agent_state;
+mod health;
+pub mod keys;
+mod next;
+mod node;
+mod patch;
+mod pool;
+mod release;
+mod slots;
+mod stage;
+mod window;
+
+pub use agent::{
+    AgentReport, AgentStep, Host, HostImage, OwnUpdate, acknowledgment_patch, agent_report, agent_step,
+    report_patch,
+};
+pub use agent_state::AgentState;
+pub use health::{Problem, next_deadline, problem};
+pub use next::{Action, CancelReason, Situation, Step, is_candidate, step};
+pub use node::{Attempt, Node};
+pub use patch::{patch, removal};
+pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, TimeLimits};
+pub use release::{Release, release};
+pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};
+pub use stage::Stage;
+pub use window::{Window, WindowError};
+
+#[cfg(test)]
+mod explore;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! The transition table: the next step of a node.
+//!
+//! | from | condition | to |
+//! |---|---|---|
+//! | idle | the update is staged, a slot is granted | before-drain |
+//! | idle | the node is paused, or its pool while an update is staged | paused |
+//! | paused | neither | idle |
+//! | before-drain | done | idle |
+//! | before-drain | cancel | idle, paused |
+//! | before-drain | the hooks confirmed | draining |
+//! | draining, before-reboot | done | before-uncordon |
+//! | draining, before-reboot | cancel | idle, paused |
+//! | draining | no pod is left | before-reboot |
+//! | before-reboot | the hooks confirmed | rebooting |
+//! | rebooting | done, in another boot if the agent began one | before-uncordon |
+//! | rebooting | cancel, before the agent acknowledged the approval | idle, paused |
+//! | before-uncordon | the hooks confirmed | idle |
+//!
+//! A node that is not ready, or whose agent reports an error, is not promoted; a cancellation is still possible. A done
+//! node is not canceled: to go on is the shortest way back.
+
+use super::keys;
+use super::pool::HookPoint;
+use super::{AgentState, Node, Pool, Stage};
+
+/// What is known of a node beside the node itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Situation {
+    /// A slot is granted to the node.
+    pub has_grant: bool,
+    /// No pod is left that must leave the node.
+    pub is_drained: bool,
+}
+
+/// A step of a node: one patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The stage after the step, which may be the one before.
+    pub to: Stage,
+    /// The changes beside that of the stage.
+    pub actions: Vec<Action>,
+    /// The reason of a cancellation.
+    pub canceled: Option<CancelReason>,
+}
+
+/// A change of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Removes the keys of the hooks of a stage.
+    ClearHooks(HookPoint),
+    /// Removes the keys of all hooks.
+    ClearAllHooks,
+    /// Cordons the node, unless it is cordoned.
+    Cordon,
+    /// Uncordons the node, if Tagboat cordoned it.
+    Uncordon,
+    /// Sets the annotations that keep autoscalers away, where they are not set.
+    SetGuards,
+    /// Removes those of these annotations that Tagboat set.
+    RemoveGuards,
+    /// Sets the wanted image to that of the pool.
+    SetImage,
+    /// Wants the booted image, so that the agent stages no other.
+    KeepBooted,
+    /// Records that the booted image was deployed.
+    RecordDeployment,
+}
+
+/// The reason of a cancellation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelReason {
+    /// The node or its pool is paused.
+    Paused,
+    /// The pool wants another image.
+    Retargeted,
+    /// The node is not in the pool any more, or the pool is deleted.
+    Released,
+}
+
+/// Returns the next step of a node of a pool, if one is due.
+#[must_use]
+pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
+    let Ok(stage) = node.stage() else { return Some(returned(node, pool, Stage::Idle, None)) };
+    let is_held = is_held(node);
+    let is_done = !is_held && node.is_done();
+    let cancel = || cancel_reason(node, pool).map(|reason| canceled(node, pool, reason));
+    let confirmed = |point| !is_held && node.has_confirmed(&pool.hooks, point);
+    let last_hooks = || to(Stage::BeforeUncordon, &[Action::ClearHooks(HookPoint::BeforeUncordon)]);
+    match stage {
+        Stage::Idle | Stage::Paused => at_rest(node, pool, stage, situation),
+        Stage::BeforeDrain if is_done => Some(returned(node, pool, Stage::Idle, None)),
+        Stage::BeforeDrain => cancel().or_else(|| {
+            confirmed(HookPoint::BeforeDrain)
+                .then(|| to(Stage::Draining, &[Action::Cordon, Action::SetGuards]))
+        }),
+        Stage::Draining | Stage::BeforeReboot if is_done => Some(last_hooks()),
+        Stage::Draining => cancel().or_else(|| {
+            (!is_held && situation.is_drained)
+                .then(|| to(Stage::BeforeReboot, &[Action::ClearHooks(HookPoint::BeforeReboot)]))
+        }),
+        Stage::BeforeReboot => {
+            cancel().or_else(|| confirmed(HookPoint::BeforeReboot).then(|| to(Stage::Rebooting, &[])))
+        }
+        Stage::Rebooting if is_done && !node.awaits_reboot() => Some(last_hooks()),
+        Stage::Rebooting if node.agent() == Some(AgentState::Rebooting) => None,
+        Stage::Rebooting => cancel(),
+        Stage::BeforeUncordon => confirmed(HookPoint::BeforeUncordon).then(|| {
+            let mut step = returned(node, pool, Stage::Idle, None);
+            step.actions.push(Action::RecordDeployment);
+            step
+        }),
+    }
+}
+
+/// Returns `true` if an idle node waits for nothing but a slot.
+#[must_use]
+pub fn is_candidate(node: &Node, pool: &Pool) -> bool {
+    node.stage() == Ok(Stage::Idle)
+        && node.is_labeled()
+        && !is_held(node)
+        && node.is_staged()
+        && cancel_reason(node, pool).is_none()
+        && leftovers(node, pool).is_empty()
+}
+
+/// Returns `true` for a node that is not promoted.
+fn is_held(node: &Node) -> bool {
+    !node.is_ready || node.agent() == Some(AgentState::Error)
+}
+
+/// Returns the reason to cancel the rollout of a node of the pool.
+fn cancel_reason(node: &Node, pool: &Pool) -> Option<CancelReason> {
+    if node.is_paused() || pool.is_paused {
+        Some(CancelReason::Paused)
+    } else {
+        is_retargeted(node, pool).then_some(CancelReason::Retargeted)
+    }
+}
+
+fn is_retargeted(node: &Node, pool: &Pool) -> bool {
+    node.annotation(keys::DESIRED_IMAGE) != pool.image.as_deref()
+}
+
+/// Returns the step of a node without a slot.
+fn at_rest(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> Option<Step> {
+    let wants_pause = node.is_paused() || (pool.is_paused && node.is_staged());
+    let next = if wants_pause { Stage::Paused } else { Stage::Idle };
+    if next == Stage::Idle && situation.has_grant && is_candidate(node, pool) {
+        return Some(to(Stage::BeforeDrain, &[Action::ClearAllHooks, Action::SetGuards]));
+    }
+    let actions = leftovers(node, pool);
+    (next != stage || !node.is_labeled() || !actions.is_empty()).then(|| to(next, &actions))
+}
+
+/// Returns the actions that a node without a slot needs.
+///
+/// A user may have edited what an earlier step did.
+fn leftovers(node: &Node, pool: &Pool) -> Vec<Action> {
+    let made = node.is_made_unschedulable().then_some(Action::Uncordon);
+    let guarded = node.annotation(keys::MADE_ANNOTATIONS).is_some().then_some(Action::RemoveGuards);
+    let image = is_retargeted(node, pool).then_some(Action::SetImage);
+    [made, guarded, image].into_iter().flatten().collect()
+}
+
+fn to(stage: Stage, actions: &[Action]) -> Step {
+    Step { to: stage, actions: actions.to_vec(), canceled: None }
+}
+
+/// Returns the step that cancels the rollout of a node.
+fn canceled(node: &Node, pool: &Pool, reason: CancelReason) -> Step {
+    let stage = if reason == CancelReason::Paused { Stage::Paused } else { Stage::Idle };
+    returned(node, pool, stage, Some(reason))
+}
+
+/// Returns the step that gives the slot back.
+fn returned(node: &Node, pool: &Pool, stage: Stage, canceled: Option<CancelReason>) -> Step {
+    let mut actions = vec![Action::ClearAllHooks, Action::Uncordon, Action::RemoveGuards];
+    actions.extend(is_retargeted(node, pool).then_some(Action::SetImage));
+    Step { to: stage, actions, canceled }
+}

@@ -1,0 +1,173 @@
+//! A node, with the fields that decide about its stage.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::keys;
+use super::{AgentState, HookPoint, Hooks, Stage};
+
+/// A node of the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// The name.
+    pub name: String,
+    /// The version of the object, on which each patch depends.
+    pub resource_version: String,
+    /// The labels.
+    pub labels: BTreeMap<String, String>,
+    /// The annotations in use: ours, those of autoscalers, and those of hooks.
+    pub annotations: BTreeMap<String, String>,
+    /// `true` for a cordoned node.
+    pub is_unschedulable: bool,
+    /// `true` if the kubelet reports that the node is ready.
+    pub is_ready: bool,
+    /// The ID of the current boot, which the kubelet reports.
+    pub boot_id: String,
+}
+
+/// The approval that the agent acknowledged: the value of its annotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The digest of the approved image; empty without an image.
+    pub digest: String,
+    /// The ID of the boot in which the agent acknowledged it.
+    pub boot_id: String,
+}
+
+impl Attempt {
+    /// Parses the value `DIGEST BOOT-ID`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (digest, boot_id) = text.rsplit_once(' ')?;
+        (!boot_id.is_empty()).then(|| Self { digest: digest.to_owned(), boot_id: boot_id.to_owned() })
+    }
+}
+
+/// Formats the value of the annotation.
+impl std::fmt::Display for Attempt {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.digest, self.boot_id)
+    }
+}
+
+impl Node {
+    /// Returns the stage; a missing label means `idle`, and an unknown value is an error.
+    ///
+    /// # Errors
+    ///
+    /// The label has another value.
+    pub fn stage(&self) -> Result<Stage, &str> {
+        self.labels.get(keys::STATE).map_or(Ok(Stage::Idle), |text| Stage::parse(text).ok_or(text.as_str()))
+    }
+
+    /// Returns `true` if the node holds a slot.
+    #[must_use]
+    pub fn holds_slot(&self) -> bool {
+        self.stage().is_ok_and(Stage::holds_slot)
+    }
+
+    /// Returns `true` if the controller labeled the node as one of a pool.
+    #[must_use]
+    pub fn is_labeled(&self) -> bool {
+        self.labels.contains_key(keys::STATE)
+    }
+
+    /// Returns the state of the agent, if it reports a known one.
+    #[must_use]
+    pub fn agent(&self) -> Option<AgentState> {
+        AgentState::parse(self.labels.get(keys::AGENT)?)
+    }
+
+    /// Returns `true` if a user paused the node.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.labels.get(keys::PAUSE).is_some_and(|value| value == "true")
+    }
+
+    /// Returns `true` for a node of the control plane.
+    #[must_use]
+    pub fn is_control_plane(&self) -> bool {
+        self.labels.contains_key(keys::CONTROL_PLANE)
+    }
+
+    /// Returns the zone; empty if it is unknown.
+    #[must_use]
+    pub fn zone(&self) -> &str {
+        self.labels.get(keys::ZONE).map_or("", String::as_str)
+    }
+
+    /// Returns an annotation.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.get(key).map(String::as_str)
+    }
+
+    /// Returns `true` if the controller cordoned the node.
+    #[must_use]
+    pub fn is_made_unschedulable(&self) -> bool {
+        self.annotations.contains_key(keys::MADE_UNSCHEDULABLE)
+    }
+
+    /// Returns the time since which the node is in its stage.
+    #[must_use]
+    pub fn since(&self) -> Option<Timestamp> {
+        self.annotation(keys::STATE_SINCE)?.parse().ok()
+    }
+
+    /// Returns the time of the last deployment.
+    #[must_use]
+    pub fn last_deployed_at(&self) -> Option<Timestamp> {
+        self.annotation(keys::LAST_DEPLOYED_AT)?.parse().ok()
+    }
+
+    /// Returns the approval that the agent acknowledged last.
+    #[must_use]
+    pub fn attempt(&self) -> Option<Attempt> {
+        Attempt::parse(self.annotation(keys::ATTEMPTED)?)
+    }
+
+    /// Returns the digest of the wanted image; none without an image.
+    #[must_use]
+    pub fn desired_digest(&self) -> Option<&str> {
+        self.annotation(keys::DESIRED_IMAGE).and_then(digest_of)
+    }
+
+    /// Returns `true` if all hooks of a stage have confirmed, by a label or an annotation.
+    #[must_use]
+    pub fn has_confirmed(&self, hooks: &Hooks, point: HookPoint) -> bool {
+        let is_true = |map: &BTreeMap<String, String>, key: &str| map.get(key).is_some_and(|v| v == "true");
+        hooks.of(point).iter().all(|key| is_true(&self.labels, key) || is_true(&self.annotations, key))
+    }
+
+    /// Returns `true` if a reboot is needed, and for an image: if it is the staged one.
+    #[must_use]
+    pub fn is_staged(&self) -> bool {
+        self.agent() == Some(AgentState::UpdateStaged) && self.has_digest(keys::STAGED_DIGEST)
+    }
+
+    /// Returns `true` if the wanted image is booted, or no reason for a reboot is left.
+    ///
+    /// The label of the agent can be older than the wanted image, so its digest must be that of the image.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.agent() == Some(AgentState::UpToDate) && self.has_digest(keys::BOOTED_DIGEST)
+    }
+
+    /// Returns `true` if the host has not rebooted since the agent acknowledged the approval.
+    #[must_use]
+    pub fn awaits_reboot(&self) -> bool {
+        self.attempt().is_some_and(|attempt| {
+            attempt.boot_id == self.boot_id && attempt.digest == self.desired_digest().unwrap_or_default()
+        })
+    }
+
+    fn has_digest(&self, key: &str) -> bool {
+        self.desired_digest().is_none_or(|digest| self.annotation(key) == Some(digest))
+    }
+}
+
+/// Returns the digest of a reference.
+pub(super) fn digest_of(reference: &str) -> Option<&str> {
+    reference.rsplit_once('@').map(|(_, digest)| digest).filter(|digest| !digest.is_empty())
+}

@@ -1,0 +1,81 @@
+//! The idle nodes that may begin: the slots of a pool.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::next::is_candidate;
+use super::{Node, Pool, Window, problem};
+
+/// The number of unhealthy nodes in slots that halts a pool.
+pub const HALT_THRESHOLD: usize = 2;
+
+/// The reasons for which no node of a pool may begin, beside a lack of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// Nodes may begin.
+    Open,
+    /// Two nodes in slots are unhealthy.
+    Halted,
+    /// No window is open; it opens at the given time, if that is known.
+    OutsideWindow(Option<Timestamp>),
+    /// The last node finished a short time ago; the delay ends at the given time.
+    Delayed(Timestamp),
+}
+
+/// Returns whether nodes of a pool may begin.
+#[must_use]
+pub fn availability(nodes: &[&Node], pool: &Pool, now: Timestamp) -> Availability {
+    let in_slots = nodes.iter().filter(|node| node.holds_slot());
+    let unhealthy = in_slots.filter(|node| problem(node, pool.limits, now).is_some()).count();
+    if unhealthy >= HALT_THRESHOLD {
+        return Availability::Halted;
+    }
+    if !pool.windows.is_empty() && !pool.windows.iter().any(|window| window.is_open(now)) {
+        let opens = pool.windows.iter().filter_map(|window| window.next_opening(now)).min();
+        return Availability::OutsideWindow(opens);
+    }
+    match delay_end(nodes, pool.post_complete_delay) {
+        Some(end) if end > now => Availability::Delayed(end),
+        _ => Availability::Open,
+    }
+}
+
+fn delay_end(nodes: &[&Node], delay: Duration) -> Option<Timestamp> {
+    let newest = nodes.iter().filter_map(|node| node.last_deployed_at()).max()?;
+    newest.checked_add(SignedDuration::try_from(delay).ok()?).ok()
+}
+
+/// Returns the nodes of a pool that get a slot, in the order in which they begin: by zone, then by name.
+///
+/// `control_plane_is_busy` says that a node of the control plane holds a slot, in any pool: those are updated one at a
+/// time in the whole cluster.
+#[must_use]
+pub fn grants<'n>(
+    nodes: &[&'n Node],
+    pool: &Pool,
+    control_plane_is_busy: bool,
+    now: Timestamp,
+) -> Vec<&'n Node> {
+    if availability(nodes, pool, now) != Availability::Open {
+        return Vec::new();
+    }
+    let is_unavailable = |node: &&&Node| node.holds_slot() || !node.is_ready;
+    let unavailable = nodes.iter().filter(is_unavailable).count();
+    let free = pool.max_unavailable.of(nodes.len()).saturating_sub(unavailable);
+    let mut candidates: Vec<&Node> = nodes.iter().copied().filter(|node| is_candidate(node, pool)).collect();
+    candidates.sort_by_key(|node| (node.zone(), node.name.as_str()));
+    let mut is_busy = control_plane_is_busy;
+    let admitted = candidates.into_iter().filter(|node| {
+        let is_admitted = !(node.is_control_plane() && is_busy);
+        is_busy |= node.is_control_plane();
+        is_admitted
+    });
+    admitted.take(free).collect()
+}
+
+/// Returns the time of the next opening or closing of a window.
+#[must_use]
+pub fn next_window_change(windows: &[Window], now: Timestamp) -> Option<Timestamp> {
+    windows.iter().filter_map(|window| window.next_change(now)).min()
+}

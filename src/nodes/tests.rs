@@ -1,0 +1,418 @@
+//! The rows of the transition table, and their patches.
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::testing::{IMAGE, apply, node_of};
+use super::*;
+
+fn now() -> Timestamp {
+    "2026-11-23T12:00:00Z".parse().unwrap()
+}
+
+fn pool() -> Pool {
+    let key = |name: &str| vec![format!("example.com/{name}")];
+    Pool {
+        image: Some(IMAGE.to_owned()),
+        hooks: Hooks {
+            before_drain: key("backup"),
+            before_reboot: key("volumes"),
+            before_uncordon: key("check"),
+        },
+        ..Pool::default()
+    }
+}
+
+/// Takes the next step of a node, and returns the node after its patch.
+fn after(node: &Node, pool: &Pool, situation: Situation) -> Option<Node> {
+    let step = step(node, pool, situation)?;
+    let mut patched = node.clone();
+    assert!(apply(&mut patched, &patch(node, pool, &step, now())));
+    assert_eq!(patched.stage(), Ok(step.to));
+    Some(patched)
+}
+
+fn next(node: &Node, pool: &Pool) -> Option<Stage> {
+    after(node, pool, Situation::default()).map(|node| node.stage().unwrap())
+}
+
+fn drained() -> Situation {
+    Situation { is_drained: true, ..Situation::default() }
+}
+
+fn with(mut node: Node, keys: &[(&str, &str)]) -> Node {
+    for (key, value) in keys {
+        let is_label =
+            matches!(*key, keys::PAUSE | keys::STATE | keys::AGENT | keys::CONTROL_PLANE | keys::ZONE);
+        let map = if is_label { &mut node.labels } else { &mut node.annotations };
+        map.insert((*key).to_owned(), (*value).to_owned());
+    }
+    node
+}
+
+/// A node that Tagboat cordoned and guarded from autoscalers.
+fn cordoned(stage: Stage, agent: AgentState) -> Node {
+    let mut node = with(
+        node_of(stage, agent),
+        &[(keys::MADE_UNSCHEDULABLE, "true"), (keys::MADE_ANNOTATIONS, "karpenter.sh/do-not-disrupt")],
+    );
+    node.annotations.insert("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned());
+    node.is_unschedulable = true;
+    node
+}
+
+fn is_as_before(node: &Node) -> bool {
+    !node.is_unschedulable
+        && !node.is_made_unschedulable()
+        && !node.annotations.contains_key(keys::MADE_ANNOTATIONS)
+        && !node.annotations.contains_key("karpenter.sh/do-not-disrupt")
+}
+
+#[test]
+fn an_idle_node_with_a_staged_update_and_a_slot_begins() {
+    let granted = Situation { has_grant: true, is_drained: false };
+    let node = with(
+        node_of(Stage::Idle, AgentState::UpdateStaged),
+        &[("example.com/backup", "true"), ("example.com/check", "true")],
+    );
+    assert_eq!(after(&node, &pool(), Situation::default()), None);
+    let begun = after(&node, &pool(), granted).unwrap();
+    assert_eq!(begun.stage(), Ok(Stage::BeforeDrain));
+    assert!(!begun.annotations.contains_key("example.com/backup"), "confirmations of an earlier rollout");
+    assert!(!begun.annotations.contains_key("example.com/check") && !begun.is_unschedulable);
+    assert_eq!(begun.annotation(keys::STATE_SINCE), Some("2026-11-23T12:00:00Z"));
+    assert_eq!(begun.annotation("karpenter.sh/do-not-repair"), Some("true"));
+    for agent in [AgentState::UpToDate, AgentState::Staging, AgentState::Error, AgentState::Rebooting] {
+        assert_eq!(after(&node_of(Stage::Idle, agent), &pool(), granted), None, "{agent:?}");
+    }
+    let other = with(node.clone(), &[(keys::STAGED_DIGEST, "sha256:v1")]);
+    assert_eq!(after(&other, &pool(), granted), None, "another image is staged");
+    let not_ready = Node { is_ready: false, ..node };
+    assert_eq!(after(&not_ready, &pool(), granted), None);
+}
+
+#[test]
+fn a_pause_holds_an_idle_node_until_it_ends() {
+    let paused = |node: &Node| with(node.clone(), &[(keys::PAUSE, "true")]);
+    let pool_paused = Pool { is_paused: true, ..pool() };
+    for agent in [AgentState::UpToDate, AgentState::UpdateStaged] {
+        let node = node_of(Stage::Idle, agent);
+        assert_eq!(next(&paused(&node), &pool()), Some(Stage::Paused));
+        let is_staged = agent == AgentState::UpdateStaged;
+        assert_eq!(next(&node, &pool_paused), is_staged.then_some(Stage::Paused));
+        let node = node_of(Stage::Paused, agent);
+        assert_eq!(next(&paused(&node), &pool()), None);
+        assert_eq!(next(&node, &pool_paused), (!is_staged).then_some(Stage::Idle));
+        assert_eq!(next(&node, &pool()), Some(Stage::Idle));
+    }
+}
+
+#[test]
+fn a_node_that_came_back_updated_is_neither_drained_nor_rebooted() {
+    let node = node_of(Stage::BeforeDrain, AgentState::UpToDate);
+    assert_eq!(next(&node, &pool()), Some(Stage::Idle));
+    for stage in [Stage::Draining, Stage::BeforeReboot] {
+        let node = with(cordoned(stage, AgentState::UpToDate), &[("example.com/check", "true")]);
+        let last = after(&node, &pool(), Situation::default()).unwrap();
+        assert_eq!(last.stage(), Ok(Stage::BeforeUncordon));
+        assert!(last.is_unschedulable && !last.annotations.contains_key("example.com/check"));
+    }
+    // The label is older than the image of the pool.
+    let stale =
+        with(node_of(Stage::BeforeDrain, AgentState::UpToDate), &[(keys::BOOTED_DIGEST, "sha256:v1")]);
+    assert_eq!(next(&stale, &pool()), None);
+}
+
+#[test]
+fn each_stage_with_hooks_waits_for_all_of_them() {
+    let mut pool = pool();
+    pool.hooks.before_drain.push("example.com/second".to_owned());
+    let node = node_of(Stage::BeforeDrain, AgentState::UpdateStaged);
+    let one = with(node.clone(), &[("example.com/backup", "true")]);
+    assert_eq!((next(&node, &pool), next(&one, &pool)), (None, None));
+    let denied = with(one.clone(), &[("example.com/second", "false")]);
+    assert_eq!(next(&denied, &pool), None);
+    // A label confirms as well as an annotation does.
+    let mut both = one;
+    both.labels.insert("example.com/second".to_owned(), "true".to_owned());
+    let draining = after(&both, &pool, Situation::default()).unwrap();
+    assert_eq!(draining.stage(), Ok(Stage::Draining));
+    assert!(draining.is_unschedulable && draining.is_made_unschedulable());
+
+    let node = cordoned(Stage::BeforeReboot, AgentState::UpdateStaged);
+    assert_eq!(next(&node, &pool), None);
+    let approved =
+        after(&with(node, &[("example.com/volumes", "true")]), &pool, Situation::default()).unwrap();
+    assert_eq!(approved.stage(), Ok(Stage::Rebooting));
+    assert_eq!(approved.annotation(keys::DESIRED_IMAGE), Some(IMAGE));
+
+    let node = cordoned(Stage::BeforeUncordon, AgentState::UpToDate);
+    assert_eq!(next(&node, &pool), None);
+    let done = after(&with(node, &[("example.com/check", "true")]), &pool, Situation::default()).unwrap();
+    assert!(done.stage() == Ok(Stage::Idle) && is_as_before(&done));
+    assert_eq!(done.annotation(keys::LAST_DEPLOYED), Some("sha256:v2"));
+    assert_eq!(done.annotation(keys::LAST_DEPLOYED_AT), Some("2026-11-23T12:00:00Z"));
+}
+
+#[test]
+fn a_node_that_was_cordoned_before_stays_cordoned() {
+    let mut node =
+        with(node_of(Stage::BeforeDrain, AgentState::UpdateStaged), &[("example.com/backup", "true")]);
+    node.is_unschedulable = true;
+    let draining = after(&node, &pool(), Situation::default()).unwrap();
+    assert!(draining.is_unschedulable && !draining.is_made_unschedulable());
+    let last = with(draining, &[(keys::STATE, "before-uncordon"), ("example.com/check", "true")]);
+    let done = after(&last, &pool(), Situation::default()).unwrap();
+    assert!(done.stage() == Ok(Stage::Idle) && done.is_unschedulable);
+}
+
+#[test]
+fn draining_ends_without_pods() {
+    let node = with(cordoned(Stage::Draining, AgentState::UpdateStaged), &[("example.com/volumes", "true")]);
+    assert_eq!(next(&node, &pool()), None);
+    let waiting = after(&node, &pool(), drained()).unwrap();
+    assert_eq!(waiting.stage(), Ok(Stage::BeforeReboot));
+    assert!(!waiting.annotations.contains_key("example.com/volumes"));
+}
+
+#[test]
+fn rebooting_ends_in_another_boot() {
+    let node = with(cordoned(Stage::Rebooting, AgentState::UpToDate), &[(keys::ATTEMPTED, "sha256:v2 1")]);
+    assert_eq!(next(&node, &pool()), None, "the host has not rebooted");
+    let rebooted = Node { boot_id: "2".to_owned(), ..node };
+    assert_eq!(next(&rebooted, &pool()), Some(Stage::BeforeUncordon));
+    let of_earlier = with(rebooted, &[(keys::ATTEMPTED, "sha256:v1 2")]);
+    assert_eq!(next(&of_earlier, &pool()), Some(Stage::BeforeUncordon), "an approval of another image");
+    for agent in [AgentState::UpdateStaged, AgentState::Rebooting, AgentState::Error] {
+        assert_eq!(next(&cordoned(Stage::Rebooting, agent), &pool()), None, "{agent:?}");
+    }
+}
+
+#[test]
+fn each_reason_cancels_in_each_stage_before_the_acknowledgment() {
+    let retargeted = Pool { image: Some("registry.example/os:v3@sha256:v3".to_owned()), ..pool() };
+    let paused = Pool { is_paused: true, ..pool() };
+    for stage in [Stage::BeforeDrain, Stage::Draining, Stage::BeforeReboot, Stage::Rebooting] {
+        for agent in [AgentState::UpdateStaged, AgentState::Error] {
+            let node = cordoned(stage, agent);
+            let idle = after(&node, &retargeted, drained()).unwrap();
+            assert!(idle.stage() == Ok(Stage::Idle) && is_as_before(&idle), "{stage}");
+            assert_eq!(
+                idle.annotation(keys::DESIRED_IMAGE),
+                retargeted.image.as_deref(),
+                "in the same patch"
+            );
+            for (node, pool) in
+                [(with(node.clone(), &[(keys::PAUSE, "true")]), pool()), (node.clone(), paused.clone())]
+            {
+                let node = after(&node, &pool, drained()).unwrap();
+                assert!(node.stage() == Ok(Stage::Paused) && is_as_before(&node), "{stage}");
+            }
+        }
+        let acknowledged = cordoned(Stage::Rebooting, AgentState::Rebooting);
+        for pool in [&retargeted, &paused] {
+            assert_eq!(next(&acknowledged, pool), None, "the acknowledgment came first");
+        }
+    }
+}
+
+#[test]
+fn a_node_with_a_problem_is_not_promoted() {
+    let confirmed =
+        [("example.com/backup", "true"), ("example.com/volumes", "true"), ("example.com/check", "true")];
+    for stage in [Stage::BeforeDrain, Stage::Draining, Stage::BeforeReboot, Stage::BeforeUncordon] {
+        let agent =
+            if stage == Stage::BeforeUncordon { AgentState::UpToDate } else { AgentState::UpdateStaged };
+        let node = with(cordoned(stage, agent), &confirmed);
+        assert!(after(&node, &pool(), drained()).is_some(), "{stage}");
+        let not_ready = Node { is_ready: false, ..node.clone() };
+        assert_eq!(after(&not_ready, &pool(), drained()), None, "{stage}");
+        let failing = with(node, &[(keys::AGENT, "error")]);
+        assert_eq!(after(&failing, &pool(), drained()), None, "{stage}");
+    }
+}
+
+#[test]
+fn an_unknown_stage_is_repaired() {
+    let node = with(cordoned(Stage::Draining, AgentState::UpdateStaged), &[(keys::STATE, "reboot-ok")]);
+    let idle = after(&node, &pool(), Situation::default()).unwrap();
+    assert!(idle.stage() == Ok(Stage::Idle) && is_as_before(&idle));
+    let mut new = node_of(Stage::Idle, AgentState::UpToDate);
+    new.labels.remove(keys::STATE);
+    new.annotations.remove(keys::DESIRED_IMAGE);
+    let member = after(&new, &pool(), Situation::default()).unwrap();
+    assert!(member.is_labeled() && member.annotation(keys::DESIRED_IMAGE) == Some(IMAGE));
+    // What an earlier step did is undone, also if a user sets the label.
+    let idle = after(&cordoned(Stage::Idle, AgentState::UpToDate), &pool(), Situation::default()).unwrap();
+    assert!(is_as_before(&idle));
+    assert_eq!(after(&idle, &pool(), Situation::default()), None);
+}
+
+#[test]
+fn a_pool_without_an_image_coordinates_reboots() {
+    let pool = Pool { image: None, hooks: Hooks::default(), ..pool() };
+    let of = |stage, agent| {
+        let mut node = node_of(stage, agent);
+        for key in [keys::DESIRED_IMAGE, keys::STAGED_DIGEST, keys::BOOTED_DIGEST] {
+            node.annotations.remove(key);
+        }
+        with(node, &[(keys::BOOTED_VERSION, "4230.2.1")])
+    };
+    let granted = Situation { has_grant: true, is_drained: false };
+    let begun = after(&of(Stage::Idle, AgentState::UpdateStaged), &pool, granted).unwrap();
+    assert_eq!(begun.stage(), Ok(Stage::BeforeDrain));
+    let done = after(&of(Stage::BeforeUncordon, AgentState::UpToDate), &pool, Situation::default()).unwrap();
+    assert_eq!(done.annotation(keys::LAST_DEPLOYED), Some("4230.2.1"));
+}
+
+#[test]
+fn a_patch_has_the_version_of_the_node_and_only_changes() {
+    let node = with(node_of(Stage::BeforeDrain, AgentState::UpdateStaged), &[("example.com/backup", "true")]);
+    let step = step(&node, &pool(), Situation::default()).unwrap();
+    let guards = "cluster-autoscaler.kubernetes.io/scale-down-disabled,karpenter.sh/do-not-disrupt,karpenter.sh/do-not-repair";
+    assert_eq!(
+        patch(&node, &pool(), &step, now()),
+        json!({
+            "metadata": {
+                "resourceVersion": "7",
+                "labels": {"tagboat.dev/state": "draining"},
+                "annotations": {
+                    "tagboat.dev/state-since": "2026-11-23T12:00:00Z",
+                    "tagboat.dev/made-unschedulable": "true",
+                    "tagboat.dev/made-annotations": guards,
+                    "cluster-autoscaler.kubernetes.io/scale-down-disabled": "true",
+                    "karpenter.sh/do-not-disrupt": "true",
+                    "karpenter.sh/do-not-repair": "true",
+                },
+            },
+            "spec": {"unschedulable": true},
+        })
+    );
+    let mut other = Node { resource_version: "8".to_owned(), ..node.clone() };
+    assert!(!apply(&mut other, &patch(&node, &pool(), &step, now())), "the node has changed meanwhile");
+}
+
+#[test]
+fn an_annotation_that_a_user_set_for_an_autoscaler_stays() {
+    let node = with(
+        node_of(Stage::BeforeDrain, AgentState::UpdateStaged),
+        &[("example.com/backup", "true"), ("karpenter.sh/do-not-disrupt", "mine")],
+    );
+    let draining = after(&node, &pool(), Situation::default()).unwrap();
+    assert_eq!(draining.annotation("karpenter.sh/do-not-disrupt"), Some("mine"));
+    let edited = with(draining, &[(keys::PAUSE, "true")]);
+    let edited = with(
+        edited.clone(),
+        &[(
+            keys::MADE_ANNOTATIONS,
+            &format!("{},example.com/mine", edited.annotation(keys::MADE_ANNOTATIONS).unwrap()),
+        )],
+    );
+    let edited = with(edited, &[("example.com/mine", "true")]);
+    let back = after(&edited, &pool(), Situation::default()).unwrap();
+    let left: Vec<&str> =
+        back.annotations.keys().map(String::as_str).filter(|key| !key.starts_with("tagboat.dev/")).collect();
+    assert_eq!(left, ["example.com/mine", "karpenter.sh/do-not-disrupt"]);
+}
+
+#[test]
+fn a_node_that_leaves_its_pool_gets_rid_of_the_staged_image_and_of_all_keys() {
+    let limits = TimeLimits { reboot: Some(std::time::Duration::from_secs(1800)), ..TimeLimits::default() };
+    let since = |node: Node| with(node, &[(keys::STATE_SINCE, "2026-11-23T11:59:00Z")]);
+    for stage in [
+        Stage::Idle,
+        Stage::Paused,
+        Stage::BeforeDrain,
+        Stage::Draining,
+        Stage::BeforeReboot,
+        Stage::Rebooting,
+    ] {
+        let node = since(cordoned(stage, AgentState::UpdateStaged));
+        let Release::Step(step) = release(&node, limits, now()) else { panic!("{stage}") };
+        let mut kept = node.clone();
+        assert!(apply(&mut kept, &patch(&node, &pool(), &step, now())));
+        assert!(kept.stage() == Ok(Stage::Idle) && is_as_before(&kept));
+        assert_eq!(kept.annotation(keys::DESIRED_IMAGE), Some(""));
+        let deadline = Some("2026-11-23T12:05:00Z".parse().unwrap());
+        if stage != Stage::Idle {
+            assert_eq!(release(&kept, limits, now()), Release::Wait(deadline), "{stage}");
+        }
+        assert_eq!(release(&kept, limits, "2026-11-23T12:05:00Z".parse().unwrap()), Release::RemoveKeys);
+        let unstaged = with(kept, &[(keys::AGENT, "up-to-date")]);
+        assert_eq!(release(&unstaged, limits, now()), Release::RemoveKeys);
+    }
+    let acknowledged = since(cordoned(Stage::Rebooting, AgentState::Rebooting));
+    let deadline = "2026-11-23T12:29:00Z".parse().unwrap();
+    assert_eq!(release(&acknowledged, limits, now()), Release::Wait(Some(deadline)));
+    assert_eq!(release(&acknowledged, limits, deadline), Release::RemoveKeys);
+
+    let mut node = with(
+        cordoned(Stage::BeforeUncordon, AgentState::UpToDate),
+        &[(keys::PAUSE, "true"), ("example.com/check", "true")],
+    );
+    assert_eq!(release(&node, limits, now()), Release::RemoveKeys);
+    let patch = removal(&node, &pool());
+    assert!(apply(&mut node, &patch));
+    assert!(is_as_before(&node) && node.annotations.is_empty());
+    assert_eq!(node.labels.keys().collect::<Vec<_>>(), [keys::PAUSE], "the label of the user stays");
+}
+
+#[test]
+fn slots_go_by_zone_and_name_to_ready_nodes() {
+    let node = |name: &str, zone: &str, stage| {
+        let node = with(node_of(stage, AgentState::UpdateStaged), &[(keys::ZONE, zone)]);
+        Node { name: name.to_owned(), ..node }
+    };
+    let nodes = [
+        node("a", "z2", Stage::Idle),
+        node("d", "z1", Stage::Idle),
+        node("c", "z1", Stage::Idle),
+        node("b", "z1", Stage::Draining),
+        node("e", "z1", Stage::Paused),
+    ];
+    let nodes: Vec<&Node> = nodes.iter().collect();
+    let granted = |nodes: &[&Node], max: MaxUnavailable, is_busy: bool| -> Vec<String> {
+        let pool = Pool { max_unavailable: max, ..pool() };
+        grants(nodes, &pool, is_busy, now()).into_iter().map(|node| node.name.clone()).collect()
+    };
+    assert_eq!(granted(&nodes, MaxUnavailable::Count(1), false), [""; 0]);
+    assert_eq!(granted(&nodes, MaxUnavailable::Count(3), false), ["c", "d"]);
+    assert_eq!(granted(&nodes, MaxUnavailable::Percent(100), false), ["c", "d", "a"]);
+    let down = Node { is_ready: false, ..node("f", "z1", Stage::Idle) };
+    let with_down: Vec<&Node> = nodes.iter().copied().chain([&down]).collect();
+    assert_eq!(granted(&with_down, MaxUnavailable::Count(3), false), ["c"], "it is unavailable already");
+    let control: Vec<Node> = ["a", "b", "c"]
+        .into_iter()
+        .map(|name| with(node(name, "", Stage::Idle), &[(keys::CONTROL_PLANE, "")]))
+        .chain([node("d", "", Stage::Idle)])
+        .collect();
+    let control: Vec<&Node> = control.iter().collect();
+    assert_eq!(granted(&control, MaxUnavailable::Count(4), false), ["a", "d"]);
+    assert_eq!(granted(&control, MaxUnavailable::Count(4), true), ["d"]);
+}
+
+#[test]
+fn a_pool_waits_for_healthy_nodes_a_window_and_its_delay() {
+    let idle = node_of(Stage::Idle, AgentState::UpdateStaged);
+    let failing = node_of(Stage::Draining, AgentState::Error);
+    let is = |nodes: &[&Node], pool: &Pool| availability(nodes, pool, now());
+    let pool = pool();
+    assert_eq!(is(&[&idle, &failing], &pool), Availability::Open);
+    assert_eq!(is(&[&idle, &failing, &failing], &pool), Availability::Halted);
+    let recovered = node_of(Stage::Draining, AgentState::UpdateStaged);
+    assert_eq!(is(&[&idle, &failing, &recovered], &pool), Availability::Open);
+    let delayed = Pool { post_complete_delay: std::time::Duration::from_secs(600), ..pool.clone() };
+    let done = with(idle.clone(), &[(keys::LAST_DEPLOYED_AT, "2026-11-23T11:55:00Z")]);
+    let end = "2026-11-23T12:05:00Z".parse().unwrap();
+    assert_eq!(is(&[&idle, &done], &delayed), Availability::Delayed(end));
+    let earlier = with(idle.clone(), &[(keys::LAST_DEPLOYED_AT, "2026-11-23T11:50:00Z")]);
+    assert_eq!(is(&[&idle, &earlier], &delayed), Availability::Open);
+    let hour = std::time::Duration::from_hours(1);
+    let window = |start: &str| Window::new(&[], start, hour, "").unwrap();
+    let closed = Pool { windows: vec![window("23:00"), window("15:00")], ..pool.clone() };
+    let opens = "2026-11-23T15:00:00Z".parse().unwrap();
+    assert_eq!(is(&[&idle], &closed), Availability::OutsideWindow(Some(opens)));
+    let open = Pool { windows: vec![window("23:00"), window("11:30")], ..pool };
+    assert_eq!(is(&[&idle], &open), Availability::Open);
+    assert_eq!(next_window_change(&open.windows, now()), Some("2026-11-23T12:30:00Z".parse().unwrap()));
+}
