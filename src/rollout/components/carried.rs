@@ -2,18 +2,19 @@
 //!
 //! Their cluster is lost or still to be listed, or the API server does not serve or permit their kind.
 
-use tagboat_api::deployment_status::{ComponentStatus, State};
+use tagboat_api::ObjectName;
+use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State};
 
-use super::Contact;
 use super::context::{Context, file, has_place_in};
+use super::{Contact, gone, unscanned};
 use crate::rollout::aggregate::{Component, DeploymentError, DeploymentErrorCode};
 use crate::rollout::index::Unlisted;
 use crate::rollout::place::{Place, ScannedPlaces};
 
 /// Returns the components whose objects are not known now.
 ///
-/// Those of a lost cluster and of a kind that is not watched are pending. As long as a list is expected, nothing
-/// changes.
+/// Those of a lost cluster and of a kind that is not watched are pending. They keep the reason why they lack the image,
+/// which nothing else tells after a restart without a scan. As long as a list is expected, nothing changes.
 pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
     let mut found = Vec::new();
     for previous in context.previous.values().filter(|previous| previous.state != State::Removed) {
@@ -24,13 +25,11 @@ pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
         let cluster = context.cluster(position);
         let kind = kind(object);
         let unlisted = cluster.index.unlisted(kind).filter(|_| context.object_of(previous).is_none());
-        let pending = |text: String| ComponentStatus {
-            state: State::Pending,
-            reason: None,
-            error: None,
-            message: Some(text),
-            since: context.now.clone(),
-            ..(*previous).clone()
+        let pending = |text: String| {
+            let (reason, text) = of_file(context, previous).unwrap_or_else(|| (lacking(previous), text));
+            let (message, since) = (Some(text), context.now.clone());
+            let state = State::Pending;
+            ComponentStatus { state, reason, error: None, message, since, ..(*previous).clone() }
         };
         let status = match (cluster.contact, unlisted) {
             (Contact::Watched, None) => continue,
@@ -79,8 +78,32 @@ fn is_marked(context: &Context<'_>, component: &ComponentStatus) -> bool {
     let Some(view) = context.view(component) else { return false };
     let Some(file) = file(component) else { return false };
     view.scan.is_none_or(|scan| {
-        has_place_in(scan, &context.policy, file) || scan.removed_files.iter().any(|removed| removed == file)
+        has_place_in(scan, &context.policy, file) || gone::is_removed(Some(scan), component)
     })
+}
+
+/// Returns the reason of a component that lacks the image although its file has it.
+fn lacking(previous: &ComponentStatus) -> Option<BlockReason> {
+    previous.reason.filter(|_| previous.image.is_some()).map(|_| BlockReason::NotApplied)
+}
+
+/// Returns the reason and the message that a component has because of its file.
+///
+/// The file was removed from git, or lacks the wanted image.
+fn of_file(context: &Context<'_>, component: &ComponentStatus) -> Option<(Option<BlockReason>, String)> {
+    let (view, file) = (context.view(component)?, file(component)?);
+    if gone::is_removed(view.scan, component) {
+        return Some((None, gone::text(file)));
+    }
+    let block = |place: &Place| context.inputs.before.block(&ObjectName::of(view.automation), place);
+    let block = match view.scan {
+        Some(scan) => {
+            let mut places = scan.of_policy(&context.policy).iter().filter(|place| place.file == file);
+            places.find_map(block)
+        }
+        None => block(&unscanned::place(context, component)?),
+    };
+    block.map(|block| (Some(block.reason), block.message))
 }
 
 /// Returns `true` if a carried component has the file of a place.

@@ -1,7 +1,8 @@
 //! Components of the previous status that no place ties any more.
 //!
 //! If the file was removed from git, the object is being removed, for at most one hour, and then it is reported once
-//! as removed. If only the marker was removed, the component is dropped.
+//! as removed. If only the marker was removed, the component is dropped. Before the first scan of the process, the message
+//! of the previous status tells that the file was removed.
 
 use jiff::{SignedDuration, Timestamp};
 use tagboat_api::ObjectName;
@@ -11,14 +12,15 @@ use super::context::{Context, file};
 use super::unscanned;
 use crate::rollout::aggregate::Component;
 use crate::rollout::message::message;
+use crate::rollout::place::ScannedPlaces;
 
 /// The time after which an object is no component any more whose file was removed.
 const MAX_REMOVAL: SignedDuration = SignedDuration::from_hours(1);
 
-/// The time after which an object is looked at again whose file was removed.
+/// The time after which an object without a known place is looked at again.
 ///
 /// Its changes need not concern the policy any more.
-const NEXT_LOOK: SignedDuration = SignedDuration::from_secs(30);
+pub(super) const NEXT_LOOK: SignedDuration = SignedDuration::from_secs(30);
 
 /// The time after which a removed component is dropped.
 const REPORT: SignedDuration = SignedDuration::from_secs(1);
@@ -44,19 +46,18 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
     if object.as_ref().is_some_and(|object| !context.admits(&object.id.namespace)) {
         return None;
     }
-    let Some(scan) = view.scan else {
+    if !is_removed(view.scan, previous) {
+        if view.scan.is_some() {
+            return None;
+        }
         let status = unscanned::without_object(context, &ObjectName::of(view.automation), previous);
         let component = Component { status, has_wanted_image: false };
         return Some((component, now.saturating_add(NEXT_LOOK).ok()?));
-    };
-    if !scan.removed_files.iter().any(|removed| removed == file) {
-        return None;
     }
-    let text = format!("{file} was removed from git");
     let status = |state: State, since| ComponentStatus {
         state,
         reason: None,
-        message: Some(message(&text)),
+        message: Some(text(file)),
         error: None,
         since,
         ..previous.clone()
@@ -70,4 +71,20 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
     let since = if previous.state == State::Removing { began() } else { context.now.clone() };
     let is_late = now.duration_since(since.0) >= MAX_REMOVAL;
     (!is_late).then(|| (with(status(State::Removing, since)), now + NEXT_LOOK))
+}
+
+/// Returns `true` if the file of a component was removed from git.
+///
+/// Without a scan, the message of the component tells.
+pub(super) fn is_removed(scan: Option<&ScannedPlaces>, component: &ComponentStatus) -> bool {
+    let Some(file) = file(component) else { return false };
+    match scan {
+        Some(scan) => scan.removed_files.iter().any(|removed| removed == file),
+        None => component.message.as_deref() == Some(text(file).as_str()),
+    }
+}
+
+/// Returns the message of a component whose file was removed.
+pub(super) fn text(file: &str) -> String {
+    message(&format!("{file} was removed from git"))
 }

@@ -83,7 +83,14 @@ pub fn components(inputs: &Inputs<'_>) -> Components {
         let component = unmatched::component(&context, unmatched);
         found.insert(component.status.name.clone(), component);
     }
+    if !unscanned.is_empty() {
+        // No place tells that a change of their objects concerns the policy.
+        result.next_check = inputs.now.saturating_add(gone::NEXT_LOOK).ok();
+    }
     for (component, check) in gone::components(&context) {
+        if component.status.tie.is_none() && unscanned::has_object(&unscanned, &component.status) {
+            continue;
+        }
         if let Entry::Vacant(entry) = found.entry(component.status.name.clone()) {
             entry.insert(component);
             result.next_check = Some(result.next_check.map_or(check, |earlier| earlier.min(check)));

@@ -10,12 +10,13 @@ use tagboat_api::deployment_status::{BlockReason, CommitRef, ComponentStatus, St
 
 use super::carried::kind;
 use super::context::{Context, file};
-use super::missing;
+use super::{gone, missing};
 use crate::reference::ImageReference;
-use crate::rollout::image::{ObjectImage, WantedImage};
-use crate::rollout::index::ClusterObject;
+use crate::rollout::image::{ObjectImage, WantedImage, is_any};
+use crate::rollout::index::{Cluster, ClusterObject};
 use crate::rollout::place::{Place, Written};
-use crate::rollout::tie::{TiedPlace, Ties};
+use crate::rollout::tie::{TiedPlace, Ties, images, runners};
+use crate::rollout::watched::WatchedObject;
 use crate::update::{Field, ObjectIdentifier};
 
 /// A place as the previous status has it, with its object.
@@ -28,20 +29,64 @@ pub(super) struct UnscannedPlace {
 
 /// Returns the places of automations that were not scanned, for objects that exist.
 pub(super) fn places(context: &Context<'_>) -> Vec<UnscannedPlace> {
-    let components = context.previous.values().filter(|component| component.state != State::Removed);
+    let components = context
+        .previous
+        .values()
+        .filter(|component| component.state != State::Removed && !gone::is_removed(None, component));
     let found = components.filter_map(|component| {
         let view = context.view(component).filter(|view| view.scan.is_none())?;
-        let object = context.object_of(component)?;
-        let is_watched = context.cluster(object.cluster).is_watched();
-        (is_watched && context.admits(&object.id.namespace)).then_some(())?;
-        Some(UnscannedPlace {
-            automation: ObjectName::of(view.automation),
-            place: place(context, component)?,
-            tie: component.tie?,
-            object,
-        })
+        let (automation, place) = (ObjectName::of(view.automation), place(context, component)?);
+        let objects = objects(context, component, &place).into_iter().filter(|(_, object)| {
+            context.cluster(object.cluster).is_watched() && context.admits(&object.id.namespace)
+        });
+        let with = move |(tie, object)| {
+            let (automation, place) = (automation.clone(), place.clone());
+            UnscannedPlace { automation, place, tie, object }
+        };
+        Some(objects.map(with).collect::<Vec<_>>())
     });
-    found.collect()
+    found.flatten().collect()
+}
+
+/// Returns the objects of a component with their keys.
+///
+/// A component without an object gets that of its name, or those of the release in its document.
+fn objects(context: &Context<'_>, component: &ComponentStatus, place: &Place) -> Vec<(Tie, ClusterObject)> {
+    let is_file = file(component) == Some(&component.name);
+    match (context.object_of(component).filter(|_| !is_file), component.tie) {
+        (Some(object), tie) => vec![(tie.unwrap_or(Tie::Object), object)],
+        (None, Some(_)) => Vec::new(),
+        (None, None) => {
+            released(context, component, place).into_iter().map(|object| (Tie::Release, object)).collect()
+        }
+    }
+}
+
+/// Returns the objects of a component's release that have the wanted image.
+///
+/// The applier of a component without an object is the release in its document, if it is a release.
+fn released(context: &Context<'_>, component: &ComponentStatus, place: &Place) -> Vec<ClusterObject> {
+    let release = component.applier.as_deref().and_then(|applier| context.cluster_of(applier));
+    let parts: Vec<&str> = release.map_or("", |(_, release)| release).split('/').collect();
+    let (["HelmRelease", namespace, name], Some(image)) = (&parts[..], &context.image) else {
+        return Vec::new();
+    };
+    let (wanted, clusters) = ([place.wanted(image)], context.inputs.clusters);
+    let found = clusters.iter().enumerate().flat_map(|(cluster, Cluster { index, .. })| {
+        let has_image = |object: &WatchedObject| {
+            images(index, object).is_ok_and(|images| images.iter().any(|image| is_any(&wanted, image)))
+        };
+        let ids = index.of_release(namespace, name).filter(|id| index.get(id).is_some_and(has_image));
+        ids.map(|id| ClusterObject { cluster, id: id.clone() }).collect::<Vec<_>>()
+    });
+    runners(clusters, found)
+}
+
+/// Returns `true` if the place of a component has an object.
+pub(super) fn has_object(places: &[UnscannedPlace], component: &ComponentStatus) -> bool {
+    places.iter().any(|UnscannedPlace { automation, place, .. }| {
+        component.automation.as_deref() == Some(&automation.name) && component.place == Some(place.location())
+    })
 }
 
 /// Returns the component of a place without an object.
@@ -79,7 +124,7 @@ pub(super) fn without_object(
 /// Returns the place of a component.
 ///
 /// Its value is that of the image if the previous status tells that it was committed, and otherwise that of the object.
-fn place(context: &Context<'_>, component: &ComponentStatus) -> Option<Place> {
+pub(super) fn place(context: &Context<'_>, component: &ComponentStatus) -> Option<Place> {
     use BlockReason::{AwaitingMerge, NotApplied, NotChosen, NotCommitted, NotFound};
     let (file, line) = component.place.as_deref()?.rsplit_once(':')?;
     let before = context.inputs.before;

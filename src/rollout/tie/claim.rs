@@ -129,7 +129,8 @@ pub(super) fn with_image(clusters: &[Cluster<'_>], repository: &Repository) -> V
 }
 
 /// Returns the components that run the templates of objects, each once.
-pub(super) fn runners(
+#[must_use]
+pub fn runners(
     clusters: &[Cluster<'_>],
     found: impl IntoIterator<Item = ClusterObject>,
 ) -> Vec<ClusterObject> {

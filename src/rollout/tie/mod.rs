@@ -46,6 +46,7 @@ mod reach;
 mod repository;
 mod runner;
 
+pub use claim::runners;
 pub use effort::{MAX_COMPARISONS, MAX_TIES, Stop};
 pub use matching::{Matching, TiedPlace, Ties, Unmatched};
 pub use reach::{MAX_LINKS, Reach, owner};

@@ -2,6 +2,7 @@
 
 use jiff::ToSpan;
 
+use super::super::Contact;
 use super::super::testing::Scene;
 use super::{APP, NEW, OLD, deployment, insert, named_deployment, of_app};
 use crate::rollout::watched::GroupKind;
@@ -128,4 +129,30 @@ fn an_automation_that_was_not_scanned_keeps_its_components() {
 
     scene.automations.clear();
     assert_eq!(scene.lines("app"), [] as [&str; 0], "the automation is gone");
+}
+
+/// A suspended automation is not scanned after a restart.
+#[test]
+fn after_a_restart_an_object_whose_file_was_removed_stays_removing_for_at_most_one_hour() {
+    for has_outage in [false, true] {
+        let mut scene = scene();
+        scene.set(&without("apps/app.yaml"));
+        let before = scene.report("app");
+        scene.forget_scans();
+        if has_outage {
+            scene.clusters[0].contact = Contact::Lost;
+            scene.report("app");
+            scene.clusters[0].contact = Contact::Watched;
+        }
+        assert_eq!(scene.report("app"), before);
+        scene.now += 59.minutes();
+        assert_eq!(scene.lines("app"), [of_app("removing").as_str(), REST]);
+        if has_outage {
+            scene.now += 1.minutes();
+        } else {
+            scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+            assert_eq!(scene.lines("app"), [of_app("removed").as_str(), REST]);
+        }
+        assert_eq!(scene.lines("app"), [REST]);
+    }
 }

@@ -2,12 +2,15 @@
 //!
 //! A suspended automation is never scanned again, so its components have the places of the previous status.
 
-use tagboat_api::deployment_status::State;
+use tagboat_api::deployment_status::{State, Tie};
 
 use super::super::Contact;
 use super::super::testing::Scene;
 use super::reasons::{reasons, scene_of};
-use super::{APP, NEW, OLD, SCANNED, condition, deployment, insert, kustomization, of_app};
+use super::{
+    APP, NEW, OLD, RELEASED, SCANNED, condition, deployment, helm_release, insert, kustomization,
+    named_deployment, of_app,
+};
 use crate::rollout::index::Unlisted;
 use crate::rollout::watched::GroupKind;
 
@@ -44,6 +47,56 @@ fn after_a_restart_the_reason_is_that_of_the_image_which_the_policy_chooses() {
     for (policies, objects, _, _) in reasons().into_iter().chain([installed]) {
         assert_same_after_restart(&policies, &objects, &|scene| scene.choose("app", LATER));
     }
+}
+
+#[test]
+fn after_a_restart_an_outage_keeps_each_reason() {
+    let installed = (APP.to_owned(), vec![deployment(NEW)], "", "");
+    for (policies, objects, _, _) in reasons().into_iter().chain([installed]) {
+        for later in [None, Some(LATER)] {
+            assert_same_after_restart(&policies, &objects, &|scene| {
+                later.into_iter().for_each(|image| scene.choose("app", image));
+                scene.clusters[0].contact = Contact::Lost;
+                scene.report("app");
+                scene.clusters[0].contact = Contact::Watched;
+            });
+        }
+    }
+}
+
+#[test]
+fn after_a_restart_a_place_without_an_object_gets_that_of_its_document_or_release() {
+    let of_release = APP.replace("apps/v1 Deployment", "helm.toolkit.fluxcd.io/v2 HelmRelease");
+    let release = helm_release("", "", &condition("Ready", "True", "UpgradeSucceeded"));
+    let released = |image: &str| named_deployment("apps/app", image, RELEASED);
+    for (policies, objects, new) in [
+        (APP, vec![], deployment(NEW)),
+        (APP, vec![], deployment(OLD)),
+        (&of_release, vec![release.clone()], released(NEW)),
+        (&of_release, vec![release.clone()], released("ghcr.io/other/app:2")),
+    ] {
+        assert_same_after_restart(policies, &objects, &|scene| insert(scene, std::slice::from_ref(&new)));
+    }
+    // It was there before, and vanishes after the restart.
+    let mut scene = scene_of(&of_release, &[release, released(NEW)]);
+    let before = scene.report("app");
+    assert_eq!((before[0].tie, before[0].state), (Some(Tie::Release), State::Installed));
+    scene.forget_scans();
+    scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+    assert_eq!(scene.lines("app"), [of_app("pending NotFound")]);
+    insert(&mut scene, &[released(NEW)]);
+    let found = scene.report("app");
+    assert_eq!((found[0].tie, found[0].state), (Some(Tie::Release), State::Installed));
+}
+
+/// No place tells which policy a change of the object concerns.
+#[test]
+fn after_a_restart_the_objects_of_an_automation_without_a_scan_are_looked_at_again() {
+    let mut scene = scene_of(APP, &[deployment(NEW)]);
+    scene.report("app");
+    assert_eq!(scene.components("app").next_check, None);
+    scene.forget_scans();
+    assert!(scene.components("app").next_check.unwrap() > scene.now);
 }
 
 #[test]
