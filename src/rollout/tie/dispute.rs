@@ -83,20 +83,22 @@ impl<'i> Disputes<'i> {
     }
 
     /// Returns `true` if a policy claims an object by its document, release or applier.
+    ///
+    /// Except for the exact document in Tagboat's own cluster, the object has to use its image, as for an own claim.
     fn claims(&self, rival: &Rival<'_, 'i>, cluster: usize, object: &WatchedObject) -> bool {
         let index = self.clusters[cluster].index;
         let id = object.id();
         let unplaced = WatchedId::without_namespace;
         let has_document = |id: &WatchedId| self.places.has_document(rival.policy, id);
         if can_be_component(&id) {
-            if has_document(&id) {
+            if has_document(&id) && self.clusters[cluster].is_own() {
                 return true;
             }
-            let without_namespace = unplaced(&id);
-            if has_document(&without_namespace) {
+            let documents = [id.clone(), unplaced(&id)];
+            if documents.iter().any(has_document) {
                 let is_value = |text: &str| {
                     let named =
-                        |place: &Place| document(&place.document).as_ref() == Some(&without_namespace);
+                        |place: &Place| document(&place.document).is_some_and(|id| documents.contains(&id));
                     let mut places = self.places.places(rival.policy).map(|(_, place)| place);
                     places.any(|place| place.value == text && named(place))
                 };

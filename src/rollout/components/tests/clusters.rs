@@ -42,6 +42,28 @@ fn an_object_of_the_same_name_with_a_foreign_image_in_another_cluster_is_no_comp
     );
 }
 
+/// The document of the other policy is for the own cluster.
+#[test]
+fn a_document_claims_an_object_in_another_cluster_only_with_an_image_of_its_policy() {
+    let object = |image: &str| {
+        format!(
+            "{{apiVersion: a.example/v1, kind: Widget, metadata: {{name: app, namespace: apps}}, spec: {{image: '{image}'}}}}"
+        )
+    };
+    let policies = APP
+        .replace("apps/v1 Deployment", "a.example/v1 Widget")
+        .replace("org/app:2\"}", "org/app:2\", other: \"ghcr.io/org/other:5\"}")
+        .replace("      - {policy", "      - {policy: other, at: \"apps/app.yaml:8\", document: \"a.example/v1 Widget apps/app\", field: reference}\n      - {policy");
+    let mut scene = Scene::new(&policies);
+    scene.add_cluster(Some("edge"));
+    // Without evidence: it is neither the wanted image nor the one before.
+    scene.insert_into(1, &object("ghcr.io/org/app:0"));
+    assert_eq!(scene.lines("app"), ["edge/Widget/apps/app pending NotApplied"]);
+    // In the own cluster, the document of the other policy is enough.
+    insert(&mut scene, &[object("ghcr.io/org/app:0")]);
+    assert_eq!(scene.lines("app"), ["edge/Widget/apps/app pending NotApplied"]);
+}
+
 #[test]
 fn an_object_in_another_cluster_belongs_to_the_marker_of_its_release() {
     let release = "      - {policy: app, at: \"edge/release.yaml:14\", document: \"helm.toolkit.fluxcd.io/v2 HelmRelease apps/app\", field: reference}\n      - {policy";
