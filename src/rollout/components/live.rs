@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use tagboat_api::deployment_status::{BlockReason, ComponentStatus, MAX_TEXT, State, StatusError};
 
 use super::chain::{Chain, rank};
-use super::context::Context;
+use super::context::{Context, file};
 use super::found_images::{FoundImages, compare};
 use super::inputs::PodRequest;
 use super::progress::{self, PreviousRollout};
@@ -59,7 +59,7 @@ pub(super) fn component(
     status.automation = Some(deciding.automation.name.clone());
     status.place = Some(deciding.place.location());
     status.tie = live.places.first().map(|tied| tied.tie);
-    live.previous = previous.or_else(|| context.absent.of(&status));
+    live.previous = previous.or_else(|| context.absent.of(&status).filter(|absent| !live.is_older(absent)));
     if let Some((applier, revision)) = chain.applier() {
         status.applier = Some(applier.to_owned());
         status.applied_revision = revision.map(str::to_owned);
@@ -166,6 +166,14 @@ impl Live<'_> {
             None => status.state = State::Installing,
         }
         request
+    }
+
+    /// Returns `true` if the object is older than its file's component without an object.
+    ///
+    /// Its marker is new in the file, and the object ran before.
+    fn is_older(&self, absent: &ComponentStatus) -> bool {
+        let created = self.object.metadata().creation_timestamp.as_ref();
+        file(absent) == Some(&absent.name) && created.is_some_and(|created| *created < absent.since)
     }
 
     /// Returns `true` if the object is older than a component without a known object.

@@ -71,7 +71,9 @@ fn report(observation: Observation, previous: Option<&Report>, now: &Time) -> Re
         .into_iter()
         .map(|component| {
             let status = bounds::component(component.status);
-            let previous = known.get(status.name.as_str()).copied().or_else(|| absent.of(&status));
+            // At the first observation of an object, `completeSince` tells that it ran before.
+            let absent = || absent.of(&status).filter(|_| status.complete_since.is_none());
+            let previous = known.get(status.name.as_str()).copied().or_else(absent);
             Component { status: continued(previous, status), ..component }
         })
         .collect();

@@ -2,14 +2,14 @@
 //!
 //! Pods of the object are not ready, which matters only for a rollout that is observed.
 
-use jiff::ToSpan;
+use jiff::{Timestamp, ToSpan};
 use tagboat_api::deployment_status::{BlockReason, State};
 
 use super::super::Contact;
 use super::super::testing::Scene;
 use super::{
     APP, GIT, KUSTOMIZED, NEW, RELEASED, SCANNED, condition, daemon_set, helm_release, insert, kustomization,
-    stateful_set,
+    named_deployment, stateful_set,
 };
 
 /// A document whose objects have other names.
@@ -118,4 +118,42 @@ fn an_object_that_is_found_when_the_first_image_is_selected_ran_before() {
     scene.set(&policies);
     assert_eq!(scene.lines("app"), ["DaemonSet/apps/app installed"]);
     assert_eq!(scene.previous["app"].report.deploy_history, []);
+}
+
+/// The component of the file stands for its other marker, which has no object.
+#[test]
+fn an_object_with_a_new_marker_in_a_file_without_objects_ran_before() {
+    let marker = |line: usize, name: &str| {
+        let document = RELEASE.replace("apps/app", name);
+        format!("{{policy: app, at: \"apps/app.yaml:{line}\", document: \"{document}\", field: reference}}")
+    };
+    let other = in_document(&RELEASE.replace("apps/app", "apps/other"));
+    let both =
+        other.replace("      - {policy", &format!("      - {}\n      - {{policy", marker(3, "apps/app")));
+    let created = |time: &str| format!("creationTimestamp: '2026-11-02T{time}Z'");
+    for (time, line, count) in [("09:00:00", "installed", 0), ("10:35:00", "installing", 1)] {
+        for kind in ["DaemonSet", "Deployment"] {
+            let mut scene = Scene::new(&other);
+            assert_eq!(scene.lines("app"), ["apps/app.yaml pending NotFound"]);
+            scene.now += 10.minutes();
+            let metadata = format!("{RELEASED}, {}", created(time));
+            let object = match kind {
+                "DaemonSet" => workload(kind, "app", &metadata, 0),
+                _ => named_deployment("apps/app", NEW, &metadata),
+            };
+            insert(&mut scene, &[object]);
+            scene.set(&both);
+            let found = scene.report("app");
+            let of_object = found.iter().find(|found| found.name == format!("{kind}/apps/app")).unwrap();
+            let history = &scene.previous["app"].report.deploy_history;
+            if kind == "DaemonSet" {
+                assert_eq!(of_object.state.to_string(), line, "{time}");
+                assert_eq!(*history, [], "{time}");
+            } else {
+                let end: Timestamp = "2026-11-02T10:04:11Z".parse().unwrap();
+                assert_eq!((of_object.state, of_object.since.0), (State::Installed, end), "{time}");
+                assert_eq!(history.len(), count, "{time}");
+            }
+        }
+    }
 }
