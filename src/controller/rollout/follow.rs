@@ -56,7 +56,7 @@ enum Change {
     Places(BTreeSet<ObjectName>),
     /// These policies may have selected images of other repositories.
     Images(BTreeSet<ObjectName>),
-    /// There are more or fewer objects.
+    /// There are more or fewer objects, or components of other kinds.
     Objects,
 }
 
@@ -109,8 +109,8 @@ fn updated(
 ) -> Updated {
     let is_separate = rollouts.options.cross_namespace == CrossNamespace::Forbidden;
     concerned.retain(|policy| !is_separate || namespaces.contains(&policy.namespace));
-    let is_needed = !index.is_empty() || !rollouts.kind.cache.all().is_empty();
-    Updated { concerned, kinds: kinds::of_index(index, is_needed) }
+    let kinds = kinds::to_watch(index, &rollouts.kind.cache.all(), &rollouts.kinds.borrow());
+    Updated { concerned, kinds }
 }
 
 /// Puts the last scans of a namespace's automations into the index.

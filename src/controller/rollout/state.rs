@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use super::changed_policies::ChangedPolicies;
 use super::cluster::WatchedCluster;
+use super::kinds;
 use super::long_lock::LongLock;
 use super::remote::Remote;
 use super::write_rate::{CORRECTION_DELAY, LastWrite};
@@ -43,7 +44,7 @@ pub(in crate::controller) struct Rollouts {
     pub(super) list_limiter: ListLimiter,
     /// The kinds to which places lead, which are watched in all clusters.
     pub(super) kinds: watch::Sender<BTreeSet<GroupKind>>,
-    /// Woken when an object is new or gone: without any, nothing is watched.
+    /// Woken when an object is new or gone, or its components have other kinds.
     pub(super) objects_changed: Notify,
     /// The policies whose images the index may not have yet.
     pub(super) changed_policies: ChangedPolicies,
@@ -225,7 +226,9 @@ impl Reconciler for Rollouts {
     }
 
     fn related_changes(&self, change: &Change<DeploymentStatus>) {
-        if change.old.is_none() || change.new.is_none() {
+        let kinds = [&change.old, &change.new]
+            .map(|object| object.as_ref().map(|object| object.status.as_ref().map(kinds::of_components)));
+        if kinds[0] != kinds[1] {
             self.objects_changed.notify_one();
         }
         let Some(object) = &change.new else {

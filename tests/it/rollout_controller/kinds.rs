@@ -70,19 +70,7 @@ async fn workloads_of_other_namespaces_are_matched_unless_the_flag_forbids_it() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
-    let scene = Scene::of(cluster("kinds").await, &[("podinfo", app())]).await;
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "apps"},
-        "rules": [{"apiGroups": ["example.com"], "resources": ["apps"], "verbs": ["list", "watch"]}],
-    });
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "apps"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "apps"},
-        "subjects": [{"kind": "ServiceAccount", "name": "tagboat", "namespace": scene.cluster().namespace()}],
-    });
-    for document in [role, binding] {
-        apply(&scene.cluster().client(), &document, false).await.unwrap();
-    }
+    let scene = scene("kinds").await;
     let mut program = scene.start().await;
     scene.state("podinfo", "1.0.0", "pending").await;
     scene.apply_tree().await;
@@ -100,6 +88,38 @@ async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
     let status = scene.state("podinfo", "1.0.0", "failed").await;
     assert_eq!(component(&status)["error"]["source"], name.as_str(), "{status:#}");
     assert_eq!(program.terminate().0, Some(0));
+}
+
+/// No marker leads to its kind any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_any_kind_is_removing_after_its_file_was_removed() {
+    let scene = scene("removed-kinds").await;
+    let mut program = scene.start().await;
+    scene.apply_tree().await;
+    scene.state("podinfo", "1.0.0", "installed").await;
+    scene.commit("podinfo.yaml", None);
+    scene.rescan("1").await;
+    let status = scene.state("podinfo", "1.0.0", "removing").await;
+    assert_eq!(component(&status)["message"], "podinfo.yaml was removed from git", "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
+}
+
+/// Returns a scene with an object of the kind, which the program may watch.
+async fn scene(name: &str) -> Scene {
+    let scene = Scene::of(cluster(name).await, &[("podinfo", app())]).await;
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "apps"},
+        "rules": [{"apiGroups": ["example.com"], "resources": ["apps"], "verbs": ["list", "watch"]}],
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "apps"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "apps"},
+        "subjects": [{"kind": "ServiceAccount", "name": "tagboat", "namespace": scene.cluster().namespace()}],
+    });
+    for document in [role, binding] {
+        apply(&scene.cluster().client(), &document, false).await.unwrap();
+    }
+    scene
 }
 
 /// An extension API server may be away while the program starts.
