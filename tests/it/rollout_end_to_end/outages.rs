@@ -65,7 +65,7 @@ async fn a_cluster_that_goes_away_is_reported_alike_until_it_has_the_next_tag() 
         components: &["pending", "installed"],
         cause: "HostUnavailable",
         message: "cluster harbor does not respond",
-        current: "Running failed",
+        current: "Applied failed",
         ..COMMITTED
     };
     let status = fleet.reports(&lost).await;

@@ -17,7 +17,7 @@ pub(super) fn of_deployment(html: &str, name: &str) -> Vec<String> {
 pub(super) fn lines_of(status: &Value) -> Vec<String> {
     let mut lines = vec![text(&status["state"]), pods(&status["progress"])];
     lines.extend(since(status));
-    lines.extend(message(status));
+    lines.extend(if status["error"].is_object() { message(status) } else { cause(status) });
     let image = format!("{}:{}", text(&status["target"]["name"]), text(&status["target"]["tag"]));
     lines.extend(fact("Image", &image));
     lines.extend(fact("Revision", &text(&status["revision"])));
@@ -62,7 +62,7 @@ pub(super) fn of_row(html: &str, name: &str) -> Vec<String> {
 pub(super) fn row_of(status: &Value) -> Vec<String> {
     let mut lines = vec![text(&status["state"]), text(&status["target"]["tag"]), pods(&status["progress"])];
     lines.extend(since(status));
-    lines.extend(Some(text(&status["message"])).filter(|message| !message.is_empty()));
+    lines.extend(cause(status));
     lines
 }
 
@@ -75,6 +75,20 @@ pub(super) fn steps(html: &str) -> Vec<(String, Vec<String>)> {
         (format!("{} {progress}", lines[0]), lines[1..].to_vec())
     };
     items.map(step).collect()
+}
+
+/// Returns the error of a deployment, or that of its worst component, with its code.
+fn cause(status: &Value) -> Option<String> {
+    let worst = &status["components"][0];
+    let parts = match (&status["error"], &worst["error"]) {
+        (error, _) if error.is_object() => vec![text(&error["code"]), text(&error["message"])],
+        (_, error) if error.is_object() => {
+            vec![text(&worst["name"]), text(&error["code"]), text(&error["message"])]
+        }
+        _ => vec![text(&worst["name"]), text(&worst["reason"]), text(&worst["message"])],
+    };
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    (parts.len() > 1).then(|| parts.join(": "))
 }
 
 /// Returns the error as a sentence, or else the message; nothing without both.
