@@ -1,4 +1,4 @@
-//! The decisions of the agent: what it reports of its host, and what it does next.
+//! The decisions of the agent: its report of the host, and its next step.
 //!
 //! The agent keeps nothing between two decisions, so it can be killed at any time.
 
@@ -66,7 +66,9 @@ pub struct AgentReport {
     pub state: AgentState,
     /// The message for users.
     pub message: String,
-    /// The digest of the booted image: the wanted one, if the image is the wanted one.
+    /// The digest of the booted image.
+    ///
+    /// It is the wanted digest, if the image is the wanted one.
     pub booted_digest: Option<String>,
     /// The digest of the staged image, in the same way.
     pub staged_digest: Option<String>,
@@ -87,7 +89,9 @@ pub enum AgentStep {
     Reboot,
 }
 
-/// Returns the report of a host; `failure` is the error of the last program that failed.
+/// Returns the report of a host.
+///
+/// `failure` is the error of the last program that failed.
 #[must_use]
 pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentReport {
     let (state, message) = match failure.map(str::to_owned).or_else(|| rolled_back(node, host)) {
@@ -163,7 +167,7 @@ fn is_published(node: &Node, report: &AgentReport) -> bool {
         && has(keys::BOOTED_VERSION, report.booted_version.as_deref())
 }
 
-/// Returns the error of a host that came back from the approved reboot with another image.
+/// Returns the error of a host that came back with another image than the approved one.
 ///
 /// It would reboot forever if the agent tried again.
 fn rolled_back(node: &Node, host: &Host) -> Option<String> {

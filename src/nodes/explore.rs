@@ -37,7 +37,7 @@ struct Machine {
     is_paused: bool,
     /// The confirmations of the three kinds of hooks.
     confirmed: [bool; 3],
-    /// The hooks before the drain and before the reboot that confirmed since the node got its slot.
+    /// The first two kinds of hooks that confirmed since the node got its slot.
     has_run: [bool; 2],
     /// The images of the host: 1 is the old one.
     booted: u8,

@@ -56,7 +56,7 @@ pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Proble
     (!node.is_ready && stage != Stage::Rebooting).then_some(Problem::NotReady)
 }
 
-/// Returns the time at which the stage of a node exceeds its limit, if that is still to come.
+/// Returns the time at which the stage of a node will exceed its limit.
 #[must_use]
 pub fn next_deadline(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Timestamp> {
     let limit = limits.of(node.stage().ok()?)?;

@@ -1,6 +1,8 @@
 //! The labels and annotations of a node.
 
-/// The label with the stage; only the controller writes it. A node that has it is in a pool.
+/// The label with the stage, which only the controller writes.
+///
+/// A node that has it is in a pool.
 pub const STATE: &str = "tagboat.dev/state";
 
 /// The label with the state of the agent, which only the agent writes.
@@ -41,7 +43,7 @@ pub const STAGED_DIGEST: &str = "tagboat.dev/staged-digest";
 /// The annotation with the agent's message for users.
 pub const MESSAGE: &str = "tagboat.dev/message";
 
-/// The annotation with the digest and the boot ID of the last approval that the agent acknowledged.
+/// The annotation with the last approval that the agent acknowledged: digest and boot ID.
 pub const ATTEMPTED: &str = "tagboat.dev/attempted";
 
 /// The label of nodes of the control plane.

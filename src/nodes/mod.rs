@@ -1,4 +1,4 @@
-//! The rollout of an OS image on the nodes of a pool, stage by stage. No I/O.
+//! The rollout of an OS image on the nodes of a pool, without I/O.
 //!
 //! The stage of a node is a label, and all state that decides is on the node: labels and annotations, which only the
 //! controller, the agent, or a user writes. So [`step`] is a function of a node and its pool, and a restart loses

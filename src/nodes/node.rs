@@ -133,20 +133,22 @@ impl Node {
         self.annotation(keys::DESIRED_IMAGE).and_then(digest_of)
     }
 
-    /// Returns `true` if all hooks of a stage have confirmed, by a label or an annotation.
+    /// Returns `true` if all hooks of a stage confirmed, by label or annotation.
     #[must_use]
     pub fn has_confirmed(&self, hooks: &Hooks, point: HookPoint) -> bool {
         let is_true = |map: &BTreeMap<String, String>, key: &str| map.get(key).is_some_and(|v| v == "true");
         hooks.of(point).iter().all(|key| is_true(&self.labels, key) || is_true(&self.annotations, key))
     }
 
-    /// Returns `true` if a reboot is needed, and for an image: if it is the staged one.
+    /// Returns `true` if a reboot is needed.
+    ///
+    /// With a wanted image, it must be the staged one.
     #[must_use]
     pub fn is_staged(&self) -> bool {
         self.agent() == Some(AgentState::UpdateStaged) && self.has_digest(keys::STAGED_DIGEST)
     }
 
-    /// Returns `true` if the wanted image is booted, or no reason for a reboot is left.
+    /// Returns `true` if the wanted image is booted, or no reboot is needed.
     ///
     /// The label of the agent can be older than the wanted image, so its digest must be that of the image.
     #[must_use]

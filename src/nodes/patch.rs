@@ -33,7 +33,9 @@ pub fn patch(node: &Node, pool: &Pool, step: &Step, now: Timestamp) -> Value {
     changes.into_patch(node)
 }
 
-/// Returns the merge patch that removes all keys of Tagboat, and uncordons the node if Tagboat cordoned it.
+/// Returns the merge patch that removes all keys of Tagboat.
+///
+/// It uncordons the node if Tagboat cordoned it.
 #[must_use]
 pub fn removal(node: &Node, pool: &Pool) -> Value {
     let mut changes = Changes::default();

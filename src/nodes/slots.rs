@@ -10,7 +10,7 @@ use super::{Node, Pool, Window, problem};
 /// The number of unhealthy nodes in slots that halts a pool.
 pub const HALT_THRESHOLD: usize = 2;
 
-/// The reasons for which no node of a pool may begin, beside a lack of slots.
+/// The answer if nodes of a pool may begin, apart from the number of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
     /// Nodes may begin.
@@ -46,7 +46,7 @@ fn delay_end(nodes: &[&Node], delay: Duration) -> Option<Timestamp> {
     newest.checked_add(SignedDuration::try_from(delay).ok()?).ok()
 }
 
-/// Returns the nodes of a pool that get a slot, in the order in which they begin: by zone, then by name.
+/// Returns the nodes of a pool that get a slot: by zone, then by name.
 ///
 /// `control_plane_is_busy` says that a node of the control plane holds a slot, in any pool: those are updated one at a
 /// time in the whole cluster.

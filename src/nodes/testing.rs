@@ -7,7 +7,7 @@ use super::{AgentState, Node, Stage, keys};
 /// The image that nodes of tests want.
 pub(super) const IMAGE: &str = "registry.example/os:v2@sha256:v2";
 
-/// Returns a ready node in a stage, which wants [`IMAGE`] and whose host matches the state of the agent.
+/// Returns a ready node that wants [`IMAGE`] and matches the state of its agent.
 pub(super) fn node_of(stage: Stage, agent: AgentState) -> Node {
     let mut node = Node {
         name: "a".to_owned(),

@@ -40,7 +40,7 @@ pub enum WindowError {
 }
 
 impl Window {
-    /// Creates a window from texts: days such as `Mon`, a start such as `23:00`, and the name of a time zone.
+    /// Creates a window from days such as `Mon`, a start such as `23:00`, and a time zone.
     ///
     /// An empty name is UTC.
     ///
@@ -79,7 +79,7 @@ impl Window {
         self.around(now).flat_map(|(start, end)| [start, end]).filter(|time| *time > now).min()
     }
 
-    /// Returns the openings and closings that matter at a time: one to two weeks around it.
+    /// Returns the openings and closings of the weeks around a time.
     fn around(&self, now: Timestamp) -> impl Iterator<Item = (Timestamp, Timestamp)> {
         let today = self.zone.to_datetime(now).date();
         let dates = (-8..=15).filter_map(move |day| today.checked_add(days(day)).ok());
