@@ -167,7 +167,7 @@ fn is_published(node: &Node, report: &AgentReport) -> bool {
         && has(keys::BOOTED_VERSION, report.booted_version.as_deref())
 }
 
-/// Returns the error of a host that came back with another image than the approved one.
+/// Returns the error of a host that came back without the approved image.
 ///
 /// It would reboot forever if the agent tried again.
 fn rolled_back(node: &Node, host: &Host) -> Option<String> {

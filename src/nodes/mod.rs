@@ -11,6 +11,8 @@
 //! | `agent` | the decisions of the agent |
 //! | `agent_state` | the states that the agent reports |
 //! | `node` | a node, with the fields that decide |
+//! | `node_object` | the Node as the API server has it |
+//! | `drain` | the pods that must leave a node |
 //! | `pool` | the settings of a pool, and their time limits |
 //! | `health` | the problems of a node, which keep it in its stage |
 //! | `next` | the transition table |
@@ -21,10 +23,12 @@
 
 mod agent;
 mod agent_state;
+mod drain;
 mod health;
 pub mod keys;
 mod next;
 mod node;
+mod node_object;
 mod patch;
 mod pool;
 mod release;
@@ -37,9 +41,11 @@ pub use agent::{
     report_patch,
 };
 pub use agent_state::AgentState;
+pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};
 pub use health::{Problem, next_deadline, problem};
 pub use next::{Action, CancelReason, Situation, Step, is_candidate, step};
 pub use node::{Attempt, Node};
+pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus};
 pub use patch::{patch, removal};
 pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, TimeLimits};
 pub use release::{Release, release};

@@ -40,7 +40,7 @@ pub enum WindowError {
 }
 
 impl Window {
-    /// Creates a window from days such as `Mon`, a start such as `23:00`, and a time zone.
+    /// Creates a window from days like `Mon`, a start like `23:00`, and a time zone.
     ///
     /// An empty name is UTC.
     ///

@@ -11,6 +11,7 @@
 //! | `api_guard` | the requests to the API server, shared fairly by namespace |
 //! | `availability` | requests that find out whether a cluster answers |
 //! | `client` | the clients of clusters, which are made there only |
+//! | `eviction` | evictions of pods, which respect disruption budgets |
 //! | `accounts` | service accounts and their tokens |
 //!
 //! Secrets are requested one by one. Only the objects of one batch share them.
@@ -24,6 +25,7 @@ mod client;
 mod deliveries;
 mod error;
 mod event_limit;
+mod eviction;
 mod list;
 mod list_schedule;
 mod merge_patch;
@@ -53,6 +55,7 @@ pub use availability::{CONFIRMATIONS, PROBE_INTERVAL, Silence, probe};
 pub use cache::{Cache, Change};
 pub use client::{ClientError, client, counting_client};
 pub use error::ClusterError;
+pub use eviction::{Eviction, EvictionTarget, evict};
 pub use list::list;
 pub use list_schedule::{ListLimiter, ListSchedule};
 pub use notifier::{Notifier, NotifierError};

@@ -63,9 +63,14 @@ impl Cluster {
     /// A client of the administrator, through faults.
     pub(crate) fn faulty_client(&self, faults: &Faults) -> Client {
         // The retries of kube are outside the faults, so that a fault is retried like an error of the server.
+        faults.client(self.client_without_retries(), &self.namespace)
+    }
+
+    /// A client of the administrator that does not retry by itself.
+    pub(crate) fn client_without_retries(&self) -> Client {
         let mut config = self.administrator.clone();
         config.default_retry = false;
-        faults.client(Client::try_from(config).unwrap(), &self.namespace)
+        Client::try_from(config).unwrap()
     }
 
     /// A client with the permissions of a user: `bot`, or `system:serviceaccount:NAMESPACE:NAME`.

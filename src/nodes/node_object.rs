@@ -1,0 +1,143 @@
+//! The Node as the API server has it, without what is not in use.
+//!
+//! A node has a list of all its images, and a heartbeat that changes it every few minutes; neither is kept.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::{Deserialize, Deserializer};
+
+use super::{Node, keys};
+
+/// A Node.
+#[derive(Clone, Debug, Default, Deserialize, Resource)]
+#[resource(inherit = k8s_openapi::api::core::v1::Node)]
+#[serde(default)]
+pub struct NodeObject {
+    /// The metadata, with the kept annotations only.
+    #[serde(deserialize_with = "metadata")]
+    pub metadata: ObjectMeta,
+    /// The desired state.
+    pub spec: NodeSpec,
+    /// The observed state.
+    pub status: NodeStatus,
+}
+
+/// The desired state of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeSpec {
+    /// `true` for a cordoned node.
+    pub unschedulable: bool,
+}
+
+/// The observed state of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NodeStatus {
+    /// `true` if the condition `Ready` is `True`.
+    #[serde(rename = "conditions", deserialize_with = "readiness")]
+    pub is_ready: bool,
+    /// Facts about the host.
+    pub node_info: NodeInfo,
+}
+
+/// Facts about the host of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct NodeInfo {
+    /// The ID of the current boot.
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
+}
+
+impl From<NodeObject> for Node {
+    fn from(object: NodeObject) -> Self {
+        let NodeObject { metadata, spec, status } = object;
+        Self {
+            name: metadata.name.unwrap_or_default(),
+            resource_version: metadata.resource_version.unwrap_or_default(),
+            labels: metadata.labels.unwrap_or_default(),
+            annotations: metadata.annotations.unwrap_or_default(),
+            is_unschedulable: spec.unschedulable,
+            is_ready: status.is_ready,
+            boot_id: status.node_info.boot_id,
+        }
+    }
+}
+
+/// Deserializes the metadata without managed fields, and without annotations of other programs.
+///
+/// Hooks confirm with any annotation that is `true`.
+fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+    let mut metadata = ObjectMeta::deserialize(deserializer)?;
+    metadata.managed_fields = None;
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.retain(|key, value| {
+            keys::ANNOTATIONS.contains(&key.as_str())
+                || keys::AUTOSCALER_GUARDS.contains(&key.as_str())
+                || value == "true"
+        });
+    }
+    Ok(metadata)
+}
+
+/// Deserializes the conditions to whether the node is ready.
+fn readiness<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    #[derive(Deserialize)]
+    struct Condition {
+        #[serde(rename = "type")]
+        kind: String,
+        status: String,
+    }
+    let conditions = Option::<Vec<Condition>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(conditions.iter().any(|condition| condition.kind == "Ready" && condition.status == "True"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(status: &serde_json::Value) -> Node {
+        let object = json!({
+            "metadata": {
+                "name": "a", "resourceVersion": "7", "uid": "u",
+                "labels": {"tagboat.dev/state": "draining", "kubernetes.io/arch": "arm64"},
+                "annotations": {
+                    "tagboat.dev/desired-image": "r/os@sha256:2", "example.com/backup": "true",
+                    "karpenter.sh/do-not-disrupt": "mine", "csi.volume.kubernetes.io/nodeid": "{…}",
+                },
+                "managedFields": [{"manager": "kubelet"}],
+            },
+            "spec": {"unschedulable": true, "podCIDR": "10.0.0.0/24"},
+            "status": status,
+        });
+        serde_json::from_value::<NodeObject>(object).unwrap().into()
+    }
+
+    #[test]
+    fn a_node_has_only_what_decides() {
+        let node = node(&json!({
+            "conditions": [{"type": "DiskPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+            "nodeInfo": {"bootID": "b-1", "machineID": "m"}, "images": [{"names": ["a"]}],
+        }));
+        assert_eq!((node.name.as_str(), node.boot_id.as_str(), node.is_ready), ("a", "b-1", true));
+        assert!(node.is_unschedulable && node.labels.len() == 2);
+        let kept: Vec<&str> = node.annotations.keys().map(String::as_str).collect();
+        assert_eq!(kept, ["example.com/backup", "karpenter.sh/do-not-disrupt", "tagboat.dev/desired-image"]);
+    }
+
+    #[test]
+    fn a_node_without_a_true_condition_is_not_ready() {
+        for conditions in [
+            json!(null),
+            json!([]),
+            json!([{"type": "Ready", "status": "Unknown"}]),
+            json!([{"type": "Other", "status": "True"}]),
+        ] {
+            assert!(!node(&json!({"conditions": conditions})).is_ready, "{conditions}");
+        }
+        assert!(!node(&json!({})).is_ready);
+    }
+}

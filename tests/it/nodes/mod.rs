@@ -1,0 +1,3 @@
+//! Nodes of a real API server: evictions under disruption budgets.
+
+mod eviction;
