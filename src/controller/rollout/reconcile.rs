@@ -128,8 +128,9 @@ async fn report(
         if let Some(pause) = pause(last(), Instant::now()) {
             return Ok(Action::RequeueAfter(pause));
         }
-        let status = rollouts.written.lock().get(&name).and_then(|last| last.status);
-        rollouts.written.lock().insert(name.clone(), LastWrite { at: Instant::now(), status });
+        let (now, status) = (Instant::now(), object.status.as_ref());
+        let first = || LastWrite::stored(now, status);
+        rollouts.written.lock().entry(name.clone()).and_modify(|last| last.at = now).or_insert_with(first);
         let written = rollouts.kind.context.writer.set_labels(&object, policy.labels()).await?;
         let Some(written) = written else { return Ok(Action::AwaitChange) };
         object = written;
@@ -141,7 +142,8 @@ async fn report(
         WriteTime::Never => {}
         WriteTime::After(wait) => waits.push(wait),
         WriteTime::Now => {
-            rollouts.written.lock().insert(name, LastWrite::of(&observed.status));
+            let begin = Instant::now();
+            rollouts.written.lock().insert(name.clone(), LastWrite::in_flight(begin));
             let previous = object.status.as_ref().map(|status| &status.report);
             let event = event(previous, &observed.status.report);
             let duration = event.as_ref().and_then(|event| event.duration);
@@ -150,9 +152,10 @@ async fn report(
                 announce(rollouts, policy, event).await;
             }
             let status = |_: &DeploymentStatus| observed.status.clone();
-            if patch_status(rollouts.as_ref(), &object, &status).await?.is_none() {
+            let Some(written) = patch_status(rollouts.as_ref(), &object, &status).await? else {
                 return Ok(Action::AwaitChange);
-            }
+            };
+            rollouts.written.lock().insert(name, LastWrite::stored(begin, written.status.as_ref()));
             duration.into_iter().for_each(|duration| metrics.rolled_out(duration));
         }
     }

@@ -203,7 +203,7 @@ impl Rollouts {
             return false;
         }
         let last = self.written.lock().get(&change.name).copied();
-        !new.status.as_ref().is_some_and(|status| last.is_some_and(|last| last.has_status(status)))
+        !last.is_some_and(|last| last.explains(new.status.as_ref()))
     }
 
     /// Sets the files that a status names, whose removal from git is reported.

@@ -25,26 +25,31 @@ pub(super) const CORRECTION_DELAY: Duration = Duration::from_secs(10);
 pub(super) struct LastWrite {
     /// The time before it was sent.
     pub(super) at: Instant,
-    /// The status, as far as one was written.
+    /// The status as the API server has stored it; none while it is in flight.
     ///
-    /// That of another client differs from it.
-    pub(super) status: Option<Fingerprint>,
+    /// The API server drops fields that an older CRD lacks, so this can differ from what was sent.
+    stored: Option<Fingerprint>,
 }
 
 impl LastWrite {
-    /// Creates a write that begins now.
-    pub(super) fn of(status: &DeploymentStatusStatus) -> Self {
-        Self { at: Instant::now(), status: Some(fingerprint(status)) }
+    /// Creates a write of a status that begins now.
+    pub(super) fn in_flight(at: Instant) -> Self {
+        Self { at, stored: None }
     }
 
-    /// Returns true if a status is the one that was written.
-    pub(super) fn has_status(&self, status: &DeploymentStatusStatus) -> bool {
-        self.status == Some(fingerprint(status))
+    /// Creates a write after which the API server has a status.
+    pub(super) fn stored(at: Instant, status: Option<&DeploymentStatusStatus>) -> Self {
+        Self { at, stored: Some(fingerprint(status)) }
+    }
+
+    /// Returns true if a changed status is the effect of this write, and not of another client.
+    pub(super) fn explains(&self, status: Option<&DeploymentStatusStatus>) -> bool {
+        self.stored.is_none_or(|stored| stored == fingerprint(status))
     }
 }
 
-fn fingerprint(status: &DeploymentStatusStatus) -> Fingerprint {
-    Fingerprint::of([serde_json::to_vec(status).expect("a status is plain JSON")])
+fn fingerprint(status: Option<&DeploymentStatusStatus>) -> Fingerprint {
+    Fingerprint::of([serde_json::to_vec(&status).expect("a status is plain JSON")])
 }
 
 /// The time of a write.
@@ -132,6 +137,20 @@ mod tests {
             components: vec![Component { status: component, has_wanted_image: true }],
         };
         status(observation, previous, now)
+    }
+
+    /// An older CRD lacks a field, so each of our writes comes back changed.
+    #[test]
+    fn a_status_that_the_api_server_stores_in_another_form_is_not_that_of_another_client() {
+        let sent = deployment(State::Installed, 3, None);
+        let mut stored = sent.clone();
+        stored.report.progress.clear();
+        let begin = Instant::now();
+        assert!(LastWrite::in_flight(begin).explains(Some(&stored)), "the watch is ahead of the answer");
+        let write = LastWrite::stored(begin, Some(&stored));
+        assert!(write.explains(Some(&stored)));
+        let edited = deployment(State::Installed, 2, None);
+        assert!(!write.explains(Some(&edited)) && !write.explains(None));
     }
 
     #[test]

@@ -15,9 +15,23 @@ pub enum ClientError {
     /// Its token cannot be sent.
     #[error("its token has a line break or another character that an HTTP header cannot have")]
     Token,
-    /// Its certificate, its proxy or its authentication cannot be used.
+    /// Its proxy has an unknown scheme. The message has no URL, which may contain a password.
+    #[error("its proxy-url has an unknown scheme: write http://, https:// or socks5://")]
+    Proxy,
+    /// Its certificate or its authentication cannot be used.
     #[error(transparent)]
-    Unusable(#[from] kube::Error),
+    Unusable(kube::Error),
+}
+
+impl From<kube::Error> for ClientError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::ProxyProtocolUnsupported { .. } | kube::Error::ProxyProtocolDisabled { .. } => {
+                Self::Proxy
+            }
+            other => Self::Unusable(other),
+        }
+    }
 }
 
 /// Creates a client.
@@ -62,6 +76,19 @@ mod tests {
         let mut configuration = Config::new("https://127.0.0.1:1".parse().unwrap());
         configuration.auth_info.token = Some(token.to_owned().into());
         configuration
+    }
+
+    #[tokio::test]
+    async fn an_unknown_proxy_is_refused_without_its_password() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        for scheme in ["socks5h", "ftp"] {
+            let mut configuration = Config::new("https://127.0.0.1:1".parse().unwrap());
+            configuration.proxy_url = Some(format!("{scheme}://user:s3cret@proxy.example").parse().unwrap());
+            let refused = [client(configuration.clone()), counting_client(configuration, Metrics::default())];
+            for message in refused.map(|refused| refused.err().unwrap().to_string()) {
+                assert!(message.contains("unknown scheme") && !message.contains("s3cret"), "{message}");
+            }
+        }
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use super::directory::{self, DirectoryError, Files};
 use super::remote_cluster::{RemoteCluster, fingerprint};
 use crate::error::chain;
 use crate::metrics::Metrics;
-use crate::objects::cluster::{PROBE_INTERVAL, Silence, probe};
+use crate::objects::cluster::{ClusterError, PROBE_INTERVAL, Silence, probe};
 use crate::secrets::Fingerprint;
 use crate::tenancy::run_blocking;
 
@@ -210,6 +210,21 @@ enum Problem {
     Silence,
 }
 
+/// Returns the problem of a cluster after an answer to a probe.
+///
+/// `logged` is the one before, which lasts until the cluster answers: silence after a refused login is no news.
+fn next_problem(
+    logged: Option<Problem>,
+    answer: &Result<(), ClusterError>,
+    is_down: bool,
+) -> Option<Problem> {
+    match answer {
+        Ok(()) => None,
+        Err(error) if error.is_unauthorized() => Some(Problem::RefusedLogin),
+        Err(_) => logged.or(is_down.then_some(Problem::Silence)),
+    }
+}
+
 /// Probes a cluster until dropped.
 async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Fingerprint, client: Client) {
     let mut silence = Silence::default();
@@ -217,12 +232,7 @@ async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Finger
     loop {
         let answer = probe(&client).await;
         let since = silence.after(answer.is_ok(), Instant::now(), Timestamp::now());
-        let problem = match &answer {
-            Ok(()) => None,
-            Err(error) if error.is_unauthorized() => Some(Problem::RefusedLogin),
-            Err(_) if since.is_some() => Some(Problem::Silence),
-            Err(_) => logged,
-        };
+        let problem = next_problem(logged, &answer, since.is_some());
         if problem != logged {
             logged = problem;
             let error = answer.as_ref().err().map(ToString::to_string);
@@ -233,5 +243,36 @@ async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Finger
         }
         clusters.set_down(&name, kubeconfig, since);
         sleep(if answer.is_ok() { PROBE_INTERVAL } else { RETRY_INTERVAL }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_is_logged_once_until_the_cluster_answers() {
+        use Problem::{RefusedLogin, Silence};
+        let refused = || {
+            let status = Status::failure("Unauthorized", "Unauthorized").with_code(401);
+            Err(ClusterError::Rejected(status.boxed()))
+        };
+        let silent = || Err(ClusterError::Timeout(Duration::from_secs(10)));
+        let mut logged = None;
+        for (answer, is_down, expected) in [
+            (silent(), false, None),
+            (silent(), true, Some(Silence)),
+            (refused(), true, Some(RefusedLogin)),
+            (silent(), true, Some(RefusedLogin)),
+            (refused(), true, Some(RefusedLogin)),
+            (Ok(()), false, None),
+            (refused(), false, Some(RefusedLogin)),
+            (silent(), false, Some(RefusedLogin)),
+        ] {
+            logged = next_problem(logged, &answer, is_down);
+            assert_eq!(logged, expected, "{answer:?}");
+        }
     }
 }

@@ -4,6 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::core::Selector;
 use serde::{Deserialize, Deserializer};
 
+use super::readable::or_default;
+
 /// The label selector of a workload's pods, as a query of a list.
 ///
 /// Maps of labels would take ten times its memory, in each of many thousand objects.
@@ -22,7 +24,7 @@ impl PodSelector {
 
 impl<'de> Deserialize<'de> for PodSelector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let selector = Selector::try_from(LabelSelector::deserialize(deserializer)?).ok();
+        let selector = Selector::try_from(or_default::<_, LabelSelector>(deserializer)?).ok();
         let selective = selector.filter(|selector| !selector.selects_all());
         Ok(Self(selective.map(|selector| selector.to_string().into_boxed_str())))
     }
@@ -52,5 +54,7 @@ mod tests {
     fn a_selector_of_all_pods_has_no_query() {
         assert_eq!(query(json!({})), None);
         assert_eq!(query(json!({"matchLabels": {}})), None);
+        // A Rollout with `workloadRef` may have none.
+        assert_eq!(query(json!(null)), None);
     }
 }
