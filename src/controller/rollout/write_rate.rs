@@ -42,7 +42,7 @@ impl LastWrite {
         Self { at, stored: Some(fingerprint(status)) }
     }
 
-    /// Returns true if a changed status is the effect of this write, and not of another client.
+    /// Returns true if a changed status is the effect of this write.
     pub(super) fn explains(&self, status: Option<&DeploymentStatusStatus>) -> bool {
         self.stored.is_none_or(|stored| stored == fingerprint(status))
     }

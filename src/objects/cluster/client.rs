@@ -15,7 +15,9 @@ pub enum ClientError {
     /// Its token cannot be sent.
     #[error("its token has a line break or another character that an HTTP header cannot have")]
     Token,
-    /// Its proxy has an unknown scheme. The message has no URL, which may contain a password.
+    /// Its proxy has an unknown scheme.
+    ///
+    /// The message has no URL, which may contain a password.
     #[error("its proxy-url has an unknown scheme: write http://, https:// or socks5://")]
     Proxy,
     /// Its certificate or its authentication cannot be used.
