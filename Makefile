@@ -83,9 +83,10 @@ differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with our
 		target/template-oracle $(DIFFERENTIAL_COUNT) $(DIFFERENTIAL_SEED)
 
 .PHONY: crds
-crds: ## Write deploy/crds, deploy/rollout/crds, the roles below deploy and the schemas in docs from the types
+crds: ## Write deploy/crds, deploy/rollout/crds, deploy/nodes/crds, the roles below deploy and the schemas in docs from the types
 	cargo run --quiet --locked -- crds --write deploy/crds
 	cargo run --quiet --locked -- crds --rollout --write deploy/rollout/crds
+	cargo run --quiet --locked -- crds --nodes --write deploy/nodes/crds
 	cargo run --quiet --locked -- rbac --write deploy
 	cargo run --quiet --locked -- schema >docs/outcome.schema.json.new
 	mv docs/outcome.schema.json.new docs/outcome.schema.json

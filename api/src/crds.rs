@@ -1,8 +1,9 @@
 //! The CustomResourceDefinitions of all kinds, and their files.
 //!
 //! A cluster with Flux has Flux's CRDs; [`all`] are for clusters without Flux, and they define the fields that a
-//! manifest may have. [`rollout`] is the CRD of our own kind, which is optional and has a directory of its own. This
-//! module adds what the derive macro cannot express, and derives the version v1beta2 of Flux's kinds from v1.
+//! manifest may have. [`rollout`] and [`nodes`] are the CRDs of our own kinds, which are optional and have directories of
+//! their own. This module adds what the derive macro cannot express, and derives the version v1beta2 of Flux's kinds
+//! from v1.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionVersion, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::{
     DEPRECATED_VERSION, DeploymentStatus, GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation,
+    NodePool,
 };
 
 /// Prevents Flux's kustomize controller from substituting `${…}` in a CRD.
@@ -21,13 +23,16 @@ const NO_SUBSTITUTION: (&str, &str) = ("kustomize.toolkit.fluxcd.io/substitute",
 /// The command that writes the CRDs of Flux's kinds.
 const COMMAND: &str = "tagboat crds --write deploy/crds";
 
-/// The command that writes the CRD of our own kind.
+/// The command that writes the CRD of DeploymentStatus.
 const ROLLOUT_COMMAND: &str = "tagboat crds --rollout --write deploy/rollout/crds";
+
+/// The command that writes the CRD of NodePool.
+const NODES_COMMAND: &str = "tagboat crds --nodes --write deploy/nodes/crds";
 
 /// A file with a CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrdFile {
-    /// Path below `deploy/crds` or `deploy/rollout/crds`, with `/` as separator.
+    /// Path below the directory of the CRDs, such as `deploy/crds`, with `/` as separator.
     pub path: String,
     /// Content of the file, one YAML document.
     pub text: String,
@@ -64,7 +69,29 @@ pub fn files() -> Vec<CrdFile> {
 /// It is not one of [`all`]: the kind is not Flux's, it has no older version, and manifests do not define it.
 #[must_use]
 pub fn rollout() -> CustomResourceDefinition {
-    let mut crd = DeploymentStatus::crd();
+    own(DeploymentStatus::crd())
+}
+
+/// Returns the CRD of DeploymentStatus as a file.
+#[must_use]
+pub fn rollout_file() -> CrdFile {
+    own_file(ROLLOUT_COMMAND, &rollout())
+}
+
+/// Returns the CRD of NodePool, which is not one of [`all`] either.
+#[must_use]
+pub fn nodes() -> CustomResourceDefinition {
+    own(NodePool::crd())
+}
+
+/// Returns the CRD of NodePool as a file.
+#[must_use]
+pub fn nodes_file() -> CrdFile {
+    own_file(NODES_COMMAND, &nodes())
+}
+
+/// Completes the derived CRD of a kind of our own.
+fn own(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     complete_names(&mut crd);
     for version in &mut crd.spec.versions {
         normalize(root_schema(version));
@@ -72,12 +99,9 @@ pub fn rollout() -> CustomResourceDefinition {
     crd
 }
 
-/// Returns the CRD of DeploymentStatus as a file.
-#[must_use]
-pub fn rollout_file() -> CrdFile {
-    let crd = rollout();
+fn own_file(command: &str, crd: &CustomResourceDefinition) -> CrdFile {
     let path = format!("{}_{}.yaml", crd.spec.group, crd.spec.names.plural);
-    CrdFile { path, text: with_header(ROLLOUT_COMMAND, &crd) }
+    CrdFile { path, text: with_header(command, crd) }
 }
 
 /// Formats a CRD as a file that names the command which writes it.

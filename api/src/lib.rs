@@ -2,13 +2,15 @@
 //!
 //! Three kinds are Flux's image kinds, equal to Flux's in schema and meaning: [`ImageRepository`] (the image to
 //! scan), [`ImagePolicy`] (the rule that chooses a tag) and [`ImageUpdateAutomation`] (the git repository to update).
-//! The fourth, [`GitRepository`], is the part of Flux's source kind that an automation needs. [`DeploymentStatus`] is
-//! our own kind, and optional: it reports whether the image of a policy is running.
+//! The fourth, [`GitRepository`], is the part of Flux's source kind that an automation needs. Two kinds are our own,
+//! and optional: [`DeploymentStatus`] reports whether the image of a policy is running, and [`NodePool`] rolls out an OS
+//! image on nodes.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`automation`], [`policy`], [`repository`], [`git_repository`] | one kind of Flux's each: spec, status, accessors |
 //! | [`mod@deployment_status`] | our kind DeploymentStatus, and the states of a rollout |
+//! | [`mod@node_pool`] | our kind NodePool |
 //! | [`mod@kind`] | the list of Flux's kinds |
 //! | [`mod@reference`], [`duration`], [`condition`] | types that several kinds share |
 //! | [`v1beta2`] | differences of the older version v1beta2 |
@@ -34,6 +36,7 @@ mod fields;
 pub mod git_repository;
 pub mod kind;
 pub mod nearest;
+pub mod node_pool;
 mod null;
 pub mod object_name;
 mod open_enum;
@@ -51,6 +54,7 @@ pub use deployment_status::DeploymentStatus;
 pub use duration::GoDuration;
 pub use git_repository::GitRepository;
 pub use kind::Kind;
+pub use node_pool::NodePool;
 pub use object_name::ObjectName;
 pub use policy::ImagePolicy;
 pub use reference::ImageRef;

@@ -1,4 +1,4 @@
-//! Compares the files below `deploy/crds` and `deploy/rollout/crds` with the CRDs of the types.
+//! Compares the files below `deploy/crds`, `deploy/rollout/crds` and `deploy/nodes/crds` with the CRDs of the types.
 //!
 //! With the environment variable `TAGBOAT_REGENERATE=1` the test writes them instead.
 
@@ -13,10 +13,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/crds")
 }
 
-fn rollout_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/rollout/crds")
-}
-
 #[test]
 fn committed_files_are_up_to_date() {
     if std::env::var_os("TAGBOAT_REGENERATE").is_some_and(|value| value == "1") {
@@ -28,17 +24,22 @@ fn committed_files_are_up_to_date() {
     }
 }
 
-/// Clusters with Flux need the CRD of our own kind, too.
+/// Clusters with Flux need the CRDs of our own kinds, too.
 #[test]
-fn the_rollout_has_a_directory_of_its_own() {
-    let file = crds::rollout_file();
-    if std::env::var_os("TAGBOAT_REGENERATE").is_some_and(|value| value == "1") {
-        write(&rollout_folder(), &file);
+fn our_own_kinds_have_directories_of_their_own() {
+    for (file, name, below) in [
+        (crds::rollout_file(), "tagboat.dev_deploymentstatuses.yaml", "rollout"),
+        (crds::nodes_file(), "tagboat.dev_nodepools.yaml", "nodes"),
+    ] {
+        let own = folder().join("..").join(below).join("crds");
+        if std::env::var_os("TAGBOAT_REGENERATE").is_some_and(|value| value == "1") {
+            write(&own, &file);
+        }
+        assert_eq!(file.path, name);
+        let committed = std::fs::read_to_string(own.join(name)).unwrap_or_default();
+        assert!(committed == file.text, "deploy/{below}/crds/{name} is stale; {STALE}");
+        assert!(!folder().join(name).exists());
     }
-    assert_eq!(file.path, "tagboat.dev_deploymentstatuses.yaml");
-    let committed = std::fs::read_to_string(rollout_folder().join(&file.path)).unwrap_or_default();
-    assert!(committed == file.text, "deploy/rollout/crds/{} is stale; {STALE}", file.path);
-    assert!(!folder().join(&file.path).exists());
 }
 
 #[test]

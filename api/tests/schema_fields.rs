@@ -57,9 +57,11 @@ fn every_field_is_described() {
         let schema = schema_of(group, "v1", kind);
         described(kind, &schema);
     }
-    let rollout = [crds::rollout()];
-    let schema = crds::schema(&rollout, OWN_GROUP, OWN_VERSION, "DeploymentStatus");
-    described("DeploymentStatus", &serde_json::to_value(schema).expect("a schema can be written as JSON"));
+    let own = [crds::rollout(), crds::nodes()];
+    for kind in ["DeploymentStatus", "NodePool"] {
+        let schema = crds::schema(&own, OWN_GROUP, OWN_VERSION, kind).expect("the kind is one of ours");
+        described(kind, &serde_json::to_value(schema).expect("a schema can be written as JSON"));
+    }
 }
 
 #[test]

@@ -25,11 +25,18 @@ pub(super) struct CrdsArguments {
     /// Print the one of DeploymentStatus instead, which reports rollouts and is not Flux's
     #[arg(long)]
     rollout: bool,
+
+    /// Print the one of NodePool instead, which no command uses yet
+    #[arg(long, conflicts_with = "rollout")]
+    nodes: bool,
 }
 
 pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
-    let files =
-        if arguments.rollout { vec![tagboat_api::crds::rollout_file()] } else { tagboat_api::crds::files() };
+    let files = match arguments {
+        CrdsArguments { rollout: true, .. } => vec![tagboat_api::crds::rollout_file()],
+        CrdsArguments { nodes: true, .. } => vec![tagboat_api::crds::nodes_file()],
+        _ => tagboat_api::crds::files(),
+    };
     let Some(directory) = &arguments.write else {
         let texts: Vec<String> = files.into_iter().map(|file| file.text).collect();
         return Ok(print(&texts.concat())?);

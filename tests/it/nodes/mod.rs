@@ -1,3 +1,4 @@
-//! Nodes of a real API server: evictions under disruption budgets.
+//! Nodes and their pools on a real API server: definitions and evictions.
 
+mod definition;
 mod eviction;
