@@ -7,6 +7,7 @@ pub mod controller;
 pub mod directory;
 pub mod error;
 pub mod git;
+pub mod host;
 pub mod lint;
 pub mod message;
 pub mod metrics;

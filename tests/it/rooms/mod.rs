@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 27] = [
+const ORDER: [&str; 28] = [
     "error",
     "secrets",
     "backoff",
@@ -34,6 +34,7 @@ const ORDER: [&str; 27] = [
     "message",
     "rollout",
     "nodes",
+    "host",
     "directory",
     "git",
     "registry",
@@ -189,6 +190,18 @@ fn clients_for_http_are_made_in_one_place() {
         }
     }
     assert_eq!(found, ["net"]);
+}
+
+/// The builders set the environment of a process, and its limits.
+#[test]
+fn processes_are_made_by_two_builders() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let makes = |code: &str| code.contains("process::") && code.contains("Command::new(");
+    let found =
+        rust_files(&root).into_iter().filter(|path| makes(&code_of(&fs::read_to_string(path).unwrap())));
+    // The builder of git processes has its limit of memory in a file of its own.
+    let builders = ["git/command.rs", "git/process_memory.rs", "host/command.rs"];
+    assert_eq!(found.collect::<Vec<_>>(), builders.map(|path| root.join(path)));
 }
 
 /// A client of kube panics at some tokens, which are refused there.

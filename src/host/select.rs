@@ -1,0 +1,109 @@
+//! The kinds of hosts, and the choice of one.
+
+use super::bootc_status::StatusError;
+use super::{Bootc, CommandError, Host, HostError, OnHost, RebootRequired, system};
+
+/// The kind of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostKind {
+    /// The kind that applies.
+    #[default]
+    Auto,
+    /// A host that boots images of bootc.
+    Bootc,
+    /// A host that asks for a reboot by a file.
+    RebootRequired,
+}
+
+/// The settings of a host.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// The kind.
+    pub kind: HostKind,
+    /// The builder of processes.
+    pub on_host: OnHost,
+    /// The path on the host of the file that asks for a reboot.
+    pub reboot_sentinel: String,
+}
+
+/// Returns the host of the kind; with [`HostKind::Auto`], of the first kind that applies.
+///
+/// # Errors
+///
+/// No kind applies, or a program failed. A later call may succeed: a file that asks for a reboot may appear.
+pub async fn select(options: HostOptions) -> Result<Box<dyn Host>, HostError> {
+    let HostOptions { kind, on_host, reboot_sentinel: sentinel } = options;
+    let kind = match kind {
+        HostKind::Auto if is_booted_from_image(&on_host).await? => HostKind::Bootc,
+        HostKind::Auto if system::exists(&on_host, &sentinel).await? => HostKind::RebootRequired,
+        kind => kind,
+    };
+    match kind {
+        HostKind::Auto => Err(HostError::Unknown { sentinel }),
+        HostKind::Bootc => Ok(Box::new(Bootc::new(on_host))),
+        HostKind::RebootRequired => Ok(Box::new(RebootRequired::new(on_host, sentinel))),
+    }
+}
+
+/// Returns `true` if the host is booted from an image of bootc.
+///
+/// Local changes, which keep bootc from updating it, do not count.
+async fn is_booted_from_image(on_host: &OnHost) -> Result<bool, HostError> {
+    match Bootc::new(on_host.clone()).status().await {
+        Ok(_) | Err(HostError::Status(StatusError::Incompatible(_))) => Ok(true),
+        Err(HostError::Command(CommandError::Missing { .. }) | HostError::Status(StatusError::NotBooted)) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BOOT, Machine, bootc_status};
+    use super::*;
+    use crate::nodes::OwnUpdate;
+
+    /// Selects a host; has it a booted image, and does it require a reboot?
+    async fn selected(machine: &Machine, kind: HostKind) -> Result<(bool, bool), String> {
+        let options = HostOptions {
+            kind,
+            on_host: machine.on_host(),
+            reboot_sentinel: machine.path("sentinel").display().to_string(),
+        };
+        let host = select(options).await.map_err(|error| error.to_string())?;
+        let state = host.state().await.map_err(|error| error.to_string())?;
+        Ok((state.booted.is_some(), state.own_update != OwnUpdate::None))
+    }
+
+    #[tokio::test]
+    async fn bootc_comes_before_the_file_and_neither_is_an_error() {
+        let machine = Machine::new();
+        machine.set_boot(BOOT);
+        let path = machine.path("sentinel").display().to_string();
+        let unknown = format!("the host is not booted from an image of bootc, and {path} does not exist");
+        assert_eq!(selected(&machine, HostKind::Auto).await, Err(unknown.clone()));
+        machine.write("sentinel", "");
+        assert_eq!(selected(&machine, HostKind::Auto).await, Ok((false, true)));
+        machine.program("bootc", "cat $machine/status");
+        machine.write("status", r#"{"apiVersion":"org.containers.bootc/v1","status":{"booted":null}}"#);
+        assert_eq!(selected(&machine, HostKind::Auto).await, Ok((false, true)));
+        machine.write("status", bootc_status('1', None));
+        assert_eq!(selected(&machine, HostKind::Auto).await, Ok((true, false)));
+        machine.write("status", bootc_status('1', None).replace("false", "true"));
+        let error = selected(&machine, HostKind::Auto).await.unwrap_err();
+        assert!(error.starts_with("the booted image has local changes"), "{error}");
+        // It may be a host of bootc all the same.
+        machine.write("status", "");
+        let error = selected(&machine, HostKind::Auto).await.unwrap_err();
+        assert!(error.starts_with("`bootc status` printed no JSON"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_given_kind_is_used_without_a_question() {
+        let machine = Machine::new();
+        machine.set_boot(BOOT);
+        assert_eq!(selected(&machine, HostKind::RebootRequired).await, Ok((false, false)));
+        assert_eq!(selected(&machine, HostKind::Bootc).await, Err("bootc is missing".to_owned()));
+    }
+}
