@@ -5,6 +5,7 @@
 
 mod choices;
 mod git_tree;
+mod host;
 mod known_hosts;
 mod marker;
 mod policy;
@@ -17,6 +18,7 @@ mod text;
 mod version;
 
 pub use git_tree::git_tree;
+pub use host::host;
 pub use known_hosts::known_hosts;
 pub use marker::marker;
 pub use policy::policy;
@@ -37,8 +39,9 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "git_tree", run: git_tree },
+    Target { name: "host", run: host },
     Target { name: "known_hosts", run: known_hosts },
     Target { name: "marker", run: marker },
     Target { name: "policy", run: policy },

@@ -125,6 +125,7 @@ macro_rules! targets {
 
 targets! {
     git_tree: 3_000,
+    host: 4_000,
     known_hosts: 4_000,
     marker: 4_000,
     policy: 2_000,
