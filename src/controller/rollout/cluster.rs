@@ -9,7 +9,6 @@ use kube::{Api, Client, Resource};
 use parking_lot::{Mutex, RwLockReadGuard};
 use tokio::sync::Notify;
 
-use super::kinds;
 use super::long_lock::{LongLock, off_the_workers};
 use super::pods::PodLists;
 use crate::objects::cluster::{ApiGuard, ListLimiter};
@@ -118,7 +117,8 @@ impl WatchedCluster {
     /// Returns true if all objects are known to which any place can lead.
     pub(super) fn is_listed(&self) -> bool {
         let kinds = self.kinds.lock();
-        kinds::of_any_place().all(|kind| kinds.get(&kind).is_some_and(|state| *state != WatchState::Starting))
+        GroupKind::of_any_place()
+            .all(|kind| kinds.get(&kind).is_some_and(|state| *state != WatchState::Starting))
     }
 
     /// Returns true if the objects of a kind are still to be listed.
@@ -227,8 +227,8 @@ impl WatchedCluster {
     /// Forgets a kind and its objects.
     pub(super) fn forget_kind(&self, kind: &GroupKind) {
         self.kinds.lock().remove(kind);
-        self.index.write().set_unlisted(kind, None);
         self.retain(kind, &HashSet::new());
+        self.index.write().forget_kind(kind);
     }
 }
 

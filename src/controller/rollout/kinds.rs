@@ -12,16 +12,6 @@ use crate::rollout::watched::GroupKind;
 /// The maximum number of watched kinds that have no rule of their own.
 const MAX_OTHERS: usize = 32;
 
-/// The kinds that decide about workloads, besides their appliers.
-const DECIDING: [GroupKind; 2] = [GroupKind::CANARY, GroupKind::GIT_REPOSITORY];
-
-/// Returns the kinds to which any place can lead.
-///
-/// These are all workloads, because of their images, and their appliers.
-pub(super) fn of_any_place() -> impl Iterator<Item = GroupKind> {
-    GroupKind::WORKLOADS.into_iter().chain(GroupKind::APPLIERS).chain(DECIDING)
-}
-
 /// Returns the kinds to watch: none without places and statuses.
 ///
 /// A kind of `watched` stays as long as a component has an object of it, whose file may have been removed from git.
@@ -33,7 +23,7 @@ pub(super) fn to_watch(
     if index.is_empty() && statuses.is_empty() {
         return BTreeSet::new();
     }
-    let mut kinds: BTreeSet<GroupKind> = of_any_place().collect();
+    let mut kinds: BTreeSet<GroupKind> = GroupKind::of_any_place().collect();
     let mut others = index.other_kinds();
     let unmarked: Vec<&GroupKind> = watched
         .iter()

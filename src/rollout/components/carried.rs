@@ -14,7 +14,7 @@ use crate::rollout::place::{Place, ScannedPlaces};
 /// Returns the components whose objects are not known now.
 ///
 /// Those of a lost cluster and of a kind that is not watched are pending. They keep the reason why they lack the image,
-/// which nothing else tells after a restart without a scan. As long as a list is expected, nothing changes.
+/// which nothing else tells after a restart without a scan. As long as a list or a scan is expected, nothing changes.
 pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
     let mut found = Vec::new();
     for previous in context.previous.values().filter(|previous| previous.state != State::Removed) {
@@ -33,7 +33,10 @@ pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
         };
         let status = match (cluster.contact, unlisted) {
             (Contact::Watched, None) => continue,
-            (Contact::Listing, _) | (Contact::Watched, Some(Unlisted::Expected)) => (*previous).clone(),
+            (Contact::Watched, Some(Unlisted::Unwatched)) if is_scanned(context, previous) => continue,
+            (Contact::Listing, _) | (Contact::Watched, Some(Unlisted::Expected | Unlisted::Unwatched)) => {
+                (*previous).clone()
+            }
             (Contact::Lost, _) => pending(cluster.describe_contact()),
             (Contact::Watched, Some(unlisted)) => pending(cluster.describe_unlisted(kind, unlisted)),
         };
@@ -73,13 +76,18 @@ pub(super) fn kind(object: &str) -> &str {
     object.split('/').next().unwrap_or_default()
 }
 
-/// Returns `true` unless the marker of a component is known to be gone.
+/// Returns `true` unless the marker of a component is known to be gone, see `gone`.
 fn is_marked(context: &Context<'_>, component: &ComponentStatus) -> bool {
     let Some(view) = context.view(component) else { return false };
     let Some(file) = file(component) else { return false };
-    view.scan.is_none_or(|scan| {
-        has_place_in(scan, &context.policy, file) || gone::is_removed(Some(scan), component)
-    })
+    match view.scan {
+        Some(scan) => has_place_in(scan, &context.policy, file),
+        None => !gone::is_removed(None, component),
+    }
+}
+
+fn is_scanned(context: &Context<'_>, component: &ComponentStatus) -> bool {
+    context.view(component).is_some_and(|view| view.scan.is_some())
 }
 
 /// Returns the reason of a component that lacks the image although its file has it.
@@ -87,19 +95,20 @@ fn lacking(previous: &ComponentStatus) -> Option<BlockReason> {
     previous.reason.filter(|_| previous.image.is_some()).map(|_| BlockReason::NotApplied)
 }
 
-/// Returns the reason and the message that a component has because of its file.
+/// Returns the reason and the message of a component whose file lacks the wanted image.
 ///
-/// The file was removed from git, or lacks the wanted image.
+/// The marker of the component tells, or the others of the file if it is gone.
 fn of_file(context: &Context<'_>, component: &ComponentStatus) -> Option<(Option<BlockReason>, String)> {
     let (view, file) = (context.view(component)?, file(component)?);
-    if gone::is_removed(view.scan, component) {
-        return Some((None, gone::text(file)));
-    }
     let block = |place: &Place| context.inputs.before.block(&ObjectName::of(view.automation), place);
     let block = match view.scan {
         Some(scan) => {
-            let mut places = scan.of_policy(&context.policy).iter().filter(|place| place.file == file);
-            places.find_map(block)
+            let places: Vec<&Place> =
+                scan.of_policy(&context.policy).iter().filter(|place| place.file == file).collect();
+            match places.iter().find(|place| component.place == Some(place.location())) {
+                Some(own) => block(own),
+                None => places.into_iter().find_map(block),
+            }
         }
         None => block(&unscanned::place(context, component)?),
     };

@@ -12,8 +12,8 @@ use crate::rollout::absent::Absent;
 use crate::rollout::before::AutomationView;
 use crate::rollout::image::WantedImage;
 use crate::rollout::index::{Cluster, ClusterObject};
-use crate::rollout::place::ScannedPlaces;
-use crate::rollout::tie::{Matching, Reach, Repository, Ties};
+use crate::rollout::place::{Place, ScannedPlaces};
+use crate::rollout::tie::{Evidence, Matching, Reach, Repository, Ties};
 
 /// The facts about a policy that all of its components share.
 pub(super) struct Context<'i> {
@@ -82,6 +82,11 @@ impl<'i> Context<'i> {
         let places =
             scans.flat_map(|scan| scan.of_policy(&self.policy).iter().map(move |place| (scan, place)));
         matching.ties(&places.collect::<Vec<_>>())
+    }
+
+    /// Returns the images that a place has or had.
+    pub(super) fn evidence(&self, place: &Place) -> Evidence {
+        Evidence::new(place, self.repository.as_ref(), &self.deployed)
     }
 
     /// Returns the revision of a scan.

@@ -1,13 +1,15 @@
 //! Components of the previous status that no place ties any more.
 //!
 //! If the file was removed from git, the object is being removed, for at most one hour, and then it is reported once
-//! as removed. If only the marker was removed, the component is dropped. Before the first scan of the process, the message
-//! of the previous status tells that the file was removed.
+//! as removed. As long as its cluster or its kind is not watched, nothing tells that it is gone. If only the marker was
+//! removed, the component is dropped. Before the first scan of the process, the message of the previous status tells that
+//! the file was removed.
 
 use jiff::{SignedDuration, Timestamp};
 use tagboat_api::ObjectName;
 use tagboat_api::deployment_status::{ComponentStatus, State};
 
+use super::carried::kind;
 use super::context::{Context, file};
 use super::unscanned;
 use crate::rollout::aggregate::Component;
@@ -62,7 +64,7 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
         since,
         ..previous.clone()
     };
-    if object.is_none() {
+    if object.is_none() && has_known_objects(context, previous) {
         let removed = status(State::Removed, context.now.clone());
         return Some((with(removed), now.saturating_add(REPORT).ok()?));
     }
@@ -71,6 +73,15 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
     let since = if previous.state == State::Removing { began() } else { context.now.clone() };
     let is_late = now.duration_since(since.0) >= MAX_REMOVAL;
     (!is_late).then(|| (with(status(State::Removing, since)), now + NEXT_LOOK))
+}
+
+/// Returns `true` unless the component has an object of a kind whose objects are not known.
+fn has_known_objects(context: &Context<'_>, component: &ComponentStatus) -> bool {
+    let object = context.cluster_of(&component.name).filter(|_| component.tie.is_some());
+    object.is_none_or(|(position, object)| {
+        let cluster = context.cluster(position);
+        cluster.is_watched() && cluster.index.unlisted(kind(object)).is_none()
+    })
 }
 
 /// Returns `true` if the file of a component was removed from git.
@@ -85,6 +96,8 @@ pub(super) fn is_removed(scan: Option<&ScannedPlaces>, component: &ComponentStat
 }
 
 /// Returns the message of a component whose file was removed.
-pub(super) fn text(file: &str) -> String {
+///
+/// Its wording is stored data: [`is_removed`] finds it in the statuses of versions before.
+fn text(file: &str) -> String {
     message(&format!("{file} was removed from git"))
 }

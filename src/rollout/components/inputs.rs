@@ -43,6 +43,13 @@ pub struct Components {
     pub next_check: Option<Timestamp>,
 }
 
+impl Components {
+    /// Has the components checked at a time, unless they are checked earlier.
+    pub(super) fn check_at(&mut self, time: Timestamp) {
+        self.next_check = Some(self.next_check.map_or(time, |earlier| earlier.min(time)));
+    }
+}
+
 /// A request for the pods of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodRequest {

@@ -168,12 +168,18 @@ impl Live<'_> {
         request
     }
 
-    /// Returns `true` if the object is older than its file's component without an object.
+    /// Returns `true` if the object ran before its file's component was without an object.
     ///
-    /// Its marker is new in the file, and the object ran before.
+    /// Its marker is new in the file. A failed component had an attempt, of which the object may be.
     fn is_older(&self, absent: &ComponentStatus) -> bool {
         let created = self.object.metadata().creation_timestamp.as_ref();
-        file(absent) == Some(&absent.name) && created.is_some_and(|created| *created < absent.since)
+        let is_of_file = file(absent) == Some(&absent.name) && absent.state == State::Pending;
+        if !is_of_file || created.is_none_or(|created| *created >= absent.since) {
+            return false;
+        }
+        let assessment = progress::assess_other_image(self.cluster.index, self.id, self.object);
+        let has_ended = assessment.finished.is_none_or(|finished| finished < absent.since.0);
+        assessment.progress == Progress::Complete && has_ended
     }
 
     /// Returns `true` if the object is older than a component without a known object.

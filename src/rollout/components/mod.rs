@@ -83,17 +83,17 @@ pub fn components(inputs: &Inputs<'_>) -> Components {
         let component = unmatched::component(&context, unmatched);
         found.insert(component.status.name.clone(), component);
     }
-    if !unscanned.is_empty() {
-        // No place tells that a change of their objects concerns the policy.
-        result.next_check = inputs.now.saturating_add(gone::NEXT_LOOK).ok();
-    }
+    // No place tells that a change of their objects concerns the policy.
+    let next_look = inputs.now.saturating_add(gone::NEXT_LOOK).ok().filter(|_| !unscanned.is_empty());
+    next_look.into_iter().for_each(|time| result.check_at(time));
+    let with_object = unscanned::locations(&unscanned);
     for (component, check) in gone::components(&context) {
-        if component.status.tie.is_none() && unscanned::has_object(&unscanned, &component.status) {
+        if component.status.tie.is_none() && unscanned::has_object(&with_object, &component.status) {
             continue;
         }
         if let Entry::Vacant(entry) = found.entry(component.status.name.clone()) {
             entry.insert(component);
-            result.next_check = Some(result.next_check.map_or(check, |earlier| earlier.min(check)));
+            result.check_at(check);
         }
     }
     result.components = found.into_values().collect();

@@ -5,6 +5,8 @@
 //! a part of it. The reason of the component tells the value. An object to which the automation may not lead any more is
 //! left out.
 
+use std::collections::{HashMap, HashSet};
+
 use tagboat_api::ObjectName;
 use tagboat_api::deployment_status::{BlockReason, CommitRef, ComponentStatus, State, Tie};
 
@@ -15,7 +17,7 @@ use crate::reference::ImageReference;
 use crate::rollout::image::{ObjectImage, WantedImage, is_any};
 use crate::rollout::index::{Cluster, ClusterObject};
 use crate::rollout::place::{Place, Written};
-use crate::rollout::tie::{TiedPlace, Ties, images, runners};
+use crate::rollout::tie::{Effort, TiedPlace, Ties, images, runners};
 use crate::rollout::watched::WatchedObject;
 use crate::update::{Field, ObjectIdentifier};
 
@@ -28,65 +30,113 @@ pub(super) struct UnscannedPlace {
 }
 
 /// Returns the places of automations that were not scanned, for objects that exist.
+///
+/// Beyond [`MAX_TIES`](crate::rollout::tie::MAX_TIES) and
+/// [`MAX_COMPARISONS`](crate::rollout::tie::MAX_COMPARISONS), a place without an object stays so.
 pub(super) fn places(context: &Context<'_>) -> Vec<UnscannedPlace> {
-    let components = context
+    let mut components: Vec<&ComponentStatus> = context
         .previous
         .values()
-        .filter(|component| component.state != State::Removed && !gone::is_removed(None, component));
-    let found = components.filter_map(|component| {
-        let view = context.view(component).filter(|view| view.scan.is_none())?;
-        let (automation, place) = (ObjectName::of(view.automation), place(context, component)?);
-        let objects = objects(context, component, &place).into_iter().filter(|(_, object)| {
-            context.cluster(object.cluster).is_watched() && context.admits(&object.id.namespace)
-        });
-        let with = move |(tie, object)| {
-            let (automation, place) = (automation.clone(), place.clone());
-            UnscannedPlace { automation, place, tie, object }
-        };
-        Some(objects.map(with).collect::<Vec<_>>())
-    });
-    found.flatten().collect()
+        .copied()
+        .filter(|component| component.state != State::Removed && !gone::is_removed(None, component))
+        .collect();
+    components.sort_by(|left, right| left.name.cmp(&right.name));
+    let effort = Effort::new(context.inputs.stop);
+    let mut search = Search { context, effort, released: HashMap::new() };
+    let mut places = Vec::new();
+    for component in components {
+        let Some(view) = context.view(component).filter(|view| view.scan.is_none()) else { continue };
+        let Some(place) = place(context, component) else { continue };
+        for (tie, object) in search.objects(component, &place) {
+            if context.cluster(object.cluster).is_watched() && context.admits(&object.id.namespace) {
+                let automation = ObjectName::of(view.automation);
+                places.push(UnscannedPlace { automation, place: place.clone(), tie, object });
+            }
+        }
+    }
+    places
 }
 
-/// Returns the objects of a component with their keys.
-///
-/// A component without an object gets that of its name, or those of the release in its document.
-fn objects(context: &Context<'_>, component: &ComponentStatus, place: &Place) -> Vec<(Tie, ClusterObject)> {
-    let is_file = file(component) == Some(&component.name);
-    match (context.object_of(component).filter(|_| !is_file), component.tie) {
-        (Some(object), tie) => vec![(tie.unwrap_or(Tie::Object), object)],
-        (None, Some(_)) => Vec::new(),
-        (None, None) => {
-            released(context, component, place).into_iter().map(|object| (Tie::Release, object)).collect()
+/// The search for the objects of places.
+struct Search<'c, 'i> {
+    context: &'c Context<'i>,
+    effort: Effort<'i>,
+    /// The objects of releases with the wanted image, by the name of the release.
+    released: HashMap<&'i str, Vec<ClusterObject>>,
+}
+
+impl<'i> Search<'_, 'i> {
+    /// Returns the objects of a component with their keys.
+    ///
+    /// A component without an object gets that of its name, or those of the release in its document.
+    fn objects(&mut self, component: &'i ComponentStatus, place: &Place) -> Vec<(Tie, ClusterObject)> {
+        let is_file = file(component) == Some(&component.name);
+        match (self.context.object_of(component).filter(|_| !is_file), component.tie) {
+            (Some(object), Some(tie)) => vec![(tie, object)],
+            (Some(object), None) if has_image(self.context, place, &object) => vec![(Tie::Object, object)],
+            (_, Some(_)) | (Some(_), None) => Vec::new(),
+            (None, None) if self.effort.is_spent() => Vec::new(),
+            (None, None) => {
+                let Some(applier) = component.applier.as_deref() else { return Vec::new() };
+                if !self.released.contains_key(applier) {
+                    let found = self.released(applier, place);
+                    self.released.insert(applier, found);
+                }
+                let found = self.released[applier].clone();
+                self.effort.tie(found.len());
+                found.into_iter().map(|object| (Tie::Release, object)).collect()
+            }
         }
+    }
+
+    /// Returns the objects of a release that have the wanted image.
+    ///
+    /// The applier of a component without an object is the release in its document, if it is a release. Without an
+    /// object, all places want the whole image.
+    fn released(&self, applier: &str, place: &Place) -> Vec<ClusterObject> {
+        let release = self.context.cluster_of(applier);
+        let parts: Vec<&str> = release.map_or("", |(_, release)| release).split('/').collect();
+        let (["HelmRelease", namespace, name], Some(image)) = (&parts[..], &self.context.image) else {
+            return Vec::new();
+        };
+        let (wanted, clusters) = ([place.wanted(image)], self.context.inputs.clusters);
+        let found = clusters.iter().enumerate().flat_map(|(cluster, Cluster { index, .. })| {
+            let has_image = |object: &WatchedObject| {
+                let images = images(index, object).unwrap_or_default();
+                self.effort.compare(images.len());
+                images.into_iter().any(|image| is_any(&wanted, image))
+            };
+            let ids = index.of_release(namespace, name).take_while(|_| !self.effort.is_spent());
+            let ids = ids.filter(|id| index.get(id).is_some_and(has_image));
+            ids.map(|id| ClusterObject { cluster, id: id.clone() }).collect::<Vec<_>>()
+        });
+        runners(clusters, found)
     }
 }
 
-/// Returns the objects of a component's release that have the wanted image.
+/// Returns `true` if an object has the wanted image of a place, or one that it had.
 ///
-/// The applier of a component without an object is the release in its document, if it is a release.
-fn released(context: &Context<'_>, component: &ComponentStatus, place: &Place) -> Vec<ClusterObject> {
-    let release = component.applier.as_deref().and_then(|applier| context.cluster_of(applier));
-    let parts: Vec<&str> = release.map_or("", |(_, release)| release).split('/').collect();
-    let (["HelmRelease", namespace, name], Some(image)) = (&parts[..], &context.image) else {
-        return Vec::new();
-    };
-    let (wanted, clusters) = ([place.wanted(image)], context.inputs.clusters);
-    let found = clusters.iter().enumerate().flat_map(|(cluster, Cluster { index, .. })| {
-        let has_image = |object: &WatchedObject| {
-            images(index, object).is_ok_and(|images| images.iter().any(|image| is_any(&wanted, image)))
-        };
-        let ids = index.of_release(namespace, name).filter(|id| index.get(id).is_some_and(has_image));
-        ids.map(|id| ClusterObject { cluster, id: id.clone() }).collect::<Vec<_>>()
-    });
-    runners(clusters, found)
+/// The object may be that of another policy.
+fn has_image(context: &Context<'_>, place: &Place, found: &ClusterObject) -> bool {
+    let clusters = context.inputs.clusters;
+    let wanted: Vec<WantedImage> = context.image.iter().map(|image| place.wanted(image)).collect();
+    found.get(clusters).is_some_and(|object| {
+        images(clusters[found.cluster].index, object).is_ok_and(|images| {
+            images.iter().any(|image| is_any(&wanted, image))
+                || context.evidence(place).holds(object, &images, None)
+        })
+    })
+}
+
+/// Returns the automations and locations of places.
+pub(super) fn locations(places: &[UnscannedPlace]) -> HashSet<(&str, String)> {
+    places.iter().map(|found| (found.automation.name.as_str(), found.place.location())).collect()
 }
 
 /// Returns `true` if the place of a component has an object.
-pub(super) fn has_object(places: &[UnscannedPlace], component: &ComponentStatus) -> bool {
-    places.iter().any(|UnscannedPlace { automation, place, .. }| {
-        component.automation.as_deref() == Some(&automation.name) && component.place == Some(place.location())
-    })
+pub(super) fn has_object(locations: &HashSet<(&str, String)>, component: &ComponentStatus) -> bool {
+    let own = component.automation.as_deref().zip(component.place.clone());
+    own.is_some_and(|own| locations.contains(&own))
 }
 
 /// Returns the component of a place without an object.

@@ -68,7 +68,9 @@ impl Cluster<'_> {
         let cluster = self.name.map(|name| format!(" in cluster {name}")).unwrap_or_default();
         message(&match unlisted {
             Unlisted::Expected => format!("objects of the kind {kind}{cluster} are not listed yet"),
-            Unlisted::Skipped => format!("objects of the kind {kind}{cluster} are not watched"),
+            Unlisted::Skipped | Unlisted::Unwatched => {
+                format!("objects of the kind {kind}{cluster} are not watched")
+            }
         })
     }
 

@@ -23,7 +23,7 @@ pub struct ClusterIndex {
     shares: Shares,
     /// Objects were left out, because there are too many.
     is_incomplete: bool,
-    /// The kinds that an object has or had.
+    /// The kinds that were listed, or that an object has or had.
     kinds: BTreeSet<GroupKind>,
     images: Counted<ImageKey, WatchedId>,
     /// By the name of the release; its namespace is in the value.
@@ -46,6 +46,10 @@ pub enum Unlisted {
     Expected,
     /// They are not watched; their components are pending.
     Skipped,
+    /// Their watch never began, because no scan has a marker of the kind.
+    ///
+    /// Without a scan, components stay as they are.
+    Unwatched,
 }
 
 /// The applier of a file.
@@ -154,8 +158,17 @@ impl ClusterIndex {
     pub fn set_unlisted(&mut self, kind: &GroupKind, unlisted: Option<Unlisted>) {
         match unlisted {
             Some(unlisted) => drop(self.unlisted.insert(kind.clone(), unlisted)),
-            None => drop(self.unlisted.remove(kind)),
+            None => {
+                self.unlisted.remove(kind);
+                self.kinds.insert(kind.clone());
+            }
         }
+    }
+
+    /// Forgets that a kind was watched.
+    pub fn forget_kind(&mut self, kind: &GroupKind) {
+        self.unlisted.remove(kind);
+        self.kinds.remove(kind);
     }
 
     /// Returns the reason why the objects of a kind are not known.
@@ -163,7 +176,15 @@ impl ClusterIndex {
     /// `kind` has no group, as in the name of a component.
     #[must_use]
     pub fn unlisted(&self, kind: &str) -> Option<Unlisted> {
-        self.unlisted.iter().find(|(unlisted, _)| unlisted.kind() == kind).map(|(_, reason)| *reason)
+        let unlisted = self.unlisted.iter().find(|(unlisted, _)| unlisted.kind() == kind);
+        let is_watched = || {
+            let is_kind = |known: &GroupKind| known.kind() == kind;
+            self.kinds.iter().any(is_kind) || GroupKind::of_any_place().any(|known| is_kind(&known))
+        };
+        match unlisted {
+            Some((_, reason)) => Some(*reason),
+            None => (!is_watched()).then_some(Unlisted::Unwatched),
+        }
     }
 
     /// Returns an object.

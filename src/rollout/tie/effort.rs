@@ -30,29 +30,29 @@ impl fmt::Debug for Stop<'_> {
 }
 
 /// The work that a matching has done.
-pub(super) struct Effort<'i> {
+pub(in crate::rollout) struct Effort<'i> {
     comparisons: Cell<usize>,
     ties: Cell<usize>,
     stop: Stop<'i>,
 }
 
 impl<'i> Effort<'i> {
-    pub(super) fn new(stop: Stop<'i>) -> Self {
+    pub(in crate::rollout) fn new(stop: Stop<'i>) -> Self {
         Self { comparisons: Cell::new(0), ties: Cell::new(0), stop }
     }
 
     /// Counts comparisons of places with objects.
-    pub(super) fn compare(&self, comparisons: usize) {
+    pub(in crate::rollout) fn compare(&self, comparisons: usize) {
         self.comparisons.set(self.comparisons.get().saturating_add(comparisons));
     }
 
     /// Counts ties.
-    pub(super) fn tie(&self, ties: usize) {
+    pub(in crate::rollout) fn tie(&self, ties: usize) {
         self.ties.set(self.ties.get().saturating_add(ties));
     }
 
     /// Returns `true` if no further place is matched.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(in crate::rollout) fn is_spent(&self) -> bool {
         self.comparisons.get() >= MAX_COMPARISONS || self.ties.get() >= MAX_TIES || self.stop.is_requested()
     }
 }

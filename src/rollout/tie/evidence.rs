@@ -11,7 +11,7 @@ use crate::update::Field;
 
 /// The images that a place has or had.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence {
+pub(in crate::rollout) struct Evidence {
     images: Vec<WantedImage>,
     /// The values as written, for objects without a pod template.
     values: BTreeSet<String>,
@@ -21,7 +21,11 @@ impl Evidence {
     /// Returns the images of a place: its value, and the value that our commit replaced.
     ///
     /// `deployed` has the images of the deploy history.
-    pub(super) fn new(place: &Place, repository: Option<&Repository>, deployed: &[WantedImage]) -> Self {
+    pub(in crate::rollout) fn new(
+        place: &Place,
+        repository: Option<&Repository>,
+        deployed: &[WantedImage],
+    ) -> Self {
         let former = place.written.as_ref().map(|written| written.former.as_str());
         let values: BTreeSet<String> = [place.value.as_str()]
             .into_iter()
@@ -36,7 +40,12 @@ impl Evidence {
     /// Returns `true` if an object has one of the images.
     ///
     /// `images` are those of its pod template, `previous` is that of the component before.
-    pub(super) fn holds(&self, object: &WatchedObject, images: &[&str], previous: Option<&str>) -> bool {
+    pub(in crate::rollout) fn holds(
+        &self,
+        object: &WatchedObject,
+        images: &[&str],
+        previous: Option<&str>,
+    ) -> bool {
         let is_value = |text: &str| self.values.contains(text);
         match object {
             WatchedObject::Other(_, object) => has_text(&object.spec, &is_value),

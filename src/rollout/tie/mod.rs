@@ -47,7 +47,9 @@ mod repository;
 mod runner;
 
 pub use claim::runners;
+pub(in crate::rollout) use effort::Effort;
 pub use effort::{MAX_COMPARISONS, MAX_TIES, Stop};
+pub(in crate::rollout) use evidence::Evidence;
 pub use matching::{Matching, TiedPlace, Ties, Unmatched};
 pub use reach::{MAX_LINKS, Reach, owner};
 pub use repository::Repository;

@@ -49,6 +49,16 @@ impl GroupKind {
     /// The kinds that apply files.
     pub const APPLIERS: [Self; 3] = [Self::KUSTOMIZATION, Self::HELM_RELEASE, Self::APPLICATION];
 
+    /// The kinds that decide about workloads, besides their appliers.
+    const DECIDING: [Self; 2] = [Self::CANARY, Self::GIT_REPOSITORY];
+
+    /// Returns the kinds to which any place can lead.
+    ///
+    /// These are all workloads, because of their images, and their appliers. They are always watched.
+    pub fn of_any_place() -> impl Iterator<Item = Self> {
+        Self::WORKLOADS.into_iter().chain(Self::APPLIERS).chain(Self::DECIDING)
+    }
+
     const fn known(group: &'static str, kind: &'static str) -> Self {
         Self { group: Cow::Borrowed(group), kind: Cow::Borrowed(kind) }
     }

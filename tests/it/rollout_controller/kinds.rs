@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kube::api::{Api, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
@@ -77,10 +77,7 @@ async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
     let name = format!("App/{}/podinfo", scene.cluster().namespace());
     let status = scene.state("podinfo", "1.0.0", "installed").await;
     assert_eq!(component(&status)["name"], name.as_str(), "{status:#}");
-    let resource =
-        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("example.com", "v1", "App"), "apps");
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(scene.cluster().client(), scene.cluster().namespace(), &resource);
+    let api = apps(&scene);
     let mut object = api.get("podinfo").await.unwrap();
     object.data["status"] =
         json!({"conditions": [{"type": "Stalled", "status": "True", "reason": "Bad", "message": "no room"}]});
@@ -101,7 +98,26 @@ async fn an_object_of_any_kind_is_removing_after_its_file_was_removed() {
     scene.rescan("1").await;
     let status = scene.state("podinfo", "1.0.0", "removing").await;
     assert_eq!(component(&status)["message"], "podinfo.yaml was removed from git", "{status:#}");
+
+    // Its kind is still watched in the next observations.
+    let api = apps(&scene);
+    let change = json!({"metadata": {"labels": {"changed": "true"}}});
+    api.patch("podinfo", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+    for tag in ["2.0.0", "3.0.0"] {
+        scene.choose("podinfo", tag).await;
+        let status = scene.state("podinfo", tag, "removing").await;
+        assert_eq!(component(&status)["message"], "podinfo.yaml was removed from git", "{status:#}");
+    }
+    api.delete("podinfo", &DeleteParams::default()).await.unwrap();
+    scene.state("podinfo", "3.0.0", "removed").await;
     assert_eq!(program.terminate().0, Some(0));
+}
+
+/// The requests for objects of the kind.
+fn apps(scene: &Scene) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("example.com", "v1", "App");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "apps");
+    Api::namespaced_with(scene.cluster().client(), scene.cluster().namespace(), &resource)
 }
 
 /// Returns a scene with an object of the kind, which the program may watch.

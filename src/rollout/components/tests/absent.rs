@@ -157,3 +157,23 @@ fn an_object_with_a_new_marker_in_a_file_without_objects_ran_before() {
         }
     }
 }
+
+/// It is old, but got the image of the place later.
+#[test]
+fn an_object_whose_rollout_may_be_that_of_a_place_without_an_object_did_not_run_before() {
+    let created = "creationTimestamp: '2026-11-02T09:00:00Z'";
+    let release = |status: &str| helm_release("", "", &condition("Ready", status, "InstallFailed"));
+    for (status, end, count) in
+        [("True", "10:04:11", 0), ("True", "10:35:00", 1), ("False", "10:04:11", 1), ("False", "10:35:00", 1)]
+    {
+        let mut scene = Scene::new(&in_document(RELEASE));
+        insert(&mut scene, &[release(status)]);
+        scene.report("app");
+        scene.now += 10.minutes();
+        let object = named_deployment("apps/app", NEW, &format!("{RELEASED}, {created}"));
+        insert(&mut scene, &[release("True"), object.replace("10:04:11", end)]);
+        assert_eq!(scene.lines("app"), ["Deployment/apps/app installed"]);
+        let history = &scene.previous["app"].report.deploy_history;
+        assert_eq!(history.len(), count, "{status} {end}");
+    }
+}

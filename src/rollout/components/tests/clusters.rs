@@ -334,6 +334,23 @@ fn components_of_a_kind_that_is_not_watched_are_pending_without_a_deployment_aft
     assert_eq!(scene.report("app"), before);
 }
 
+#[test]
+fn in_an_outage_a_component_has_the_reason_of_its_own_marker() {
+    let second = format!(
+        "      - {{policy: app, at: \"apps/app.yaml:3\", document: \"apps/v1 Deployment apps/b\", field: reference, value: \"{OLD}\"}}\n      - {{policy"
+    );
+    let policies = APP.replace("      - {policy", &second);
+    let mut scene = Scene::new(&policies);
+    insert(&mut scene, &[deployment(NEW), named_deployment("apps/b", OLD, "")]);
+    let second = "Deployment/apps/b pending NotCommitted";
+    assert_eq!(scene.lines("app"), [second, &of_app("installed")]);
+    scene.clusters[0].contact = Contact::Lost;
+    assert_eq!(scene.lines("app"), [&of_app("pending"), second]);
+    // Its line has moved.
+    scene.set(&policies.replace("apps/app.yaml:7", "apps/app.yaml:8"));
+    assert_eq!(scene.lines("app"), [&of_app("pending NotCommitted"), second]);
+}
+
 /// Tagboat could not observe the rollout.
 #[test]
 fn an_object_of_a_kind_that_is_watched_later_was_not_deployed() {

@@ -123,6 +123,13 @@ status: {{{status}}}
     )
 }
 
+/// Returns a Widget `apps/app`, whose kind has no rule of its own.
+fn widget() -> String {
+    format!(
+        "{{apiVersion: a.example/v1, kind: Widget, metadata: {{name: app, namespace: apps}}, spec: {{image: '{NEW}'}}}}"
+    )
+}
+
 /// Returns a condition as a flow mapping.
 fn condition(kind: &str, status: &str, reason: &str) -> String {
     format!(

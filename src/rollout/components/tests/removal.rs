@@ -4,7 +4,8 @@ use jiff::ToSpan;
 
 use super::super::Contact;
 use super::super::testing::Scene;
-use super::{APP, NEW, OLD, deployment, insert, named_deployment, of_app};
+use super::{APP, NEW, OLD, deployment, insert, named_deployment, of_app, widget};
+use crate::rollout::index::{ClusterIndex, Unlisted};
 use crate::rollout::watched::GroupKind;
 
 /// Two places; the second remains, so that the deployment exists.
@@ -141,11 +142,13 @@ fn after_a_restart_an_object_whose_file_was_removed_stays_removing_for_at_most_o
         scene.forget_scans();
         if has_outage {
             scene.clusters[0].contact = Contact::Lost;
+            assert_eq!(scene.lines("app"), [of_app("removing").as_str(), "Deployment/apps/b pending"]);
+            scene.now += 30.minutes();
             scene.report("app");
             scene.clusters[0].contact = Contact::Watched;
         }
         assert_eq!(scene.report("app"), before);
-        scene.now += 59.minutes();
+        scene.now += if has_outage { 29.minutes() } else { 59.minutes() };
         assert_eq!(scene.lines("app"), [of_app("removing").as_str(), REST]);
         if has_outage {
             scene.now += 1.minutes();
@@ -154,5 +157,45 @@ fn after_a_restart_an_object_whose_file_was_removed_stays_removing_for_at_most_o
             assert_eq!(scene.lines("app"), [of_app("removed").as_str(), REST]);
         }
         assert_eq!(scene.lines("app"), [REST]);
+    }
+}
+
+/// A named change of a scene.
+type Change<'c> = (&'c str, &'c dyn Fn(&mut Scene));
+
+/// Nothing tells whether the object still exists.
+#[test]
+fn an_object_that_is_not_known_is_removing_for_at_most_one_hour_and_never_removed() {
+    let lose = |scene: &mut Scene| scene.clusters[0].contact = Contact::Lost;
+    let skip = |scene: &mut Scene| {
+        let kind = GroupKind::new("a.example/v1", "Widget");
+        scene.remove(&kind, "apps", "app");
+        scene.clusters[0].index.set_unlisted(&kind, Some(Unlisted::Skipped));
+    };
+    let restart = |scene: &mut Scene| {
+        scene.clusters[0].index = ClusterIndex::default();
+        insert(scene, &[named_deployment("apps/b", NEW, "")]);
+    };
+    let changes: [Change<'_>; 3] = [("lost", &lose), ("skipped", &skip), ("restart", &restart)];
+    for (name, change) in changes {
+        for is_suspended in [false, true] {
+            let mut scene =
+                Scene::new(&both().replace("apps/v1 Deployment apps/app", "a.example/v1 Widget apps/app"));
+            insert(&mut scene, &[widget(), named_deployment("apps/b", NEW, "")]);
+            assert_eq!(scene.lines("app"), [REST, "Widget/apps/app installed"]);
+            scene.set(&without("apps/app.yaml"));
+            scene.report("app");
+            if is_suspended {
+                scene.forget_scans();
+            }
+            change(&mut scene);
+            let rest = if name == "lost" { "Deployment/apps/b pending" } else { REST };
+            for minutes in [0, 59] {
+                scene.now += minutes.minutes();
+                assert_eq!(scene.lines("app"), ["Widget/apps/app removing", rest], "{name}");
+            }
+            scene.now += 1.minutes();
+            assert_eq!(scene.lines("app"), [rest], "{name}");
+        }
     }
 }

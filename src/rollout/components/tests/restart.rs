@@ -5,13 +5,14 @@
 use tagboat_api::deployment_status::{State, Tie};
 
 use super::super::Contact;
-use super::super::testing::Scene;
+use super::super::testing::{Scene, line};
 use super::reasons::{reasons, scene_of};
 use super::{
     APP, NEW, OLD, RELEASED, SCANNED, condition, deployment, helm_release, insert, kustomization,
-    named_deployment, of_app,
+    named_deployment, of_app, widget,
 };
-use crate::rollout::index::Unlisted;
+use crate::rollout::index::{ClusterIndex, Unlisted};
+use crate::rollout::tie::{MAX_TIES, Stop};
 use crate::rollout::watched::GroupKind;
 
 const LATER: &str = "ghcr.io/org/app:3";
@@ -71,7 +72,6 @@ fn after_a_restart_a_place_without_an_object_gets_that_of_its_document_or_releas
     let released = |image: &str| named_deployment("apps/app", image, RELEASED);
     for (policies, objects, new) in [
         (APP, vec![], deployment(NEW)),
-        (APP, vec![], deployment(OLD)),
         (&of_release, vec![release.clone()], released(NEW)),
         (&of_release, vec![release.clone()], released("ghcr.io/other/app:2")),
     ] {
@@ -87,6 +87,91 @@ fn after_a_restart_a_place_without_an_object_gets_that_of_its_document_or_releas
     insert(&mut scene, &[released(NEW)]);
     let found = scene.report("app");
     assert_eq!((found[0].tie, found[0].state), (Some(Tie::Release), State::Installed));
+}
+
+/// It may be that of another policy.
+#[test]
+fn after_a_restart_a_place_without_an_object_gets_that_of_its_document_only_with_an_image_of_its_own() {
+    let missing = "pending NotFound";
+    for (image, deployed, expected) in [
+        (NEW, false, "installed"),
+        ("ghcr.io/org/app:7", false, missing),
+        ("ghcr.io/other/app:2", false, missing),
+        (OLD, false, missing),
+        (OLD, true, "pending NotApplied"),
+    ] {
+        let mut scene = Scene::new(APP);
+        if deployed {
+            // The history has the image.
+            scene.choose("app", OLD);
+            scene.report("app");
+            insert(&mut scene, &[deployment(OLD)]);
+            scene.report("app");
+            scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
+            scene.choose("app", NEW);
+            scene.report("app");
+            scene.previous.get_mut("app").unwrap().report.components[0].tie = None;
+        }
+        scene.report("app");
+        assert_eq!(scene.lines("app"), [of_app(missing)]);
+        scene.forget_scans();
+        insert(&mut scene, &[deployment(image)]);
+        assert_eq!(scene.lines("app"), [of_app(expected)], "{image}");
+    }
+}
+
+/// Each release is looked at once, and each of its objects is matched with each place.
+#[test]
+fn after_a_restart_the_work_for_places_without_an_object_is_bounded() {
+    let document = "helm.toolkit.fluxcd.io/v2 HelmRelease apps/app";
+    let (objects, places) = (100, 250);
+    let place = |number: usize| {
+        format!(
+            "\n      - {{policy: app, at: \"apps/{number:03}.yaml:7\", document: \"{document}\", field: reference}}"
+        )
+    };
+    let (head, _) = APP.split_once("\n      - {policy").unwrap();
+    let policies = format!("{head}{}", (0..places).map(place).collect::<String>());
+    let release = helm_release("", "", &condition("Ready", "True", "UpgradeSucceeded"));
+    let mut scene = scene_of(&policies, &[release]);
+    assert_eq!(scene.report("app").len(), places);
+    scene.forget_scans();
+    let released: Vec<String> =
+        (0..objects).map(|number| named_deployment(&format!("apps/app-{number}"), NEW, RELEASED)).collect();
+    insert(&mut scene, &released);
+    let found = scene.components("app").components;
+    let (of_objects, rest): (Vec<_>, Vec<_>) =
+        found.iter().map(|component| &component.status).partition(|status| status.tie.is_some());
+    assert_eq!((of_objects.len(), rest.len()), (objects, places - MAX_TIES / objects));
+    assert_eq!(line(rest[0]), "apps/200.yaml pending NotFound");
+    let stopped = scene.components_until("app", Stop(&|| true)).components;
+    assert_eq!(stopped.iter().filter(|component| component.status.tie.is_some()).count(), 0);
+}
+
+/// Only the next scan leads to its kind.
+#[test]
+fn after_a_restart_a_component_of_a_kind_that_is_not_watched_yet_stays() {
+    let policies = APP.replace("apps/v1 Deployment", "a.example/v1 Widget");
+    let kind = GroupKind::new("a.example/v1", "Widget");
+    let mut scene = scene_of(&policies, &[widget()]);
+    let before = scene.report("app");
+    assert_eq!(line(&before[0]), "Widget/apps/app installed");
+    scene.forget_scans();
+    scene.clusters[0].index = ClusterIndex::default();
+    assert_eq!(scene.report("app"), before);
+    scene.set(&policies);
+    scene.clusters[0].index.set_unlisted(&kind, Some(Unlisted::Expected));
+    assert_eq!(scene.report("app"), before);
+    insert(&mut scene, &[widget()]);
+    scene.clusters[0].index.set_unlisted(&kind, None);
+    assert_eq!(scene.report("app"), before);
+
+    scene.remove(&kind, "apps", "app");
+    assert_eq!(scene.lines("app"), ["Widget/apps/app pending NotFound"], "it is listed");
+    let absent = scene.report("app");
+    scene.forget_scans();
+    scene.clusters[0].index.forget_kind(&kind);
+    assert_eq!(scene.report("app"), absent);
 }
 
 /// No place tells which policy a change of the object concerns.
