@@ -58,9 +58,7 @@ impl ClusterArguments {
             Some(context) => kubeconfig::with_context(&context)
                 .await
                 .map_err(|error| Failure::Usage(format!("--context {context}: {error}"))),
-            None => kubeconfig::infer().await.map_err(|cause| {
-                Failure::new(format!("there is no kubeconfig or in-cluster configuration ({cause}){advice}"))
-            }),
+            None => kubeconfig::infer().await.map_err(|cause| Failure::new(format!("{cause}{advice}"))),
         }
     }
 }

@@ -1,28 +1,30 @@
 //! The kubeconfig of the environment, as kubectl reads it.
 
 use std::env;
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::objects::remote_clusters::undefined_user;
 
 /// Reads the configuration of `$KUBECONFIG`, of `~/.kube/config` or of the pod.
 ///
+/// A defect in `$KUBECONFIG` is an error: another cluster than the named one is never used.
+///
 /// # Errors
 ///
-/// If there is none, with a sentence that does not quote any of them.
+/// If there is none, with a whole sentence that does not quote any of them.
 pub(super) async fn infer() -> Result<Config, String> {
-    let Some(merged) = with_missing_files() else {
-        return Config::infer().await.map_err(|error| first_line(&error));
+    let Some(merged) = of_environment() else {
+        let none = |error| {
+            let cause = first_line(&error);
+            format!("there is no kubeconfig or in-cluster configuration ({cause})")
+        };
+        return Config::infer().await.map_err(none);
     };
-    let options = KubeConfigOptions::default();
-    let configuration = async { Config::from_custom_kubeconfig(merged?, &options).await };
-    let mut configuration = match configuration.await {
-        Ok(configuration) => configuration,
-        Err(error) => Config::incluster().map_err(|_| first_line(&error))?,
-    };
+    let mut configuration = select(merged?, None).await.map_err(|error| format!("KUBECONFIG: {error}"))?;
     configuration.apply_debug_overrides();
     Ok(configuration)
 }
@@ -33,13 +35,8 @@ pub(super) async fn infer() -> Result<Config, String> {
 ///
 /// If there is none, with a sentence that does not quote the files.
 pub(super) async fn with_context(context: &str) -> Result<Config, String> {
-    let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
-    let configuration = match with_missing_files() {
-        Some(Ok(merged)) => Config::from_custom_kubeconfig(merged, &options).await,
-        Some(Err(error)) => Err(error),
-        None => Config::from_kubeconfig(&options).await,
-    };
-    configuration.map_err(|error| first_line(&error))
+    let merged = of_environment().unwrap_or_else(|| Kubeconfig::read().map_err(|error| first_line(&error)));
+    select(merged?, Some(context.to_owned())).await
 }
 
 /// Reads a file.
@@ -48,28 +45,39 @@ pub(super) async fn with_context(context: &str) -> Result<Config, String> {
 ///
 /// If it has no such context, with a sentence that does not quote it.
 pub(super) async fn from_file(file: &Path, context: Option<String>) -> Result<Config, String> {
+    select(Kubeconfig::read_from(file).map_err(|error| first_line(&error))?, context).await
+}
+
+/// Returns the configuration of a context; the current one by default.
+async fn select(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, String> {
+    if let Some(defect) = undefined_user(&kubeconfig, context.as_deref()) {
+        return Err(defect);
+    }
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
-    let configuration =
-        async { Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await };
-    configuration.await.map_err(|error| first_line(&error))
+    Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| first_line(&error))
 }
 
-/// Merges the files of `$KUBECONFIG` if some of them exist and others do not.
+/// Merges the files of `$KUBECONFIG`, if it is set.
 ///
-/// kubectl ignores the missing ones, while the crate refuses the list.
-fn with_missing_files() -> Option<Result<Kubeconfig, KubeconfigError>> {
-    let existing = existing_of(&env::var_os("KUBECONFIG")?)?;
-    let merge = |merged: Kubeconfig, file| merged.merge(Kubeconfig::read_from(file)?);
-    Some(existing.into_iter().try_fold(Kubeconfig::default(), merge))
+/// Of a list, kubectl ignores the missing files.
+fn of_environment() -> Option<Result<Kubeconfig, String>> {
+    let list = env::var_os("KUBECONFIG")?;
+    let files: Vec<PathBuf> = env::split_paths(&list).filter(|file| !file.as_os_str().is_empty()).collect();
+    (!files.is_empty()).then(|| merged(&files))
 }
 
-/// Returns the files of a list that exist, if there are such and others.
-fn existing_of(list: &OsStr) -> Option<Vec<PathBuf>> {
-    let files = env::split_paths(list).filter(|file| !file.as_os_str().is_empty());
+fn merged(files: &[PathBuf]) -> Result<Kubeconfig, String> {
     let is_missing =
-        |file: &PathBuf| file.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let (missing, existing): (Vec<PathBuf>, Vec<PathBuf>) = files.partition(is_missing);
-    (!missing.is_empty() && !existing.is_empty()).then_some(existing)
+        |file: &&PathBuf| file.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let existing: Vec<&PathBuf> = files.iter().filter(|file| !is_missing(file)).collect();
+    if existing.is_empty() {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        return Err(format!("no file of KUBECONFIG exists: {}", names.join(", ")));
+    }
+    existing.into_iter().try_fold(Kubeconfig::default(), |merged, file| {
+        let next = Kubeconfig::read_from(file).and_then(|next| merged.merge(next));
+        next.map_err(|error| format!("KUBECONFIG {}: {}", file.display(), first_line(&error)))
+    })
 }
 
 /// Returns the first line of an error of a kubeconfig.

@@ -86,9 +86,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
         spawn("metrics", web::serve_metrics(listen("metrics-addr", address).await?, metrics.clone()));
     }
     PrivateDirectory::sweep();
-    let configuration = kubeconfig::infer().await.map_err(|error| {
-        Failure::new(format!("there is no kubeconfig or in-cluster configuration: {error}"))
-    })?;
+    let configuration = kubeconfig::infer().await.map_err(Failure::new)?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
     let client = counting_client(configuration, metrics.clone())

@@ -52,6 +52,9 @@ pub(super) fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
     let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| invalid(defect(&error)))?;
     keep_current(&mut kubeconfig);
     refuse(&kubeconfig)?;
+    if let Some(message) = undefined_user(&kubeconfig, None) {
+        return Err(KubeconfigError::Unusable { message });
+    }
     Config::try_from(kubeconfig).map_err(|error| KubeconfigError::Unusable { message: error.to_string() })
 }
 
@@ -74,6 +77,17 @@ fn defect(error: &InvalidKubeconfig) -> String {
         | YamlError::Unexpected { .. } => format!("a value has another type than its field{position}"),
         _ => format!("it is no YAML{position}"),
     }
+}
+
+/// Returns the defect of a context that names a user which the kubeconfig lacks.
+///
+/// The client would send its requests without a login. `context` is the current one by default.
+pub fn undefined_user(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
+    let name = context.or(kubeconfig.current_context.as_deref())?;
+    let named = kubeconfig.contexts.iter().find(|context| context.name == name)?;
+    let user = named.context.as_ref()?.user.as_ref().filter(|user| !user.is_empty())?;
+    let is_defined = kubeconfig.auth_infos.iter().any(|known| known.name == *user);
+    (!is_defined).then(|| format!("the context {name} has the user {user}, which is not in users"))
 }
 
 /// Removes the clusters and users that the current context does not have.
@@ -139,6 +153,18 @@ mod tests {
         let config = parse(kubeconfig("", "token: s3cret").as_bytes()).unwrap();
         assert_eq!(config.cluster_url.to_string(), "https://edge.example:6443/");
         assert!(config.auth_info.exec.is_none() && config.auth_info.token.is_some());
+    }
+
+    /// Requests without a login were refused one by one, and the cluster counted as up.
+    #[test]
+    fn a_context_with_an_undefined_user_is_refused() {
+        let text = kubeconfig("", "token: s3cret").replace("users: [{name: a,", "users: [{name: c,");
+        let error = parse(text.as_bytes()).map(drop).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "its kubeconfig cannot be used: the context a has the user a, which is not in users"
+        );
+        parse(text.replace(", user: a}", "}").as_bytes()).unwrap();
     }
 
     #[test]

@@ -17,5 +17,5 @@ mod remote_cluster;
 
 pub use clusters::{RemoteClusterOptions, RemoteClusters};
 pub use directory::{DirectoryError, MAX_CLUSTERS};
-pub use kubeconfig::KubeconfigError;
+pub use kubeconfig::{KubeconfigError, undefined_user};
 pub use remote_cluster::RemoteCluster;

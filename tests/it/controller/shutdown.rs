@@ -152,7 +152,7 @@ fn a_pod_without_a_cluster_logs_the_error() {
     let run = crate::support::program::run(&mut command).with_status(1);
     let line: Value = serde_json::from_str(run.only_error()).unwrap();
     assert!(
-        line["msg"].as_str().unwrap().starts_with("there is no kubeconfig or in-cluster configuration: "),
+        line["msg"].as_str().unwrap().starts_with("no file of KUBECONFIG exists: /nonexistent"),
         "{line}"
     );
 }

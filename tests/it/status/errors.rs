@@ -60,7 +60,13 @@ fn missing_files_of_a_kubeconfig_list_are_ignored_if_another_exists() {
     let broken = directory.path().join("broken");
     std::fs::write(&broken, "users: [{name: a, user: {token: [hunter2").unwrap();
     let unreachable = "error: cannot read DeploymentStatuses at http://127.0.0.1:1: ";
-    let none = "error: there is no kubeconfig or in-cluster configuration (";
+    let none = "error: no file of KUBECONFIG exists: ";
+    let unparsed = format!("error: KUBECONFIG {}: failed to parse kubeconfig YAML", broken.display());
+    let undefined = directory.path().join("undefined").display().to_string();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let other = text.replace(r#""users":[{"name":"test""#, r#""users":[{"name":"other""#);
+    assert_ne!(text, other);
+    std::fs::write(&undefined, other).unwrap();
     for (list, arguments, status, words) in [
         (format!("{missing}:{file}"), &[][..], 1, unreachable),
         (format!("{file}::{missing}"), &[], 1, unreachable),
@@ -69,9 +75,13 @@ fn missing_files_of_a_kubeconfig_list_are_ignored_if_another_exists() {
         (missing.clone(), &[], 1, none),
         (format!("{missing}:{missing}"), &[], 1, none),
         // Only a missing file is ignored.
-        (format!("{missing}:{}", broken.display()), &[], 1, none),
+        (format!("{missing}:{}", broken.display()), &[], 1, &unparsed),
+        (broken.display().to_string(), &[], 1, &unparsed),
+        (undefined, &[], 1, "error: KUBECONFIG: the context test has the user "),
     ] {
         let mut program = tagboat_without_cluster();
+        // In a pod, its own cluster would be used in place of the named one.
+        program.env("KUBERNETES_SERVICE_HOST", "127.0.0.1").env("KUBERNETES_SERVICE_PORT", "1");
         program.arg("status").args(arguments).env("KUBECONFIG", &list).env("HOME", "/nonexistent");
         let ended = run(&mut program).with_status(status);
         assert!(ended.only_error().starts_with(words), "{list}: {ended:?}");
