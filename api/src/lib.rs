@@ -15,6 +15,7 @@
 //! | [`mod@reference`], [`duration`], [`condition`] | types that several kinds share |
 //! | [`v1beta2`] | differences of the older version v1beta2 |
 //! | [`crds`] | the CustomResourceDefinitions, and their files |
+//! | [`mod@selector`], [`mod@label`] | label selectors, keys and values of labels, held against Kubernetes' rules |
 //! | [`mod@substitution`] | placeholders that are substituted before a manifest is applied |
 //! | [`settings`] | our own settings: the annotations `tagboat.dev/…` |
 //! | [`mod@nearest`] | suggestions for misspelled names |
@@ -35,6 +36,7 @@ pub mod duration;
 mod fields;
 pub mod git_repository;
 pub mod kind;
+pub mod label;
 pub mod nearest;
 pub mod node_pool;
 mod null;
@@ -43,6 +45,7 @@ mod open_enum;
 pub mod policy;
 pub mod reference;
 pub mod repository;
+pub mod selector;
 pub mod settings;
 pub mod substitution;
 pub mod unknown_fields;

@@ -19,6 +19,8 @@ use crate::condition::{self, Condition};
 use crate::duration::{GoDuration, PATTERN};
 use crate::null;
 
+pub use crate::deployment_status::MAX_HISTORY;
+
 /// The finalizer: a pool is removed after its nodes are released.
 pub const FINALIZER: &str = "tagboat.dev/nodes";
 
@@ -30,9 +32,6 @@ pub const UP_TO_DATE: &str = "UpToDate";
 
 /// The type of the condition that says whether the pool has a problem.
 pub const DEGRADED: &str = "Degraded";
-
-/// The maximum number of entries in the history of a status.
-pub const MAX_HISTORY: usize = 3;
 
 /// The maximum number of keys of the hooks of a stage.
 pub const MAX_HOOKS: usize = 16;

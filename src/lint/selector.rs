@@ -8,8 +8,8 @@ use tagboat_api::substitution::contains_placeholder;
 
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
-use crate::reconcile::automation::selector;
 use crate::yaml::Node;
+use tagboat_api::selector;
 
 /// Checks an automation's selector; the schema reports values of a wrong type.
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {

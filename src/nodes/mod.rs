@@ -18,7 +18,9 @@
 //! | `next` | the transition table |
 //! | `release` | the steps of a node that left its pool |
 //! | `patch` | a step as a merge patch |
+//! | `settings` | the spec of a NodePool, checked |
 //! | `slots` | the idle nodes that may begin |
+//! | `summary` | the status of a NodePool |
 //! | `window` | the times at which a rollout may begin |
 
 mod agent;
@@ -32,8 +34,10 @@ mod node_object;
 mod patch;
 mod pool;
 mod release;
+mod settings;
 mod slots;
 mod stage;
+mod summary;
 mod window;
 
 pub use agent::{
@@ -49,8 +53,10 @@ pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus};
 pub use patch::{patch, removal};
 pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, TimeLimits};
 pub use release::{Release, release};
+pub use settings::{Defect, InvalidSpec, PoolTarget, Settings};
 pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};
 pub use stage::Stage;
+pub use summary::{Conflict, Observation, pool_status};
 pub use window::{Window, WindowError};
 
 #[cfg(test)]

@@ -26,17 +26,30 @@ pub struct Window {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// A day is not one of the seven.
-    #[error("days: `{0}` is not a day: write Mon, Tue, Wed, Thu, Fri, Sat or Sun")]
+    #[error("`{0}` is not a day: write Mon, Tue, Wed, Thu, Fri, Sat or Sun")]
     Day(String),
     /// The start is not a time of day.
-    #[error("start: `{0}` is not a time of day: write hours and minutes, such as 23:00")]
+    #[error("`{0}` is not a time of day: write hours and minutes, such as 23:00")]
     Start(String),
     /// The length is zero, or longer than a week.
-    #[error("length: the length of a window is more than 0 and at most a week")]
+    #[error("the length of a window is more than 0 and at most a week")]
     Length,
     /// The time zone is unknown.
-    #[error("timeZone: `{0}` is not a time zone of the IANA database, such as Europe/Berlin")]
+    #[error("`{0}` is not a time zone of the IANA database, such as Europe/Berlin")]
     Zone(String),
+}
+
+impl WindowError {
+    /// Returns the name of the field that is not valid.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Day(_) => "days",
+            Self::Start(_) => "start",
+            Self::Length => "length",
+            Self::Zone(_) => "timeZone",
+        }
+    }
 }
 
 impl Window {
@@ -46,7 +59,7 @@ impl Window {
     ///
     /// # Errors
     ///
-    /// A text is not valid; the error begins with the name of its field.
+    /// A text is not valid.
     pub fn new(days: &[String], start: &str, length: Duration, zone: &str) -> Result<Self, WindowError> {
         let days = days.iter().map(|day| weekday(day)).collect::<Result<_, _>>()?;
         let start = time_of_day(start).ok_or_else(|| WindowError::Start(start.to_owned()))?;
@@ -198,7 +211,10 @@ mod tests {
         let hour = Duration::from_hours(1);
         let error = |days: &[&str], start: &str, length: Duration, zone: &str| {
             let days: Vec<String> = days.iter().map(|day| (*day).to_owned()).collect();
-            Window::new(&days, start, length, zone).unwrap_err().to_string()
+            {
+                let error = Window::new(&days, start, length, zone).unwrap_err();
+                format!("{}: {error}", error.field())
+            }
         };
         assert!(error(&["Monday"], "23:00", hour, "").starts_with("days: `Monday`"));
         for start in ["24:00", "9:00", "23.00", "23:60", "+1:00", ""] {

@@ -17,12 +17,10 @@
 //! If a marker does not write the digest, the digest of a record is not in the object. Such a record belongs to the
 //! entry of its tag under which it was counted first, also after the tag has moved to another digest.
 
-use std::cmp::Reverse;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use tagboat_api::deployment_status::{
-    BlockReason, CommitRef, ComponentStatus, HistoryEntry, MAX_HISTORY, State, Target,
-};
+use tagboat_api::deployment_status::{BlockReason, CommitRef, ComponentStatus, HistoryEntry, State, Target};
+
+use super::records::Records;
 
 /// The identity of an entry.
 #[derive(PartialEq, Eq)]
@@ -48,36 +46,25 @@ pub fn fold(
     commit: Option<&CommitRef>,
     components: &[ComponentStatus],
 ) -> Vec<HistoryEntry> {
-    let mut entries = previous.to_vec();
+    let mut history = Records::new(previous);
     let installed = components.iter().filter(|component| component.state == State::Installed);
     let records = installed.filter_map(|component| component.last_deployed.as_ref());
-    // The number of records of each entry.
-    let mut counts = vec![0_i64; entries.len()];
     for (target, time) in target.iter().flat_map(|target| records.clone().map(move |time| (target, time))) {
         let index = match counted_before(previous, target, time) {
             Some(index) => index,
-            None => target_entry(&mut entries, target, time),
+            None => history.entry(new_entry(target, time), |entry, new| key(entry) == key(new)),
         };
-        counts.resize(entries.len(), 0);
-        counts[index] += 1;
-        let entry = &mut entries[index];
-        entry.object_count = entry.object_count.max(counts[index]);
-        if entry.last_deployed < *time || index >= previous.len() {
-            entry.last_deployed = entry.last_deployed.clone().max(time.clone());
+        if let Some(entry) = history.add(index, time) {
             entry.version = Some(target.tag.clone());
             entry.commit = commit.map(|commit| commit.id.clone()).or(entry.commit.take());
         }
     }
-    // Of two entries with the same second, the target was deployed later. The order of others stays.
-    let is_target = |entry: &HistoryEntry| {
+    history.finish(|entry| {
         target.is_some_and(|target| match (&entry.digest, &target.digest) {
             (Some(digest), Some(wanted)) => digest == wanted,
             _ => entry.version.as_ref() == Some(&target.tag),
         })
-    };
-    entries.sort_by_key(|entry| (Reverse(entry.last_deployed.clone()), !is_target(entry)));
-    entries.truncate(MAX_HISTORY);
-    entries
+    })
 }
 
 /// Returns the entry under which a record was counted before.
@@ -90,19 +77,15 @@ fn counted_before(previous: &[HistoryEntry], target: &Target, time: &Time) -> Op
     counted.min_by_key(|(_, entry)| &entry.last_deployed).map(|(index, _)| index)
 }
 
-/// Returns the entry of the target, which is added if it is absent.
-fn target_entry(entries: &mut Vec<HistoryEntry>, target: &Target, time: &Time) -> usize {
-    let new = HistoryEntry {
+/// Returns an entry of the target without records.
+fn new_entry(target: &Target, time: &Time) -> HistoryEntry {
+    HistoryEntry {
         digest: target.digest().map(str::to_owned),
         version: Some(target.tag.clone()),
         object_count: 0,
         last_deployed: time.clone(),
         commit: None,
-    };
-    entries.iter().position(|entry| key(entry) == key(&new)).unwrap_or_else(|| {
-        entries.push(new);
-        entries.len() - 1
-    })
+    }
 }
 
 /// Returns the `lastDeployed` of a component from its previous status.

@@ -22,6 +22,7 @@
 //! | [`cause`] | a report → the cause of its state as one text, with its code |
 //! | [`absent`] | the previous components → those whose place had no object |
 //! | [`history`] | components and the previous history → the images that were deployed |
+//! | [`records`] | records of deployments → the entries of a history, of workloads or nodes |
 //! | [`conditions`] | the aggregate state → the conditions of kstatus |
 //! | [`bounds`] | texts from clusters → texts that the schema of the status accepts |
 //! | [`outage`] | a cluster that does not answer → its deployments as they are shown meanwhile |
@@ -49,6 +50,7 @@ pub mod objects;
 pub mod outage;
 pub mod place;
 pub mod pods;
+pub mod records;
 pub mod report;
 pub mod steps;
 pub mod tie;

@@ -7,7 +7,7 @@ use kube::core::SelectorExt;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use crate::objects::ObjectName;
-use crate::reconcile::automation::selector;
+use tagboat_api::selector;
 
 /// Returns whether a change of a policy makes an automation due.
 ///

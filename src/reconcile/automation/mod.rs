@@ -12,7 +12,6 @@
 //! | `places` | the places of markers, for reports of rollouts |
 //! | `batch` | reconciles several automations in one transaction |
 //! | `compare` | compare mode: compares the commit that it would make with that of another controller |
-//! | `label`, `selector` | Kubernetes labels and label selectors |
 
 pub mod batch;
 pub mod batch_logins;
@@ -20,14 +19,12 @@ pub mod compare;
 pub mod conclusion;
 pub mod event;
 pub mod findings;
-pub mod label;
 pub mod login;
 pub mod places;
 pub mod proposal;
 pub mod report;
 pub mod request;
 pub mod reselection;
-pub mod selector;
 pub mod signing;
 pub mod source;
 pub mod transaction;

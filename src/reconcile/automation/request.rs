@@ -8,12 +8,12 @@ use kube::core::SelectorExt;
 use tagboat_api::automation::UpdateStrategy;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
-use super::selector::{self, SelectorError};
 use crate::error::ReconcileError;
 use crate::objects::ObjectName;
 use crate::reference::{ImageReference, ReferenceError};
 use crate::update::{PolicyState, Setters, UpdateRequest};
 use crate::yaml::Limits;
+use tagboat_api::selector::{self, SelectorError};
 
 /// The maximum size of all keys and values of `messageTemplateValues`, in bytes.
 ///
@@ -290,7 +290,7 @@ mod tests {
                 json!({"policySelector": {"matchLabels": {"a": "b".repeat(20_000)}}}),
                 Reason::InvalidPolicySelector,
                 "failed to parse policy selector: its keys and values take more than 16 KiB: select by fewer of them, or \
-                 give the policies one label of their own",
+                 give the objects one label of their own",
             ),
             (
                 json!({"git": {"commit": {

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kube::core::{Expression, Selector};
 
-use crate::reconcile::automation::selector::{self, SelectorError};
+use tagboat_api::selector::{self, SelectorError};
 
 /// The error of a text that is not a label selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! The selector of policies, held against Kubernetes' rules.
+//! Label selectors, held against Kubernetes' rules.
 //!
 //! An API server takes any text for a key or a value here, and only the controller looks closer. A selector with a
 //! key that no label can have would select nothing, or everything, in silence.
@@ -6,7 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use kube::core::{Expression, Selector};
 
-use super::label::{key_defects, value_defects};
+use crate::label::{key_defects, value_defects};
 
 /// The maximum size of a selector in bytes.
 ///
@@ -28,7 +28,7 @@ pub enum SelectorError {
     },
     /// More keys and values than a selection needs.
     #[error(
-        "its keys and values take more than {} KiB: select by fewer of them, or give the policies one label of their own",
+        "its keys and values take more than {} KiB: select by fewer of them, or give the objects one label of their own",
         LARGEST >> 10
     )]
     TooLarge,
@@ -191,7 +191,7 @@ mod tests {
         for selector in [of(250_000, ""), of(1, &"x".repeat(20_000)), json!({"matchLabels": labels})] {
             assert_eq!(
                 message(selector),
-                "its keys and values take more than 16 KiB: select by fewer of them, or give the policies one label of \
+                "its keys and values take more than 16 KiB: select by fewer of them, or give the objects one label of \
                  their own"
             );
         }

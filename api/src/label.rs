@@ -1,6 +1,6 @@
 //! Validates label keys and values by the rules of Kubernetes, in its words.
 
-use tagboat_api::object_name::is_subdomain;
+use crate::object_name::is_subdomain;
 
 /// The longest name part of a key, and the longest value, in bytes.
 const NAME_LENGTH: usize = 63;
@@ -36,6 +36,7 @@ const LONG_VALUE: &str = "must be no more than 63 bytes";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// Returns all defects of the key of a label: `[PREFIX/]NAME`.
+#[must_use]
 pub fn key_defects(key: &str) -> Vec<&'static str> {
     let (prefix, name) = match key.split_once('/') {
         Some((_, name)) if name.contains('/') => return vec![SEVERAL_SLASHES],
@@ -58,6 +59,7 @@ pub fn key_defects(key: &str) -> Vec<&'static str> {
 }
 
 /// Returns all defects of the value of a label.
+#[must_use]
 pub fn value_defects(value: &str) -> Vec<&'static str> {
     let mut defects = Vec::new();
     defects.extend((value.len() > NAME_LENGTH).then_some(LONG_VALUE));
