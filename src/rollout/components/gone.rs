@@ -75,7 +75,7 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
     (!is_late).then(|| (with(status(State::Removing, since)), now + NEXT_LOOK))
 }
 
-/// Returns `true` unless the component has an object of a kind whose objects are not known.
+/// Returns `false` for an object of a kind whose objects are not known.
 fn has_known_objects(context: &Context<'_>, component: &ComponentStatus) -> bool {
     let object = context.cluster_of(&component.name).filter(|_| component.tie.is_some());
     object.is_none_or(|(position, object)| {

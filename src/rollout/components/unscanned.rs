@@ -114,7 +114,7 @@ impl<'i> Search<'_, 'i> {
     }
 }
 
-/// Returns `true` if an object has the wanted image of a place, or one that it had.
+/// Returns `true` if an object has the wanted or a former image of a place.
 ///
 /// The object may be that of another policy.
 fn has_image(context: &Context<'_>, place: &Place, found: &ClusterObject) -> bool {

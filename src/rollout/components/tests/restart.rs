@@ -120,7 +120,7 @@ fn after_a_restart_a_place_without_an_object_gets_that_of_its_document_only_with
     }
 }
 
-/// Each release is looked at once, and each of its objects is matched with each place.
+/// Each release is looked up once for all of its places.
 #[test]
 fn after_a_restart_the_work_for_places_without_an_object_is_bounded() {
     let document = "helm.toolkit.fluxcd.io/v2 HelmRelease apps/app";
