@@ -8,7 +8,7 @@ use super::bootc_status::{self, BootcStatus};
 use super::command::SHORT;
 use super::{CommandError, Host, HostError, HostState, OnHost, excerpt, system};
 use crate::nodes::OwnUpdate;
-use crate::reference::{Digest, ImageName, Tag};
+use crate::reference::ReferenceParts;
 
 /// The transient unit in which bootc stages an image, so that it survives the agent.
 const UNIT: &str = "tagboat-stage";
@@ -114,15 +114,8 @@ impl Host for Bootc {
 /// bootc refuses a reference with both. All parts are checked, because the reference comes from an annotation:
 /// `systemd-run` would expand `$`, and an option begins with `-`.
 fn image_to_switch_to(reference: &str) -> Option<String> {
-    let (place, digest) = match reference.split_once('@') {
-        Some((place, digest)) => (place, Some(Digest::parse(digest).ok()?)),
-        None => (reference, None),
-    };
-    let (name, tag) = match place.rsplit_once(':') {
-        Some((name, tag)) if !tag.contains('/') => (name, Some(Tag::parse(tag).ok()?)),
-        _ => (place, None),
-    };
-    let name = ImageName::parse(name).ok()?.to_string();
+    let ReferenceParts { name, tag, digest } = ReferenceParts::parse(reference).ok()?;
+    let name = name.to_string();
     match (digest, tag) {
         _ if name.starts_with('-') => None,
         (Some(digest), _) => Some(format!("{name}@{digest}")),

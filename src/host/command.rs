@@ -135,7 +135,8 @@ impl OnHost {
 
 /// A program that leads a process group.
 ///
-/// The group is killed if this is dropped before the program has ended. It gets SIGKILL at once: these programs read, or ask a service, and have nothing to tidy up.
+/// The group is killed if this is dropped before the program has ended. It gets SIGKILL at once: these programs read, or
+/// ask a service, and have nothing to tidy up.
 struct ProcessGroup(Child);
 
 impl ProcessGroup {

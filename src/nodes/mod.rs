@@ -53,7 +53,7 @@ pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus};
 pub use patch::{patch, removal};
 pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, TimeLimits};
 pub use release::{Release, release};
-pub use settings::{Defect, InvalidSpec, PoolTarget, Settings};
+pub use settings::{Defect, InvalidSpec, Settings};
 pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};
 pub use stage::Stage;
 pub use summary::{Conflict, Observation, pool_status};

@@ -16,7 +16,7 @@ use tagboat_api::node_pool::{NodePoolSpec, OWN_PREFIX, PoolHooks, PoolWindow};
 use tagboat_api::selector::{self, SelectorError};
 
 use super::{Hooks, MaxUnavailable, Pool, TimeLimits, Window, WindowError};
-use crate::reference::{Digest, DigestError, ImageName, ReferenceError, Tag};
+use crate::reference::{Digest, ReferenceError, ReferenceParts};
 
 /// A field of a NodePool that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,22 +68,13 @@ pub enum Defect {
     OwnKey(String),
 }
 
-/// The image of a pool: a digest, or a tag that is resolved to one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolTarget {
-    /// The name.
-    pub name: ImageName,
-    /// The tag.
-    pub tag: Option<Tag>,
-    /// The digest, if the reference has one.
-    pub digest: Option<Digest>,
-}
-
 /// The settings of a pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The image; none for a pool that only coordinates reboots.
-    pub target: Option<PoolTarget>,
+    /// The image, with a digest or a tag that is resolved to one.
+    ///
+    /// None for a pool that only coordinates reboots.
+    pub target: Option<ReferenceParts>,
     /// `true` if no pod is evicted.
     pub is_drain_disabled: bool,
     /// The labels of pods that stay on their node.
@@ -162,29 +153,12 @@ fn non_empty(selector: &LabelSelector) -> Result<Selector, Defect> {
     if selector.selects_all() { Err(Defect::EmptySelector) } else { Ok(selector) }
 }
 
-fn parse_target(text: &str) -> Result<PoolTarget, Defect> {
-    let (tagged, digest) = match text.split_once('@') {
-        Some((tagged, digest)) => (tagged, Some(digest)),
-        None => (text, None),
-    };
-    // The last colon can be that of the registry's port.
-    let (name, tag) = match tagged.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
-        Some((name, tag)) => (name, Some(tag)),
-        None => (tagged, None),
-    };
-    if tag.is_none() && digest.is_none() {
+fn parse_target(text: &str) -> Result<ReferenceParts, Defect> {
+    let last = text.rsplit('/').next().unwrap_or(text);
+    if !text.contains('@') && !last.contains(':') {
         return Err(Defect::Unpinned(text.to_owned()));
     }
-    let invalid_digest =
-        |digest: &str, cause: DigestError| ReferenceError::Digest { digest: digest.to_owned(), cause };
-    let parse_digest = |digest| Digest::parse(digest).map_err(|cause| invalid_digest(digest, cause));
-    let parse_tag =
-        |tag| Tag::parse(tag).map_err(|cause| ReferenceError::Tag { tag: str::to_owned(tag), cause });
-    Ok(PoolTarget {
-        name: ImageName::parse(name).map_err(Defect::Reference)?,
-        tag: tag.map(parse_tag).transpose().map_err(Defect::Reference)?,
-        digest: digest.map(parse_digest).transpose().map_err(Defect::Reference)?,
-    })
+    ReferenceParts::parse(text).map_err(Defect::Reference)
 }
 
 fn parse_max_unavailable(value: &IntOrString) -> Result<MaxUnavailable, Defect> {

@@ -10,7 +10,7 @@
 //! - The digests are equal, if both have one. An equal digest is the same content, so it replaces a missing tag, and
 //!   it makes the same path on another host a mirrored form: `mirror.example/org/app` for `ghcr.io/org/app`.
 
-use crate::reference::{Digest, ImageName, ImageReference, ReferenceError, Tag};
+use crate::reference::{Digest, ImageName, ImageReference, ReferenceError, ReferenceParts, Tag};
 use crate::update::Field;
 
 /// The tag of an image without a tag and a digest.
@@ -41,22 +41,11 @@ impl ObjectImage {
     /// Returns an error if a part is malformed. Container runtimes accept other digests than SHA-256; they are errors
     /// here, because no policy has one.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
-        let (tagged, digest) = match text.split_once('@') {
-            Some((tagged, digest)) => (tagged, Some(parse_digest(digest)?)),
-            None => (text, None),
-        };
-        let (name, tag) = match tagged.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')) {
-            Some((name, tag)) => (name, Some(tag)),
-            None => (tagged, digest.is_none().then_some(DEFAULT_TAG)),
-        };
-        let parse_tag =
-            |tag: &str| Tag::parse(tag).map_err(|cause| ReferenceError::Tag { tag: tag.to_owned(), cause });
-        Ok(Self { name: ImageName::parse(name)?, tag: tag.map(parse_tag).transpose()?, digest })
+        let ReferenceParts { name, tag, digest } = ReferenceParts::parse(text)?;
+        let default = || digest.is_none().then(|| Tag::parse(DEFAULT_TAG).expect("the default tag is valid"));
+        let tag = tag.or_else(default);
+        Ok(Self { name, tag, digest })
     }
-}
-
-fn parse_digest(text: &str) -> Result<Digest, ReferenceError> {
-    Digest::parse(text).map_err(|cause| ReferenceError::Digest { digest: text.to_owned(), cause })
 }
 
 /// The image that a marker wants.
