@@ -13,7 +13,7 @@ const OPERATIONS: [Operation; 4] =
 /// Returns the error message, and the time that the run took.
 fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
     let fleet = RemoteFleet::small();
-    fleet.write_small_manifests("branch: main", "timeout: 2s");
+    fleet.write_small_manifests("branch: main", "timeout: 6s");
     let before = fleet.tip();
     fleet.host.always(operation, fault.clone());
     let begin = Instant::now();
@@ -33,10 +33,10 @@ fn fail_with(fault: &Fault, operation: Operation) -> (String, Duration) {
 fn a_hung_server_costs_its_timeout_and_little_more() {
     at_once(OPERATIONS, |operation| {
         let (sentence, time) = fail_with(&Fault::Hang, operation);
-        // On a slow machine, what came before has taken a part of the time.
-        let said = ["timed out after 2 s", "timed out after 1 s"];
-        assert!(said.iter().any(|said| sentence.contains(said)), "{operation:?}: {sentence}");
-        assert!(time >= Duration::from_secs(1) && time < Duration::from_secs(6), "{operation:?}: {time:?}");
+        // What came before has taken a part of the time, on a slow machine most of it.
+        let said = (1..=6).any(|seconds| sentence.contains(&format!("timed out after {seconds} s")));
+        assert!(said, "{operation:?}: {sentence}");
+        assert!(time >= Duration::from_secs(5) && time < Duration::from_secs(30), "{operation:?}: {time:?}");
     });
 }
 
@@ -46,7 +46,7 @@ fn a_server_that_closes_the_connection_or_fails_is_one_error() {
         for operation in OPERATIONS {
             let (sentence, time) = fail_with(&fault, operation);
             assert!(sentence.contains(words), "{operation:?}: {sentence}");
-            assert!(time < Duration::from_secs(6), "{operation:?}: {time:?}");
+            assert!(time < Duration::from_secs(30), "{operation:?}: {time:?}");
         }
     }
 }
