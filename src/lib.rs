@@ -1,5 +1,6 @@
 //! Tagboat tows image tags into git.
 
+pub mod agent;
 pub mod backoff;
 pub mod cancel;
 pub mod cli;

@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `controller`, `demo`, `explain`, `history`, `lint`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
+//! | `agent`, `controller`, `demo`, `explain`, `history`, `lint`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
 //! | `generate` | `tagboat crds`, `rbac`, `schema` and `completions` |
 //! | `reconcile_arguments`, `inputs`, `choice`, `overrides` | arguments of every command that reconciles; manifests and Secrets; `--automation`; `--latest` |
 //! | `cluster`, `kubeconfig` | `--kubeconfig` and `--context`; the kubeconfig of the environment |
@@ -11,10 +11,12 @@
 //! | `age` | an age in a table |
 //! | `output`, `report`, `outcome` | output formats; the text report; the JSON document of a run |
 //! | `runtime` | the async runtime of a command |
+//! | `service` | the log, probes and end of a command that runs until a signal |
 //! | `terminal`, `progress` | standard output and error, with colours; the progress line |
 //! | `failure`, `warnings` | failures with their exit statuses; warnings about a valid request |
 
 mod age;
+mod agent;
 mod choice;
 mod cluster;
 mod controller;
@@ -38,6 +40,7 @@ mod report;
 mod run;
 mod runtime;
 mod scan;
+mod service;
 mod size;
 mod status;
 mod terminal;
@@ -73,6 +76,7 @@ enum Command {
     Render(render::RenderArguments),
     Lint(lint::LintArguments),
     Controller(controller::ControllerArguments),
+    Agent(agent::AgentArguments),
     Explain(explain::ExplainArguments),
     History(history::HistoryArguments),
     Status(status::StatusArguments),
@@ -106,6 +110,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Render(arguments) => render::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
+        Command::Agent(arguments) => agent::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::History(arguments) => history::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

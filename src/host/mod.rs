@@ -2,8 +2,7 @@
 //!
 //! The agent runs in a container, so each program runs behind a prefix that enters the namespaces of the host, and the
 //! files of the host are read by its programs, too. What they print is foreign text: bounded, and made printable. The
-//! decisions are in [`nodes`](crate::nodes). No command uses this room yet, and hosts with update-engine, which need
-//! D-Bus, are left out in this step.
+//! decisions are in [`nodes`](crate::nodes). Hosts with update-engine, which need D-Bus, are left out in this step.
 //!
 //! | file | contents |
 //! |---|---|

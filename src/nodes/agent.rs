@@ -94,7 +94,9 @@ pub enum AgentStep {
 /// `failure` is the error of the last program that failed.
 #[must_use]
 pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentReport {
-    let (state, message) = match failure.map(str::to_owned).or_else(|| rolled_back(node, host)) {
+    let failure = failure.map(str::to_owned).or_else(|| rolled_back(node, host));
+    let failure = failure.or_else(|| needs_another_reboot(node, host)).or_else(|| has_no_images(node, host));
+    let (state, message) = match failure {
         Some(message) => (AgentState::Error, message),
         None => state_of(node, host),
     };
@@ -113,8 +115,13 @@ pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentRep
 }
 
 /// Returns the next step of the agent; `None` if it waits for a change.
+///
+/// The agent of a node that is in no pool writes nothing: the controller has removed its keys.
 #[must_use]
 pub fn agent_step(node: &Node, host: &Host, report: &AgentReport) -> Option<AgentStep> {
+    if !node.is_labeled() {
+        return None;
+    }
     if node.stage() == Ok(Stage::Rebooting) && report.state == AgentState::Rebooting {
         return Some(AgentStep::Reboot);
     }
@@ -134,7 +141,7 @@ pub fn agent_step(node: &Node, host: &Host, report: &AgentReport) -> Option<Agen
 /// Returns the merge patch that publishes a report.
 #[must_use]
 pub fn report_patch(node: &Node, report: &AgentReport) -> Value {
-    json!({"metadata": {
+    let mut patch = json!({"metadata": {
         "resourceVersion": node.resource_version,
         "labels": {keys::AGENT: report.state.as_str()},
         "annotations": {
@@ -143,7 +150,11 @@ pub fn report_patch(node: &Node, report: &AgentReport) -> Value {
             keys::STAGED_DIGEST: report.staged_digest,
             keys::BOOTED_VERSION: report.booted_version,
         },
-    }})
+    }});
+    if ends_attempt(node, report) {
+        patch["metadata"]["annotations"][keys::ATTEMPTED] = Value::Null;
+    }
+    patch
 }
 
 /// Returns the merge patch that acknowledges an approval.
@@ -161,6 +172,7 @@ pub fn acknowledgment_patch(node: &Node, attempt: &Attempt) -> Value {
 fn is_published(node: &Node, report: &AgentReport) -> bool {
     let has = |key: &str, value: Option<&str>| node.annotation(key) == value;
     node.agent() == Some(report.state)
+        && !ends_attempt(node, report)
         && has(keys::MESSAGE, Some(report.message.as_str()).filter(|message| !message.is_empty()))
         && has(keys::BOOTED_DIGEST, report.booted_digest.as_deref())
         && has(keys::STAGED_DIGEST, report.staged_digest.as_deref())
@@ -176,6 +188,32 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
     let is_attempted = !attempt.digest.is_empty() && node.desired_digest() == Some(&attempt.digest);
     (is_attempted && attempt.boot_id != host.boot_id && !booted.is(wanted))
         .then(|| format!("the host came back with {} in place of {}", booted.digest, attempt.digest))
+}
+
+/// Returns the error of a host that rebooted, and asks for a reboot again.
+///
+/// There was no image to compare, and it would reboot forever if it never stopped asking.
+fn needs_another_reboot(node: &Node, host: &Host) -> Option<String> {
+    let attempt = node.attempt().filter(|attempt| attempt.digest.is_empty())?;
+    let OwnUpdate::NeedsReboot(reason) = &host.own_update else { return None };
+    let is_approved = node.stage() == Ok(Stage::Rebooting) && node.annotation(keys::DESIRED_IMAGE).is_none();
+    (is_approved && attempt.boot_id != host.boot_id)
+        .then(|| format!("the host still needs a reboot after one: {reason}"))
+}
+
+/// Returns `true` if a report begins another update than that of the attempt.
+///
+/// The digest tells attempts with images apart.
+fn ends_attempt(node: &Node, report: &AgentReport) -> bool {
+    report.state == AgentState::UpdateStaged
+        && node.stage() != Ok(Stage::Rebooting)
+        && node.attempt().is_some_and(|attempt| attempt.digest.is_empty())
+}
+
+/// Returns the error of a host without images in a pool with one.
+fn has_no_images(node: &Node, host: &Host) -> Option<String> {
+    let wanted = node.annotation(keys::DESIRED_IMAGE).filter(|wanted| !wanted.is_empty())?;
+    host.booted.is_none().then(|| format!("the host has no images, so {wanted} cannot be staged"))
 }
 
 fn state_of(node: &Node, host: &Host) -> (AgentState, String) {
@@ -203,7 +241,8 @@ fn state_of(node: &Node, host: &Host) -> (AgentState, String) {
 /// Returns the image that must be staged, so that a reboot boots the wanted one.
 ///
 /// An empty wish is the booted image.
-fn image_to_stage(node: &Node, host: &Host) -> Option<String> {
+#[must_use]
+pub fn image_to_stage(node: &Node, host: &Host) -> Option<String> {
     let wanted = node.annotation(keys::DESIRED_IMAGE)?;
     let booted = host.booted.as_ref()?;
     let is_booted = wanted.is_empty() || booted.is(wanted);

@@ -42,7 +42,7 @@ mod window;
 
 pub use agent::{
     AgentReport, AgentStep, Host, HostImage, OwnUpdate, acknowledgment_patch, agent_report, agent_step,
-    report_patch,
+    image_to_stage, report_patch,
 };
 pub use agent_state::AgentState;
 pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};

@@ -11,14 +11,12 @@ mod flags;
 mod options;
 mod values;
 
-use std::future::Future;
 use std::sync::Arc;
 
 use kube::Client;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use super::service::{self, listen, shutdown_signal, spawn};
 use super::{Failure, kubeconfig, runtime};
 use crate::controller::automation::{self, AutomationOptions, Places, RunOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
@@ -57,34 +55,13 @@ pub(super) fn run(arguments: &ControllerArguments) -> Result<(), Failure> {
     for warning in &options.warnings {
         tracing::warn!("{warning}");
     }
-    // Fails if there is one already, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = runtime::multi_threaded()?;
-    let result = runtime.block_on(serve(options));
-    // Threads that still wait have no more work.
-    runtime.shutdown_background();
-    if result.is_ok() {
-        tracing::info!("shutdown complete");
-    }
-    result.map_err(|failure| match failure {
-        // The log of a pod has lines of one format only.
-        Failure::Failed(sentences) => {
-            sentences.iter().for_each(|sentence| tracing::error!("{sentence}"));
-            Failure::Logged
-        }
-        other => other,
-    })
+    service::run(runtime::multi_threaded()?, serve(options))
 }
 
 async fn serve(options: Options) -> Result<(), Failure> {
     let end = shutdown_signal()?;
     let metrics = options.measures.clone();
-    if let Some(address) = &options.health {
-        spawn("health", web::serve_health(listen("health-addr", address).await?));
-    }
-    if let Some(address) = &options.metrics {
-        spawn("metrics", web::serve_metrics(listen("metrics-addr", address).await?, metrics.clone()));
-    }
+    options.probes.serve(&metrics).await?;
     PrivateDirectory::sweep();
     let configuration = kubeconfig::infer().await.map_err(Failure::new)?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
@@ -229,34 +206,6 @@ fn controller_options(
         remote_clusters: None,
     };
     Ok((second, options))
-}
-
-/// Installs handlers for SIGINT and SIGTERM, and returns a future of the first signal.
-fn shutdown_signal() -> Result<impl Future<Output = ()>, Failure> {
-    let handler =
-        |kind| signal(kind).map_err(|error| Failure::new(format!("cannot install signal handlers: {error}")));
-    let (mut interrupt, mut terminate) =
-        (handler(SignalKind::interrupt())?, handler(SignalKind::terminate())?);
-    Ok(async move {
-        let name = tokio::select! {
-            _ = interrupt.recv() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-        };
-        tracing::info!("received {name}, shutting down");
-    })
-}
-
-async fn listen(flag: &str, address: &str) -> Result<TcpListener, Failure> {
-    let listener = web::listen(address).await;
-    listener.map_err(|error| Failure::new(format!("cannot serve at --{flag} {address:?}: {error}")))
-}
-
-fn spawn(what: &'static str, server: impl Future<Output = std::io::Result<()>> + Send + 'static) {
-    tokio::spawn(async move {
-        if let Err(error) = server.await {
-            tracing::error!(error = %error, "server of {what} failed");
-        }
-    });
 }
 
 /// Returns the name of this machine; in a pod, the name of the pod.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tagboat_api::GoDuration;
 
 use super::options::ControllerArguments;
-use crate::cli::Failure;
+use crate::cli::{Failure, service};
 
 impl ControllerArguments {
     pub(super) fn value(&self, name: &str) -> &str {
@@ -22,15 +22,7 @@ impl ControllerArguments {
 
     /// Returns an address to serve at; as in Flux, `0` is none.
     pub(super) fn address(&self, name: &str) -> Result<Option<String>, Failure> {
-        let address = self.text(name).filter(|value| *value != "0");
-        let has_port =
-            |address: &str| address.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        match address {
-            Some(address) if !has_port(address) => {
-                Err(self.invalid(name, "write HOST:PORT, :PORT, or 0 for none"))
-            }
-            address => Ok(address.map(str::to_owned)),
-        }
+        service::address(name, self.value(name))
     }
 
     pub(super) fn switch(&self, name: &str) -> bool {
@@ -77,6 +69,6 @@ impl ControllerArguments {
     }
 
     pub(super) fn invalid(&self, name: &str, advice: &str) -> Failure {
-        Failure::Usage(format!("--{name} {:?} cannot be used: {advice}", self.value(name)))
+        service::invalid(name, self.value(name), advice)
     }
 }

@@ -60,7 +60,7 @@ pub use list::list;
 pub use list_schedule::{ListLimiter, ListSchedule};
 pub use notifier::{Notifier, NotifierError};
 pub use resource_scope::ResourceScope;
-pub use watch::{Observation, Scope, Watched, watch_events, watch_objects};
+pub use watch::{Observation, Scope, Watched, watch_events, watch_object, watch_objects};
 pub use writer::ObjectWriter;
 
 /// The field manager of Flux's automation controller.

@@ -153,12 +153,47 @@ pub async fn watch_objects<K: Watched>(
 pub async fn watch_events<K>(
     api: Api<K>,
     labels: Option<String>,
-    mut observe: impl FnMut(Result<Event<K>, ClusterError>),
+    observe: impl FnMut(Result<Event<K>, ClusterError>),
 ) where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     let mut config = watcher::Config::default().page_size(PAGE_SIZE);
     config.label_selector = labels;
+    watch_selected(api, config, observe).await;
+}
+
+/// Watches the object of a name, and passes on its states and failures, until dropped.
+///
+/// `None` is an object that does not exist.
+///
+/// It may pass on an object that has not changed.
+pub async fn watch_object<K>(
+    api: Api<K>,
+    name: &str,
+    mut observe: impl FnMut(Result<Option<K>, ClusterError>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    let mut listed = None;
+    watch_selected(api, config, |event| match event {
+        Ok(Event::Init) => listed = None,
+        Ok(Event::InitApply(object)) => listed = Some(object),
+        Ok(Event::InitDone) => observe(Ok(listed.take())),
+        Ok(Event::Apply(object)) => observe(Ok(Some(object))),
+        Ok(Event::Delete(_)) => observe(Ok(None)),
+        Err(error) => observe(Err(error)),
+    })
+    .await;
+}
+
+async fn watch_selected<K>(
+    api: Api<K>,
+    config: watcher::Config,
+    mut observe: impl FnMut(Result<Event<K>, ClusterError>),
+) where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
     let start = || watcher::watcher(api.clone(), config.clone()).boxed();
     let (mut events, mut backoff) = (start(), WatchBackoff::default());
     while let Some(event) = events.next().await {

@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 28] = [
+const ORDER: [&str; 29] = [
     "error",
     "secrets",
     "backoff",
@@ -42,6 +42,7 @@ const ORDER: [&str; 28] = [
     "reconcile",
     "lint",
     "controller",
+    "agent",
     "web",
     "cli",
 ];

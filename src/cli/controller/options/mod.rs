@@ -22,6 +22,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use super::flags::{FLAGS, GATES, IDENTITY};
 use crate::backoff::Backoff;
 use crate::cli::Failure;
+use crate::cli::service::{ProbeAddresses, log_encoding, log_level};
 use crate::cli::size::ByteSize;
 use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
@@ -65,8 +66,7 @@ pub(super) struct Options {
     pub(super) backoff: Backoff,
     pub(super) election: Option<ElectionTimes>,
     pub(super) events: Option<String>,
-    pub(super) metrics: Option<String>,
-    pub(super) health: Option<String>,
+    pub(super) probes: ProbeAddresses,
     /// The server of the status of deployments, if there is one.
     pub(super) status: Option<StatusOptions>,
     /// The push of the status of deployments, if there is one.
@@ -217,26 +217,18 @@ impl ControllerArguments {
             backoff: Backoff { first: shortest, longest: longest.max(shortest) },
             election: self.switch("enable-leader-election").then_some(times),
             events: self.text("events-addr").map(str::to_owned),
-            metrics: self.address("metrics-addr")?,
-            health: self.address("health-addr")?,
+            probes: ProbeAddresses {
+                health: self.address("health-addr")?,
+                metrics: self.address("metrics-addr")?,
+            },
             status: self.status()?,
             push,
             cluster_name: self.cluster_name()?,
             is_dry_run: self.switch("dry-run"),
             reports_rollouts: self.switch("rollout"),
             remote_clusters: self.remote_clusters(),
-            log_level: match self.value("log-level") {
-                "trace" => LogLevel::Trace,
-                "debug" => LogLevel::Debug,
-                "info" => LogLevel::Info,
-                "error" => LogLevel::Error,
-                _ => return Err(self.invalid("log-level", "write trace, debug, info or error")),
-            },
-            log_encoding: match self.value("log-encoding") {
-                "json" => LogEncoding::Json,
-                "console" => LogEncoding::Console,
-                _ => return Err(self.invalid("log-encoding", "write json or console")),
-            },
+            log_level: log_level(self.value("log-level"))?,
+            log_encoding: log_encoding(self.value("log-encoding"))?,
             ssh_algorithms: SshAlgorithms {
                 key_exchange: self.list("ssh-kex-algos")?,
                 host_keys: self.list("ssh-hostkey-algos")?,

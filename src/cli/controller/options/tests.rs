@@ -25,7 +25,10 @@ fn defaults_match_flux() {
     assert_eq!((options.concurrent, options.cross_namespace), (4, CrossNamespace::Allowed));
     assert_eq!(options.backoff.first, Duration::from_millis(750));
     assert_eq!(options.backoff.longest, Duration::from_secs(900));
-    assert_eq!((options.metrics.as_deref(), options.health.as_deref()), (Some(":8080"), Some(":9440")));
+    assert_eq!(
+        (options.probes.metrics.as_deref(), options.probes.health.as_deref()),
+        (Some(":8080"), Some(":9440"))
+    );
     assert_eq!((options.log_level, options.log_encoding), (LogLevel::Info, LogEncoding::Json));
     assert_eq!(options.controllers, BTreeSet::from([Controller::Automation, Controller::Reflector]));
     assert!(options.warnings.is_empty() && options.events.is_none());
