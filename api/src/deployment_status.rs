@@ -379,6 +379,11 @@ pub struct ComponentStatus {
     /// Number of ready pods.
     #[serde(default)]
     pub ready: i64,
+    /// Number of ready pods among the updated ones, at least: objects do not report it exactly.
+    ///
+    /// Absent while the object is not observed, for example because its cluster does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_ready: Option<i64>,
     /// Time since which the component has its state.
     #[schemars(schema_with = "condition::time_schema")]
     pub since: Time,
@@ -429,6 +434,7 @@ impl ComponentStatus {
             desired: 0,
             updated: 0,
             ready: 0,
+            updated_ready: None,
             since,
             last_deployed: None,
             complete_since: None,

@@ -7,7 +7,8 @@
 //! component lacks the wanted image: if the git server is down, running deployments do not become failed.
 //!
 //! The progress is that of pods, such as `2/3`; the summary has the number of components. Components that are being
-//! removed have no progress, and of a component without the wanted image no pod counts.
+//! removed have no progress, and of a component without the wanted image no pod counts. No old pod of a rollout counts:
+//! only those that are updated and ready for certain.
 
 use std::fmt;
 
@@ -134,25 +135,29 @@ pub fn summary(components: &[ComponentStatus]) -> Summary {
 }
 
 /// Returns the progress of components: ready pods with the wanted image, and desired pods.
-///
-/// Objects do not report how many of their updated pods are ready. So the smaller of both numbers is taken, which is
-/// exact at the end of a rollout.
 #[must_use]
 pub fn progress(components: &[ComponentStatus]) -> String {
-    let (mut done, mut desired) = (0_i64, 0_i64);
-    for component in components {
-        let wanted = component.desired.max(0);
-        match component.state {
-            State::Removing | State::Removed => continue,
-            State::Pending => {}
-            State::Installing | State::Installed | State::Failed => {
-                let ready = component.updated.min(component.ready).clamp(0, wanted);
-                done = done.saturating_add(ready);
-            }
-        }
-        desired = desired.saturating_add(wanted);
-    }
+    let sum = |(done, desired): (i64, i64), (more_done, more_desired)| {
+        (done.saturating_add(more_done), desired.saturating_add(more_desired))
+    };
+    let (done, desired) = components.iter().filter_map(component_progress).fold((0, 0), sum);
     format!("{done}/{desired}")
+}
+
+/// Returns the ready pods of a component with the wanted image, at least, and its desired pods.
+///
+/// Returns `None` for a component that is being removed or is gone.
+#[must_use]
+pub fn component_progress(component: &ComponentStatus) -> Option<(i64, i64)> {
+    let desired = component.desired.max(0);
+    let done = match component.state {
+        State::Removing | State::Removed => return None,
+        State::Pending => 0,
+        // It failed before it got the image.
+        State::Failed if component.reason.is_some() => 0,
+        State::Installing | State::Installed | State::Failed => component.updated_ready.unwrap_or(0),
+    };
+    Some((done.clamp(0, desired), desired))
 }
 
 #[cfg(test)]
@@ -287,28 +292,31 @@ mod tests {
     #[test]
     fn progress_counts_ready_pods_with_the_wanted_image() {
         use State::{Failed, Installed, Installing, Pending, Removed, Removing};
-        for (state, desired, updated, ready, expected) in [
-            (Installed, 3, 3, 3, "3/3"),
-            (Installed, 3, 3, 2, "2/3"),
-            (Installed, 0, 0, 0, "0/0"),
-            (Installing, 3, 1, 3, "1/3"),
-            (Installing, 3, 3, 1, "1/3"),
+        let lacking = |component| ComponentStatus { reason: Some(BlockReason::NotApplied), ..component };
+        let counted = |state, desired, updated_ready| {
+            // The object has other ready pods as well.
+            let (updated, ready, updated_ready) = (desired, desired, Some(updated_ready));
+            ComponentStatus { desired, updated, ready, updated_ready, ..status("a", state) }
+        };
+        for (counted, expected) in [
+            (counted(Installed, 3, 3), "3/3"),
+            (counted(Installed, 3, 2), "2/3"),
+            (counted(Installed, 0, 0), "0/0"),
+            (counted(Installing, 3, 1), "1/3"),
             // A scale down, and a surge.
-            (Installed, 3, 30, 30, "3/3"),
-            (Installing, 3, 4, 4, "3/3"),
-            (Failed, 3, 1, 0, "0/3"),
-            (Pending, 3, 3, 3, "0/3"),
-            (Removing, 3, 3, 3, "0/0"),
-            (Removed, 3, 0, 0, "0/0"),
-            (Installing, -1, -1, -1, "0/0"),
+            (counted(Installed, 3, 30), "3/3"),
+            (counted(Installing, 3, 4), "3/3"),
+            (counted(Failed, 3, 0), "0/3"),
+            (counted(Failed, 3, 1), "1/3"),
+            (lacking(counted(Failed, 3, 3)), "0/3"),
+            (lacking(counted(Pending, 3, 3)), "0/3"),
+            (counted(Removing, 3, 3), "0/0"),
+            (counted(Removed, 3, 0), "0/0"),
+            (counted(Installing, -1, -1), "0/0"),
+            (ComponentStatus { updated_ready: None, ..counted(Installing, 3, 3) }, "0/3"),
         ] {
-            let counted = ComponentStatus { desired, updated, ready, ..status("a", state) };
-            assert_eq!(
-                progress(std::slice::from_ref(&counted)),
-                expected,
-                "{state} {desired} {updated} {ready}"
-            );
-            let running = ComponentStatus { desired: 2, updated: 2, ready: 2, ..status("b", Installed) };
+            assert_eq!(progress(std::slice::from_ref(&counted)), expected, "{counted:?}");
+            let running = ComponentStatus { desired: 2, updated_ready: Some(2), ..status("b", Installed) };
             let (done, of) = expected.split_once('/').unwrap();
             let sum = |text: &str| text.parse::<i64>().unwrap() + 2;
             assert_eq!(progress(&[running, counted]), format!("{}/{}", sum(done), sum(of)));

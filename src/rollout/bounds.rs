@@ -87,6 +87,7 @@ pub fn component(component: ComponentStatus) -> ComponentStatus {
         desired: component.desired,
         updated: component.updated,
         ready: component.ready,
+        updated_ready: component.updated_ready,
         since: whole_seconds(component.since.0),
         last_deployed: component.last_deployed.map(|time| whole_seconds(time.0)),
         complete_since: component.complete_since.map(|time| whole_seconds(time.0)),

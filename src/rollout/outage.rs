@@ -65,6 +65,7 @@ impl Outage {
         component.reason = component.reason.filter(|reason| is_before_apply(*reason));
         component.message = None;
         component.error = None;
+        component.updated_ready = None;
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) fn report() -> Report {
         desired: 2,
         updated: 2,
         ready: 2,
+        updated_ready: Some(2),
         ..ComponentStatus::new("Deployment/apps/podinfo", State::Installed, since)
     };
     Report {

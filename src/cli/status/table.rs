@@ -7,6 +7,7 @@ use tagboat_api::deployment_status::{ComponentStatus, State};
 use crate::cli::age::age;
 use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
+use crate::rollout::aggregate::component_progress;
 use crate::rollout::cause::{cause, component_cause};
 
 /// The state of a deployment that was deleted, or is no longer selected.
@@ -169,7 +170,9 @@ fn component(namespace: &str, component: &ComponentStatus, now: Timestamp) -> Fi
     // A component is indented below its deployment.
     let mut fields = Fields::new(namespace, format!("  {}", cell(&component.name)));
     fields.state = Some(component.state);
-    fields.progress = format!("{}/{}", component.ready, component.desired);
+    if let Some((done, desired)) = component_progress(component) {
+        fields.progress = format!("{done}/{desired}");
+    }
     fields.since = age(component.since.0, now);
     let tie = component.tie.map(|tie| format!("{tie:?}").to_lowercase());
     fields.wide = [text(&component.image), text(&tie), text(&component.place), text(&component.applier)];
@@ -207,7 +210,7 @@ mod tests {
             source: component.name.clone(),
             message: "two\nlines".to_owned(),
         });
-        component.ready = 0;
+        (component.ready, component.updated_ready) = (0, Some(0));
         report.components.insert(0, component);
         report.state = State::Failed;
         report.progress = "2/4".to_owned();

@@ -102,6 +102,7 @@ fn without_counts(report: &Report) -> Report {
     report.progress.clear();
     for component in &mut report.components {
         (component.desired, component.updated, component.ready) = (0, 0, 0);
+        component.updated_ready = None;
         component.message = None;
         component.error.iter_mut().for_each(|error| error.message.clear());
     }

@@ -23,14 +23,12 @@ fn read(
     was_complete: bool,
 ) -> Result<Assessment, &Unreadable> {
     let (spec, status) = (object.spec.get()?, object.status.get()?);
-    let counts = Counts {
-        desired: spec.replicas.unwrap_or(1),
-        updated: status.updated_replicas,
-        ready: status.ready_replicas,
-    };
     let text = status.message.as_deref().unwrap_or_default();
     let is_observed = is_observed(status.observed_generation.as_deref(), object.metadata.generation)
         && is_observed(status.workload_observed_generation.as_deref(), workload_generation);
+    let all = is_observed.then_some(status.replicas);
+    let desired = spec.replicas.unwrap_or(1);
+    let counts = Counts::new(desired, status.updated_replicas, status.ready_replicas, all);
     let phase = status.phase.as_deref().unwrap_or_default();
 
     Ok(if !is_observed {

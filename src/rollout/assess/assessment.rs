@@ -67,12 +67,29 @@ pub struct Counts {
     pub updated: i64,
     /// The ready pods.
     pub ready: i64,
+    /// The ready pods of the current template, at least.
+    pub updated_ready: i64,
+}
+
+impl Counts {
+    /// Creates the numbers of an object with `all` pods of any template.
+    ///
+    /// Without `all`, the numbers are those of the template before, because the controller has not observed the change.
+    ///
+    /// Updated and ready pods are counted among the same pods. So if both together are more than these, the excess is the
+    /// smallest number of pods that are both.
+    #[must_use]
+    pub fn new(desired: i64, updated: i64, ready: i64, all: Option<i64>) -> Self {
+        let excess = all.map_or(0, |all| updated.saturating_add(ready).saturating_sub(all));
+        Self { desired, updated, ready, updated_ready: excess.max(0) }
+    }
 }
 
 impl Assessment {
-    /// Returns a rollout that is complete.
+    /// Returns a rollout that is complete, so that the ready pods are updated ones.
     #[must_use]
     pub fn complete(counts: Counts, finished: Option<&Time>) -> Self {
+        let counts = Counts { updated_ready: counts.updated.min(counts.ready), ..counts };
         let finished = finished.map(|time| time.0);
         Self { progress: Progress::Complete, counts, finished, message: None }
     }

@@ -31,7 +31,10 @@ pub fn assess(canary: &Canary, target: &Target) -> Assessment {
 
 fn read<'c>(canary: &'c Canary, target: &Target) -> Result<Assessment, &'c Unreadable> {
     let status = canary.status.get()?;
-    let counts = target.primary.unwrap_or_default();
+    let mut counts = target.primary.unwrap_or_default();
+    if !target.is_promoted {
+        counts.updated_ready = 0;
+    }
     let changed = status.last_transition_time.as_ref();
     Ok(match status.phase.as_deref().unwrap_or_default() {
         "Succeeded" | "Initialized" if target.is_promoted => Assessment::complete(counts, changed),
@@ -59,7 +62,7 @@ mod tests {
 
     #[test]
     fn every_phase() {
-        let counts = Counts { desired: 2, updated: 2, ready: 2 };
+        let counts = Counts::new(2, 2, 2, Some(2));
         let promoted = Target { primary: Some(counts), is_promoted: true, has_image_since: None };
         let changed = Target { is_promoted: false, ..promoted };
         let since = |time: &str| Target { has_image_since: Some(time.parse().unwrap()), ..changed };
@@ -102,7 +105,11 @@ mod tests {
             }))
             .unwrap();
             assert_eq!(Canary::primary_name(canary.spec.get().unwrap()), "podinfo-primary");
-            assert_eq!(summary(&assess(&canary, &target)), expected, "{phase}, {target:?}");
+            let assessment = assess(&canary, &target);
+            assert_eq!(summary(&assessment), expected, "{phase}, {target:?}");
+            // Until the promotion, the primary has the image before.
+            let updated_ready = if target.is_promoted { 2 } else { 0 };
+            assert_eq!(assessment.counts.updated_ready, updated_ready, "{phase}, {target:?}");
         }
     }
 }

@@ -19,8 +19,9 @@ pub fn assess(object: &DaemonSet, previous: PreviousState) -> Assessment {
 fn read(object: &DaemonSet, previous: PreviousState) -> Result<Assessment, &Unreadable> {
     let status = object.status.get()?;
     let (desired, updated) = (status.desired_number_scheduled, status.updated_number_scheduled);
-    let counts = Counts { desired, updated, ready: status.number_ready };
     let is_observed = status.observed_generation >= object.metadata.generation;
+    let all = is_observed.then_some(status.current_number_scheduled);
+    let counts = Counts::new(desired, updated, status.number_ready, all);
     let is_complete = match previous {
         PreviousState::Complete => !is_observed || updated >= status.current_number_scheduled,
         PreviousState::Incomplete => is_observed && updated >= desired && status.number_available >= desired,

@@ -28,8 +28,9 @@ fn read(object: &Deployment, previous: PreviousState) -> Result<Assessment, &Unr
     let was_complete = previous == PreviousState::Complete;
     let (spec, status) = (object.spec.get()?, object.status.get()?);
     let desired = spec.replicas.unwrap_or(1);
-    let counts = Counts { desired, updated: status.updated_replicas, ready: status.ready_replicas };
     let is_observed = status.observed_generation >= object.metadata.generation;
+    let all = is_observed.then_some(status.replicas);
+    let counts = Counts::new(desired, status.updated_replicas, status.ready_replicas, all);
     let progressing = find(&status.conditions, "Progressing");
     let finished = progressing.filter(|condition| is_available(condition)).and_then(end);
 

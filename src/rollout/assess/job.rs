@@ -17,11 +17,8 @@ pub fn assess(object: &Job) -> Assessment {
 
 fn read(object: &Job) -> Result<Assessment, &Unreadable> {
     let (spec, status) = (object.spec.get()?, object.status.get()?);
-    let counts = Counts {
-        desired: spec.completions.unwrap_or(1),
-        updated: status.active + status.succeeded,
-        ready: status.succeeded,
-    };
+    let all = status.active + status.succeeded;
+    let counts = Counts::new(spec.completions.unwrap_or(1), all, status.succeeded, Some(all));
     let holds = |kind| find(&status.conditions, kind).filter(|condition| condition.is_true());
     Ok(if let Some(complete) = holds("Complete") {
         let finished = status.completion_time.as_ref().or(complete.last_transition_time.as_ref());

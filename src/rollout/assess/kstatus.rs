@@ -75,7 +75,7 @@ fn transition(condition: &Condition) -> Option<&Time> {
 /// It is failed when a container waits with an error, as the pods of other objects are.
 fn pod(status: &PodStatus, conditions: &[Condition]) -> Assessment {
     let ready = find(conditions, "Ready").filter(|ready| ready.is_true());
-    let counts = Counts { desired: 1, updated: 1, ready: i64::from(ready.is_some()) };
+    let counts = Counts::new(1, 1, ready.is_some().into(), Some(1));
     match status.phase.as_deref().unwrap_or_default() {
         "Succeeded" | "Failed" => return Assessment::complete(Counts { desired: 0, ..counts }, None),
         "Running" if ready.is_some() => return Assessment::complete(counts, ready.and_then(transition)),
@@ -104,7 +104,8 @@ struct ReplicaSetStatus {
 /// Assesses a ReplicaSet of its own: complete when all pods are labeled, available and ready.
 fn replica_set(object: &GenericObject, status: &ReplicaSetStatus, conditions: &[Condition]) -> Assessment {
     let desired = object.spec["replicas"].as_i64().unwrap_or(1);
-    let counts = Counts { desired, updated: status.fully_labeled_replicas, ready: status.ready_replicas };
+    let (labeled, all) = (status.fully_labeled_replicas, Some(status.replicas));
+    let counts = Counts::new(desired, labeled, status.ready_replicas, all);
     if let Some(failure) = find(conditions, "ReplicaFailure").filter(|failure| failure.is_true()) {
         return Assessment::in_progress(counts, failure.text());
     }

@@ -22,8 +22,10 @@ pub fn assess(object: &StatefulSet, previous: PreviousState) -> Assessment {
 fn read(object: &StatefulSet, previous: PreviousState) -> Result<Assessment, &Unreadable> {
     let (spec, status) = (object.spec.get()?, object.status.get()?);
     let desired = spec.replicas.unwrap_or(1);
-    let counts = Counts { desired, updated: status.updated_replicas, ready: status.ready_replicas };
-    if status.observed_generation < object.metadata.generation {
+    let is_observed = status.observed_generation >= object.metadata.generation;
+    let all = is_observed.then_some(status.replicas);
+    let counts = Counts::new(desired, status.updated_replicas, status.ready_replicas, all);
+    if !is_observed {
         return Ok(if previous == PreviousState::Complete {
             Assessment::complete(counts, None)
         } else {
@@ -57,7 +59,7 @@ fn partition(spec: &StatefulSetSpec) -> i64 {
 }
 
 fn waiting(counts: Counts, spec: &StatefulSetSpec, status: &StatefulSetStatus) -> Assessment {
-    let Counts { desired, updated, ready } = counts;
+    let Counts { desired, updated, ready, .. } = counts;
     let old = status.replicas - updated;
     let text = if old > 0 && is_on_delete(spec) {
         format!("pods of the old revision, until they are deleted: {old}")

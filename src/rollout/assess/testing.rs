@@ -4,7 +4,8 @@ use super::{Assessment, Counts, Progress};
 
 /// Returns an assessment as one line.
 pub(in crate::rollout) fn summary(assessment: &Assessment) -> String {
-    let Assessment { progress, counts: Counts { desired, updated, ready }, finished, message } = assessment;
+    let Assessment { progress, counts, finished, message } = assessment;
+    let Counts { desired, updated, ready, .. } = counts;
     let counts = format!("{desired}/{updated}/{ready}");
     match progress {
         Progress::Complete => {

@@ -28,8 +28,9 @@ pub(super) fn components(context: &Context<'_>) -> Vec<Component> {
         let pending = |text: String| {
             let (reason, text) = of_file(context, previous).unwrap_or_else(|| (lacking(previous), text));
             let (message, since) = (Some(text), context.now.clone());
-            let state = State::Pending;
-            ComponentStatus { state, reason, error: None, message, since, ..(*previous).clone() }
+            let (state, updated_ready) = (State::Pending, None);
+            let new = ComponentStatus { state, reason, error: None, updated_ready, ..(*previous).clone() };
+            ComponentStatus { message, since, ..new }
         };
         let status = match (cluster.contact, unlisted) {
             (Contact::Watched, None) => continue,

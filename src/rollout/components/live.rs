@@ -92,8 +92,9 @@ impl Live<'_> {
 
     /// Sets the counts, and at the first observation the end of a complete rollout.
     fn set_assessment(&self, status: &mut ComponentStatus, assessment: &Assessment) {
-        let Counts { desired, updated, ready } = assessment.counts;
+        let Counts { desired, updated, ready, updated_ready } = assessment.counts;
         (status.desired, status.updated, status.ready) = (desired, updated, ready);
+        status.updated_ready = Some(updated_ready);
         if self.previous.is_none() && assessment.progress == Progress::Complete {
             status.complete_since = Some(self.finished(assessment, status.image.as_deref()));
         }

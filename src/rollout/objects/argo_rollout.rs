@@ -52,6 +52,8 @@ pub struct ArgoRolloutStatus {
     pub message: Option<String>,
     /// Set after an abort, until a retry or another template.
     pub abort: bool,
+    /// The number of pods.
+    pub replicas: i64,
     /// The number of pods of the current template.
     pub updated_replicas: i64,
     /// The number of ready pods, of any template.

@@ -14,6 +14,7 @@ use super::pages::Pages;
 use super::parts::{StateView, TimeView, sentence};
 use super::templates::{Template, value};
 use crate::objects::ObjectName;
+use crate::rollout::aggregate::component_progress;
 use crate::rollout::cause::cause;
 use crate::rollout::message::message;
 use crate::rollout::steps::{Step, StepName, StepProgress, StepTime, steps};
@@ -65,8 +66,8 @@ struct ComponentView {
     state: StateView,
     since: TimeView,
     message: String,
-    ready: i64,
-    desired: i64,
+    /// Its progress in pods; empty for one that is being removed or is gone.
+    progress: String,
     /// Further facts, as pairs of label and value.
     facts: Vec<Fact>,
 }
@@ -168,6 +169,7 @@ fn step(step: &Step) -> StepView {
 fn component(component: &ComponentStatus) -> ComponentView {
     let reason = component.reason.map(|reason| reason.to_string());
     let error = component.error.as_ref().map(sentence);
+    let progress = component_progress(component).map(|(done, desired)| format!("{done}/{desired}"));
     let facts = [
         ("Image", component.image.clone()),
         ("Reason", reason),
@@ -182,8 +184,7 @@ fn component(component: &ComponentStatus) -> ComponentView {
         state: component.state.into(),
         since: (&component.since).into(),
         message: error.or_else(|| component.message.as_deref().map(message)).unwrap_or_default(),
-        ready: component.ready,
-        desired: component.desired,
+        progress: progress.unwrap_or_default(),
         facts: facts_of(facts),
     }
 }

@@ -16,6 +16,7 @@ pub(crate) fn status(id: &str, state: &str, components: &[(&str, &str)]) -> Valu
                 "desired": 3,
                 "updated": 3,
                 "ready": 2,
+                "updatedReady": 2,
                 "automation": "fleet",
                 "image": "ghcr.io/org/app:1.2.0",
                 "place": "apps/app.yaml:12",

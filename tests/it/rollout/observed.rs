@@ -149,7 +149,7 @@ impl Drop for Observed {
 
 /// An assessment as one line, without the time.
 pub(super) fn summary(assessment: &Assessment) -> String {
-    let Assessment { progress, counts: Counts { desired, updated, ready }, message, .. } = assessment;
+    let Assessment { progress, counts: Counts { desired, updated, ready, .. }, message, .. } = assessment;
     let counts = format!("{desired}/{updated}/{ready}");
     match progress {
         Progress::Complete => format!("complete {counts}"),

@@ -24,7 +24,9 @@ pub(super) fn lines_of(status: &Value) -> Vec<String> {
     lines.push("Components".to_owned());
     for component in array(&status["components"]) {
         lines.extend([text(&component["name"]), text(&component["state"])]);
-        lines.push(format!("{}/{} pods", component["ready"], component["desired"]));
+        let has_image = component["state"] != "pending" && component["reason"].is_null();
+        let ready = component["updatedReady"].as_i64().filter(|_| has_image).unwrap_or(0);
+        lines.push(format!("{ready}/{} pods", component["desired"]));
         lines.extend(since(component));
         lines.extend(message(component));
         for (label, field) in [

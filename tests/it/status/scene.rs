@@ -107,6 +107,7 @@ pub(crate) fn installed(tag: &str) -> Value {
             "desired": 2,
             "updated": 2,
             "ready": 2,
+            "updatedReady": 2,
             "since": since,
             "automation": "apps",
             "place": "apps/podinfo.yaml:12",
@@ -124,6 +125,7 @@ pub(super) fn installing(tag: &str) -> Value {
     }
     status["progress"] = json!("1/2");
     status["components"][0]["ready"] = json!(1);
+    status["components"][0]["updatedReady"] = json!(1);
     status
 }
 

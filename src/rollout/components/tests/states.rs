@@ -91,6 +91,60 @@ fn an_image_is_compared_before_the_rule_of_its_kind() {
     }
 }
 
+/// Objects report updated and ready pods, not which of them are both.
+#[test]
+fn the_old_pods_of_a_stuck_rollout_are_no_progress() {
+    let pods = |replicas: u8, updated: u8, ready: u8| {
+        format!(
+            "observedGeneration: 2, replicas: {replicas}, updatedReplicas: {updated}, readyReplicas: {ready}"
+        )
+    };
+    let progressing =
+        |reason: &str| format!("conditions: [{{type: Progressing, status: 'True', reason: {reason}}}]");
+    let (waiting, complete) = (progressing("ReplicaSetUpdated"), progressing("NewReplicaSetAvailable"));
+    let daemons = |updated: u8, ready: u8| {
+        format!(
+            "observedGeneration: 2, desiredNumberScheduled: 3, currentNumberScheduled: 3, updatedNumberScheduled: {updated}, numberReady: {ready}, numberAvailable: {ready}"
+        )
+    };
+    let revisions = "currentRevision: a, updateRevision: b";
+    let table = [
+        ("apps/v1 Deployment", format!("{}, {waiting}", pods(4, 1, 3)), "installing 0/3"),
+        ("apps/v1 Deployment", format!("{}, {waiting}", pods(4, 1, 4)), "installing 1/3"),
+        ("apps/v1 Deployment", format!("{}, {waiting}", pods(4, 3, 3)), "installing 2/3"),
+        ("apps/v1 Deployment", format!("{}, {complete}", pods(3, 3, 3)), "installed 3/3"),
+        ("apps/v1 Deployment", format!("{}, {complete}", pods(3, 3, 2)), "installed 2/3"),
+        // The numbers are those of the template before.
+        (
+            "apps/v1 Deployment",
+            pods(3, 3, 3).replace("observedGeneration: 2", "observedGeneration: 1"),
+            "installing 0/3",
+        ),
+        ("apps/v1 StatefulSet", format!("{}, {revisions}", pods(3, 1, 2)), "installing 0/3"),
+        ("apps/v1 StatefulSet", format!("{}, {revisions}", pods(3, 2, 3)), "installing 2/3"),
+        ("apps/v1 DaemonSet", daemons(1, 2), "installing 0/3"),
+        ("apps/v1 DaemonSet", daemons(2, 3), "installing 2/3"),
+        ("apps/v1 DaemonSet", daemons(3, 3), "installed 3/3"),
+        (
+            "argoproj.io/v1alpha1 Rollout",
+            format!("phase: Progressing, {}", pods(4, 1, 3).replace("Generation: 2", "Generation: '2'")),
+            "installing 0/3",
+        ),
+    ];
+    let spec = format!(
+        "{{replicas: 3, progressDeadlineSeconds: 600, selector: {{matchLabels: {{app: app}}}}, template: {}}}",
+        template(NEW)
+    );
+    for (kind, status, expected) in table {
+        let (version, kind) = kind.split_once(' ').unwrap();
+        let mut scene = scene_of(version, kind);
+        insert(&mut scene, &[workload(version, kind, &spec, &format!("{{{status}}}"))]);
+        let components = scene.report("app");
+        let report = &scene.previous["app"].report;
+        assert_eq!(format!("{} {}", components[0].state, report.progress), expected, "{kind} {status}");
+    }
+}
+
 #[test]
 fn another_kind_has_the_value_in_its_spec_and_is_judged_by_kstatus() {
     let stalled =
