@@ -29,8 +29,9 @@ pub(super) struct LiveComponent {
     name: String,
     /// The state of the value.
     state: LiveState,
-    /// The number of ready pods.
-    ready: i64,
+    /// The number of ready pods with the value, at least; absent with the state `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ready: Option<i64>,
     /// The number of desired pods.
     desired: i64,
 }
@@ -45,6 +46,8 @@ pub(super) enum LiveState {
     Removing,
     /// Its rollout is in progress.
     Installing,
+    /// The component is not observed, for example because its cluster does not answer.
+    Unknown,
     /// It is running.
     Running,
 }
@@ -55,6 +58,7 @@ impl fmt::Display for LiveState {
             Self::Failed => "failed",
             Self::Removing => "removing",
             Self::Installing => "installing",
+            Self::Unknown => "unknown",
             Self::Running => "running",
         })
     }
@@ -63,7 +67,8 @@ impl fmt::Display for LiveState {
 /// All components that have a value, such as `running 4/4 in 2 components`.
 pub(super) struct LiveSummary {
     state: LiveState,
-    ready: i64,
+    /// The known ready pods; `None` if none of the components is observed.
+    ready: Option<i64>,
     desired: i64,
     components: usize,
 }
@@ -73,7 +78,7 @@ impl LiveSummary {
     pub(super) fn of(components: &[LiveComponent]) -> Option<Self> {
         Some(Self {
             state: components.iter().map(|component| component.state).min()?,
-            ready: components.iter().map(|component| component.ready).fold(0, i64::saturating_add),
+            ready: components.iter().filter_map(|component| component.ready).reduce(i64::saturating_add),
             desired: components.iter().map(|component| component.desired).fold(0, i64::saturating_add),
             components: components.len(),
         })
@@ -83,7 +88,10 @@ impl LiveSummary {
 impl fmt::Display for LiveSummary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { state, ready, desired, components } = self;
-        write!(formatter, "{state} {ready}/{desired}")?;
+        write!(formatter, "{state}")?;
+        if let Some(ready) = ready {
+            write!(formatter, " {ready}/{desired}")?;
+        }
         if *components == 1 { Ok(()) } else { write!(formatter, " in {components} components") }
     }
 }
@@ -198,21 +206,22 @@ fn live_component(
         let digest = target.digest.as_ref().map_or(String::new(), |digest| format!("@{digest}"));
         ObjectImage::parse(&format!("{}{tag}{digest}", target.name)).ok()
     });
-    // A component without the wanted image runs the image that it has.
     let is_wanted = target.is_some_and(|target| image.is_met_by(&target));
-    let state = match component.state {
-        State::Removed => return None,
-        State::Removing => LiveState::Removing,
-        State::Failed if is_wanted => LiveState::Failed,
-        State::Installing => LiveState::Installing,
-        State::Failed | State::Pending | State::Installed => LiveState::Running,
+    let ready = component.updated_ready;
+    let state = match (component.state, ready) {
+        (State::Removed, _) => return None,
+        (State::Removing, _) => LiveState::Removing,
+        (State::Failed, _) if is_wanted => LiveState::Failed,
+        (_, None) => LiveState::Unknown,
+        (State::Installing, _) => LiveState::Installing,
+        (State::Installed, _) => LiveState::Running,
+        // A component without the wanted image runs the image that it has, unless its rollout has not ended.
+        (State::Failed | State::Pending, Some(ready)) => {
+            let is_complete = component.complete_since.is_some() || ready >= component.desired;
+            if is_complete { LiveState::Running } else { LiveState::Installing }
+        }
     };
-    Some(LiveComponent {
-        name: component.name.clone(),
-        state,
-        ready: component.ready,
-        desired: component.desired,
-    })
+    Some(LiveComponent { name: component.name.clone(), state, ready, desired: component.desired })
 }
 
 #[cfg(test)]
@@ -232,7 +241,7 @@ mod tests {
         let component = |(name, state, tag, place): &(&str, &str, &str, &str)| {
             json!({
                 "name": name, "state": state, "image": format!("ghcr.io/org/web:{tag}"), "since": since,
-                "place": place, "ready": 2, "desired": 3,
+                "place": place, "ready": 3, "updatedReady": 2, "desired": 3, "completeSince": since,
             })
         };
         let components: Vec<_> = components.iter().map(component).collect();
@@ -302,6 +311,49 @@ mod tests {
             let found = summary(&mut values, &change("apps:web:tag", "prod", "web.yaml", value));
             assert_eq!(found, expected, "{state} {tag} {value}");
         }
+    }
+
+    /// Returns the summary of the value 1.0.0 of a component.
+    ///
+    /// The component has the value, and the fields of `change`.
+    fn summary_with(state: &str, change: impl Fn(&mut ComponentStatus)) -> String {
+        let target = if state == "pending" { "2.0.0" } else { "1.0.0" };
+        let mut deployed = deployment(target, &[("Deployment/prod/web", state, "1.0.0", "web.yaml:7")]);
+        let status = Arc::make_mut(&mut deployed).status.as_mut().unwrap();
+        change(&mut status.report.components[0]);
+        let mut values = LiveValues::new(vec![deployed]);
+        summary(&mut values, &super::tests::change("apps:web:tag", "prod", "web.yaml", "1.0.0"))
+    }
+
+    #[test]
+    fn the_old_pods_of_a_stuck_rollout_do_not_run_the_value() {
+        let stuck = |component: &mut ComponentStatus| {
+            (component.updated, component.ready, component.updated_ready) = (1, 3, Some(0));
+            component.complete_since = None;
+        };
+        assert_eq!(summary_with("installing", stuck), "installing 0/3");
+        assert_eq!(summary_with("failed", stuck), "failed 0/3");
+        // The policy has selected another image meanwhile.
+        assert_eq!(summary_with("pending", stuck), "installing 0/3");
+        let complete = |component: &mut ComponentStatus| component.updated_ready = Some(3);
+        assert_eq!(summary_with("pending", complete), "running 3/3");
+        let restarted = |component: &mut ComponentStatus| component.updated_ready = Some(1);
+        assert_eq!(summary_with("pending", restarted), "running 1/3");
+    }
+
+    #[test]
+    fn the_value_of_a_component_whose_cluster_does_not_answer_is_unknown() {
+        let unobserved = |component: &mut ComponentStatus| component.updated_ready = None;
+        assert_eq!(summary_with("pending", unobserved), "unknown");
+        assert_eq!(summary_with("removing", unobserved), "removing");
+        let named = |name: &str, ready: Option<i64>| LiveComponent {
+            name: name.to_owned(),
+            state: if ready.is_some() { LiveState::Running } else { LiveState::Unknown },
+            ready,
+            desired: 3,
+        };
+        let both = LiveSummary::of(&[named("web", Some(3)), named("edge/web", None)]).unwrap();
+        assert_eq!(both.to_string(), "unknown 3/6 in 2 components");
     }
 
     #[test]

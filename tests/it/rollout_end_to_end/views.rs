@@ -186,17 +186,17 @@ impl Views {
         let before = std::iter::once(None).chain(step.in_git.iter().map(Some));
         let expected: Vec<_> = before.zip(step.in_git).map(|(old, new)| (old, Some(new))).collect();
         found.compare("tagboat history", &json!(listed), &json!(expected));
-        let pods = |of: &Value| [&of["name"], &of["ready"], &of["desired"]].map(Clone::clone);
+        let pods = |of: &Value, ready: &str| [&of["name"], &of[ready], &of["desired"]].map(Clone::clone);
         let mut live: Vec<_> = changes
             .iter()
             .flat_map(|change| {
-                page::array(&change["live"]).iter().map(|live| (tag(&change["new"]), pods(live)))
+                page::array(&change["live"]).iter().map(|live| (tag(&change["new"]), pods(live, "ready")))
             })
             .collect();
         let components = page::array(&status["components"]).iter();
         let components = components.filter(|component| component["image"].is_string());
         let mut running: Vec<_> =
-            components.map(|component| (tag(&component["image"]), pods(component))).collect();
+            components.map(|component| (tag(&component["image"]), pods(component, "updatedReady"))).collect();
         live.sort_by_key(|row| format!("{row:?}"));
         running.sort_by_key(|row| format!("{row:?}"));
         found.compare("tagboat history --live", &json!(live), &json!(running));
