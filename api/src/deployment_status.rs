@@ -116,6 +116,12 @@ pub struct Report {
     /// Time since which the target has this state.
     #[schemars(schema_with = "condition::time_schema")]
     pub since: Time,
+    /// Time at which the rollout of the target failed, until it is installed with all pods ready.
+    ///
+    /// An outage in between changes nothing: the failure is announced once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "condition::time_schema")]
+    pub failed_since: Option<Time>,
     /// Error before the rollout, with the state `failed` only; components have their own errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<StatusError>,

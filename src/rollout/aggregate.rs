@@ -4,7 +4,8 @@
 //! installing, pending, removed, installed. Without components it is pending.
 //!
 //! An error before the rollout (an unusable policy, a failed checkout or push) makes a deployment failed only while a
-//! component lacks the wanted image: if the git server is down, running deployments do not become failed.
+//! component lacks the wanted image: if the git server is down, running deployments do not become failed. A cluster that
+//! does not respond is the error only if no component has failed by itself, because that one can be fixed.
 //!
 //! The progress is that of pods, such as `2/3`; the summary has the number of components. Components that are being
 //! removed have no progress, and of a component without the wanted image no pod counts. No old pod of a rollout counts:
@@ -95,6 +96,10 @@ pub struct Aggregate {
 /// Returns the aggregate state of components in any order, with an error before the rollout.
 #[must_use]
 pub fn aggregate(components: &[Component], error: Option<&DeploymentError>) -> Aggregate {
+    let has_failed = || components.iter().any(|component| component.status.state == State::Failed);
+    let is_hidden =
+        |error: &DeploymentError| error.code == DeploymentErrorCode::HostUnavailable && has_failed();
+    let error = error.filter(|error| !is_hidden(error));
     if let Some(error) = error.filter(|_| components.iter().any(Component::lacks_wanted_image)) {
         let message = Some(error.message.clone());
         return Aggregate { state: State::Failed, reason: None, message, error: Some(error.into()) };
@@ -231,6 +236,18 @@ mod tests {
         }
         let found = aggregate(&[], Some(&error(DeploymentErrorCode::PolicyNotReady)));
         assert_eq!((found.state, found.error), (Pending, None));
+    }
+
+    #[test]
+    fn an_outage_hides_no_failure_of_a_component() {
+        let failed = component("Deployment/a/b", State::Failed);
+        let lost = Component { has_wanted_image: false, ..component("edge/Deployment/a/b", State::Pending) };
+        let outage = error(DeploymentErrorCode::HostUnavailable);
+        let found = aggregate(&[lost.clone(), failed], Some(&outage));
+        assert_eq!((found.state, found.error), (State::Failed, None));
+        assert_eq!(found.message.as_deref(), Some("Deployment/a/b: exit code 1"));
+        let found = aggregate(&[lost], Some(&outage));
+        assert_eq!(found.error.unwrap().code, "HostUnavailable");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A target has at most one event for each outcome: the event has a key, from which its name is made, so an API server
 //! refuses it a second time. An outcome that the previous status has already is no event, so a restart repeats none, and
-//! neither does a cluster that responds again.
+//! neither does a cluster that responds again: a failure has one event until the deployment is installed again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -59,9 +59,12 @@ pub fn event(previous: Option<&Report>, report: &Report) -> Option<RolloutEvent>
         _ => return None,
     };
     let is_same = |previous: &Report| {
+        let has_failed = || previous.failed_since.is_some() && previous.failed_since == report.failed_since;
+        // Where an older CRD drops the field, the state tells.
+        let is_same_state =
+            previous.state == report.state && previous.error.is_some() == report.error.is_some();
         previous.target == report.target
-            && previous.state == report.state
-            && previous.error.is_some() == report.error.is_some()
+            && (is_same_state || outcome == RolloutOutcome::Failed && has_failed())
     };
     let is_rolled_out = previous.is_some_and(|previous| has_rolled_out(previous, report));
     if previous.is_some_and(is_same) || outcome == RolloutOutcome::Succeeded && !is_rolled_out {
@@ -172,6 +175,17 @@ mod tests {
 
     /// Returns the report of components at a second, after a commit at second 100.
     fn report_of(tag: &str, components: &[Observed<'_>], previous: Option<&Report>, second: i64) -> Report {
+        report_with(None, tag, components, previous, second)
+    }
+
+    /// Returns such a report with an error before the rollout.
+    fn report_with(
+        error: Option<DeploymentError>,
+        tag: &str,
+        components: &[Observed<'_>],
+        previous: Option<&Report>,
+        second: i64,
+    ) -> Report {
         let components = components.iter().map(|&(name, tag, state, since)| {
             let error = (state == State::Failed).then(|| StatusError {
                 code: "ImagePullBackOff".into(),
@@ -180,9 +194,10 @@ mod tests {
             });
             let image = Some(format!("ghcr.io/org/app:{tag}"));
             let reason = (state == State::Pending).then_some(BlockReason::NotApplied);
+            let has_wanted_image = state != State::Pending;
             let new = ComponentStatus::new(name, state, at(since));
             let status = ComponentStatus { error, image, reason, ..new };
-            Component { status, has_wanted_image: true }
+            Component { status, has_wanted_image }
         });
         let previous = previous.map(|report| tagboat_api::deployment_status::DeploymentStatusStatus {
             deployment_id: "id".into(),
@@ -199,7 +214,7 @@ mod tests {
                 automation: "apps".into(),
             }),
             revision: None,
-            error: None,
+            error,
             components: components.collect(),
         };
         status(observation, previous.as_ref(), at(second).0).report
@@ -304,6 +319,56 @@ mod tests {
             ("1", 80, &[(WEB, "1", Installed, 60), (WORKER, "1", Installed, 5)]),
         ]);
         assert_eq!(found, [20]);
+    }
+
+    /// Returns the seconds with an event `RolloutFailed`.
+    ///
+    /// An observation has its second, whether the cluster `edge` does not answer, and the components.
+    fn failures(observations: &[(i64, bool, &[Observed<'_>])]) -> Vec<i64> {
+        let mut previous: Option<Report> = None;
+        let mut seconds = Vec::new();
+        for &(second, is_lost, components) in observations {
+            let error = is_lost.then(|| DeploymentError {
+                code: DeploymentErrorCode::HostUnavailable,
+                source: "edge".into(),
+                message: "cluster edge does not respond".into(),
+            });
+            let next = report_with(error, "1", components, previous.as_ref(), second);
+            let found = event(previous.as_ref(), &next);
+            if found.is_some_and(|event| event.outcome == RolloutOutcome::Failed) {
+                seconds.push(second);
+            }
+            previous = Some(next);
+        }
+        seconds
+    }
+
+    /// After the outage, the pods are still to be listed.
+    #[test]
+    fn a_failure_has_one_event_though_its_cluster_does_not_answer_meanwhile() {
+        use State::{Failed, Installed, Installing, Pending};
+        let found = failures(&[
+            (10, false, &[(EDGE, "1", Installing, 10)]),
+            (20, false, &[(EDGE, "1", Failed, 20)]),
+            (30, true, &[(EDGE, "1", Pending, 30)]),
+            (90, false, &[(EDGE, "1", Installing, 90)]),
+            (91, false, &[(EDGE, "1", Failed, 91)]),
+            (95, false, &[(EDGE, "1", Installed, 95)]),
+            (99, false, &[(EDGE, "1", Failed, 99)]),
+        ]);
+        assert_eq!(found, [20, 99]);
+    }
+
+    #[test]
+    fn a_failure_has_its_event_while_another_cluster_does_not_answer() {
+        use State::{Failed, Installed, Installing, Pending};
+        let found = failures(&[
+            (10, false, &[(WEB, "1", Installing, 10), (EDGE, "1", Installing, 10)]),
+            (20, true, &[(WEB, "1", Installing, 10), (EDGE, "1", Pending, 20)]),
+            (30, true, &[(WEB, "1", Failed, 30), (EDGE, "1", Pending, 20)]),
+            (90, false, &[(WEB, "1", Failed, 30), (EDGE, "1", Installed, 90)]),
+        ]);
+        assert_eq!(found, [30]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) fn report() -> Report {
         reason: None,
         message: None,
         since: component.since.clone(),
+        failed_since: None,
         error: None,
         target: Some(Target { name: "ghcr.io/org/app".to_owned(), tag: "1.2.0".to_owned(), digest: None }),
         commit: None,

@@ -18,7 +18,9 @@ use tagboat_api::deployment_status::{
 };
 
 use super::absent::Absent;
-use super::aggregate::{self, Component, DeploymentError, aggregate, progress, summary};
+use super::aggregate::{
+    self, Aggregate, Component, DeploymentError, aggregate, component_progress, progress, summary,
+};
 use super::bounds::{self, cut, whole_seconds};
 use super::conditions::conditions;
 use super::history::{self, continued_complete_since, last_deployed};
@@ -83,12 +85,16 @@ fn report(observation: Observation, previous: Option<&Report>, now: &Time) -> Re
     aggregate::sort_worst_first(&mut components);
     let listed = bounds::listed(&components);
     let unchosen = (components.is_empty() && target.is_none()).then_some(BlockReason::NotChosen);
+    let same_rollout =
+        previous.filter(|previous| is_same_rollout(previous, target.as_ref(), commit.as_ref()));
     let old_history = previous.map_or(&[][..], |previous| &previous.deploy_history);
+    let failed_since = failed_since(&overall, &components, same_rollout, now);
     let mut report = Report {
         state: overall.state,
         reason: overall.reason.or(unchosen),
         message: overall.message.map(|message| cut(message, MAX_MESSAGE)),
         since: since(overall.state, target.as_ref(), &components, previous, now),
+        failed_since,
         error: overall.error.map(|error| bounds::error(error, &deployment_id)),
         summary: summary(&components),
         progress: progress(&components),
@@ -136,6 +142,33 @@ fn since(
         }
         Some(previous) => last.filter(|last| **last > previous.since).unwrap_or(now).clone(),
         None => last.unwrap_or(now).clone(),
+    }
+}
+
+/// Returns true if a previous report is about the rollout of a target by a commit.
+///
+/// A commit that is not known is no other one.
+fn is_same_rollout(previous: &Report, target: Option<&Target>, commit: Option<&CommitRef>) -> bool {
+    let mut commits = previous.commit.iter().zip(commit);
+    previous.target.as_ref() == target && commits.all(|(previous, commit)| previous.id == commit.id)
+}
+
+/// Returns the time at which the rollout of the target failed.
+///
+/// After an outage, and after a restart, its pods are not listed yet: it may be installing or installed for a moment. So
+/// it has failed until all of its pods are ready. `previous` is about the same rollout.
+fn failed_since(
+    overall: &Aggregate,
+    components: &[ComponentStatus],
+    previous: Option<&Report>,
+    now: &Time,
+) -> Option<Time> {
+    let is_ready = || components.iter().filter_map(component_progress).all(|(done, desired)| done == desired);
+    let known = previous.and_then(|previous| previous.failed_since.clone());
+    match overall.state {
+        State::Installed if is_ready() => None,
+        State::Failed if overall.error.is_none() => known.or_else(|| Some(now.clone())),
+        _ => known,
     }
 }
 

@@ -127,6 +127,44 @@ fn the_components_of_a_lost_cluster_are_pending() {
     assert_eq!(scene.lines("app"), ["Deployment/apps/app pending", "edge/Deployment/apps/app installed"]);
 }
 
+/// The pods that fail are not known before they are listed again.
+#[test]
+fn a_failure_lasts_through_an_outage_of_its_cluster() {
+    let mut scene = Scene::new(APP);
+    scene.add_cluster(Some("edge"));
+    let failing = deployment(NEW).replace(
+        "status: \"True\", reason: NewReplicaSetAvailable",
+        "status: \"False\", reason: ProgressDeadlineExceeded",
+    );
+    scene.insert_into(1, &failing);
+    insert(&mut scene, &[deployment(NEW)]);
+    scene.report("app");
+    let failed_since = scene.previous["app"].report.failed_since.clone();
+    assert!(failed_since.is_some());
+    scene.clusters[1].contact = Contact::Lost;
+    scene.now += 60.seconds();
+    assert_eq!(scene.lines("app"), ["edge/Deployment/apps/app pending", "Deployment/apps/app installed"]);
+    let lost = &scene.previous["app"].report;
+    assert_eq!(lost.error.as_ref().map(|error| error.code.as_str()), Some("HostUnavailable"));
+    assert_eq!(lost.failed_since, failed_since);
+
+    // Another failure than the outage is what the deployment reports.
+    insert(&mut scene, std::slice::from_ref(&failing));
+    let own = "Deployment/apps/app failed ProgressDeadlineExceeded of Deployment/apps/app";
+    assert_eq!(scene.lines("app"), [own, "edge/Deployment/apps/app pending"]);
+    let report = &scene.previous["app"].report;
+    assert_eq!((report.state, &report.error), (State::Failed, &None));
+    assert!(report.message.as_deref().unwrap().starts_with("Deployment/apps/app: "), "{report:?}");
+    insert(&mut scene, &[deployment(NEW)]);
+    scene.clusters[1].contact = Contact::Watched;
+    scene.now += 60.seconds();
+    scene.report("app");
+    assert_eq!(scene.previous["app"].report.failed_since, failed_since);
+    scene.insert_into(1, &deployment(NEW));
+    scene.report("app");
+    assert_eq!(scene.previous["app"].report.failed_since, None);
+}
+
 /// After a restart during an outage, nothing waits more than a minute for lists.
 #[test]
 fn the_error_of_a_lost_cluster_stays_while_a_list_is_expected() {
