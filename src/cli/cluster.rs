@@ -42,8 +42,9 @@ impl ClusterArguments {
         trim_token_file(&mut configuration);
         let namespace = configuration.default_namespace.clone();
         let server = address(&configuration);
-        let client = client(configuration)
-            .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
+        let client = client(configuration).map_err(|error| {
+            Failure::new(format!("the kubeconfig cannot be used: {}", kubeconfig::first_line(&error)))
+        })?;
         Ok(Connection { client, namespace, server })
     }
 

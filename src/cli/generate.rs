@@ -58,7 +58,7 @@ pub(super) struct RbacArguments {
     rollout: bool,
 
     /// The value of `tagboat controller --watch-label-selector`; the names of the Leases depend on it
-    #[arg(long, value_name = "SELECTOR")]
+    #[arg(long, value_name = "SELECTOR", conflicts_with = "rollout")]
     watch_label_selector: Option<String>,
 }
 

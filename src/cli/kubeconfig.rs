@@ -9,6 +9,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::objects::remote_clusters::undefined_user;
 
+/// The defect of a kubeconfig without clusters, users and contexts.
+const EMPTY: &str = "it is empty: write the kubeconfig of a cluster to it, or select another file";
+
 /// Reads the configuration of `$KUBECONFIG`, of `~/.kube/config` or of the pod.
 ///
 /// A defect in `$KUBECONFIG` is an error: another cluster than the named one is never used.
@@ -19,7 +22,8 @@ use crate::objects::remote_clusters::undefined_user;
 pub(super) async fn infer() -> Result<Config, String> {
     let Some(merged) = of_environment() else {
         let none = |error| {
-            let cause = first_line(&error);
+            let cause = of_home().err().filter(|cause| cause.ends_with(EMPTY));
+            let cause = cause.unwrap_or_else(|| first_line(&error));
             format!("there is no kubeconfig or in-cluster configuration ({cause})")
         };
         return Config::infer().await.map_err(none);
@@ -35,7 +39,7 @@ pub(super) async fn infer() -> Result<Config, String> {
 ///
 /// If there is none, with a sentence that does not quote the files.
 pub(super) async fn with_context(context: &str) -> Result<Config, String> {
-    let merged = of_environment().unwrap_or_else(|| Kubeconfig::read().map_err(|error| first_line(&error)));
+    let merged = of_environment().unwrap_or_else(of_home);
     select(merged?, Some(context.to_owned())).await
 }
 
@@ -45,16 +49,37 @@ pub(super) async fn with_context(context: &str) -> Result<Config, String> {
 ///
 /// If it has no such context, with a sentence that does not quote it.
 pub(super) async fn from_file(file: &Path, context: Option<String>) -> Result<Config, String> {
-    select(Kubeconfig::read_from(file).map_err(|error| first_line(&error))?, context).await
+    let kubeconfig = Kubeconfig::read_from(file).map_err(|error| first_line(&error))?;
+    if is_empty(&kubeconfig) {
+        return Err(EMPTY.to_owned());
+    }
+    select(kubeconfig, context).await
 }
 
 /// Returns the configuration of a context; the current one by default.
 async fn select(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, String> {
+    let named = context.as_ref().or(kubeconfig.current_context.as_ref()).filter(|name| !name.is_empty());
+    let Some(name) = named else {
+        return Err("it has no current-context: set it, or select a context with --context".to_owned());
+    };
+    if !kubeconfig.contexts.iter().any(|context| context.name == *name) {
+        return Err(format!("the context {name} is not in contexts"));
+    }
     if let Some(defect) = undefined_user(&kubeconfig, context.as_deref()) {
         return Err(defect);
     }
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
     Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| first_line(&error))
+}
+
+/// Reads `~/.kube/config`.
+fn of_home() -> Result<Kubeconfig, String> {
+    let kubeconfig = Kubeconfig::read().map_err(|error| first_line(&error))?;
+    if is_empty(&kubeconfig) { Err(format!("~/.kube/config: {EMPTY}")) } else { Ok(kubeconfig) }
+}
+
+fn is_empty(kubeconfig: &Kubeconfig) -> bool {
+    kubeconfig.clusters.is_empty() && kubeconfig.auth_infos.is_empty() && kubeconfig.contexts.is_empty()
 }
 
 /// Merges the files of `$KUBECONFIG`, if it is set.
@@ -70,20 +95,21 @@ fn merged(files: &[PathBuf]) -> Result<Kubeconfig, String> {
     let is_missing =
         |file: &&PathBuf| file.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let existing: Vec<&PathBuf> = files.iter().filter(|file| !is_missing(file)).collect();
+    let names = || files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ");
     if existing.is_empty() {
-        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-        return Err(format!("no file of KUBECONFIG exists: {}", names.join(", ")));
+        return Err(format!("no file of KUBECONFIG exists: {}", names()));
     }
-    existing.into_iter().try_fold(Kubeconfig::default(), |merged, file| {
+    let merged = existing.into_iter().try_fold(Kubeconfig::default(), |merged, file| {
         let next = Kubeconfig::read_from(file).and_then(|next| merged.merge(next));
         next.map_err(|error| format!("KUBECONFIG {}: {}", file.display(), first_line(&error)))
-    })
+    })?;
+    if is_empty(&merged) { Err(format!("KUBECONFIG {}: {EMPTY}", names())) } else { Ok(merged) }
 }
 
 /// Returns the first line of an error of a kubeconfig.
 ///
 /// Further lines quote the file, which may hold a token. The crate puts a path in two kinds of quotes.
-fn first_line(error: &impl std::fmt::Display) -> String {
+pub(super) fn first_line(error: &impl std::fmt::Display) -> String {
     let line = error.to_string().lines().next().unwrap_or_default().to_owned();
     line.replace("'\"", "'").replace("\"'", "'")
 }

@@ -65,7 +65,8 @@ fn component(context: &Context<'_>, previous: &ComponentStatus) -> Option<(Compo
         ..previous.clone()
     };
     if object.is_none() && has_known_objects(context, previous) {
-        let removed = status(State::Removed, context.now.clone());
+        let mut removed = status(State::Removed, context.now.clone());
+        (removed.desired, removed.updated, removed.ready, removed.updated_ready) = (0, 0, 0, None);
         return Some((with(removed), now.saturating_add(REPORT).ok()?));
     }
     // A clock that was set back does not prolong the hour.

@@ -337,7 +337,11 @@ async fn a_cluster_that_cannot_be_reached_is_named() {
             "cannot read ImagePolicies: the request to the API server failed",
         ),
         ("token: hunter2 [\nb: [\n".to_owned(), 2, "failed to parse kubeconfig YAML"),
-        ("{}".to_owned(), 2, "failed to determine current context"),
+        (
+            "{}".to_owned(),
+            2,
+            ": it is empty: write the kubeconfig of a cluster to it, or select another file",
+        ),
     ] {
         std::fs::write(&file, content).unwrap();
         let mut command = program();

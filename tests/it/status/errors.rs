@@ -89,6 +89,51 @@ fn missing_files_of_a_kubeconfig_list_are_ignored_if_another_exists() {
     }
 }
 
+#[test]
+fn an_empty_kubeconfig_and_an_unknown_context_are_one_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = kubeconfig(directory.path(), "http://127.0.0.1:1").display().to_string();
+    let empty = directory.path().join("empty").display().to_string();
+    std::fs::write(&empty, "").unwrap();
+    let home = directory.path().join("home");
+    std::fs::create_dir_all(home.join(".kube")).unwrap();
+    std::fs::write(home.join(".kube/config"), "").unwrap();
+    let is_empty = "it is empty: write the kubeconfig of a cluster to it, or select another file";
+    let unknown = "the context prod is not in contexts";
+    for (environment, arguments, status, expected) in [
+        ("", vec!["--kubeconfig", &empty], 2, format!("--kubeconfig {empty}: {is_empty}")),
+        (&empty, vec![], 1, format!("KUBECONFIG {empty}: {is_empty}")),
+        (&empty, vec!["--context", "prod"], 2, format!("--context prod: KUBECONFIG {empty}: {is_empty}")),
+        ("", vec!["--context", "prod"], 2, format!("--context prod: ~/.kube/config: {is_empty}")),
+        (
+            "",
+            vec![],
+            1,
+            format!("there is no kubeconfig or in-cluster configuration (~/.kube/config: {is_empty})"),
+        ),
+        (&file, vec!["--context", "prod"], 2, format!("--context prod: {unknown}")),
+        ("", vec!["--kubeconfig", &file, "--context", "prod"], 2, format!("--kubeconfig {file}: {unknown}")),
+    ] {
+        let mut program = tagboat_without_cluster();
+        program.arg("status").args(arguments).env("KUBECONFIG", environment).env("HOME", &home);
+        let ended = run(&mut program).with_status(status);
+        assert_eq!(ended.only_error(), format!("error: {expected}"));
+    }
+}
+
+#[test]
+fn the_path_of_a_bad_token_file_has_one_kind_of_quotes() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = kubeconfig(directory.path(), "http://127.0.0.1:1");
+    let token = directory.path().join("token");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let text = text.replace(r#""token":"hunter2""#, &format!(r#""tokenFile":"{}""#, token.display()));
+    std::fs::write(&file, text).unwrap();
+    let ended = run(&mut command(&file, &[])).with_status(1);
+    let path = format!("'{}'", token.display());
+    assert!(ended.errors.contains(&path) && !ended.errors.contains('"'), "{ended:?}");
+}
+
 /// The client panicked at such a token.
 #[test]
 fn a_token_that_no_header_can_have_is_one_sentence() {

@@ -73,6 +73,9 @@ fn roles_are_printed_for_a_label_selector_only() {
     );
     assert_eq!(ended.output, "");
     run(tagboat().args(["rbac", "--watch-label-selector", "shard in (a, b),!c"])).with_status(0);
+    // The role for rollouts has no Lease.
+    let both = ["rbac", "--rollout", "--watch-label-selector", "a=b"];
+    assert!(run(tagboat().args(both)).with_status(2).errors.contains("cannot be used with"));
 }
 
 #[test]

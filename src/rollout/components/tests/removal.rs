@@ -39,8 +39,13 @@ fn a_removed_file_makes_its_object_removing_and_then_once_removed() {
     assert_eq!(scene.previous["app"].report.components[0].since, since);
     assert!(scene.components("app").next_check.unwrap() > scene.now);
 
+    assert_eq!(scene.previous["app"].report.components[0].desired, 2);
+
     scene.remove(&GroupKind::DEPLOYMENT, "apps", "app");
     assert_eq!(scene.lines("app"), [of_app("removed").as_str(), REST]);
+    let removed = &scene.previous["app"].report.components[0];
+    let pods = (removed.desired, removed.updated, removed.ready, removed.updated_ready);
+    assert_eq!(pods, (0, 0, 0, None), "it has no pods");
     assert_eq!(scene.lines("app"), [REST]);
     assert_eq!(scene.components("app").next_check, None);
 }
