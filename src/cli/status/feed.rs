@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use kube::{Client, Resource};
 use tagboat_api::DeploymentStatus;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::cli::Failure;
 use crate::cli::cluster::cannot_read;
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Cache, Change, ClusterError, Observation, Scope, watch_objects};
+use crate::objects::cluster::{
+    Cache, Change, ClusterError, Observation, PROBE_INTERVAL, Scope, probe, watch_objects,
+};
 
 /// The timeout of the first listing, unless a wait has another.
 const FIRST_LISTING: Duration = Duration::from_secs(30);
@@ -47,6 +50,24 @@ pub(in crate::cli) fn failure(error: &ClusterError, server: &str) -> Failure {
     }
 }
 
+/// Waits until the API server answers again after a silence, which is reported.
+///
+/// A watch does not notice that no bytes arrive any more. It notices other errors itself.
+async fn end_of_silence(client: &Client, report: impl Fn(ClusterError)) {
+    let mut is_silent = false;
+    loop {
+        sleep(PROBE_INTERVAL).await;
+        match probe(client).await {
+            Err(error @ ClusterError::Timeout(_)) => {
+                is_silent = true;
+                report(error);
+            }
+            _ if is_silent => return,
+            _ => {}
+        }
+    }
+}
+
 impl Feed {
     /// Starts a watch and waits for the first listing.
     ///
@@ -65,11 +86,29 @@ impl Feed {
         let watched = cache.clone();
         // The task ends with the async runtime.
         tokio::spawn(async move {
-            let observe = |observation| {
-                // The receiver is gone when the command ends.
-                let _ = sender.send(observation);
-            };
-            watch_objects(client, &scope, &watched, observe).await;
+            // The receiver is gone when the command ends.
+            let send = |observation| drop(sender.send(observation));
+            let (listed, mut is_first) = (Notify::new(), true);
+            loop {
+                let observe = |observation| {
+                    if matches!(observation, Observation::Complete) {
+                        listed.notify_one();
+                    }
+                    send(observation);
+                };
+                let silence = async {
+                    // The first listing has a timeout of its own.
+                    if is_first {
+                        listed.notified().await;
+                    }
+                    end_of_silence(&client, |error| send(Observation::WatchError(error))).await;
+                };
+                // The connection of the watch may stay silent although the API server answers again.
+                tokio::select! {
+                    () = watch_objects(client.clone(), &scope, &watched, observe) => return,
+                    () = silence => is_first = false,
+                }
+            }
         });
         let mut feed = Self { cache, observations, unreadable: BTreeMap::new(), is_interrupted: false };
         let limit = wait.map_or(FIRST_LISTING, |wait| wait.max(MIN_FIRST_LISTING));
@@ -155,5 +194,82 @@ impl Feed {
                 None
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use axum::body::Body;
+    use axum::http::{Request, Response};
+    use serde_json::json;
+    use tokio::time::Instant;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// An API server that accepts requests, and answers those of a watch never.
+    #[derive(Default)]
+    struct Server {
+        is_silent: AtomicBool,
+        lists: AtomicUsize,
+    }
+
+    impl Server {
+        fn client(self: &Arc<Self>) -> Client {
+            let server = self.clone();
+            let service = service_fn(move |request: Request<kube::client::Body>| {
+                let is_version = request.uri().path() == "/version";
+                let is_watch = request.uri().query().is_some_and(|query| query.contains("watch="));
+                let is_silent = is_watch || server.is_silent.load(Ordering::SeqCst);
+                if !is_version && !is_watch {
+                    server.lists.fetch_add(1, Ordering::SeqCst);
+                }
+                let answer = if is_version {
+                    json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0", "gitCommit": "", "gitTreeState": "",
+                        "buildDate": "", "goVersion": "", "compiler": "", "platform": ""})
+                } else {
+                    json!({"apiVersion": "tagboat.dev/v1alpha1", "kind": "DeploymentStatusList",
+                        "metadata": {"resourceVersion": "1"}, "items": []})
+                };
+                async move {
+                    if is_silent {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok::<_, Infallible>(Response::new(Body::from(answer.to_string())))
+                }
+            });
+            Client::new(service, "default")
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_api_server_is_noticed_and_the_watch_begins_again_once_it_answers() {
+        let server = Arc::new(Server::default());
+        let mut feed = Feed::start(server.client(), Scope::default(), None).await.unwrap();
+        let begin = Instant::now();
+        assert!(
+            timeout(Duration::from_secs(3600), feed.changes()).await.is_err(),
+            "a server without changes"
+        );
+        assert!(!feed.is_interrupted);
+        for lists in 1..=2 {
+            assert_eq!(server.lists.load(Ordering::SeqCst), lists);
+            server.is_silent.store(true, Ordering::SeqCst);
+            let begin = Instant::now();
+            assert!(feed.changes().await.is_empty());
+            assert!(feed.is_interrupted);
+            assert!(begin.elapsed() <= Duration::from_secs(25), "{:?}", begin.elapsed());
+            // It is said once.
+            assert!(feed.changes().await.is_empty());
+            assert!(feed.is_interrupted);
+            server.is_silent.store(false, Ordering::SeqCst);
+            while feed.is_interrupted {
+                feed.changes().await;
+            }
+        }
+        assert!(begin.elapsed() < Duration::from_secs(3900));
     }
 }
