@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::long_lock::{LongLock, off_the_workers};
 use super::pods::PodLists;
 use crate::objects::cluster::{ApiGuard, ListLimiter};
+use crate::objects::remote_clusters::Answers;
 use crate::rollout::index::{ClusterIndex, Unlisted};
 use crate::rollout::watched::{GroupKind, WatchedId, WatchedObject};
 use crate::tenancy::run_blocking;
@@ -26,6 +27,8 @@ pub(super) struct Connection {
     pub(super) cluster: Option<String>,
     pub(super) client: Client,
     pub(super) guard: ApiGuard,
+    /// The answers of another cluster to probes.
+    pub(super) answers: Option<Answers>,
     /// The only namespace that is watched; `None`: all.
     pub(super) namespace: Option<String>,
 }

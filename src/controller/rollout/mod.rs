@@ -12,6 +12,7 @@
 //! | `follow`, `kinds` | the scans of automations; the kinds that their places lead to |
 //! | `watches`, `cluster` | the watches of a cluster; the objects that they report |
 //! | `refusals` | the refusals of a watch: from which one on its kind is skipped |
+//! | `failures` | the failures of a watch that may pass: which of them are logged |
 //! | `remote` | the watches of clusters with a kubeconfig |
 //! | `pods` | lists of the pods of workloads whose rollout is in progress |
 //! | `reconcile`, `existence` | one reconcile; the decision whether the object exists |
@@ -23,6 +24,7 @@ mod availability;
 mod changed_policies;
 mod cluster;
 mod existence;
+mod failures;
 mod follow;
 mod kinds;
 mod long_lock;
@@ -94,6 +96,7 @@ impl RolloutController {
             cluster: None,
             client: objects.client().clone(),
             guard: objects.guard().clone(),
+            answers: None,
             namespace: options.namespace.clone(),
         };
         let list_limiter = ListLimiter::default();

@@ -134,6 +134,7 @@ impl RemoteWatches {
             cluster: Some(name.to_owned()),
             client,
             guard: ApiGuard::default(),
+            answers: Some(cluster.answers().clone()),
             namespace: self.rollouts.options.namespace.clone(),
         };
         let own: Weak<Rollouts> = Arc::downgrade(&self.rollouts);

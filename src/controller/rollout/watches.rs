@@ -14,15 +14,18 @@ use kube::api::ListParams;
 use kube::core::{ApiResource, NamespaceResourceScope, Resource};
 use kube::discovery::{ApiGroup, Scope, oneshot};
 use kube::runtime::watcher::Event;
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::cluster::{WatchState, WatchedCluster};
+use super::failures::Failures;
 use super::refusals::Refusals;
 use crate::controller::engine::forbidden;
 use crate::objects::cluster::{ClusterError, watch_events};
+use crate::objects::remote_clusters::Answers;
 use crate::rollout::objects::{
     Application, ArgoRollout, Canary, CronJob, DaemonSet, Deployment, GenericObject, GitRepository,
     HelmRelease, Job, Kustomization, StatefulSet,
@@ -64,8 +67,13 @@ impl Watches {
         {
             self.cluster.set_state(&kind, WatchState::Starting);
             let (cluster, on_state) = (self.cluster.clone(), self.on_state.clone());
-            let watch =
-                KindWatch { cluster, kind: kind.clone(), on_state, is_listed: AtomicBool::new(false) };
+            let watch = KindWatch {
+                cluster,
+                kind: kind.clone(),
+                on_state,
+                is_listed: AtomicBool::new(false),
+                failures: Mutex::default(),
+            };
             let task = self.tasks.spawn(async move { watch.run().await });
             self.running.insert(kind, task);
         }
@@ -79,6 +87,7 @@ struct KindWatch {
     on_state: Arc<dyn Fn() + Send + Sync>,
     /// True once a list has arrived since the last refusal.
     is_listed: AtomicBool,
+    failures: Mutex<Failures>,
 }
 
 impl KindWatch {
@@ -92,6 +101,8 @@ impl KindWatch {
         let (mut refusals, mut logged) = (Refusals::default(), None);
         loop {
             let obstacle = self.watch().await;
+            // A refusal is an answer.
+            self.failures.lock().end();
             if logged.as_ref() != Some(&obstacle) {
                 tracing::info!(
                     cluster = self.cluster.connection.cluster,
@@ -117,20 +128,59 @@ impl KindWatch {
 
     /// Ends the wait of statuses for the first list, if it takes long.
     async fn end_waiting(&self) {
-        sleep(LIST_TIMEOUT).await;
+        sleep(LIST_TIMEOUT / 2).await;
+        let before = self.answers();
+        sleep(LIST_TIMEOUT / 2).await;
         if self.cluster.is_starting(&self.kind) {
-            tracing::warn!(
-                cluster = self.cluster.connection.cluster,
-                kind = self.kind.kind(),
-                "the first list takes long; components of this kind stay as they are until then"
-            );
+            // Otherwise the probe of the other cluster logs that it does not answer.
+            let is_answering = before.is_none() || self.answers() > before;
+            if is_answering && !self.failures.lock().are_logged() {
+                tracing::warn!(
+                    cluster = self.cluster.connection.cluster,
+                    kind = self.kind.kind(),
+                    "the first list takes long; components of this kind stay as they are until then"
+                );
+            }
             self.set_state(WatchState::Delayed);
         }
     }
 
+    /// Returns the number of answers of another cluster to probes.
+    fn answers(&self) -> Option<u64> {
+        self.cluster.connection.answers.as_ref().map(Answers::count)
+    }
+
+    /// Handles a failure that may pass.
+    fn failed(&self, error: &ClusterError) {
+        let connection = &self.cluster.connection;
+        if connection.cluster.is_some() && error.is_unauthorized() {
+            self.wait_for_login();
+        }
+        let message = error.to_string();
+        if self.failures.lock().add(&message, self.answers()) {
+            tracing::error!(
+                cluster = connection.cluster,
+                kind = self.kind.kind(),
+                group = self.kind.group(),
+                error = message,
+                "watch failed, retrying"
+            );
+        }
+    }
+
+    /// Handles the end of failures.
+    fn succeeded(&self) {
+        if self.failures.lock().end() {
+            tracing::info!(
+                cluster = self.cluster.connection.cluster,
+                kind = self.kind.kind(),
+                group = self.kind.group(),
+                "watch recovered"
+            );
+        }
+    }
+
     /// Ends the wait of statuses for the first list after a refused login.
-    ///
-    /// The probe of the other cluster logs that, once for all kinds.
     fn wait_for_login(&self) {
         if self.cluster.is_starting(&self.kind) {
             self.set_state(WatchState::Delayed);
@@ -229,9 +279,7 @@ impl KindWatch {
                 Ok(group) => return Ok(group),
                 Err(error) => match refusal(&error) {
                     Some(refusal) => return Err(refusal),
-                    None => {
-                        tracing::debug!(kind = self.kind.kind(), error = %error, "discovery failed, retrying");
-                    }
+                    None => self.failed(&error),
                 },
             }
             sleep(DISCOVERY_RETRY).await;
@@ -267,10 +315,8 @@ impl KindWatch {
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
         let (cluster, kind) = (&self.cluster, &self.kind);
-        let remote = &cluster.connection.cluster;
         let refused = watch::Sender::new(None);
         let mut listed: HashSet<WatchedId> = HashSet::new();
-        let mut failure = String::new();
         let watching = watch_events(api, None, |event| match event {
             Ok(Event::Init) => listed.clear(),
             Ok(Event::InitApply(object)) => {
@@ -283,35 +329,20 @@ impl KindWatch {
                 cluster.retain(kind, &std::mem::take(&mut listed));
                 self.is_listed.store(true, Ordering::Relaxed);
                 self.set_state(WatchState::Listed);
-                if !std::mem::take(&mut failure).is_empty() {
-                    tracing::info!(
-                        cluster = remote,
-                        kind = kind.kind(),
-                        group = kind.group(),
-                        "watch recovered"
-                    );
-                }
+                self.succeeded();
             }
             Ok(Event::Apply(object)) => {
+                self.succeeded();
                 let object = wrap(Box::new(object));
                 cluster.insert(object.id(), object);
             }
-            Ok(Event::Delete(object)) => cluster.remove(&wrap(Box::new(object)).id()),
+            Ok(Event::Delete(object)) => {
+                self.succeeded();
+                cluster.remove(&wrap(Box::new(object)).id());
+            }
             Err(error) => match refusal(&error) {
                 Some(refusal) => drop(refused.send_replace(Some(refusal))),
-                None if remote.is_some() && error.is_unauthorized() => self.wait_for_login(),
-                None => {
-                    let message = error.to_string();
-                    if message != failure {
-                        tracing::error!(
-                            cluster = remote,
-                            kind = kind.kind(),
-                            error = message,
-                            "watch failed, retrying"
-                        );
-                        failure = message;
-                    }
-                }
+                None => self.failed(&error),
             },
         });
         let mut refusals = refused.subscribe();

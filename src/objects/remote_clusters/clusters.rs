@@ -192,8 +192,9 @@ impl Probes {
         for (name, cluster) in known {
             let Ok(client) = cluster.client().cloned() else { continue };
             if !self.running.contains_key(&name) {
-                let work = keep_probing(clusters.clone(), name.clone(), cluster.kubeconfig, client);
-                self.running.insert(name, (cluster.kubeconfig, self.tasks.spawn(work)));
+                let kubeconfig = cluster.kubeconfig;
+                let work = keep_probing(clusters.clone(), name.clone(), cluster, client);
+                self.running.insert(name, (kubeconfig, self.tasks.spawn(work)));
             }
         }
     }
@@ -201,7 +202,7 @@ impl Probes {
 
 /// A problem of a cluster, as it is logged.
 ///
-/// A refused login is logged here only, once for the cluster, and not by the watches of its kinds.
+/// It is logged here only, once for the cluster, and not by the watches of its kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum Problem {
     #[error("the cluster refuses the login of its kubeconfig")]
@@ -226,11 +227,14 @@ fn next_problem(
 }
 
 /// Probes a cluster until dropped.
-async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Fingerprint, client: Client) {
+async fn keep_probing(clusters: RemoteClusters, name: String, cluster: RemoteCluster, client: Client) {
     let mut silence = Silence::default();
     let mut logged = None;
     loop {
         let answer = probe(&client).await;
+        if answer.is_ok() {
+            cluster.answers().add();
+        }
         let since = silence.after(answer.is_ok(), Instant::now(), Timestamp::now());
         let problem = next_problem(logged, &answer, since.is_some());
         if problem != logged {
@@ -241,7 +245,7 @@ async fn keep_probing(clusters: RemoteClusters, name: String, kubeconfig: Finger
                 Some(problem) => tracing::warn!(cluster = name, error, "{problem}"),
             }
         }
-        clusters.set_down(&name, kubeconfig, since);
+        clusters.set_down(&name, cluster.kubeconfig, since);
         sleep(if answer.is_ok() { PROBE_INTERVAL } else { RETRY_INTERVAL }).await;
     }
 }

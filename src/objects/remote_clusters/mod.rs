@@ -8,13 +8,16 @@
 //! | `directory` | the files of the directory |
 //! | `kubeconfig` | a kubeconfig without references to programs and files |
 //! | `remote_cluster` | a cluster: its client, or the reason why it has none |
+//! | `answers` | the number of a cluster's answers to probes |
 //! | `clusters` | all clusters, kept up to date |
 
+mod answers;
 mod clusters;
 mod directory;
 mod kubeconfig;
 mod remote_cluster;
 
+pub use answers::Answers;
 pub use clusters::{RemoteClusterOptions, RemoteClusters};
 pub use directory::{DirectoryError, MAX_CLUSTERS};
 pub use kubeconfig::{KubeconfigError, undefined_user};

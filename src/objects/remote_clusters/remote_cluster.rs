@@ -5,18 +5,20 @@ use std::fmt;
 use jiff::Timestamp;
 use kube::Client;
 
+use super::answers::Answers;
 use super::kubeconfig;
 use crate::error::chain;
 use crate::objects::SmallFileError;
 use crate::objects::cluster::client;
 use crate::secrets::{Fingerprint, Secret};
 
-/// A cluster with a kubeconfig. Clones share its client.
+/// A cluster with a kubeconfig. Clones share its client and its answers.
 #[derive(Clone)]
 pub struct RemoteCluster {
     /// The kubeconfig, by which a change is noticed.
     pub(super) kubeconfig: Fingerprint,
     access: Result<Client, String>,
+    answers: Answers,
     down_since: Option<Timestamp>,
 }
 
@@ -32,7 +34,7 @@ impl RemoteCluster {
             client(config).map_err(|error| format!("its kubeconfig cannot be used: {error}"))
         });
         let down_since = access.is_err().then_some(now);
-        Self { kubeconfig, access, down_since }
+        Self { kubeconfig, access, answers: Answers::default(), down_since }
     }
 
     /// Returns the client.
@@ -42,6 +44,11 @@ impl RemoteCluster {
     /// If the kubeconfig cannot be used, with the reason.
     pub fn client(&self) -> Result<&Client, &str> {
         self.access.as_ref().map_err(String::as_str)
+    }
+
+    /// Returns the number of its answers to probes.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
     }
 
     /// Returns the time since which the cluster is down.

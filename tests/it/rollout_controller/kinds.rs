@@ -155,4 +155,7 @@ async fn a_kind_is_watched_as_soon_as_its_discovery_works() {
     let name = format!("App/{}/podinfo", scene.cluster().namespace());
     assert_eq!(component(&status)["name"], name.as_str(), "{status:#}");
     assert_eq!(program.terminate().0, Some(0));
+    let lines = program.lines().into_iter().filter(|line| line["kind"] == "App");
+    let lines: Vec<_> = lines.map(|line| line["msg"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(lines, ["watch failed, retrying", "watch recovered"]);
 }

@@ -2,6 +2,7 @@
 
 mod automations;
 mod availability;
+mod cluster_log;
 mod clusters;
 mod existence;
 mod kills;

@@ -23,6 +23,8 @@ use super::call::Call;
 /// A fault of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
+    /// 401: the login is refused.
+    Unauthorized,
     /// 403: the role does not permit the request.
     Forbidden,
     /// 409: another client changed the object.
@@ -148,6 +150,7 @@ impl Service<Request<kube::client::Body>> for Faulty {
             let call = Call::new(&request);
             let lost = || Err(io::Error::from(io::ErrorKind::ConnectionReset).into());
             match faults.meet(&call) {
+                Some(Fault::Unauthorized) => return Ok(refusal(401, "Unauthorized", None)),
                 Some(Fault::Forbidden) => return Ok(refusal(403, "Forbidden", None)),
                 Some(Fault::Conflict) => return Ok(refusal(409, "Conflict", None)),
                 Some(Fault::Gone) => return Ok(refusal(410, "Expired", None)),
