@@ -31,3 +31,81 @@ fn with_reason(reason: Option<BlockReason>, message: Option<&str>) -> Option<Str
         (None, message) => message.map(str::to_owned),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const SINCE: &str = "2026-01-01T00:00:00Z";
+
+    /// Returns a component with these fields.
+    fn component(name: &str, fields: &Value) -> Value {
+        let mut component = json!({"name": name, "state": "pending", "since": SINCE});
+        component.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        component
+    }
+
+    /// Returns the cause of a report with these fields and components.
+    fn cause_of(fields: &Value, components: &[Value]) -> Option<String> {
+        let mut report = json!({
+            "state": "pending", "since": SINCE, "summary": {}, "progress": "0/1", "components": components,
+        });
+        report.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        cause(&serde_json::from_value(report).unwrap())
+    }
+
+    fn error(code: &str, message: &str) -> Value {
+        json!({"code": code, "source": "Kustomization/flux-system/apps", "message": message})
+    }
+
+    #[test]
+    fn the_cause_of_a_component_is_its_error_or_its_reason_and_message() {
+        for (fields, expected) in [
+            (json!({}), None),
+            (json!({"message": "1 of 3 pods is ready"}), Some("1 of 3 pods is ready")),
+            (json!({"reason": "NotFound"}), Some("NotFound")),
+            (
+                json!({"reason": "NotApplied", "message": "it is suspended"}),
+                Some("NotApplied: it is suspended"),
+            ),
+            (json!({"error": error("BuildFailed", "no such file")}), Some("BuildFailed: no such file")),
+            (
+                json!({"error": error("BuildFailed", "x"), "reason": "NotApplied", "message": "y"}),
+                Some("BuildFailed: x"),
+            ),
+        ] {
+            let component = serde_json::from_value(component("Deployment/a/d", &fields)).unwrap();
+            assert_eq!(component_cause(&component).as_deref(), expected, "{fields}");
+        }
+    }
+
+    #[test]
+    fn the_cause_of_a_deployment_is_its_error_then_its_worst_component_then_its_reason() {
+        let own =
+            json!({"error": error("GitPushRejected", "denied"), "reason": "NotCommitted", "message": "m"});
+        let blocked = json!({"reason": "NotChosen", "message": "the policy has selected no image"});
+        let silent = component("Deployment/a/d", &json!({}));
+        let waits = component("Deployment/a/d", &json!({"reason": "NotApplied", "message": "waits"}));
+        let failed = component("CronJob/a/c", &json!({"error": error("UpgradeFailed", "timeout")}));
+        for (fields, components, expected) in [
+            (json!({}), vec![], None),
+            (json!({}), vec![silent.clone()], None),
+            (blocked.clone(), vec![], Some("NotChosen: the policy has selected no image")),
+            // The worst component is the first; one without a cause leaves that of the deployment.
+            (
+                blocked.clone(),
+                vec![silent.clone(), waits.clone()],
+                Some("NotChosen: the policy has selected no image"),
+            ),
+            (json!({"message": "m"}), vec![silent], Some("m")),
+            (blocked.clone(), vec![waits.clone()], Some("Deployment/a/d: NotApplied: waits")),
+            (blocked, vec![failed.clone(), waits], Some("CronJob/a/c: UpgradeFailed: timeout")),
+            (own.clone(), vec![failed], Some("GitPushRejected: denied")),
+            (own, vec![], Some("GitPushRejected: denied")),
+        ] {
+            assert_eq!(cause_of(&fields, &components).as_deref(), expected, "{fields} {components:?}");
+        }
+    }
+}
