@@ -7,6 +7,7 @@ mod choices;
 mod git_tree;
 mod host;
 mod known_hosts;
+mod kubeconfig;
 mod marker;
 mod policy;
 mod registry;
@@ -16,10 +17,12 @@ mod signing_key;
 mod template;
 mod text;
 mod version;
+mod watched;
 
 pub use git_tree::git_tree;
 pub use host::host;
 pub use known_hosts::known_hosts;
+pub use kubeconfig::kubeconfig;
 pub use marker::marker;
 pub use policy::policy;
 pub use registry::registry;
@@ -28,6 +31,7 @@ pub use rewrite::{rewrite, rewrite_generated, show_generated};
 pub use signing_key::signing_key;
 pub use template::template;
 pub use version::version;
+pub use watched::watched;
 
 /// A fuzz target.
 #[derive(Debug, Clone, Copy)]
@@ -39,10 +43,11 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "git_tree", run: git_tree },
     Target { name: "host", run: host },
     Target { name: "known_hosts", run: known_hosts },
+    Target { name: "kubeconfig", run: kubeconfig },
     Target { name: "marker", run: marker },
     Target { name: "policy", run: policy },
     Target { name: "registry", run: registry },
@@ -52,4 +57,5 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "signing_key", run: signing_key },
     Target { name: "template", run: template },
     Target { name: "version", run: version },
+    Target { name: "watched", run: watched },
 ];

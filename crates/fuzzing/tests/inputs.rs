@@ -127,6 +127,7 @@ targets! {
     git_tree: 3_000,
     host: 4_000,
     known_hosts: 4_000,
+    kubeconfig: 2_000,
     marker: 4_000,
     policy: 2_000,
     registry: 4_000,
@@ -136,6 +137,7 @@ targets! {
     signing_key: 2_000,
     template: 3_000,
     version: 2_000,
+    watched: 2_000,
 }
 
 /// A target that is missing in a list would not be built, run or tested.

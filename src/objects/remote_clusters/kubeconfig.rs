@@ -46,7 +46,7 @@ pub enum KubeconfigError {
 /// # Errors
 ///
 /// If it is invalid, refers to a program or a file, or would send a login without TLS.
-pub(super) fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
+pub fn parse(text: &[u8]) -> Result<Config, KubeconfigError> {
     let invalid = |defect| KubeconfigError::Invalid { defect };
     let text = std::str::from_utf8(text).map_err(|_| invalid("it is not UTF-8".to_owned()))?;
     let mut kubeconfig = Kubeconfig::from_yaml(text).map_err(|error| invalid(defect(&error)))?;

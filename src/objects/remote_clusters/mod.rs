@@ -20,5 +20,5 @@ mod remote_cluster;
 pub use answers::Answers;
 pub use clusters::{RemoteClusterOptions, RemoteClusters};
 pub use directory::{DirectoryError, MAX_CLUSTERS};
-pub use kubeconfig::{KubeconfigError, undefined_user};
+pub use kubeconfig::{KubeconfigError, parse as parse_kubeconfig, undefined_user};
 pub use remote_cluster::RemoteCluster;
