@@ -33,6 +33,14 @@ pub enum PlanError {
     Interrupted(#[from] Interrupt),
 }
 
+impl PlanError {
+    /// Returns `true` if there is nothing at `update.path`.
+    #[must_use]
+    pub fn is_missing_path(&self) -> bool {
+        matches!(self, Self::Scope(ScopeError::NotFound { .. }))
+    }
+}
+
 /// The error of files that cannot be selected.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {

@@ -20,8 +20,8 @@ use crate::message::{DEFAULT_MESSAGE, Template, TemplateError, UpdateData, trunc
 use crate::objects::ObjectName;
 use crate::update::diff::{self, DiffError};
 use crate::update::{
-    Checkpoint, FileTree, MarkerIndex, PlanError, Progress, ReportedMarkers, ScopeError, UpdatePlan,
-    UpdateRequest, plan,
+    Checkpoint, FileTree, MarkerIndex, OwnMarkers, PlanError, Progress, ReportedMarkers, ScopeError,
+    UpdatePlan, UpdateRequest, plan,
 };
 
 /// The level of detail in the findings of a reconcile.
@@ -226,7 +226,14 @@ impl Proposer for UpdateProposal {
         self.update.reported = self.reported();
         self.update.own_markers = self.places.as_ref().map(PlaceScan::limits);
         self.places.iter_mut().for_each(PlaceScan::reset);
-        let mut plan = plan(tree, &self.update, index, checkpoint)?;
+        let planned = plan(tree, &self.update, index, checkpoint);
+        if let (Some(places), Err(error)) = (&mut self.places, &planned)
+            && error.is_missing_path()
+        {
+            // No file is left there, so no marker is.
+            places.keep(OwnMarkers::default(), tree);
+        }
+        let mut plan = planned?;
         if self.detail == Detail::Diff {
             self.diff = Some(diff::unified(tree, &plan.edits, checkpoint).map_err(ProposalError::Diff)?);
         }

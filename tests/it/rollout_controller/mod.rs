@@ -8,6 +8,7 @@ mod existence;
 mod kills;
 mod kinds;
 mod refusals;
+mod removals;
 mod replicas;
 mod reports;
 mod restarts;

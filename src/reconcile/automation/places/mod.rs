@@ -95,7 +95,8 @@ impl PlaceScan {
 
     /// Observes the revision that is checked out.
     ///
-    /// `tree` is its tree if the commit is made on another one. If that cannot be scanned, there are no places.
+    /// `tree` is its tree if the commit is made on another one. If it has nothing at the path, the scan has found no
+    /// marker. If it cannot be scanned, there are no places.
     pub fn observe_source(
         &mut self,
         revision: &Revision,
@@ -109,6 +110,7 @@ impl PlaceScan {
         let markers = match tree.map(|tree| plan(tree, &request, index, checkpoint)) {
             None => None,
             Some(Ok(plan)) => Some(plan.own_markers),
+            Some(Err(error)) if error.is_missing_path() => Some(OwnMarkers::default()),
             Some(Err(_)) => return,
         };
         if let (Some(tree), Some(markers)) = (tree, &markers) {

@@ -175,12 +175,32 @@ fn a_run_without_a_scan_has_no_places() {
     assert_eq!(finish(reset, &failed()), None);
     // The revision that is checked out could not be scanned.
     let mut broken = PlaceScan::new(origin("auto", None));
-    let request = UpdateRequest { path: Some("nowhere".to_owned()), ..update() };
+    let request = UpdateRequest { path: Some("..".to_owned()), ..update() };
     let mut index = MarkerIndex::default();
     let empty = Tree::default();
     broken.observe_source(&revision(SOURCE), Some(&empty), &request, &mut index, &mut |_| Ok(()));
     broken.keep(OwnMarkers::default(), &empty);
     assert_eq!(finish(broken, &unchanged()), None);
+}
+
+/// Formerly, the places of the last file below the path stayed.
+#[test]
+fn a_checkout_without_the_path_has_no_places() {
+    let previous = after(&failed());
+    let empty = Tree::default();
+    let mut index = MarkerIndex::default();
+    let mut scan = |push: &str, checkout: Option<&dyn FileTree>| {
+        let mut scan = PlaceScan::new(origin(push, previous.clone()));
+        scan.observe_source(&revision(SOURCE), checkout, &update(), &mut index, &mut |_| Ok(()));
+        scan.keep(OwnMarkers::default(), &empty);
+        finish(scan, &failed()).unwrap()
+    };
+    for scan in [scan("main", None), scan("auto", Some(&empty))] {
+        assert_eq!((scan.places.len(), &scan.removed_files[..]), (0, &["apps/a.yaml".to_owned()][..]));
+    }
+    // The path is missing on the push branch only.
+    let scan = scan("auto", Some(&tree(&[("a", &[OLD])])));
+    assert_eq!((rows(&scan), scan.removed_files.len()), (vec![(OLD, None, None)], 0));
 }
 
 #[test]
