@@ -116,7 +116,7 @@ pub struct Report {
     /// Time since which the target has this state.
     #[schemars(schema_with = "condition::time_schema")]
     pub since: Time,
-    /// Time at which the rollout of the target failed, until it is installed with all pods ready.
+    /// Time of the rollout's failure, until the target is installed with all pods ready.
     ///
     /// An outage in between changes nothing: the failure is announced once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -385,7 +385,7 @@ pub struct ComponentStatus {
     /// Number of ready pods.
     #[serde(default)]
     pub ready: i64,
-    /// Number of ready pods among the updated ones, at least: objects do not report it exactly.
+    /// Least number of ready pods among the updated ones. Objects do not report it exactly.
     ///
     /// Absent while the object is not observed, for example because its cluster does not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -149,7 +149,7 @@ pub fn progress(components: &[ComponentStatus]) -> String {
     format!("{done}/{desired}")
 }
 
-/// Returns the ready pods of a component with the wanted image, at least, and its desired pods.
+/// Returns the least number of ready pods with the wanted image, and the desired pods.
 ///
 /// Returns `None` for a component that is being removed or is gone.
 #[must_use]

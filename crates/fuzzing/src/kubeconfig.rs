@@ -10,7 +10,7 @@ use tokio::runtime;
 /// The length from which a secret is hardly a part of another word.
 const MIN_SECRET: usize = 8;
 
-/// The maximum length of the error of a text that is no kubeconfig, which quotes nothing.
+/// The maximum length of an error of an invalid kubeconfig, which quotes nothing.
 const MAX_DEFECT: usize = 256;
 
 /// Parses any text as the kubeconfig of another cluster, and creates the client.

@@ -53,7 +53,7 @@ macro_rules! read {
     }};
 }
 
-/// Reads any bytes as a list or a watch event of each watched kind, and computes the status of a policy from them.
+/// Reads bytes as lists and watch events of each kind, and computes a status.
 ///
 /// Each object has a marker of the policy. The status is within its bounds, also after a further observation.
 pub fn watched(input: &[u8]) {
@@ -108,7 +108,7 @@ fn name(name: &str) -> ObjectName {
     ObjectName { namespace: NAMESPACE.to_owned(), name: name.to_owned() }
 }
 
-/// Returns a scan with a place in the document of each object, and one in a file of no object.
+/// Returns a scan with a place for each object, and one without an object.
 fn scan(objects: &[WatchedObject]) -> ScannedPlaces {
     let document = |object: &WatchedObject| {
         let id = object.id();

@@ -1,4 +1,4 @@
-//! The failures of the watch of one kind that may pass, as a value without a clock.
+//! The temporary failures of one kind's watch. The time comes in as an argument.
 //!
 //! While a cluster does not answer or refuses the login, its probe logs that, once for all kinds. So a failure of a
 //! kind in another cluster is logged only if the cluster answers probes meanwhile.

@@ -145,7 +145,7 @@ fn since(
     }
 }
 
-/// Returns true if a previous report is about the rollout of a target by a commit.
+/// Returns true if a previous report has the same target and commit.
 ///
 /// A commit that is not known is no other one.
 fn is_same_rollout(previous: &Report, target: Option<&Target>, commit: Option<&CommitRef>) -> bool {

@@ -1,4 +1,4 @@
-//! The log about other clusters: a line for each problem, and not for each watched kind or retry.
+//! The log about other clusters has a line for each problem, not for each retry.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +29,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Starts the program, and waits until it watches the kinds of the other cluster without faults.
+    /// Starts the program, and waits until it watches the other cluster without faults.
     async fn start(name: &str, add_faults: impl FnOnce(&Faults)) -> Self {
         let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
         let server = Arc::new(ApiServer::shared().start_beside(name));

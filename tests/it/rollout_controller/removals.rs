@@ -38,7 +38,7 @@ async fn restart(scene: &Scene, number: &str) {
     assert_eq!(program.terminate().0, Some(0));
 }
 
-/// Returns the states that an object had from a version on until it was deleted, without repetitions.
+/// Returns the states of an object from a version to its deletion, without repetitions.
 async fn states_since(scene: &Scene, version: &str) -> Vec<String> {
     let parameters = WatchParams::default().fields("metadata.name=podinfo").disable_bookmarks();
     let mut events = scene.statuses().watch(&parameters, version).await.unwrap().boxed();

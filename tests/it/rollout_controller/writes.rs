@@ -89,7 +89,7 @@ pub(super) fn without_counts(status: &Value) -> Value {
         status.as_object_mut().unwrap().remove(field);
     }
     for component in status["components"].as_array_mut().unwrap() {
-        for field in ["desired", "updated", "ready", "message"] {
+        for field in ["desired", "updated", "ready", "updatedReady", "message"] {
             component.as_object_mut().unwrap().remove(field);
         }
     }
