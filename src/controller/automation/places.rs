@@ -41,6 +41,8 @@ struct Known {
     files: BTreeMap<ObjectName, BTreeSet<KnownFile>>,
     /// The policies with changes that were not taken yet.
     changed: BTreeSet<ObjectName>,
+    /// The policies whose changes were taken, and are being handled.
+    taken: BTreeSet<ObjectName>,
 }
 
 /// A file that a previous status names as the place of a component.
@@ -103,18 +105,34 @@ impl Places {
         self.shared.known.lock().as_ref().is_some_and(|known| known.automations.contains_key(policy))
     }
 
-    /// Waits for changes, and returns the policies that are affected since the last call.
+    /// Waits for changes, and takes the policies that are affected since the last call.
     ///
-    /// A policy is affected if its places or the revision of their scan changed. After the first scan of an automation,
-    /// all policies of its namespace with known files are affected as well.
+    /// [`handled`](Self::handled) must follow. A policy is affected if its places or the revision of their scan changed.
+    /// After the first scan of an automation, all policies of its namespace with known files are affected as well.
     pub async fn changed(&self) -> BTreeSet<ObjectName> {
         loop {
-            let changed = self.shared.known.lock().as_mut().map(|known| std::mem::take(&mut known.changed));
+            let changed = self.shared.known.lock().as_mut().map(Known::take_changed);
             match changed {
                 Some(changed) if !changed.is_empty() => return changed,
                 _ => self.shared.changed.notified().await,
             }
         }
+    }
+
+    /// Records that all taken changes are handled.
+    pub fn handled(&self) {
+        self.shared.known.lock().iter_mut().for_each(|known| known.taken.clear());
+    }
+
+    /// Returns true if the last change of a policy is handled.
+    ///
+    /// Until then, its places can lead to objects that are not watched yet.
+    #[must_use]
+    pub fn is_settled(&self, policy: &ObjectName) -> bool {
+        let known = self.shared.known.lock();
+        known
+            .as_ref()
+            .is_none_or(|known| ![&known.changed, &known.taken].iter().any(|set| set.contains(policy)))
     }
 
     /// Sets the files that the status of a policy names; `None` without a status.
@@ -159,7 +177,14 @@ impl Places {
 impl Known {
     fn new() -> Self {
         let scans = FairCache::sized(MAX_BYTES);
-        Self { scans, automations: HashMap::new(), files: BTreeMap::new(), changed: BTreeSet::new() }
+        let (files, changed, taken) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+        Self { scans, automations: HashMap::new(), files, changed, taken }
+    }
+
+    fn take_changed(&mut self) -> BTreeSet<ObjectName> {
+        let changed = std::mem::take(&mut self.changed);
+        self.taken.extend(changed.iter().cloned());
+        changed
     }
 
     /// Returns the known files of the policies in a namespace.
@@ -355,6 +380,27 @@ mod tests {
         let kept = places.of_policy(&policy);
         assert!(kept.len() > 1 && (kept.len() as u64) < number, "{}", kept.len());
         assert!(kept.iter().all(|scan| scan.automation != attacker(0)));
+    }
+
+    /// A reconcile before that reported that the kind of a new place is not watched.
+    #[tokio::test]
+    async fn a_policy_is_settled_when_the_change_of_its_places_is_handled() {
+        let (places, fleet) = (turned_on(), name("fleet"));
+        let settled = || ["a", "b"].map(|policy| places.is_settled(&name(policy)));
+        assert_eq!(settled(), [true, true]);
+        places.put(scan(&fleet, "1", &[("a", "1"), ("b", "1")]));
+        assert_eq!(settled(), [false, false]);
+        assert_eq!(places.changed().await, BTreeSet::from([name("a"), name("b")]));
+        assert_eq!(settled(), [false, false], "they are taken, and not handled");
+        places.put(scan(&fleet, "1", &[("a", "2"), ("b", "1")]));
+        places.handled();
+        assert_eq!(settled(), [false, true], "a new change of one is not handled");
+        assert_eq!(places.changed().await, BTreeSet::from([name("a")]));
+        places.handled();
+        assert_eq!(settled(), [true, true]);
+        places.put(scan(&fleet, "2", &[]));
+        places.turn_off();
+        assert_eq!(settled(), [true, true], "nothing is handled while it is off");
     }
 
     #[tokio::test]

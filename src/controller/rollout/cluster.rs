@@ -1,6 +1,6 @@
 //! One watched cluster: the objects that its watches report, and the kinds that are watched.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -127,6 +127,16 @@ impl WatchedCluster {
     /// Returns true if the objects of a kind are still to be listed.
     pub(super) fn is_starting(&self, kind: &GroupKind) -> bool {
         self.kinds.lock().get(kind) == Some(&WatchState::Starting)
+    }
+
+    /// Returns true if the objects of a kind are still to be listed, also if their watch has not begun.
+    ///
+    /// `watched` has the kinds that are watched in all clusters.
+    pub(super) fn is_awaited(&self, kind: &GroupKind, watched: &BTreeSet<GroupKind>) -> bool {
+        match self.kinds.lock().get(kind) {
+            Some(state) => *state == WatchState::Starting,
+            None => watched.contains(kind),
+        }
     }
 
     /// Sets the state of the watch of a kind, and returns the state before.

@@ -30,17 +30,19 @@ pub(super) async fn follow_places(rollouts: Arc<Rollouts>) {
         let own = rollouts.clone();
         // It may wait for a computation.
         let work = move || {
-            let updated = match change {
+            let Updated { concerned, kinds } = match change {
                 Change::Places(changed) => update(&own, &changed),
                 Change::Images(policies) => update_images(&own, &policies),
                 Change::Objects => update(&own, &BTreeSet::new()),
             };
-            watches.set(&updated.kinds);
-            (watches, updated)
+            // Before the watches: a kind of this set without a watch is one whose watch begins.
+            own.kinds.send_if_modified(|known| std::mem::replace(known, kinds.clone()) != kinds);
+            watches.set(&kinds);
+            own.places.handled();
+            (watches, concerned)
         };
-        let (same, Updated { concerned, kinds }) = run_blocking(work).await;
+        let (same, concerned) = run_blocking(work).await;
         watches = same;
-        rollouts.kinds.send_if_modified(|known| std::mem::replace(known, kinds.clone()) != kinds);
         concerned.into_iter().for_each(|policy| rollouts.kind.enqueue(policy));
         change = tokio::select! {
             changed = rollouts.places.changed() => Change::Places(changed),

@@ -45,6 +45,10 @@ pub(super) async fn reconcile(
         // Another client deletes it, and its end is a change.
         return Ok(Action::AwaitChange);
     }
+    if !rollouts.places.is_settled(name) {
+        // It is due as soon as the new places are in the index, and the watches of their kinds have begun.
+        return Ok(Action::AwaitChange);
+    }
     if policy.is_some() && object.is_some() && !rollouts.is_listed_for(name, &rollouts.cluster) {
         // The end of the lists makes all policies due.
         return Ok(Action::AwaitChange);
@@ -59,6 +63,10 @@ pub(super) async fn reconcile(
         },
         _ => None,
     };
+    if !rollouts.places.is_settled(name) {
+        // A scan arrived meanwhile, so some of its objects may have counted as unknown.
+        return Ok(Action::AwaitChange);
+    }
     let uid = policy.as_ref().and_then(|policy| policy.uid());
     let has_place = rollouts.place_index.read().places(name).next().is_some();
     let previous = object.as_ref().and_then(|object| object.status.as_ref()).map(|status| &status.report);

@@ -76,9 +76,11 @@ impl Rollouts {
     /// Returns true if a cluster's objects are known to which a policy's places can lead.
     pub(super) fn is_listed_for(&self, policy: &ObjectName, cluster: &WatchedCluster) -> bool {
         let index = self.place_index.read();
+        let kinds = self.kinds.borrow();
         let mut documents = index.places(policy).map(|(_, place)| &place.document);
         let is_known = |document: &ObjectIdentifier| {
-            !cluster.is_starting(&GroupKind::new(&document.api_version, &document.kind))
+            let kind = GroupKind::new(&document.api_version, &document.kind);
+            !cluster.is_awaited(&kind, &kinds)
         };
         cluster.is_listed() && documents.all(is_known)
     }

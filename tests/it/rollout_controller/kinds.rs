@@ -7,6 +7,7 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 
 use super::scene::{ROLES, Scene, component, deployment, image};
+use super::statuses::Statuses;
 use crate::support::api_server::{ApiServer, Call, Fault, Faults, apply, documents};
 use crate::support::eventually::eventually;
 use crate::support::workloads::{WorkloadCluster, install_kinds};
@@ -94,6 +95,7 @@ async fn an_object_of_any_kind_is_removing_after_its_file_was_removed() {
     let mut program = scene.start().await;
     scene.apply_tree().await;
     scene.state("podinfo", "1.0.0", "installed").await;
+    let statuses = Statuses::record(&scene, "podinfo").await;
     scene.commit("podinfo.yaml", None);
     scene.rescan("1").await;
     let status = scene.state("podinfo", "1.0.0", "removing").await;
@@ -109,7 +111,39 @@ async fn an_object_of_any_kind_is_removing_after_its_file_was_removed() {
         assert_eq!(component(&status)["message"], "podinfo.yaml was removed from git", "{status:#}");
     }
     api.delete("podinfo", &DeleteParams::default()).await.unwrap();
-    scene.state("podinfo", "3.0.0", "removed").await;
+    // This state is written for a second only.
+    let status = statuses.until("removed", |status| status["state"] == "removed").await;
+    assert_eq!(status["target"]["tag"], "3.0.0", "{status:#}");
+    assert_eq!(statuses.states()[..3], ["installed", "removing", "removed"]);
+    assert_eq!(program.terminate().0, Some(0));
+}
+
+/// The scan after a restart arrives before the watch of the kind begins.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_any_kind_stays_installed_over_a_restart() {
+    let scene = scene("restarted-kinds").await;
+    let mut program = scene.start().await;
+    scene.apply_tree().await;
+    scene.state("podinfo", "1.0.0", "installed").await;
+    assert_eq!(program.terminate().0, Some(0));
+    let before = scene.object("podinfo").await.unwrap();
+    let statuses = Statuses::record(&scene, "podinfo").await;
+    let mut program = scene.start().await;
+    let is_reporting = async || program.lines().iter().any(|line| line["msg"] == "reporting rollouts");
+    eventually("the program reports rollouts", is_reporting).await;
+    for (number, tag) in ["2.0.0", "3.0.0"].into_iter().enumerate() {
+        scene.choose("podinfo", tag).await;
+        scene.lands("podinfo", tag).await;
+        scene.apply_tree().await;
+        scene.rescan(&number.to_string()).await;
+        scene.state("podinfo", tag, "installed").await;
+    }
+    let of_first = |status: &Value| status["target"]["tag"] == "1.0.0";
+    for status in statuses.all() {
+        assert!(!status.to_string().contains("not watched"), "{status:#}");
+        assert!(!of_first(&status) || status["state"] == "installed", "{status:#}");
+    }
+    assert_eq!(scene.object("podinfo").await.unwrap().metadata.uid, before.metadata.uid);
     assert_eq!(program.terminate().0, Some(0));
 }
 

@@ -13,4 +13,5 @@ mod replicas;
 mod reports;
 mod restarts;
 pub(crate) mod scene;
+mod statuses;
 mod writes;

@@ -7,6 +7,7 @@ use kube::api::{Api, ListParams};
 use serde_json::json;
 
 use super::scene::{Scene, component, deployment, image};
+use super::statuses::Statuses;
 use crate::support::eventually::eventually;
 use crate::support::workloads::PodState;
 
@@ -132,6 +133,7 @@ async fn an_object_whose_file_is_removed_is_reported_until_it_is_gone() {
     let both =
         |status: &serde_json::Value| status["state"] == "installed" && status["summary"]["installed"] == 2;
     scene.until("podinfo", "installed twice", both).await;
+    let statuses = Statuses::record(&scene, "podinfo").await;
     scene.commit("second.yaml", None);
     scene.rescan("1").await;
     let removing = |status: &serde_json::Value| status["components"][0]["state"] == "removing";
@@ -142,4 +144,6 @@ async fn an_object_whose_file_is_removed_is_reported_until_it_is_gone() {
     let alone =
         |status: &serde_json::Value| status["summary"]["total"] == 1 && status["state"] == "installed";
     scene.until("podinfo", "alone", alone).await;
+    let removed = |status: &serde_json::Value| status["summary"]["removed"] == 1;
+    assert_eq!(statuses.all().iter().filter(|status| removed(status)).count(), 1, "it is reported once");
 }

@@ -1,8 +1,9 @@
 //! The rates of status writes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::apps::v1::Deployment;
+use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 use tagboat_api::DeploymentStatus;
@@ -23,7 +24,7 @@ async fn scaling_changes_only_counts_and_at_rest_nothing_is_written() {
     scene.apply_tree().await;
     let before = scene.until("podinfo", "3/3", |status| status["progress"] == "3/3").await;
     assert_eq!(before["state"], "installed");
-    let (start, begin) = (patches(&scene), std::time::Instant::now());
+    let (start, begin) = (patches(&scene), Instant::now());
     for replicas in [30, 3] {
         scene.patch_workload::<Deployment>("podinfo", &json!({"spec": {"replicas": replicas}})).await;
         let progress = format!("{replicas}/{replicas}");
@@ -49,37 +50,47 @@ async fn scaling_changes_only_counts_and_at_rest_nothing_is_written() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_status_that_another_client_has_changed_is_corrected_without_another_change() {
-    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let members = ["podinfo", "other"];
+    let scene = Scene::new(&members.map(|member| (member, deployment(member, 1)))).await;
     let _program = scene.start().await;
     scene.apply_tree().await;
+    scene.until("other", "1/1", |status| status["progress"] == "1/1").await;
     let right = scene.until("podinfo", "1/1", |status| status["progress"] == "1/1").await;
     let api: Api<DeploymentStatus> = Api::default_namespaced(scene.cluster().client());
-    let edit = async |status: &Value| {
-        let patch = Patch::Merge(json!({"status": status}));
-        api.patch_status("podinfo", &PatchParams::default(), &patch).await.unwrap();
+    // Writes another status, unless another client has changed the object since a version.
+    let edit = async |member: &str, message: &str, last: Option<String>| {
+        let status = json!({"state": "failed", "message": message, "progress": "7/9"});
+        let metadata = last.map_or(json!({}), |version| json!({"resourceVersion": version}));
+        let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
+        let edited = api.patch_status(member, &PatchParams::default(), &patch).await;
+        edited.map(|object| object.metadata.resource_version)
     };
-    let wrong = json!({"state": "failed", "message": "edited", "progress": "7/9"});
-    edit(&wrong).await;
+    edit("podinfo", "edited", None).await.unwrap();
     let status = scene.until("podinfo", "corrected", |status| status["state"] == "installed").await;
     assert_eq!(status["components"], right["components"]);
     assert_eq!((&status["progress"], &status["message"]), (&right["progress"], &right["message"]));
 
-    // Against a client that writes all the time, a correction follows every ten seconds, and then nothing.
-    let corrections = || {
-        let requests = scene.cluster().audit("tagboat").into_iter();
-        requests.filter(|it| it.resource == "deploymentstatuses/status" && it.code == 200).count()
-    };
-    let (start, begin) = (corrections(), std::time::Instant::now());
-    while begin.elapsed() < Duration::from_secs(15) {
-        edit(&wrong).await;
+    // Against a client that writes all the time, a correction follows after ten seconds.
+    let (begin, mut edits) = (Instant::now(), 0);
+    let mut last = scene.object("podinfo").await.unwrap().resource_version();
+    let refusal = loop {
+        edits += 1;
+        match edit("podinfo", &format!("edit {edits}"), last).await {
+            Ok(version) => last = version,
+            Err(refusal) => break refusal,
+        }
         tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    scene.until("podinfo", "corrected", |status| status["state"] == "installed").await;
-    let (written, seconds) = (corrections() - start, begin.elapsed().as_secs());
-    assert!(written > 0 && written as u64 <= seconds / 10 + 1, "{written} writes in {seconds} s");
-    let version = version(&scene.object("podinfo").await.unwrap());
-    tokio::time::sleep(Duration::from_secs(12)).await;
-    assert_eq!(self::version(&scene.object("podinfo").await.unwrap()), version);
+    };
+    assert!(matches!(&refusal, kube::Error::Api(status) if status.is_conflict()), "{refusal}");
+    let (pause, corrected) = (begin.elapsed(), scene.object("podinfo").await.unwrap());
+    assert!(pause >= Duration::from_secs(10) && edits > 2, "corrected after {edits} edits in {pause:?}");
+    assert_eq!(corrected.data["status"]["components"], right["components"]);
+    assert_eq!(corrected.data["status"]["state"], "installed");
+
+    // Then nothing follows: a correction of another object, which is due later, comes first.
+    edit("other", "edited", None).await.unwrap();
+    scene.until("other", "corrected", |status| status["state"] == "installed").await;
+    assert_eq!(version(&scene.object("podinfo").await.unwrap()), version(&corrected));
 }
 
 /// Returns a status without the numbers of pods and the time of the last change.
