@@ -25,6 +25,7 @@
 //! | [`records`] | records of deployments → the entries of a history, of workloads or nodes |
 //! | [`conditions`] | the aggregate state → the conditions of kstatus |
 //! | [`bounds`] | texts from clusters → texts that the schema of the status accepts |
+//! | [`future`] | a stored status → one without times in the future |
 //! | [`outage`] | a cluster that does not answer → its deployments as they are shown meanwhile |
 //! | [`report`] | all of these → the status of a deployment |
 //! | [`event`] | two reports of a deployment → the event of its rollout |
@@ -42,6 +43,7 @@ pub mod components;
 pub mod conditions;
 pub mod document;
 pub mod event;
+pub mod future;
 pub mod history;
 pub mod image;
 pub mod index;

@@ -5,11 +5,12 @@
 
 use jiff::Timestamp;
 use tagboat_api::DeploymentStatus;
-use tagboat_api::deployment_status::{BlockReason, ComponentStatus, State, StatusError};
+use tagboat_api::deployment_status::{BlockReason, ComponentStatus, MAX_MESSAGE, State, StatusError};
 
 use super::aggregate::{DeploymentErrorCode, progress, sort_worst_first, summary};
-use super::bounds::{error, whole_seconds};
+use super::bounds::{cut, error, whole_seconds};
 use super::conditions::conditions;
+use super::history::complete_since;
 
 /// A cluster that does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +24,9 @@ pub struct Outage {
 impl Outage {
     /// Returns an object of the cluster as it is shown during the outage.
     ///
-    /// The deployment is failed with the code `HostUnavailable`, and its components are pending. Their images and
-    /// counts are the last observed ones, and so are reasons before the apply, because no object has a part in them.
+    /// The deployment is failed with the code `HostUnavailable`, and its components are pending. Their images, counts
+    /// and messages are the last observed ones, and so are reasons before the apply, because no object has a part in
+    /// them. The message of a failed component is that of its error.
     #[must_use]
     pub fn applied_to(&self, object: &DeploymentStatus) -> DeploymentStatus {
         let mut object = object.clone();
@@ -58,14 +60,16 @@ impl Outage {
 
     /// Makes a component pending, because its state is unknown.
     fn suspend(&self, component: &mut ComponentStatus) {
+        component.complete_since = complete_since(component).cloned();
         if component.state != State::Pending {
             component.state = State::Pending;
             component.since = whole_seconds(self.since);
         }
         component.reason = component.reason.filter(|reason| is_before_apply(*reason));
-        component.message = None;
-        component.error = None;
         component.updated_ready = None;
+        if let Some(StatusError { code, message, .. }) = component.error.take() {
+            component.message = Some(cut(format!("{code}: {message}"), MAX_MESSAGE));
+        }
     }
 }
 
@@ -89,6 +93,8 @@ mod tests {
         let component = |name: &str, state: &str| json!({"name": name, "state": state, "since": "2026-01-01T00:00:00Z", "desired": 1, "updated": 1, "ready": 1});
         let mut failed = component("Deployment/a/b", "failed");
         failed["error"] = json!({"code": "CrashLoopBackOff", "source": "b", "message": "exit code 1"});
+        let mut running = component("Deployment/a/a", "installed");
+        running["message"] = json!("the Canary is Succeeded");
         let object: DeploymentStatus = serde_json::from_value(json!({
             "apiVersion": "tagboat.dev/v1alpha1",
             "kind": "DeploymentStatus",
@@ -97,7 +103,7 @@ mod tests {
             "status": {
                 "deploymentId": "1", "timeStamp": "2026-01-02T00:00:00Z", "state": "failed", "progress": "1/2",
                 "since": "2026-01-01T00:00:00Z", "summary": {"total": 5, "failed": 1, "installed": 4}, "omitted": 3,
-                "components": [failed, component("Deployment/a/a", "installed")],
+                "components": [failed, running],
             },
         }))
         .unwrap();
@@ -115,9 +121,15 @@ mod tests {
         assert_eq!(document["status"]["progress"], "0/2");
         assert_eq!(document["status"]["summary"]["pending"], 5);
         assert_eq!(document["metadata"]["timeStamp"], "2026-01-03T00:00:00Z");
-        let states: Vec<&Value> =
-            document["status"]["components"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
-        assert_eq!(states, ["pending", "pending"]);
+        let components = document["status"]["components"].as_array().unwrap();
+        let fields = |one: &Value| ["state", "message", "completeSince"].map(|field| one[field].clone());
+        assert_eq!(
+            components.iter().map(fields).collect::<Vec<_>>(),
+            [
+                [json!("pending"), json!("the Canary is Succeeded"), json!("2026-01-01T00:00:00Z")],
+                [json!("pending"), json!("CrashLoopBackOff: exit code 1"), Value::Null],
+            ]
+        );
         let margo = serde_json::to_value(MargoManifest::new(&shown, None).unwrap()).unwrap();
         assert_eq!(margo["status"], json!({"state": "failed", "error": error}));
         assert!(margo["components"].as_array().unwrap().iter().all(|one| one.get("error").is_none()));

@@ -111,7 +111,9 @@ fn updated(
 ) -> Updated {
     let is_separate = rollouts.options.cross_namespace == CrossNamespace::Forbidden;
     concerned.retain(|policy| !is_separate || namespaces.contains(&policy.namespace));
-    let kinds = kinds::to_watch(index, &rollouts.kind.cache.all(), &rollouts.kinds.borrow());
+    let objects = rollouts.kind.cache.all().into_iter();
+    let objects: Vec<_> = objects.map(|object| rollouts.own_statuses.of_known(object)).collect();
+    let kinds = kinds::to_watch(index, &objects, &rollouts.kinds.borrow());
     Updated { concerned, kinds }
 }
 

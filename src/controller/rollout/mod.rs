@@ -17,6 +17,7 @@
 //! | `pods` | lists of the pods of workloads whose rollout is in progress |
 //! | `reconcile`, `existence` | one reconcile; the decision whether the object exists |
 //! | `observe`, `write_rate` | the observation of a policy; the times of status writes |
+//! | `own_statuses` | the last status of each object, without the changes of other clients |
 //! | `announce` | the event of a rollout that succeeded or failed |
 
 mod announce;
@@ -29,6 +30,7 @@ mod follow;
 mod kinds;
 mod long_lock;
 mod observe;
+mod own_statuses;
 mod pods;
 mod reconcile;
 mod refusals;
@@ -42,7 +44,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tagboat_api::{DeploymentStatus, ImageUpdateAutomation, ObjectName};
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -58,6 +60,7 @@ use changed_policies::ChangedPolicies;
 use cluster::{Connection, WatchedCluster};
 use follow::follow_places;
 use long_lock::LongLock;
+use own_statuses::OwnStatuses;
 use remote::RemoteWatches;
 
 pub(super) use state::{RolloutOptions, Rollouts};
@@ -116,7 +119,7 @@ impl RolloutController {
                 kinds: watch::Sender::default(),
                 objects_changed: Notify::new(),
                 changed_policies: ChangedPolicies::default(),
-                written: Mutex::default(),
+                own_statuses: OwnStatuses::default(),
                 options,
             }
         });

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{Api, ListParams};
 use kube::{Resource, ResourceExt};
-use tagboat_api::deployment_status::DeploymentStatusSpec;
+use tagboat_api::deployment_status::{DeploymentStatusSpec, Report};
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{DeploymentStatus, ImagePolicy, ObjectName};
 
@@ -15,7 +15,7 @@ use super::announce::announce;
 use super::existence::{Decision, Facts, decide, may_have_marker};
 use super::observe::{Observed, observe};
 use super::state::Rollouts;
-use super::write_rate::{LastWrite, WriteTime, pause, write_time};
+use super::write_rate::{CORRECTION_DELAY, WriteTime, pause, write_time};
 use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::reconcile_steps::patch_status;
 use crate::objects::cluster::ClusterError;
@@ -53,8 +53,9 @@ pub(super) async fn reconcile(
         // The end of the lists makes all policies due.
         return Ok(Action::AwaitChange);
     }
-    let observed = match (&policy, &object) {
-        (Some(policy), Some(object)) => match observe_in_pool(rollouts, policy, object).await {
+    let own = object.as_ref().map(|object| rollouts.own_statuses.of(object, Timestamp::now()));
+    let observed = match (&policy, &own) {
+        (Some(policy), Some(own)) => match observe_in_pool(rollouts, policy, own).await {
             Ok(observed) => Some(observed),
             Err(interrupted) => {
                 tracing::warn!("the rollout is not reported now: {interrupted}");
@@ -69,7 +70,7 @@ pub(super) async fn reconcile(
     }
     let uid = policy.as_ref().and_then(|policy| policy.uid());
     let has_place = rollouts.place_index.read().places(name).next().is_some();
-    let previous = object.as_ref().and_then(|object| object.status.as_ref()).map(|status| &status.report);
+    let previous = own.as_ref().and_then(|own| own.status.as_ref()).map(|status| &status.report);
     let decision = decide(Facts {
         policy: uid.as_deref(),
         object: object.as_ref().map(|object| policy_uid(object)),
@@ -91,13 +92,13 @@ pub(super) async fn reconcile(
             Ok(Action::AwaitChange)
         }
         (Decision::Report, Some(policy), Some(object), Some(observed)) => {
-            report(rollouts, &policy, &object, observed).await
+            report(rollouts, &policy, &object, previous, observed).await
         }
         _ => Ok(Action::AwaitChange),
     }
 }
 
-/// Observes a policy on a thread of the pool.
+/// Observes a policy on a thread of the pool, after its own status.
 ///
 /// It may have thousands of components.
 ///
@@ -107,10 +108,10 @@ pub(super) async fn reconcile(
 async fn observe_in_pool(
     rollouts: &Arc<Rollouts>,
     policy: &Arc<ImagePolicy>,
-    object: &Arc<DeploymentStatus>,
+    own_status: &Arc<DeploymentStatus>,
 ) -> Result<Observed, Interrupted> {
     let namespace = policy.namespace().unwrap_or_default();
-    let (own, policy, object) = (rollouts.clone(), policy.clone(), object.clone());
+    let (own, policy, object) = (rollouts.clone(), policy.clone(), own_status.clone());
     let work = move |checkpoint: &Checkpoint| {
         let stop = || checkpoint.check().is_err();
         let observed = observe(&own, &policy, object.status.as_ref(), Timestamp::now(), Stop(&stop));
@@ -120,10 +121,13 @@ async fn observe_in_pool(
 }
 
 /// Writes the labels and the status, as soon as the rate allows it.
+///
+/// `previous` is the report of our own before; that of `object` may have changes of another client.
 async fn report(
     rollouts: &Arc<Rollouts>,
     policy: &ImagePolicy,
     object: &DeploymentStatus,
+    previous: Option<&Report>,
     observed: Observed,
 ) -> Result<Action, ClusterError> {
     let name = ObjectName::of(policy);
@@ -131,14 +135,12 @@ async fn report(
     metrics.deployment_state(&name, Some(observed.status.report.state));
     let has_all_pods = rollouts.request_pods(&name, &observed.pods);
     let mut object = object.clone();
-    let last = || rollouts.written.lock().get(&name).map(|last| last.at);
+    let last = || rollouts.own_statuses.last_write(&name);
     if object.labels() != policy.labels() {
         if let Some(pause) = pause(last(), Instant::now()) {
             return Ok(Action::RequeueAfter(pause));
         }
-        let (now, status) = (Instant::now(), object.status.as_ref());
-        let first = || LastWrite::stored(now, status);
-        rollouts.written.lock().entry(name.clone()).and_modify(|last| last.at = now).or_insert_with(first);
+        rollouts.own_statuses.write_labels(&name, Instant::now());
         let written = rollouts.kind.context.writer.set_labels(&object, policy.labels()).await?;
         let Some(written) = written else { return Ok(Action::AwaitChange) };
         object = written;
@@ -150,9 +152,7 @@ async fn report(
         WriteTime::Never => {}
         WriteTime::After(wait) => waits.push(wait),
         WriteTime::Now => {
-            let begin = Instant::now();
-            rollouts.written.lock().insert(name.clone(), LastWrite::in_flight(begin));
-            let previous = object.status.as_ref().map(|status| &status.report);
+            rollouts.own_statuses.begin_write(&name, Instant::now());
             let event = event(previous, &observed.status.report);
             let duration = event.as_ref().and_then(|event| event.duration);
             // Before the status: after a kill in between, the next process finds the outcome still to be announced.
@@ -163,11 +163,27 @@ async fn report(
             let Some(written) = patch_status(rollouts.as_ref(), &object, &status).await? else {
                 return Ok(Action::AwaitChange);
             };
-            rollouts.written.lock().insert(name, LastWrite::stored(begin, written.status.as_ref()));
+            if end_write(rollouts, written) {
+                waits.push(CORRECTION_DELAY);
+            }
             duration.into_iter().for_each(|duration| metrics.rolled_out(duration));
         }
     }
     Ok(waits.into_iter().min().map_or(Action::AwaitChange, Action::RequeueAfter))
+}
+
+/// Notes the end of a write, and returns `true` if another client has changed the status since.
+fn end_write(rollouts: &Rollouts, written: DeploymentStatus) -> bool {
+    let current = rollouts.kind.cache.get(&ObjectName::of(&written));
+    let (is_own, is_foreign) = match &current {
+        Some(current) => {
+            (current.resource_version() == written.resource_version(), current.status != written.status)
+        }
+        None => (false, false),
+    };
+    // The memory is shared with the cache.
+    rollouts.own_statuses.end_write(current.filter(|_| is_own).unwrap_or_else(|| Arc::new(written)));
+    is_foreign
 }
 
 /// Returns the time until `at`, at least a second.

@@ -1,11 +1,11 @@
 //! The state that all reconciles share, and the effects of changes on it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use kube::ResourceExt;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tagboat_api::deployment_status::DeploymentStatusStatus;
 use tagboat_api::{Condition, DeploymentStatus, ImagePolicy, ImageRef, ImageUpdateAutomation, ObjectName};
 use tokio::sync::{Notify, watch};
@@ -14,8 +14,9 @@ use super::changed_policies::ChangedPolicies;
 use super::cluster::WatchedCluster;
 use super::kinds;
 use super::long_lock::LongLock;
+use super::own_statuses::OwnStatuses;
 use super::remote::Remote;
-use super::write_rate::{CORRECTION_DELAY, LastWrite};
+use super::write_rate::CORRECTION_DELAY;
 use crate::controller::automation::{KnownFile, Places};
 use crate::controller::engine::kind::{Kind, Reconciler};
 use crate::objects::cluster::{Cache, Change, ClusterObjects, ListLimiter};
@@ -48,8 +49,8 @@ pub(in crate::controller) struct Rollouts {
     pub(super) objects_changed: Notify,
     /// The policies whose images the index may not have yet.
     pub(super) changed_policies: ChangedPolicies,
-    /// The last writes.
-    pub(super) written: Mutex<HashMap<ObjectName, LastWrite>>,
+    /// The statuses from which the next ones are computed.
+    pub(super) own_statuses: OwnStatuses,
     pub(super) options: RolloutOptions,
 }
 
@@ -159,7 +160,7 @@ impl Rollouts {
         self.kinds.send_replace(BTreeSet::new());
         *self.place_index.write() = PlaceIndex::default();
         self.changed_policies.take();
-        self.written.lock().clear();
+        self.own_statuses.clear();
         self.kind.context.metrics.forget_deployments();
     }
 
@@ -201,11 +202,7 @@ impl Rollouts {
     /// Returns true if another client has changed the status of an object.
     fn is_foreign(&self, change: &Change<DeploymentStatus>) -> bool {
         let (Some(old), Some(new)) = (&change.old, &change.new) else { return false };
-        if old.status == new.status {
-            return false;
-        }
-        let last = self.written.lock().get(&change.name).copied();
-        !last.is_some_and(|last| last.explains(new.status.as_ref()))
+        old.status != new.status && self.own_statuses.is_foreign(&change.name, new.status.as_ref())
     }
 
     /// Sets the files that a status names, whose removal from git is reported.
@@ -222,7 +219,7 @@ impl Reconciler for Rollouts {
     }
 
     fn forget(&self, name: &ObjectName) {
-        self.written.lock().remove(name);
+        self.own_statuses.forget(name);
         self.watched_clusters().iter().for_each(|cluster| cluster.pods.forget(name));
         self.kind.context.metrics.deployment_state(name, None);
     }
@@ -239,9 +236,10 @@ impl Reconciler for Rollouts {
             self.kind.enqueue(change.name.clone());
             return;
         };
-        self.set_known_files(&change.name, object.status.as_ref());
         if self.is_foreign(change) {
             self.kind.enqueue_after(change.name.clone(), CORRECTION_DELAY);
+        } else {
+            self.set_known_files(&change.name, object.status.as_ref());
         }
         let policy = self.objects().policies.get(&change.name);
         if policy.is_some_and(|policy| policy.labels() != object.labels()) {

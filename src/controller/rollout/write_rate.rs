@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 
 use tagboat_api::deployment_status::{DeploymentStatusStatus, Report};
 
-use crate::secrets::Fingerprint;
-
 /// The shortest time between two writes of an object.
 const STATE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -19,38 +17,6 @@ const COUNTS_INTERVAL: Duration = Duration::from_secs(10);
 ///
 /// So a client that writes again and again has an answer every ten seconds.
 pub(super) const CORRECTION_DELAY: Duration = Duration::from_secs(10);
-
-/// The last write of an object by this process.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastWrite {
-    /// The time before it was sent.
-    pub(super) at: Instant,
-    /// The status as the API server has stored it; none while it is in flight.
-    ///
-    /// The API server drops fields that an older CRD lacks, so this can differ from what was sent.
-    stored: Option<Fingerprint>,
-}
-
-impl LastWrite {
-    /// Creates a write of a status that begins now.
-    pub(super) fn in_flight(at: Instant) -> Self {
-        Self { at, stored: None }
-    }
-
-    /// Creates a write after which the API server has a status.
-    pub(super) fn stored(at: Instant, status: Option<&DeploymentStatusStatus>) -> Self {
-        Self { at, stored: Some(fingerprint(status)) }
-    }
-
-    /// Returns true if a changed status is the effect of this write.
-    pub(super) fn explains(&self, status: Option<&DeploymentStatusStatus>) -> bool {
-        self.stored.is_none_or(|stored| stored == fingerprint(status))
-    }
-}
-
-fn fingerprint(status: Option<&DeploymentStatusStatus>) -> Fingerprint {
-    Fingerprint::of([serde_json::to_vec(&status).expect("a status is plain JSON")])
-}
 
 /// The time of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,20 +104,6 @@ mod tests {
             components: vec![Component { status: component, has_wanted_image: true }],
         };
         status(observation, previous, now)
-    }
-
-    /// An older CRD lacks a field, so each of our writes comes back changed.
-    #[test]
-    fn a_status_that_the_api_server_stores_in_another_form_is_not_that_of_another_client() {
-        let sent = deployment(State::Installed, 3, None);
-        let mut stored = sent.clone();
-        stored.report.progress.clear();
-        let begin = Instant::now();
-        assert!(LastWrite::in_flight(begin).explains(Some(&stored)), "the watch is ahead of the answer");
-        let write = LastWrite::stored(begin, Some(&stored));
-        assert!(write.explains(Some(&stored)));
-        let edited = deployment(State::Installed, 2, None);
-        assert!(!write.explains(Some(&edited)) && !write.explains(None));
     }
 
     #[test]

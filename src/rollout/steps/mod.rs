@@ -94,6 +94,20 @@ pub fn steps(status: &DeploymentStatusStatus) -> [Step; 4] {
     })
 }
 
+/// Returns the steps of a deployment that is shown in another state than it is stored, such as during an outage.
+///
+/// A step that is still done keeps its time, because the outage has no part in it.
+#[must_use]
+pub fn shown_steps(stored: &DeploymentStatusStatus, shown: &DeploymentStatusStatus) -> [Step; 4] {
+    let mut shown = steps(shown);
+    for (step, before) in shown.iter_mut().zip(steps(stored)) {
+        if step.progress == StepProgress::Done && before.progress == StepProgress::Done {
+            step.time = before.time;
+        }
+    }
+    shown
+}
+
 /// Returns the first step that is not done; none if all are done.
 fn current(report: &Report) -> Option<Obstacle<'_>> {
     let whole = |step, progress| Some(Obstacle { step, progress, component: None });

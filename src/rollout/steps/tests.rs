@@ -31,8 +31,12 @@ fn progress(status: &DeploymentStatusStatus) -> [StepProgress; 4] {
 
 /// Returns the times of steps as texts, such as `by 2026-01-01`.
 fn times(status: &DeploymentStatusStatus) -> [String; 4] {
+    times_of(&steps(status))
+}
+
+fn times_of(steps: &[Step; 4]) -> [String; 4] {
     let day = |time: &Time| time.0.strftime("%F").to_string();
-    steps(status).map(|step| match &step.time {
+    steps.each_ref().map(|step| match &step.time {
         None => String::new(),
         Some(StepTime::At(time)) => format!("at {}", day(time)),
         Some(StepTime::By(time)) => format!("by {}", day(time)),
@@ -191,5 +195,29 @@ fn during_an_outage_nothing_is_said_about_what_is_applied() {
         let cause = "HostUnavailable: the cluster has not answered since 2026-01-05T00:00:00Z";
         assert_eq!((&*applied.detail, &*running.detail), (cause, ""));
         assert_eq!(times(&shown)[2..], ["since 2026-01-05", ""]);
+    }
+}
+
+/// Formerly, it was done by the beginning of the outage.
+#[test]
+fn during_an_outage_a_step_that_is_done_keeps_its_time() {
+    let blocked = |reason: &str| component("pending", &json!({"reason": reason}));
+    for (component, expected) in [
+        (component("installed", &json!({})), ["by 2026-01-01", "by 2026-01-01"]),
+        (blocked("NotApplied"), ["by 2026-01-03", "by 2026-01-03"]),
+        (blocked("NotCommitted"), ["by 2026-01-03", "since 2026-01-01"]),
+    ] {
+        let state = json!({"state": component["state"]});
+        let stored = status(&json!([component]), &state);
+        let object: tagboat_api::DeploymentStatus = serde_json::from_value(json!({
+            "metadata": {"name": "web"}, "spec": {"policyRef": {"name": "web"}}, "status": stored,
+        }))
+        .unwrap();
+        let since = "2026-01-05T00:00:00Z".parse().unwrap();
+        let shown = Outage { cluster: "own".to_owned(), since }.applied_to(&object).status.unwrap();
+        let found = shown_steps(&stored, &shown);
+        assert_eq!(times_of(&found)[..2], expected, "{component}");
+        assert_eq!(times_of(&found)[2..], times(&shown)[2..]);
+        assert_eq!(shown_steps(&stored, &stored), steps(&stored));
     }
 }

@@ -17,7 +17,7 @@ use crate::objects::ObjectName;
 use crate::rollout::aggregate::component_progress;
 use crate::rollout::cause::cause;
 use crate::rollout::message::message;
-use crate::rollout::steps::{Step, StepName, StepProgress, StepTime, steps};
+use crate::rollout::steps::{Step, StepName, StepProgress, StepTime, shown_steps};
 use crate::web::http::{Problem, Query};
 
 /// The content of the page.
@@ -116,11 +116,17 @@ fn view(
     };
     Ok((snapshot.versions(), move || {
         let object = snapshot.shown(&found);
-        value(&object.status.as_ref().map(|status| content(&object, status)))
+        let statuses = found.status.as_ref().zip(object.status.as_ref());
+        value(&statuses.map(|(stored, status)| content(&object, stored, status)))
     }))
 }
 
-fn content(object: &DeploymentStatus, status: &DeploymentStatusStatus) -> DeploymentView {
+/// Returns the content for an object as it is shown, with its status, and with the one that is stored.
+fn content(
+    object: &DeploymentStatus,
+    stored: &DeploymentStatusStatus,
+    status: &DeploymentStatusStatus,
+) -> DeploymentView {
     let report = &status.report;
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     DeploymentView {
@@ -134,7 +140,7 @@ fn content(object: &DeploymentStatus, status: &DeploymentStatusStatus) -> Deploy
         progress: report.progress.clone(),
         image: report.target.as_ref().map(ToString::to_string).unwrap_or_default(),
         revision: report.revision.clone().unwrap_or_default(),
-        steps: steps(status).iter().map(step).collect(),
+        steps: shown_steps(stored, status).iter().map(step).collect(),
         components: report.components.iter().map(component).collect(),
         omitted: report.omitted,
         history: report.deploy_history.iter().map(history).collect(),

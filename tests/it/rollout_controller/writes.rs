@@ -5,11 +5,15 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tagboat_api::DeploymentStatus;
+use tagboat_api::deployment_status::DeploymentStatusStatus;
 
 use super::scene::{Scene, component, deployment, version};
 use crate::support::api_server::Audited;
+
+const FUTURE: &str = "2099-01-01T00:00:00Z";
 
 /// The number of status patches so far.
 fn patches(scene: &Scene) -> usize {
@@ -91,6 +95,40 @@ async fn a_status_that_another_client_has_changed_is_corrected_without_another_c
     edit("other", "edited", None).await.unwrap();
     scene.until("other", "corrected", |status| status["state"] == "installed").await;
     assert_eq!(version(&scene.object("podinfo").await.unwrap()), version(&corrected));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn times_and_history_that_another_client_has_changed_are_corrected() {
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let mut program = scene.start().await;
+    scene.apply_tree().await;
+    let is_complete = |status: &Value| status["state"] == "installed" && status["progress"] == "1/1";
+    let right = scene.until("podinfo", "installed with 1/1", is_complete).await;
+    let api: Api<DeploymentStatus> = Api::default_namespaced(scene.cluster().client());
+    let edit = async |status: &Value| {
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status("podinfo", &PatchParams::default(), &patch).await.unwrap();
+    };
+    let parsed = |status: &Value| DeploymentStatusStatus::deserialize(status).unwrap();
+    let mut future = right["components"].clone();
+    future[0]["since"] = json!(FUTURE);
+    for wrong in [
+        json!({"state": "failed", "message": "edited", "components": [], "deployHistory": [], "timeStamp": FUTURE}),
+        json!({"progress": "7/9", "since": FUTURE, "components": future}),
+    ] {
+        edit(&wrong).await;
+        // An empty list that another client has written stays one.
+        scene.until("podinfo", "corrected", |status| parsed(status) == parsed(&right)).await;
+    }
+
+    // The next process does not know the status before.
+    assert_eq!(program.terminate().0, Some(0));
+    edit(&json!({"since": FUTURE, "components": future})).await;
+    let mut program = scene.start().await;
+    let is_past = |status: &Value| !status.to_string().contains(FUTURE);
+    let status = scene.until("podinfo", "without times in the future", is_past).await;
+    assert!(is_complete(&status), "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
 }
 
 /// Returns a status without the numbers of pods and the time of the last change.

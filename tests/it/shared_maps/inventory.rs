@@ -128,6 +128,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "one state for a changed object of the cluster; goes into the index as soon as no computation holds it",
     ),
     row(
+        "src/controller/rollout/own_statuses.rs",
+        "OwnStatuses.known",
+        "namespace and name of a policy",
+        GOES_WITH_OBJECT,
+    ),
+    row(
         "src/controller/rollout/pods.rs",
         "PodLists.lists",
         "kind, namespace and name of a watched object",
@@ -156,12 +162,6 @@ pub(super) const INVENTORY: &[Row] = &[
         "Rollouts.remote",
         "the name of a kubeconfig of the operator",
         "64 clusters; goes with the kubeconfig",
-    ),
-    row(
-        "src/controller/rollout/state.rs",
-        "Rollouts.written",
-        "namespace and name of a policy",
-        GOES_WITH_OBJECT,
     ),
     row(
         "src/git/mirror_store.rs",
