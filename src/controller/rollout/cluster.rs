@@ -129,7 +129,7 @@ impl WatchedCluster {
         self.kinds.lock().get(kind) == Some(&WatchState::Starting)
     }
 
-    /// Returns true if the objects of a kind are still to be listed, also if their watch has not begun.
+    /// Returns true if a kind was not listed yet, also before its watch begins.
     ///
     /// `watched` has the kinds that are watched in all clusters.
     pub(super) fn is_awaited(&self, kind: &GroupKind, watched: &BTreeSet<GroupKind>) -> bool {

@@ -1,4 +1,4 @@
-//! The statuses of this process: the last one of each object that it has read at its start, or written.
+//! The last status of each object that this process has read first, or written.
 //!
 //! The next status is computed from them. A status that another client has changed is replaced by it, so a change by
 //! another client leaves nothing behind.
@@ -25,7 +25,7 @@ pub(super) struct OwnStatuses {
 struct OwnStatus {
     /// The time before the last write was sent; none before the first.
     written: Option<Instant>,
-    /// The object with the status, as the API server has stored it; none while a write is in flight.
+    /// The object as the API server stored it; none while a write is in flight.
     ///
     /// The API server drops fields that an older CRD lacks, so this can differ from what was sent.
     object: Option<Arc<DeploymentStatus>>,
@@ -79,7 +79,7 @@ impl OwnStatuses {
         self.known.lock().insert(name.clone(), OwnStatus { written: Some(now), object: None });
     }
 
-    /// Notes the end of a write, after which the API server has the status of this object.
+    /// Notes the end of a write with the object that the API server stored.
     pub(super) fn end_write(&self, object: Arc<DeploymentStatus>) {
         let name = ObjectName::of(object.as_ref());
         self.known.lock().entry(name).or_default().object = Some(object);

@@ -172,7 +172,7 @@ async fn report(
     Ok(waits.into_iter().min().map_or(Action::AwaitChange, Action::RequeueAfter))
 }
 
-/// Notes the end of a write, and returns `true` if another client has changed the status since.
+/// Notes the end of a write, and returns `true` if a foreign change followed.
 fn end_write(rollouts: &Rollouts, written: DeploymentStatus) -> bool {
     let current = rollouts.kind.cache.get(&ObjectName::of(&written));
     let (is_own, is_foreign) = match &current {

@@ -94,7 +94,7 @@ pub fn steps(status: &DeploymentStatusStatus) -> [Step; 4] {
     })
 }
 
-/// Returns the steps of a deployment that is shown in another state than it is stored, such as during an outage.
+/// Returns the steps of a deployment that is not shown as stored, as during outages.
 ///
 /// A step that is still done keeps its time, because the outage has no part in it.
 #[must_use]

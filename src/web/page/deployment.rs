@@ -121,7 +121,7 @@ fn view(
     }))
 }
 
-/// Returns the content for an object as it is shown, with its status, and with the one that is stored.
+/// Returns the content for an object as it is shown; `stored` is its stored status.
 fn content(
     object: &DeploymentStatus,
     stored: &DeploymentStatusStatus,

@@ -61,7 +61,7 @@ impl Statuses {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Returns the states so far, each once for all statuses in a row that have it.
+    /// Returns the states so far, without repetitions in a row.
     pub(super) fn states(&self) -> Vec<String> {
         let statuses = self.all().into_iter();
         let mut states: Vec<String> =
