@@ -14,20 +14,25 @@
 //! | `node_object` | the Node as the API server has it |
 //! | `drain` | the pods that must leave a node |
 //! | `pool` | the settings of a pool, and their time limits |
+//! | `event` | the events of a pool |
 //! | `health` | the problems of a node, which keep it in its stage |
+//! | `membership` | the pool of each node |
 //! | `next` | the transition table |
 //! | `release` | the steps of a node that left its pool |
 //! | `patch` | a step as a merge patch |
 //! | `settings` | the spec of a NodePool, checked |
 //! | `slots` | the idle nodes that may begin |
 //! | `summary` | the status of a NodePool |
+//! | `target` | the image of a pool, and the digest of its tag |
 //! | `window` | the times at which a rollout may begin |
 
 mod agent;
 mod agent_state;
 mod drain;
+mod event;
 mod health;
 pub mod keys;
+mod membership;
 mod next;
 mod node;
 mod node_object;
@@ -38,6 +43,7 @@ mod settings;
 mod slots;
 mod stage;
 mod summary;
+mod target;
 mod window;
 
 pub use agent::{
@@ -46,17 +52,20 @@ pub use agent::{
 };
 pub use agent_state::AgentState;
 pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};
+pub use event::{PoolEvent, pool_events};
 pub use health::{Problem, next_deadline, problem};
+pub use membership::{Claim, Claims, Share};
 pub use next::{Action, CancelReason, Situation, Step, is_candidate, step};
 pub use node::{Attempt, Node};
 pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus};
 pub use patch::{patch, removal};
 pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, TimeLimits};
 pub use release::{Release, release};
-pub use settings::{Defect, InvalidSpec, Settings};
+pub use settings::{Defect, InvalidSpec, Settings, image_of};
 pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};
 pub use stage::Stage;
 pub use summary::{Conflict, Observation, pool_status};
+pub use target::Resolution;
 pub use window::{Window, WindowError};
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::{Node, keys};
 
 /// A Node.
-#[derive(Clone, Debug, Default, Deserialize, Resource)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Resource)]
 #[resource(inherit = k8s_openapi::api::core::v1::Node)]
 #[serde(default)]
 pub struct NodeObject {

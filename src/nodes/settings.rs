@@ -16,7 +16,7 @@ use tagboat_api::node_pool::{NodePoolSpec, OWN_PREFIX, PoolHooks, PoolWindow};
 use tagboat_api::selector::{self, SelectorError};
 
 use super::{Hooks, MaxUnavailable, Pool, TimeLimits, Window, WindowError};
-use crate::reference::{Digest, ReferenceError, ReferenceParts};
+use crate::reference::{Digest, ImageName, ReferenceError, ReferenceParts, Tag};
 
 /// A field of a NodePool that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,7 +93,7 @@ impl Settings {
     ///
     /// The first field that is not valid.
     pub fn new(spec: &NodePoolSpec) -> Result<Self, InvalidSpec> {
-        let selector = checked("nodeSelector", || non_empty(&spec.node_selector))?;
+        let selector = Self::node_selector(spec)?;
         let target = spec.image.as_ref().map(|image| checked("image.ref", || parse_target(&image.reference)));
         let rollout = spec.rollout.clone().unwrap_or_default();
         let hooks = spec.hooks.clone().unwrap_or_default();
@@ -132,16 +132,42 @@ impl Settings {
         self.selector.matches(labels)
     }
 
+    /// Returns the tag to resolve; none if there is no image, or one with a digest.
+    #[must_use]
+    pub fn unresolved_tag(&self) -> Option<(&ImageName, &Tag)> {
+        let target = self.target.as_ref().filter(|target| target.digest.is_none())?;
+        Some((&target.name, target.tag.as_ref()?))
+    }
+
     /// Returns the pool; none before its tag is resolved for the first time.
     ///
-    /// `resolved` is the digest of the tag. The image has no tag: programs on hosts refuse one beside a digest, and a node
-    /// whose image gets another name needs no reboot.
+    /// `resolved` is the image with the digest of the tag.
     #[must_use]
-    pub fn pool(&self, resolved: Option<&Digest>) -> Option<Pool> {
+    pub fn pool(&self, resolved: Option<&str>) -> Option<Pool> {
         let Some(target) = &self.target else { return Some(self.pool.clone()) };
-        let digest = target.digest.as_ref().or(resolved)?;
-        Some(Pool { image: Some(format!("{}@{digest}", target.name)), ..self.pool.clone() })
+        let image = match &target.digest {
+            Some(digest) => image_of(&target.name, digest),
+            None => resolved?.to_owned(),
+        };
+        Some(Pool { image: Some(image), ..self.pool.clone() })
     }
+
+    /// Checks the node selector alone, which decides to which pool a node belongs.
+    ///
+    /// # Errors
+    ///
+    /// The selector is not valid.
+    pub fn node_selector(spec: &NodePoolSpec) -> Result<Selector, InvalidSpec> {
+        checked("nodeSelector", || non_empty(&spec.node_selector))
+    }
+}
+
+/// Returns the image that nodes get: `NAME@DIGEST`.
+///
+/// It has no tag: programs on hosts refuse one beside a digest, and a node whose image gets another tag needs no reboot.
+#[must_use]
+pub fn image_of(name: &ImageName, digest: &Digest) -> String {
+    format!("{name}@{digest}")
 }
 
 fn checked<T>(field: &str, check: impl FnOnce() -> Result<T, Defect>) -> Result<T, InvalidSpec> {
@@ -319,7 +345,8 @@ mod tests {
         let (own, resolved) = (digest("0a"), Digest::parse(&digest("0b")).unwrap());
         let image = |reference: &str, resolved: Option<&Digest>| {
             let settings = settings(spec(&json!({"image": {"ref": reference}}))).unwrap();
-            settings.pool(resolved).map(|pool| pool.image.unwrap())
+            let resolved = resolved.map(|digest| image_of(&settings.target.as_ref().unwrap().name, digest));
+            settings.pool(resolved.as_deref()).map(|pool| pool.image.unwrap())
         };
         for (reference, before, after) in [
             ("r.example/os:v1".to_owned(), None, "r.example/os@".to_owned() + resolved.as_str()),

@@ -49,6 +49,8 @@ pub struct Observation<'o> {
     pub invalid: Option<&'o InvalidSpec>,
     /// The nodes that another pool selects as well.
     pub conflicts: &'o [Conflict],
+    /// The reason why the drain of a node does not go on, by node: the pod and its disruption budget.
+    pub blocked: Option<&'o BTreeMap<String, String>>,
 }
 
 /// A node that two pools select.
@@ -199,7 +201,14 @@ fn degradation(
     degraded: &BTreeMap<&str, (&Node, Problem)>,
     now: Timestamp,
 ) -> (DegradedReason, String) {
-    let problem_of = |(name, (_, problem)): (&&str, &(&Node, Problem))| format!("{name}: {problem}");
+    let blocked = |name: &str, problem: &Problem| {
+        let is_drain = matches!(problem, Problem::Overdue(Stage::Draining, _));
+        observation.blocked.filter(|_| is_drain)?.get(name)
+    };
+    let problem_of = |(name, (_, problem)): (&&str, &(&Node, Problem))| match blocked(name, problem) {
+        Some(blocked) => format!("{name}: {problem}: {blocked}"),
+        None => format!("{name}: {problem}"),
+    };
     let is_halted = observation
         .pool
         .is_some_and(|pool| availability(observation.nodes, pool, now) == Availability::Halted);
