@@ -7,6 +7,7 @@
 //! | `rollout` | its second kind, DeploymentStatus: reports whether committed images run |
 //! | `reflector` | the reflector controller, which composes `repository` and `policy` |
 //! | `repository`, `policy` | ImageRepository; ImagePolicy, with the lookups of digests |
+//! | `nodes` | the nodes controller: NodePool, with the drains of nodes |
 //! | `process` | the list of controllers that a process runs |
 //!
 //! A kind has `KindOptions`, a `Reconciler` with the state that its reconciles share, and a function that calls the
@@ -14,6 +15,7 @@
 
 pub mod automation;
 mod engine;
+pub mod nodes;
 mod policy;
 mod process;
 pub mod reflector;

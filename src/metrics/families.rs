@@ -14,6 +14,7 @@ use super::labels::{
     ComparisonLabels, ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels,
 };
 use super::namespaces::NamespaceFamilies;
+use super::node_pools::NodePoolFamilies;
 use super::process::ProcessCost;
 
 /// The histogram buckets of reconciles in seconds.
@@ -47,6 +48,7 @@ pub(super) struct Families {
     pub(super) namespaces: NamespaceFamilies,
     pub(super) deployments: Deployments,
     pub(super) rollouts: Histogram,
+    pub(super) node_pools: NodePoolFamilies,
 }
 
 impl Default for Families {
@@ -70,6 +72,7 @@ impl Default for Families {
             namespaces: NamespaceFamilies::default(),
             deployments: Deployments::default(),
             rollouts: histogram(ROLLOUT),
+            node_pools: NodePoolFamilies::default(),
         }
     }
 }
@@ -150,6 +153,7 @@ impl Families {
             Unit::Seconds,
             self.rollouts.clone(),
         );
+        self.node_pools.register(&mut registry);
         registry
     }
 }

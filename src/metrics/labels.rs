@@ -3,8 +3,8 @@
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 
 /// The names of the controllers as labels.
-pub(super) const CONTROLLERS: [&str; 4] =
-    ["imageupdateautomation", "imagerepository", "imagepolicy", "deploymentstatus"];
+pub(super) const CONTROLLERS: [&str; 5] =
+    ["imageupdateautomation", "imagerepository", "imagepolicy", "deploymentstatus", "nodepool"];
 
 /// Returns the controller label of a kind; dashboards for Flux select by it.
 pub(super) fn controller_of(kind: &str) -> &'static str {
@@ -12,6 +12,7 @@ pub(super) fn controller_of(kind: &str) -> &'static str {
         "ImageRepository" => CONTROLLERS[1],
         "ImagePolicy" => CONTROLLERS[2],
         "DeploymentStatus" => CONTROLLERS[3],
+        "NodePool" => CONTROLLERS[4],
         _ => CONTROLLERS[0],
     }
 }

@@ -15,6 +15,7 @@ mod families;
 mod in_flight;
 mod labels;
 mod namespaces;
+mod node_pools;
 mod process;
 
 use std::fmt;
@@ -35,6 +36,8 @@ use labels::{
 pub use in_flight::InFlightTimer;
 pub use labels::{ComparisonOutcome, ObjectLabels, RunOutcome};
 pub use namespaces::SlotResource;
+pub use node_pools::NodePoolState;
+use node_pools::{EvictionLabels, StageLabels};
 
 /// Counters, gauges and histograms. Clones share their values.
 #[derive(Clone)]
@@ -168,6 +171,22 @@ impl Metrics {
         self.families.deployments.clear();
     }
 
+    /// Records the state of a node pool; `None` if it was deleted.
+    pub fn node_pool(&self, pool: &str, state: Option<NodePoolState>) {
+        self.families.node_pools.pools.set(pool, state);
+    }
+
+    /// Records the time that a node spent in a stage.
+    pub fn node_stage_ended(&self, stage: &'static str, duration: Duration) {
+        let stages = &self.families.node_pools.stages;
+        stages.get_or_create(&StageLabels { stage }).observe(duration.as_secs_f64());
+    }
+
+    /// Records the outcome of an eviction: `accepted`, `blocked` or `failed`.
+    pub fn eviction(&self, outcome: &'static str) {
+        self.families.node_pools.evictions.get_or_create(&EvictionLabels { outcome }).inc();
+    }
+
     /// Removes the metrics of a deleted object.
     ///
     /// With the last object of its namespace, the metrics of the namespace are removed.
@@ -277,5 +296,26 @@ mod tests {
         metrics.forget_deployments();
         let text = metrics.to_text();
         assert!(!text.contains("tagboat_deployment") && !text.contains("tagboat_cluster_up"), "{text}");
+    }
+
+    #[test]
+    fn a_node_pool_has_its_nodes_by_stage() {
+        let metrics = Metrics::default();
+        let state = NodePoolState { stages: [("idle", 2), ("draining", 0)].into(), is_degraded: true };
+        metrics.node_pool("workers", Some(state));
+        metrics.node_stage_ended("draining", Duration::from_secs(90));
+        metrics.eviction("blocked");
+        let has = |line: &str| metrics.to_text().lines().any(|found| found == line);
+        for line in [
+            r#"tagboat_nodes{pool="workers",state="idle"} 2"#,
+            r#"tagboat_nodes{pool="workers",state="draining"} 0"#,
+            r#"tagboat_nodepool_degraded{pool="workers"} 1"#,
+            r#"tagboat_node_stage_seconds_count{stage="draining"} 1"#,
+            r#"tagboat_evictions_total{outcome="blocked"} 1"#,
+        ] {
+            assert!(has(line), "{line} is not in\n{}", metrics.to_text());
+        }
+        metrics.node_pool("workers", None);
+        assert!(!metrics.to_text().contains("workers"));
     }
 }

@@ -29,7 +29,8 @@ pub fn pool_events(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) 
     };
     let mut events = Vec::new();
     let (was, is) = (before(UP_TO_DATE), condition(current, UP_TO_DATE));
-    let status = |condition: Option<&Condition>| condition.map_or("Unknown", |found| &found.status).to_owned();
+    let status =
+        |condition: Option<&Condition>| condition.map_or("Unknown", |found| &found.status).to_owned();
     let is_retargeted = previous.is_some_and(|previous| previous.target_digest.as_deref() != target);
     let (was_updated, is_updated) = (status(was), status(is));
     if is_updated == "False" && (was_updated != "False" || is_retargeted) {

@@ -86,7 +86,10 @@ impl Claims {
 
     /// Returns the live pools that select a node, the oldest first.
     fn selecting<'c>(&'c self, labels: &'c BTreeMap<String, String>) -> impl Iterator<Item = &'c str> {
-        self.0.iter().filter(|claim| !claim.is_deleted && claim.selects(labels)).map(|claim| claim.pool.as_str())
+        self.0
+            .iter()
+            .filter(|claim| !claim.is_deleted && claim.selects(labels))
+            .map(|claim| claim.pool.as_str())
     }
 
     /// Returns all pools, also deleted ones, that select any of two sets of labels.
@@ -95,7 +98,10 @@ impl Claims {
         old: &'c BTreeMap<String, String>,
         new: &'c BTreeMap<String, String>,
     ) -> impl Iterator<Item = &'c str> {
-        self.0.iter().filter(|claim| claim.selects(old) || claim.selects(new)).map(|claim| claim.pool.as_str())
+        self.0
+            .iter()
+            .filter(|claim| claim.selects(old) || claim.selects(new))
+            .map(|claim| claim.pool.as_str())
     }
 
     /// Returns `true` if the nodes of each live pool are known.
@@ -184,8 +190,11 @@ mod tests {
     #[test]
     fn a_node_stays_with_the_older_pool_and_both_name_the_conflict() {
         let claims = claims(&[pool("x", LATE, &by_zone()), pool("y", EARLY, &json!({}))]);
-        let nodes =
-            [node("a", &[("zone", "a")]), node("b", &[("zone", "a"), ("role", "y")]), node("c", &[("role", "y")])];
+        let nodes = [
+            node("a", &[("zone", "a")]),
+            node("b", &[("zone", "a"), ("role", "y")]),
+            node("c", &[("role", "y")]),
+        ];
         let share = |pool: &str| {
             let Share { nodes, conflicts } = claims.share(pool, nodes.iter());
             let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();

@@ -46,7 +46,11 @@ impl Resolution {
         let image = digest.and_then(|_| of_nodes()).or_else(|| is_same.then(own).flatten());
         Self {
             reference: if is_same { reference(name, tag) } else { String::new() },
-            next: status.next_tag_resolution_time.as_ref().map(|time| time.0).filter(|_| is_same && image.is_some()),
+            next: status
+                .next_tag_resolution_time
+                .as_ref()
+                .map(|time| time.0)
+                .filter(|_| is_same && image.is_some()),
             image,
             error: None,
         }

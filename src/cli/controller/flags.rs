@@ -102,6 +102,10 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Does("Send the event about markers without an effect as a warning");
     "rollout", Switch, "true", Tagboat =>
         Does("Report in a DeploymentStatus per policy whether its image runs, if deploy/rollout is applied");
+    "nodes", Switch, "true", Tagboat =>
+        Does("Roll out OS images on the nodes of NodePools, if deploy/nodes is applied");
+    "tag-resolution-interval", Text("DURATION"), "5m", Tagboat =>
+        Does("The interval in which the tag of the image of a NodePool is resolved to a digest");
     "clusters", Text("DIR"), "", Tagboat =>
         Does("A directory, such as a mounted Secret, with a file NAME.kubeconfig for each other cluster in which images \
          of the policies run");

@@ -13,12 +13,14 @@ mod values;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::Client;
 use tokio::sync::watch;
 
 use super::service::{self, listen, shutdown_signal, spawn};
 use super::{Failure, kubeconfig, runtime};
 use crate::controller::automation::{self, AutomationOptions, Places, RunOptions};
+use crate::controller::nodes::{self, NodeOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
@@ -66,8 +68,11 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let configuration = kubeconfig::infer().await.map_err(Failure::new)?;
     let own_namespace = std::env::var(NAMESPACE).ok().filter(|name| !name.is_empty());
     let namespace = own_namespace.clone().unwrap_or_else(|| configuration.default_namespace.clone());
-    let client = counting_client(configuration, metrics.clone())
-        .map_err(|error| Failure::new(format!("the kubeconfig cannot be used: {error}")))?;
+    let unusable = |error| Failure::new(format!("the kubeconfig cannot be used: {error}"));
+    let mut node_client = configuration.clone();
+    node_client.default_retry = false;
+    let node_client = counting_client(node_client, metrics.clone()).map_err(unusable)?;
+    let client = counting_client(configuration, metrics.clone()).map_err(unusable)?;
     // A dry run concerns automations only.
     let automation = options.controllers.contains(&Controller::Automation);
     let reflector = options.controllers.contains(&Controller::Reflector) && !options.is_dry_run;
@@ -90,7 +95,8 @@ async fn serve(options: Options) -> Result<(), Failure> {
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
     let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
     let guard = ApiGuard::measured(&metrics);
-    let (second, mut options) = controller_options(options, &scope, &namespace, &guard)?;
+    let ControllerSet { reflector: second, automation: mut options, nodes: node_options } =
+        controller_options(options, &scope, &namespace, &guard)?;
     options.remote_clusters = remote_clusters;
     let mut controllers = Vec::new();
     if let Some(push) = push {
@@ -99,6 +105,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
     }
     if automation {
         controllers.push(automation::controller(client.clone(), options, metrics.clone()));
+    }
+    if let Some((controller, options)) = node_options {
+        let objects = ClusterObjects::with_guard(client.clone(), guard.clone());
+        let registry =
+            AuthenticatedRegistries { objects, registries: registries.clone(), logins: Logins::Named(None) };
+        controllers.push(nodes::controller(node_client, controller, options, registry, metrics.clone()));
     }
     if reflector {
         let objects = ClusterObjects::with_guard(client.clone(), guard);
@@ -142,20 +154,28 @@ async fn open_remote_clusters(options: &Options) -> Result<Option<RemoteClusters
     Ok(Some(clusters))
 }
 
-/// Returns the options of both controllers, from the flags and the environment of the pod.
+/// The options of the controllers of a process.
+struct ControllerSet {
+    reflector: ReflectorOptions,
+    automation: AutomationOptions,
+    /// None if node pools are not reconciled.
+    nodes: Option<(ControllerOptions, NodeOptions)>,
+}
+
+/// Returns the options of all controllers, from the flags and the environment of the pod.
 fn controller_options(
     options: Options,
     scope: &Scope,
     namespace: &str,
     guard: &ApiGuard,
-) -> Result<(ReflectorOptions, AutomationOptions), Failure> {
+) -> Result<ControllerSet, Failure> {
     let notifier = options.events.as_deref().map(Notifier::new).transpose();
     let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
     let (instance, process_id) = (host_name(), random_uuid()?);
-    let election = |controller: &str| {
+    let election = |controller: &str, labels: Option<&str>| {
         options.election.map(|times| Election {
             namespace: namespace.to_owned(),
-            name: lease_name(controller, options.labels.as_deref()),
+            name: lease_name(controller, labels),
             identity: format!("{instance}_{process_id}"),
             duration: times.duration,
             renew_deadline: times.renew_deadline,
@@ -168,7 +188,7 @@ fn controller_options(
             name,
             scope: scope.clone(),
             backoff: options.backoff,
-            election: election(name),
+            election: election(name, options.labels.as_deref()),
             guard: guard.clone(),
             notifier: notifier.clone(),
             instance: instance.clone(),
@@ -179,6 +199,14 @@ fn controller_options(
     };
     let second =
         ReflectorOptions { controller: controller(REFLECTOR, false)?, policies: options.policies.clone() };
+    let nodes = options.tag_resolution.map(|tag_interval| {
+        // Nodes belong to the cluster, so one process has all pools, whatever their labels.
+        let (scope, election) = (Scope::default(), election(nodes::NAME, None));
+        let controller = ControllerOptions { scope, election, ..controller(nodes::NAME, false)? };
+        let own_pod = (namespace.to_owned(), instance.clone());
+        Ok::<_, Failure>((controller, NodeOptions { tag_interval, own_pod, clock: Timestamp::now }))
+    });
+    let nodes = nodes.transpose()?;
     let login = LoginOptions {
         local_paths: None,
         local_addresses: options.local_addresses,
@@ -190,7 +218,7 @@ fn controller_options(
         capacity: options.capacity.clone(),
         large: Some(LargeLogins::default()),
     };
-    let options = AutomationOptions {
+    let automation = AutomationOptions {
         controller: controller(FIELD_MANAGER, options.is_dry_run)?,
         concurrent: options.concurrent,
         run: RunOptions {
@@ -205,7 +233,7 @@ fn controller_options(
         places: options.reports_rollouts.then(Places::default),
         remote_clusters: None,
     };
-    Ok((second, options))
+    Ok(ControllerSet { reflector: second, automation, nodes })
 }
 
 /// Returns the name of this machine; in a pod, the name of the pod.

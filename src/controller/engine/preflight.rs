@@ -22,7 +22,12 @@ const INTERVAL: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Read,
+    /// Their metadata, their spec and their status are written.
     Write,
+    /// Their metadata and their spec are written.
+    Patch,
+    /// They are listed and evicted.
+    Evict,
 }
 
 /// A kind that a controller needs.
@@ -44,6 +49,8 @@ impl Requirement {
     fn verbs(&self) -> &'static [(&'static str, Option<&'static str>)] {
         match self.access {
             Access::Read => &[("list", None), ("watch", None)],
+            Access::Patch => &[("list", None), ("watch", None), ("patch", None)],
+            Access::Evict => &[("list", None), ("create", Some("eviction"))],
             Access::Write => &[("list", None), ("watch", None), ("patch", None), ("patch", Some("status"))],
         }
     }

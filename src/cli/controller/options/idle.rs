@@ -34,6 +34,8 @@ impl ControllerArguments {
             "status-endpoint" if !controllers.contains(&Controller::Automation) => {
                 Some("the automation controller sends the status, and does not run")
             }
+            "tag-resolution-interval" if self.switch("dry-run") => Some("a dry run changes no nodes"),
+            "tag-resolution-interval" if !self.switch("nodes") => Some("--nodes=false changes no nodes"),
             "clusters" if self.switch("dry-run") => Some("a dry run observes no rollouts"),
             "clusters" if !self.switch("rollout") => Some("--rollout=false observes no rollouts"),
             _ => None,

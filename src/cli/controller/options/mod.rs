@@ -75,6 +75,8 @@ pub(super) struct Options {
     pub(super) cluster_name: String,
     pub(super) is_dry_run: bool,
     pub(super) reports_rollouts: bool,
+    /// The interval of tag resolutions; none if node pools are not reconciled.
+    pub(super) tag_resolution: Option<Duration>,
     /// The other clusters in which rollouts are observed, if a directory of them is given.
     pub(super) remote_clusters: Option<RemoteClusterOptions>,
     pub(super) log_level: LogLevel,
@@ -226,6 +228,7 @@ impl ControllerArguments {
             cluster_name: self.cluster_name()?,
             is_dry_run: self.switch("dry-run"),
             reports_rollouts: self.switch("rollout"),
+            tag_resolution: self.tag_resolution()?,
             remote_clusters: self.remote_clusters(),
             log_level: log_level(self.value("log-level"))?,
             log_encoding: log_encoding(self.value("log-encoding"))?,
@@ -283,6 +286,16 @@ impl ControllerArguments {
             _ => Err(self.invalid(NAME, "write automation, reflector or both, separated by commas")),
         });
         controllers.collect()
+    }
+
+    /// Returns the interval of tag resolutions, unless node pools are not reconciled.
+    fn tag_resolution(&self) -> Result<Option<Duration>, Failure> {
+        const NAME: &str = "tag-resolution-interval";
+        let interval = self.duration(NAME)?;
+        if interval < Duration::from_secs(1) {
+            return Err(self.invalid(NAME, "write a second or more, such as 5m"));
+        }
+        Ok((self.switch("nodes") && !self.switch("dry-run")).then_some(interval))
     }
 
     /// Returns the limits of timeouts.

@@ -1,0 +1,124 @@
+//! The drain of one node: evicts its pods until none is left that must leave.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt, stream};
+use jiff::SignedDuration;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use tokio::time::{Instant, sleep};
+
+use super::announce;
+use super::drains::DrainOptions;
+use super::state::{NodePools, pool_name};
+use crate::error::chain;
+use crate::nodes::{Departures, Node, NodePod};
+use crate::objects::cluster::{Eviction, EvictionTarget, evict, list};
+use crate::reconcile::tags::Registry;
+use crate::rollout::message::message;
+
+/// The maximum number of evictions in flight for a node.
+const EVICTIONS: usize = 10;
+
+/// The time after which a failed request is repeated.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// The times between two lists of the pods: the shortest one after an eviction, the longest one later.
+const LISTS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+
+/// The time after which a drain that does not go on is announced.
+const BLOCKED_AFTER: SignedDuration = SignedDuration::from_mins(5);
+
+/// Drains a node: evicts pods until none is left that must leave, and then makes its pool due.
+///
+/// It keeps nothing: after a restart, the pods are listed again. It is ended by its drop.
+pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>, options: DrainOptions) {
+    let objects = &pools.kind.context.objects;
+    let api: Api<NodePod> = Api::all(objects.client().clone());
+    let parameters = ListParams::default().fields(&format!("spec.nodeName={}", node.name));
+    // The times before which a pod is not evicted again, by uid.
+    let mut retries: BTreeMap<String, (Instant, String)> = BTreeMap::new();
+    let mut pause = LISTS.0;
+    loop {
+        let pods = match list(&api, objects.guard(), parameters.clone()).await {
+            Ok(pods) => pods,
+            Err(error) => {
+                report_blocked(&pools, &node, &options, Some(message(&chain(&error)))).await;
+                sleep(RETRY).await;
+                continue;
+            }
+        };
+        let departures = options.rules.departures(pods);
+        if departures.is_empty() {
+            pools.drains.set_done(&node.name);
+            pools.enqueue(&options.pool);
+            return;
+        }
+        let Departures { to_evict, .. } = departures;
+        retries.retain(|uid, _| to_evict.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid)));
+        let is_due = |pod: &&NodePod| {
+            let retry = pod.metadata.uid.as_ref().and_then(|uid| retries.get(uid));
+            retry.is_none_or(|(at, _)| *at <= Instant::now())
+        };
+        let due: Vec<&NodePod> = to_evict.iter().filter(is_due).collect();
+        let evictions: Vec<_> = due.into_iter().map(|pod| evict_pod(&pools, pod, &options).boxed()).collect();
+        let answers: Vec<_> = stream::iter(evictions).buffer_unordered(EVICTIONS).collect().await;
+        let is_progress = answers.iter().any(|(_, refusal)| refusal.is_none());
+        for (uid, refusal) in answers {
+            match refusal {
+                Some((text, wait)) => retries.insert(uid, (Instant::now() + wait, text)),
+                None => retries.remove(&uid),
+            };
+        }
+        let blocked = retries.values().next().map(|(_, text)| text.clone());
+        report_blocked(&pools, &node, &options, blocked).await;
+        pause = if is_progress { LISTS.0 } else { (pause * 3 / 2).min(LISTS.1) };
+        let retry = retries.values().map(|(at, _)| at.saturating_duration_since(Instant::now())).min();
+        sleep(retry.map_or(pause, |retry| retry.clamp(LISTS.0, pause.max(LISTS.0)))).await;
+    }
+}
+
+/// Evicts a pod, and returns its uid, and a refusal with the time of the next try.
+async fn evict_pod<R: Registry>(
+    pools: &NodePools<R>,
+    pod: &NodePod,
+    options: &DrainOptions,
+) -> (String, Option<(String, Duration)>) {
+    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+    let uid = pod.uid().unwrap_or_default();
+    let target =
+        EvictionTarget { namespace: &namespace, name: &name, uid: &uid, grace_period: options.grace_period };
+    let context = &pools.kind.context;
+    let objects = &context.objects;
+    let answer = evict(objects.client().clone(), objects.guard(), target).await;
+    let (outcome, refusal) = match answer {
+        Ok(Eviction::Accepted) => ("accepted", None),
+        Ok(Eviction::Blocked { message, retry_after }) => ("blocked", Some((message, retry_after))),
+        Err(error) => ("failed", Some((chain(&error), RETRY))),
+    };
+    context.metrics.eviction(outcome);
+    let refusal = refusal.map(|(text, wait)| (message(&format!("pod {namespace}/{name}: {text}")), wait));
+    (uid, refusal)
+}
+
+/// Records the reason why a drain does not go on; announces it if that lasts.
+async fn report_blocked<R: Registry>(
+    pools: &NodePools<R>,
+    node: &Node,
+    options: &DrainOptions,
+    blocked: Option<String>,
+) {
+    if pools.drains.set_blocked(&node.name, blocked.clone()) {
+        pools.enqueue(&options.pool);
+    }
+    let Some(blocked) = blocked else { return };
+    let is_long = node.since().is_some_and(|since| pools.now().duration_since(since) >= BLOCKED_AFTER);
+    let object = pools.kind.cache.get(&pool_name(&options.pool)).filter(|_| is_long);
+    if let Some(object) = object
+        && pools.drains.announces(&node.name)
+    {
+        announce::drain_blocked(&pools.kind, &object, node, &blocked).await;
+    }
+}

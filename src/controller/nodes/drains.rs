@@ -1,0 +1,144 @@
+//! The drains in progress, one for each draining node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+
+use super::drain::drain;
+use super::state::NodePools;
+use crate::nodes::{DrainRules, Node, Settings, Stage};
+use crate::reconcile::tags::Registry;
+
+/// The drains in progress, by node.
+#[derive(Default)]
+pub(super) struct Drains(Mutex<BTreeMap<String, Drain>>);
+
+/// The drain of a node.
+struct Drain {
+    /// The options with which it began.
+    options: DrainOptions,
+    /// No pod is left.
+    is_done: bool,
+    /// The reason why it does not go on.
+    blocked: Option<String>,
+    /// It was announced that it does not go on.
+    is_announced: bool,
+    /// Ends it with its drop.
+    _task: JoinSet<()>,
+}
+
+/// The options of the drains of a pool.
+#[derive(Clone, Debug)]
+pub(super) struct DrainOptions {
+    /// The name of the pool.
+    pub(super) pool: String,
+    /// `true` if no pod is evicted.
+    pub(super) is_disabled: bool,
+    /// The pods that stay.
+    pub(super) rules: DrainRules,
+    /// The time that pods get to end, in seconds.
+    pub(super) grace_period: Option<u32>,
+}
+
+impl DrainOptions {
+    /// Returns the options of a pool.
+    pub(super) fn new(pool: &str, settings: &Settings, own_pod: &(String, String)) -> Self {
+        let seconds = settings.grace_period.map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+        Self {
+            pool: pool.to_owned(),
+            is_disabled: settings.is_drain_disabled,
+            rules: DrainRules { skip: settings.skip.clone(), own_pod: Some(own_pod.clone()) },
+            grace_period: seconds,
+        }
+    }
+
+    /// Returns `true` if a drain with these options would evict the same pods in the same way.
+    fn is_same(&self, other: &Self) -> bool {
+        let skip = |options: &Self| options.rules.skip.as_ref().map(ToString::to_string);
+        self.pool == other.pool
+            && self.is_disabled == other.is_disabled
+            && self.grace_period == other.grace_period
+            && skip(self) == skip(other)
+    }
+}
+
+impl Drains {
+    /// Begins the drain of a node, unless it is in progress with these options.
+    pub(super) fn ensure<R: Registry>(
+        &self,
+        pools: &Arc<NodePools<R>>,
+        node: &Arc<Node>,
+        options: &DrainOptions,
+    ) {
+        let mut drains = self.0.lock();
+        if options.is_disabled {
+            drains.remove(&node.name);
+            return;
+        }
+        if drains.get(&node.name).is_some_and(|drain| drain.options.is_same(options)) {
+            return;
+        }
+        let mut task = JoinSet::new();
+        task.spawn(drain(pools.clone(), node.clone(), options.clone()));
+        let drain = Drain {
+            options: options.clone(),
+            is_done: false,
+            blocked: None,
+            is_announced: false,
+            _task: task,
+        };
+        drains.insert(node.name.clone(), drain);
+    }
+
+    /// Ends the drain of a node.
+    pub(super) fn stop(&self, node: &str) {
+        self.0.lock().remove(node);
+    }
+
+    /// Ends the drain of a node that is not in its stage any more.
+    pub(super) fn node_changed(&self, name: &str, node: Option<&Node>) {
+        if node.is_none_or(|node| node.stage() != Ok(Stage::Draining)) {
+            self.stop(name);
+        }
+    }
+
+    /// Ends all drains.
+    pub(super) fn clear(&self) {
+        self.0.lock().clear();
+    }
+
+    /// Returns `true` if no pod is left that must leave a node.
+    pub(super) fn is_done(&self, node: &str) -> bool {
+        self.0.lock().get(node).is_some_and(|drain| drain.is_done)
+    }
+
+    /// Records that no pod is left.
+    pub(super) fn set_done(&self, node: &str) {
+        if let Some(drain) = self.0.lock().get_mut(node) {
+            drain.is_done = true;
+            drain.blocked = None;
+        }
+    }
+
+    /// Records the reason why a drain does not go on, and returns whether it is another one.
+    pub(super) fn set_blocked(&self, node: &str, blocked: Option<String>) -> bool {
+        let mut drains = self.0.lock();
+        let Some(drain) = drains.get_mut(node) else { return false };
+        let is_changed = drain.blocked != blocked;
+        drain.blocked = blocked;
+        is_changed
+    }
+
+    /// Returns `true` the first time for each drain.
+    pub(super) fn announces(&self, node: &str) -> bool {
+        self.0.lock().get_mut(node).is_some_and(|drain| !std::mem::replace(&mut drain.is_announced, true))
+    }
+
+    /// Returns the reasons of all drains that do not go on, by node.
+    pub(super) fn blocked(&self) -> BTreeMap<String, String> {
+        let drains = self.0.lock();
+        drains.iter().filter_map(|(node, drain)| Some((node.clone(), drain.blocked.clone()?))).collect()
+    }
+}

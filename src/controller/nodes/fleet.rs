@@ -1,0 +1,133 @@
+//! The nodes of the cluster, as the watch and our own patches show them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
+use parking_lot::{Mutex, RwLock};
+use serde_json::Value;
+use tagboat_api::ObjectName;
+
+use super::NAME;
+use crate::nodes::{Node, NodeObject};
+use crate::objects::cluster::{ApiGuard, Cache, Change, ClusterError, ClusterObjects};
+
+/// The nodes of the cluster.
+pub(super) struct Fleet {
+    pub(super) cache: Cache<NodeObject>,
+    nodes: RwLock<BTreeMap<String, Arc<Node>>>,
+    /// The nodes with a patch of which no answer arrived: it may have been applied.
+    uncertain: Mutex<BTreeSet<String>>,
+    client: Client,
+    guard: ApiGuard,
+}
+
+/// A change of a node that is not only one of its version.
+pub(super) struct NodeChange {
+    /// The node before; none if it is new.
+    pub(super) old: Option<Arc<Node>>,
+    /// The node now; none if it was deleted.
+    pub(super) new: Option<Arc<Node>>,
+}
+
+impl Fleet {
+    pub(super) fn new(objects: &ClusterObjects) -> Self {
+        Self {
+            cache: Cache::default(),
+            nodes: RwLock::default(),
+            uncertain: Mutex::default(),
+            client: objects.client().clone(),
+            guard: objects.guard().clone(),
+        }
+    }
+
+    /// Returns all nodes, sorted by name.
+    pub(super) fn nodes(&self) -> Vec<Arc<Node>> {
+        self.nodes.read().values().cloned().collect()
+    }
+
+    /// Returns `true` if a node of the control plane holds a slot.
+    pub(super) fn is_control_plane_busy(&self) -> bool {
+        self.nodes.read().values().any(|node| node.is_control_plane() && node.holds_slot())
+    }
+
+    /// Applies a change of the cache; returns none if nothing changed that decides.
+    pub(super) fn apply(&self, change: &Change<NodeObject>) -> Option<NodeChange> {
+        let name = &change.name.name;
+        let new = change.new.as_ref().map(|object| Arc::new(Node::from(NodeObject::clone(object))));
+        let mut nodes = self.nodes.write();
+        let old = match &new {
+            Some(node) => nodes.insert(name.clone(), node.clone()),
+            None => nodes.remove(name),
+        };
+        let is_same = match (&old, &new) {
+            (Some(old), Some(new)) => {
+                Node { resource_version: String::new(), ..Node::clone(old) }
+                    == Node { resource_version: String::new(), ..Node::clone(new) }
+            }
+            (None, None) => true,
+            _ => false,
+        };
+        (!is_same).then_some(NodeChange { old, new })
+    }
+
+    /// Patches a node, and calls `changed` unless the watch was faster.
+    ///
+    /// Returns `false` if another client changed or deleted the node meanwhile, so the patch was not made.
+    ///
+    /// # Errors
+    ///
+    /// The API server refuses the patch, or its answer is not known.
+    pub(super) async fn patch(
+        &self,
+        node: &str,
+        patch: &Value,
+        changed: impl Fn(&Change<NodeObject>),
+    ) -> Result<bool, ClusterError> {
+        let parameters = PatchParams { field_manager: Some(NAME.to_owned()), ..PatchParams::default() };
+        let merge = Patch::Merge(patch);
+        let api = self.api();
+        match self.guard.send("", api.patch(node, &parameters, &merge)).await {
+            Ok(object) => {
+                self.cache.apply_written(object).iter().for_each(changed);
+                Ok(true)
+            }
+            Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
+            Err(error) => {
+                if !matches!(error, ClusterError::Rejected(_) | ClusterError::Fenced) {
+                    self.uncertain.lock().insert(node.to_owned());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the nodes again whose last patch had no answer.
+    ///
+    /// Otherwise a slot could be given away that such a patch has taken.
+    ///
+    /// # Errors
+    ///
+    /// A node cannot be read.
+    pub(super) async fn read_uncertain(
+        &self,
+        changed: impl Fn(&Change<NodeObject>),
+    ) -> Result<(), ClusterError> {
+        loop {
+            let Some(name) = self.uncertain.lock().first().cloned() else { return Ok(()) };
+            let api = self.api();
+            let known = ObjectName { namespace: String::new(), name: name.clone() };
+            let change = match self.guard.send("", api.get_opt(&name)).await? {
+                Some(object) => self.cache.apply_written(object),
+                None => self.cache.remove(&known),
+            };
+            change.iter().for_each(&changed);
+            self.uncertain.lock().remove(&name);
+        }
+    }
+
+    fn api(&self) -> Api<NodeObject> {
+        Api::all(self.client.clone())
+    }
+}

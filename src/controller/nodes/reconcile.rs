@@ -1,0 +1,243 @@
+//! One reconcile of a pool: its target, the steps of its nodes, its status.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, StreamExt, stream};
+use jiff::Timestamp;
+use tagboat_api::NodePool;
+use tagboat_api::node_pool::{DEGRADED, NodePoolStatus};
+
+use super::announce;
+use super::drains::DrainOptions;
+use super::state::NodePools;
+use super::target::resolve;
+use crate::controller::engine::in_flight::InFlight;
+use crate::controller::engine::reconcile_steps::{Fetched, fetch, finalize, patch_status};
+use crate::metrics::NodePoolState;
+use crate::nodes::{
+    Action as Change, Availability, InvalidSpec, Node, Observation, Pool, Resolution, Settings, Share,
+    Situation, Stage, Step, availability, grants, next_deadline, next_window_change, patch, pool_events,
+    pool_status, step,
+};
+use crate::objects::cluster::ClusterError;
+use crate::reconcile::action::Action;
+use crate::reconcile::tags::Registry;
+use crate::reference::Tag;
+
+/// The minimum time between two writes of the status of a pool.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The maximum number of patches in flight.
+const PATCHES: usize = 8;
+
+/// Reconciles a pool.
+pub(super) async fn reconcile<R: Registry>(
+    pools: &Arc<NodePools<R>>,
+    in_flight: &mut InFlight,
+) -> Result<Action, ClusterError> {
+    let own = pools.as_ref();
+    let object = match fetch(own, &in_flight.name).await? {
+        Fetched::Gone | Fetched::Suspended(_) => return Ok(Action::AwaitChange),
+        Fetched::Deleted(object) => return release_pool(own, &object).await,
+        Fetched::Active(object) => object,
+    };
+    let settings = Settings::new(&object.spec);
+    let resolution = match &settings {
+        Ok(settings) => resolve(own, in_flight, &object, settings).await,
+        Err(_) => Resolution::default(),
+    };
+    own.fleet.read_uncertain(|change| own.node_changed(change)).await?;
+    let name = in_flight.name.name.clone();
+    let pool = settings.as_ref().ok().and_then(|settings| settings.pool(resolution.image.as_deref()));
+    let stepped = match (&settings, &pool) {
+        (Ok(settings), Some(pool)) => take_steps(pools, &object, settings, pool).await,
+        // The nodes stay as they are.
+        _ => Ok(()),
+    };
+    let view = View {
+        object: &object,
+        settings: settings.as_ref(),
+        pool: pool.as_ref(),
+        resolution: &resolution,
+        share: own.share(&name),
+    };
+    let wait = report(own, &view).await?;
+    stepped?;
+    Ok(wait.map_or(Action::AwaitChange, Action::RequeueAfter))
+}
+
+/// Removes the finalizer of a deleted pool, once all of its nodes are released.
+///
+/// The release of a node is a change, which makes the pool due.
+async fn release_pool<R: Registry>(pools: &NodePools<R>, object: &NodePool) -> Result<Action, ClusterError> {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let nodes = pools.fleet.nodes();
+    let has_nodes = pools.with_claims(|claims| {
+        let is_left = |node: &&Arc<Node>| node.is_labeled() && claims.owner(&node.labels).is_none();
+        nodes.iter().filter(is_left).any(|node| claims.selects(name, &node.labels))
+    });
+    if !has_nodes {
+        finalize(&pools.kind, object).await?;
+    }
+    Ok(Action::AwaitChange)
+}
+
+/// Takes the steps that are due for the nodes of a pool, and begins their drains.
+///
+/// # Errors
+///
+/// The first error of a patch; the other patches are made all the same.
+async fn take_steps<R: Registry>(
+    pools: &Arc<NodePools<R>>,
+    object: &NodePool,
+    settings: &Settings,
+    pool: &Pool,
+) -> Result<(), ClusterError> {
+    let name = object.metadata.name.clone().unwrap_or_default();
+    let Share { nodes, .. } = pools.share(&name);
+    let now = pools.now();
+    let refs: Vec<&Node> = nodes.iter().map(AsRef::as_ref).collect();
+    let granted: Vec<&str> = grants(&refs, pool, pools.fleet.is_control_plane_busy(), now)
+        .into_iter()
+        .map(|node| node.name.as_str())
+        .collect();
+    let options = DrainOptions::new(&name, settings, &pools.options.own_pod);
+    for node in nodes.iter().filter(|node| node.stage() == Ok(Stage::Draining)) {
+        pools.drains.ensure(pools, node, &options);
+    }
+    let due = nodes.iter().filter_map(|node| {
+        let situation = Situation {
+            has_grant: granted.contains(&node.name.as_str()),
+            is_drained: options.is_disabled || pools.drains.is_done(&node.name),
+        };
+        let step = step(node, pool, situation)?;
+        Some(take(pools, object, pool, node, step).boxed())
+    });
+    let steps: Vec<_> = due.collect();
+    let steps = stream::iter(steps);
+    let results: Vec<Result<(), ClusterError>> = steps.buffer_unordered(PATCHES).collect().await;
+    results.into_iter().collect()
+}
+
+/// Takes a step of a node: one patch.
+async fn take<R: Registry>(
+    pools: &NodePools<R>,
+    object: &NodePool,
+    pool: &Pool,
+    node: &Node,
+    step: Step,
+) -> Result<(), ClusterError> {
+    if step.to != Stage::Draining {
+        // Before the patch: no eviction follows a cancellation.
+        pools.drains.stop(&node.name);
+    }
+    let now = pools.now();
+    let patch = patch(node, pool, &step, now);
+    if !pools.fleet.patch(&node.name, &patch, |change| pools.node_changed(change)).await? {
+        // The change that came first makes the pool due.
+        return Ok(());
+    }
+    let before = node.stage().unwrap_or(Stage::Idle);
+    if before != step.to {
+        let (from, to, canceled) = (before.as_str(), step.to.as_str(), step.canceled);
+        tracing::info!(node = node.name, from, to, canceled = ?canceled, "the node is in another stage");
+        if before.holds_slot()
+            && let Some(since) = node.since()
+        {
+            let time = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            pools.kind.context.metrics.node_stage_ended(before.as_str(), time);
+        }
+    }
+    if step.actions.contains(&Change::RecordDeployment) {
+        announce::node_updated(&pools.kind, object, node, now).await;
+    }
+    Ok(())
+}
+
+/// The facts of a pool that its status is made of.
+struct View<'v> {
+    object: &'v NodePool,
+    settings: Result<&'v Settings, &'v InvalidSpec>,
+    pool: Option<&'v Pool>,
+    resolution: &'v Resolution,
+    share: Share,
+}
+
+impl View<'_> {
+    fn status(&self, blocked: &BTreeMap<String, String>, now: Timestamp) -> NodePoolStatus {
+        let nodes: Vec<&Node> = self.share.nodes.iter().map(AsRef::as_ref).collect();
+        let observation = Observation {
+            generation: self.object.metadata.generation.unwrap_or_default(),
+            nodes: &nodes,
+            pool: self.pool,
+            tag: self.tag(),
+            next_tag_resolution: self.resolution.next,
+            resolution_error: self.resolution.error.as_deref(),
+            invalid: self.settings.err(),
+            conflicts: &self.share.conflicts,
+            blocked: Some(blocked),
+        };
+        pool_status(&observation, self.object.status.as_ref(), now)
+    }
+
+    fn metrics(&self, status: &NodePoolStatus) -> NodePoolState {
+        let mut stages: BTreeMap<&str, u64> = Stage::ALL.iter().map(|stage| (stage.as_str(), 0)).collect();
+        for node in &self.share.nodes {
+            *stages.entry(node.stage().unwrap_or(Stage::Idle).as_str()).or_default() += 1;
+        }
+        let mut conditions = status.conditions.iter();
+        let is_degraded = conditions.any(|found| found.type_ == DEGRADED && found.status == "True");
+        NodePoolState { stages, is_degraded }
+    }
+
+    fn tag(&self) -> Option<&Tag> {
+        self.settings.ok()?.target.as_ref()?.tag.as_ref()
+    }
+
+    /// Returns the time of the next change that no event reports.
+    fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        let limits = self.pool.map(|pool| pool.limits).unwrap_or_default();
+        let deadlines = self.share.nodes.iter().filter_map(|node| next_deadline(node, limits, now));
+        let nodes: Vec<&Node> = self.share.nodes.iter().map(AsRef::as_ref).collect();
+        let of_pool = self.pool.and_then(|pool| {
+            let delayed = match availability(&nodes, pool, now) {
+                Availability::Delayed(end) => Some(end),
+                _ => None,
+            };
+            next_window_change(&pool.windows, now).into_iter().chain(delayed).min()
+        });
+        deadlines.chain(of_pool).chain(self.resolution.next).min()
+    }
+}
+
+/// Announces the events of a pool and writes its status, and returns the time after which it is due again.
+async fn report<R: Registry>(
+    pools: &NodePools<R>,
+    view: &View<'_>,
+) -> Result<Option<Duration>, ClusterError> {
+    let now = pools.now();
+    let name = super::state::pool_name(view.object.metadata.name.as_deref().unwrap_or_default());
+    let status = view.status(&pools.drains.blocked(), now);
+    let metrics = &pools.kind.context.metrics;
+    metrics.node_pool(&name.name, Some(view.metrics(&status)));
+    let limits = view.pool.map(|pool| pool.limits).unwrap_or_default();
+    announce::failures(pools, view.object, &view.share.nodes, limits).await;
+    let next = view.next_change(now).map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    if view.object.status.as_ref() == Some(&status) {
+        return Ok(next);
+    }
+    let written = pools.with_memory(&name, |memory| memory.written);
+    let wait = written.map_or(Duration::ZERO, |at| STATUS_INTERVAL.saturating_sub(at.elapsed()));
+    if !wait.is_zero() {
+        return Ok(Some(next.map_or(wait, |next| next.min(wait))));
+    }
+    pools.with_memory(&name, |memory| memory.written = Some(Instant::now()));
+    // Before the status: after a kill in between, the next process finds the same difference.
+    for event in pool_events(view.object.status.as_ref(), &status) {
+        announce::pool_event(&pools.kind, view.object, event).await;
+    }
+    patch_status(pools, view.object, &|_: &NodePool| status.clone()).await?;
+    Ok(next)
+}

@@ -1,0 +1,77 @@
+//! Releases nodes that left their pool: cancels their rollout, and removes all keys of Tagboat.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::state::NodePools;
+use crate::error::chain;
+use crate::nodes::{Node, Pool, Release, TimeLimits, keys, patch, release, removal};
+use crate::objects::cluster::ClusterError;
+use crate::reconcile::tags::Registry;
+
+/// The time after which a failed patch is repeated.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Releases nodes without a pool, until dropped.
+pub(super) async fn release_nodes<R: Registry>(pools: &NodePools<R>) {
+    loop {
+        let wait = match release_all(pools).await {
+            Ok(None) => None,
+            Ok(Some(at)) => Some(Duration::try_from(at.duration_since(pools.now())).unwrap_or_default()),
+            Err(error) => {
+                tracing::error!(error = chain(&error), "a node without a pool cannot be released, retrying");
+                Some(RETRY)
+            }
+        };
+        tokio::select! {
+            () = pools.released.notified() => {}
+            () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+        }
+    }
+}
+
+/// Takes the next step of all nodes without a pool, and returns the time of a step that no change reports.
+async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timestamp>, ClusterError> {
+    let nodes = pools.fleet.nodes();
+    let Some((released, left)) = pools.with_claims(|claims| {
+        let left: Vec<_> =
+            nodes.iter().filter(|node| has_keys(node) && claims.owner(&node.labels).is_none()).collect();
+        claims.is_complete().then(|| (claims.released(), left))
+    }) else {
+        return Ok(None);
+    };
+    let (mut next, mut failure) = (None::<Timestamp>, None);
+    for node in left {
+        let now = pools.now();
+        match due_patch(node, &released, now) {
+            Ok(patch) => {
+                pools.drains.stop(&node.name);
+                let patched = pools.fleet.patch(&node.name, &patch, |change| pools.node_changed(change));
+                failure = patched.await.err().or(failure);
+            }
+            Err(Some(at)) => next = Some(next.map_or(at, |next| next.min(at))),
+            Err(None) => {}
+        }
+    }
+    failure.map_or(Ok(next), Err)
+}
+
+/// Returns the patch of a node without a pool; an error is the time until which its agent has something to finish.
+fn due_patch(node: &Node, released: &Pool, now: Timestamp) -> Result<Value, Option<Timestamp>> {
+    match release(node, TimeLimits::default(), now) {
+        Release::Step(step) => Ok(patch(node, released, &step, now)),
+        Release::Wait(until) => Err(until),
+        Release::RemoveKeys => Ok(removal(node, released)),
+    }
+}
+
+/// Returns `true` if a node has a label or an annotation of Tagboat.
+///
+/// The label by which users pause a node is theirs.
+fn has_keys(node: &Node) -> bool {
+    node.is_labeled()
+        || node.labels.contains_key(keys::AGENT)
+        || keys::ANNOTATIONS.iter().any(|key| node.annotations.contains_key(*key))
+}

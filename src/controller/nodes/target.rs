@@ -1,0 +1,87 @@
+//! The resolution of the tag of a pool, with the registry client of ImageRepositories.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagboat_api::reference::LocalObjectReference;
+use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
+use tagboat_api::{GoDuration, ImageRepository, NodePool, ObjectName};
+
+use super::state::NodePools;
+use crate::controller::engine::in_flight::InFlight;
+use crate::nodes::{Resolution, Settings};
+use crate::reconcile::tags::{Registry, RepositoryTarget};
+use crate::reference::{Digest, ImageName, RepositoryAddress, Tag};
+
+/// The time that a registry has to answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Returns the resolution of the tag of a pool, which is resolved now if it is due.
+///
+/// Other pools are reconciled while the registry answers.
+pub(super) async fn resolve<R: Registry>(
+    pools: &NodePools<R>,
+    in_flight: &mut InFlight,
+    object: &NodePool,
+    settings: &Settings,
+) -> Resolution {
+    let name = in_flight.name.clone();
+    let Some(reference) = settings.unresolved_tag() else {
+        // The next tag is resolved at once.
+        pools.with_memory(&name, |memory| memory.resolution = None);
+        return Resolution::default();
+    };
+    let restored = || {
+        let status =
+            object.status.as_ref().map(|status| (status, object.metadata.generation.unwrap_or_default()));
+        let nodes = pools.share(&name.name).nodes;
+        Resolution::restored(reference, status, nodes.iter().map(AsRef::as_ref))
+    };
+    let known = pools.with_memory(&name, |memory| memory.resolution.clone());
+    let mut resolution = known.unwrap_or_else(restored);
+    if resolution.is_due(reference, pools.now()) {
+        in_flight.release_slot();
+        let result = digest(pools, object, reference).await;
+        in_flight.acquire_slot().await;
+        if let Err(error) = &result {
+            tracing::warn!(error, "the tag of the image cannot be resolved; the pool keeps its image");
+        }
+        resolution.record(reference, result, pools.options.tag_interval, pools.now());
+    }
+    pools.with_memory(&name, |memory| memory.resolution = Some(resolution.clone()));
+    resolution
+}
+
+async fn digest<R: Registry>(
+    pools: &NodePools<R>,
+    object: &NodePool,
+    (name, tag): (&ImageName, &Tag),
+) -> Result<Digest, String> {
+    let address = RepositoryAddress::parse(&name.to_string(), false).map_err(|error| error.to_string())?;
+    let repository = Arc::new(repository(object, name));
+    let target = RepositoryTarget { repository, address, timeout: TIMEOUT, referred_from: None };
+    let digest = pools.registry.digest(&target, tag.as_str()).await.map_err(|failure| failure.message)?;
+    Digest::parse(&digest).map_err(|error| error.to_string())
+}
+
+/// Returns an ImageRepository with the image and the login of a pool.
+fn repository(object: &NodePool, name: &ImageName) -> ImageRepository {
+    let secret = object.spec.image.as_ref().and_then(|image| image.pull_secret_ref.as_ref());
+    let spec = ImageRepositorySpec {
+        image: name.to_string(),
+        interval: GoDuration::from(TIMEOUT),
+        timeout: None,
+        secret_ref: secret.map(|secret| LocalObjectReference { name: secret.name.clone() }),
+        proxy_secret_ref: None,
+        service_account_name: None,
+        cert_secret_ref: None,
+        suspend: false,
+        access_from: None,
+        exclusion_list: Vec::new(),
+        provider: ImageProvider::default(),
+        insecure: false,
+    };
+    let mut repository = ImageRepository::new(&ObjectName::of(object).name, spec);
+    repository.metadata.namespace = secret.map(|secret| secret.namespace.clone());
+    repository
+}
