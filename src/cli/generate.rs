@@ -26,7 +26,7 @@ pub(super) struct CrdsArguments {
     #[arg(long)]
     rollout: bool,
 
-    /// Print the one of NodePool instead, which no command uses yet
+    /// Print the one of NodePool instead, which rolls out images of nodes
     #[arg(long, conflicts_with = "rollout")]
     nodes: bool,
 }
@@ -57,8 +57,12 @@ pub(super) struct RbacArguments {
     #[arg(long, conflicts_with = "write")]
     rollout: bool,
 
+    /// Print the roles for NodePools instead, of the controller and of the agent
+    #[arg(long, conflicts_with_all = ["write", "rollout"])]
+    nodes: bool,
+
     /// The value of `tagboat controller --watch-label-selector`; the names of the Leases depend on it
-    #[arg(long, value_name = "SELECTOR", conflicts_with = "rollout")]
+    #[arg(long, value_name = "SELECTOR", conflicts_with_all = ["rollout", "nodes"])]
     watch_label_selector: Option<String>,
 }
 
@@ -71,7 +75,11 @@ pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
     }
     let files = permissions::files(selector);
     let Some(directory) = &arguments.write else {
-        let folder = if arguments.rollout { "rollout/" } else { "rbac/" };
+        let folder = match arguments {
+            RbacArguments { rollout: true, .. } => "rollout/",
+            RbacArguments { nodes: true, .. } => "nodes/",
+            _ => "rbac/",
+        };
         let plain = files.iter().filter(|file| file.path.starts_with(folder));
         let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();
         return Ok(print(&texts.join("---\n"))?);

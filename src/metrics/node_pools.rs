@@ -1,4 +1,4 @@
-//! The rollouts of node pools: nodes by stage, pools with a problem, times of stages, evictions.
+//! The metrics of node pools: nodes by stage, problems, times of stages, evictions.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -17,7 +17,7 @@ pub struct Claim {
     pub pool: String,
     /// The time at which it was created.
     created: Option<Timestamp>,
-    /// `true` for a pool that is about to be deleted: it has no nodes any more.
+    /// `true` for a pool that is being deleted: it has no nodes.
     is_deleted: bool,
     /// The selector of its nodes; none if it is not valid.
     selector: Option<Selector>,
@@ -62,7 +62,7 @@ pub struct Share {
 }
 
 impl Claims {
-    /// Adds or replaces the claim of a pool, and returns whether it is another one than before.
+    /// Sets the claim of a pool, and returns `true` if it changed.
     pub fn insert(&mut self, claim: Claim) -> bool {
         if self.0.contains(&claim) {
             return false;
@@ -140,7 +140,7 @@ impl Claims {
         self.0.iter().any(|claim| claim.pool == pool && claim.selects(labels))
     }
 
-    /// Returns a pool with the hooks of all pools, for nodes whose pool is not known any more.
+    /// Returns a pool with the hooks of all pools, for nodes without one.
     #[must_use]
     pub fn released(&self) -> Pool {
         let mut hooks = Hooks::default();

@@ -132,7 +132,7 @@ impl Settings {
         self.selector.matches(labels)
     }
 
-    /// Returns the tag to resolve; none if there is no image, or one with a digest.
+    /// Returns the tag to resolve; none without an image or with a digest.
     #[must_use]
     pub fn unresolved_tag(&self) -> Option<(&ImageName, &Tag)> {
         let target = self.target.as_ref().filter(|target| target.digest.is_none())?;

@@ -1,4 +1,4 @@
-//! The image of a pool whose reference has a tag: the tag is resolved to a digest again and again.
+//! The image of a pool by a tag, which is resolved again and again.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub struct Resolution {
 }
 
 impl Resolution {
-    /// Returns the resolution of an earlier process, as far as the status and the nodes have it.
+    /// Returns the resolution of an earlier process from the status and the nodes.
     ///
     /// The status has the digest only, so the name comes from a node that wants it. Without one, the name is that of the
     /// reference, if it is the one that the status describes.

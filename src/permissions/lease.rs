@@ -7,6 +7,9 @@ use sha2::{Digest, Sha256};
 /// So only one of both programs writes.
 pub const ELECTED: [&str; 2] = ["image-automation-controller", "image-reflector-controller"];
 
+/// The name of the nodes controller, from which its Lease has its name.
+pub const NODES_CONTROLLER: &str = "tagboat-nodes";
+
 /// Returns the name of the Lease of a controller.
 ///
 /// With a label selector it ends in the first eight hexadecimal digits of the selector's SHA-256, as in Flux.

@@ -7,7 +7,7 @@
 mod lease;
 mod manifest;
 
-pub use lease::{ELECTED, lease_name};
+pub use lease::{ELECTED, NODES_CONTROLLER, lease_name};
 pub use manifest::{RoleFile, files};
 
 /// An operation on objects.
@@ -200,6 +200,67 @@ pub const ROLLOUT: &[Permission] = &[
         reason: "Canaries of Flagger, which decide whether a rollout succeeds.",
     },
 ];
+
+/// The further permissions with which node pools are reconciled.
+///
+/// They are optional: a role of their own grants them, which is part of `deploy/nodes`.
+pub const NODES: &[Permission] = &[
+    Permission {
+        group: "tagboat.dev",
+        resources: &["nodepools"],
+        leases: &[],
+        verbs: &[List, Watch, Patch],
+        reason: "The reconciled pools; only their finalizer is written.",
+    },
+    Permission {
+        group: "tagboat.dev",
+        resources: &["nodepools/status"],
+        leases: &[],
+        verbs: &[Patch],
+        reason: "Their status.",
+    },
+    Permission {
+        group: "",
+        resources: &["nodes"],
+        leases: &[],
+        verbs: &[Get, List, Watch, Patch],
+        reason: "Nodes: their stage in a rollout, cordons, and annotations for autoscalers.",
+    },
+    Permission {
+        group: "",
+        resources: &["pods"],
+        leases: &[],
+        verbs: &[List],
+        reason: "The pods of a node that is drained.",
+    },
+    Permission {
+        group: "",
+        resources: &["pods/eviction"],
+        leases: &[],
+        verbs: &[Create],
+        reason: "Evictions, which respect disruption budgets.",
+    },
+];
+
+/// The further permissions in the controller's own namespace with which node pools are reconciled.
+pub const NODES_LEASE: &[Permission] = &[Permission {
+    group: "coordination.k8s.io",
+    resources: &["leases"],
+    leases: &[NODES_CONTROLLER],
+    verbs: &[Get, Update],
+    reason: "Leader election: one process of the cluster updates nodes. No label selector changes the name.",
+}];
+
+/// The permissions of the agent on each node.
+///
+/// A role cannot restrict them to one node and to the agent's own keys; an admission policy does.
+pub const AGENT: &[Permission] = &[Permission {
+    group: "",
+    resources: &["nodes"],
+    leases: &[],
+    verbs: &[Get, List, Watch, Patch],
+    reason: "Its own node: its label and annotations only, see admission.yaml.",
+}];
 
 /// The permissions in the controller's own namespace.
 pub const OWN_NAMESPACE: &[Permission] = &[

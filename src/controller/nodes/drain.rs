@@ -25,13 +25,13 @@ const EVICTIONS: usize = 10;
 /// The time after which a failed request is repeated.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// The times between two lists of the pods: the shortest one after an eviction, the longest one later.
+/// The shortest and the longest time between two lists of the pods.
 const LISTS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
 /// The time after which a drain that does not go on is announced.
 const BLOCKED_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
-/// Drains a node: evicts pods until none is left that must leave, and then makes its pool due.
+/// Drains a node: evicts pods until none must leave, and makes its pool due.
 ///
 /// It keeps nothing: after a restart, the pods are listed again. It is ended by its drop.
 pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>, options: DrainOptions) {
@@ -80,7 +80,7 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>
     }
 }
 
-/// Evicts a pod, and returns its uid, and a refusal with the time of the next try.
+/// Evicts a pod, and returns its uid, and a refusal with its retry delay.
 async fn evict_pod<R: Registry>(
     pools: &NodePools<R>,
     pod: &NodePod,

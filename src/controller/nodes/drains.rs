@@ -1,15 +1,11 @@
 //! The drains in progress, one for each draining node.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::drain::drain;
-use super::state::NodePools;
 use crate::nodes::{DrainRules, Node, Settings, Stage};
-use crate::reconcile::tags::Registry;
 
 /// The drains in progress, by node.
 #[derive(Default)]
@@ -54,7 +50,7 @@ impl DrainOptions {
         }
     }
 
-    /// Returns `true` if a drain with these options would evict the same pods in the same way.
+    /// Returns `true` if drains with these options evict alike.
     fn is_same(&self, other: &Self) -> bool {
         let skip = |options: &Self| options.rules.skip.as_ref().map(ToString::to_string);
         self.pool == other.pool
@@ -66,22 +62,20 @@ impl DrainOptions {
 
 impl Drains {
     /// Begins the drain of a node, unless it is in progress with these options.
-    pub(super) fn ensure<R: Registry>(
-        &self,
-        pools: &Arc<NodePools<R>>,
-        node: &Arc<Node>,
-        options: &DrainOptions,
-    ) {
+    pub(super) fn ensure<F>(&self, node: &str, options: &DrainOptions, drain: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let mut drains = self.0.lock();
         if options.is_disabled {
-            drains.remove(&node.name);
+            drains.remove(node);
             return;
         }
-        if drains.get(&node.name).is_some_and(|drain| drain.options.is_same(options)) {
+        if drains.get(node).is_some_and(|drain| drain.options.is_same(options)) {
             return;
         }
         let mut task = JoinSet::new();
-        task.spawn(drain(pools.clone(), node.clone(), options.clone()));
+        task.spawn(drain());
         let drain = Drain {
             options: options.clone(),
             is_done: false,
@@ -89,7 +83,7 @@ impl Drains {
             is_announced: false,
             _task: task,
         };
-        drains.insert(node.name.clone(), drain);
+        drains.insert(node.to_owned(), drain);
     }
 
     /// Ends the drain of a node.
@@ -122,7 +116,7 @@ impl Drains {
         }
     }
 
-    /// Records the reason why a drain does not go on, and returns whether it is another one.
+    /// Records the reason why a drain is blocked, and returns `true` if it changed.
     pub(super) fn set_blocked(&self, node: &str, blocked: Option<String>) -> bool {
         let mut drains = self.0.lock();
         let Some(drain) = drains.get_mut(node) else { return false };

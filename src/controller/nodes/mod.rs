@@ -44,8 +44,7 @@ use state::NodePools;
 
 pub use state::NodeOptions;
 
-/// The name of the controller, from which its Lease has its name.
-pub const NAME: &str = "tagboat-nodes";
+pub use crate::permissions::NODES_CONTROLLER as NAME;
 
 /// The time for which changes of the nodes of a pool are collected.
 const DEBOUNCE: Duration = Duration::from_millis(50);

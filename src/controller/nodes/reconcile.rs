@@ -10,6 +10,7 @@ use tagboat_api::NodePool;
 use tagboat_api::node_pool::{DEGRADED, NodePoolStatus};
 
 use super::announce;
+use super::drain::drain;
 use super::drains::DrainOptions;
 use super::state::NodePools;
 use super::target::resolve;
@@ -84,7 +85,7 @@ async fn release_pool<R: Registry>(pools: &NodePools<R>, object: &NodePool) -> R
     Ok(Action::AwaitChange)
 }
 
-/// Takes the steps that are due for the nodes of a pool, and begins their drains.
+/// Takes the due steps of the nodes of a pool, and begins their drains.
 ///
 /// # Errors
 ///
@@ -105,7 +106,7 @@ async fn take_steps<R: Registry>(
         .collect();
     let options = DrainOptions::new(&name, settings, &pools.options.own_pod);
     for node in nodes.iter().filter(|node| node.stage() == Ok(Stage::Draining)) {
-        pools.drains.ensure(pools, node, &options);
+        pools.drains.ensure(&node.name, &options, || drain(pools.clone(), node.clone(), options.clone()));
     }
     let due = nodes.iter().filter_map(|node| {
         let situation = Situation {
@@ -212,7 +213,7 @@ impl View<'_> {
     }
 }
 
-/// Announces the events of a pool and writes its status, and returns the time after which it is due again.
+/// Announces the events of a pool, writes its status, and returns its requeue delay.
 async fn report<R: Registry>(
     pools: &NodePools<R>,
     view: &View<'_>,

@@ -32,7 +32,9 @@ pub(super) async fn release_nodes<R: Registry>(pools: &NodePools<R>) {
     }
 }
 
-/// Takes the next step of all nodes without a pool, and returns the time of a step that no change reports.
+/// Takes the next step of all nodes without a pool.
+///
+/// Returns the time of a step that no change reports.
 async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timestamp>, ClusterError> {
     let nodes = pools.fleet.nodes();
     let Some((released, left)) = pools.with_claims(|claims| {
@@ -58,7 +60,9 @@ async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timesta
     failure.map_or(Ok(next), Err)
 }
 
-/// Returns the patch of a node without a pool; an error is the time until which its agent has something to finish.
+/// Returns the patch of a node without a pool.
+///
+/// An error is the time until which its agent has something to finish.
 fn due_patch(node: &Node, released: &Pool, now: Timestamp) -> Result<Value, Option<Timestamp>> {
     match release(node, TimeLimits::default(), now) {
         Release::Step(step) => Ok(patch(node, released, &step, now)),

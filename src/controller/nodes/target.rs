@@ -16,7 +16,7 @@ use crate::reference::{Digest, ImageName, RepositoryAddress, Tag};
 /// The time that a registry has to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns the resolution of the tag of a pool, which is resolved now if it is due.
+/// Returns the resolution of a pool's tag, which is resolved now if due.
 ///
 /// Other pools are reconciled while the registry answers.
 pub(super) async fn resolve<R: Registry>(

@@ -49,7 +49,7 @@ pub struct Observation<'o> {
     pub invalid: Option<&'o InvalidSpec>,
     /// The nodes that another pool selects as well.
     pub conflicts: &'o [Conflict],
-    /// The reason why the drain of a node does not go on, by node: the pod and its disruption budget.
+    /// The reasons of blocked drains by node: the pod and its disruption budget.
     pub blocked: Option<&'o BTreeMap<String, String>>,
 }
 
@@ -235,11 +235,11 @@ fn degradation(
 
 /// Joins the first texts, made safe and short, and counts the rest.
 fn listed(texts: impl Iterator<Item = String>) -> String {
-    // A part of the message for each text, so that a long one hides no other.
-    let length = MAX_MESSAGE / (MAX_NAMED + 1);
     let mut texts: Vec<String> = texts.collect();
     let rest = texts.len().saturating_sub(MAX_NAMED);
     texts.truncate(MAX_NAMED);
+    // A part of the message for each text, so that a long one hides no other.
+    let length = MAX_MESSAGE / (texts.len() + 1);
     let texts: Vec<String> = texts.iter().map(|text| cut(message(text), length)).collect();
     let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
     texts.join("; ") + &more

@@ -118,6 +118,59 @@ async fn a_value_of_the_chart_adds_the_role_for_rollouts() {
 }
 
 #[tokio::test]
+async fn a_value_of_the_chart_adds_the_objects_of_the_component_for_nodes() {
+    let cluster = Cluster::new().await;
+    let helm = Helm::new(cluster.namespace());
+    let over = json!({"nodes": {"enabled": true}, "image": {"repository": "tagboat", "tag": "1"}});
+    let before = helm.template("tagboat", &json!({}));
+    let objects = helm.template("tagboat", &over);
+    let find = |objects: &[Value], kind: &str, name: &str| {
+        let mut found = objects.iter().filter(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+        found.next().unwrap_or_else(|| panic!("no {kind} {name}")).clone()
+    };
+    let plain: Vec<Value> = ["cluster-role", "role", "agent-role", "agent", "admission"]
+        .iter()
+        .flat_map(|name| documents(&read(&format!("nodes/{name}.yaml"))))
+        .collect();
+    assert_eq!(objects.len(), before.len() + plain.len());
+    for mut expected in plain {
+        let (kind, name) = (&expected["kind"], &expected["metadata"]["name"]);
+        let mut object = find(&objects, kind.as_str().unwrap(), name.as_str().unwrap());
+        apply(&cluster.client(), &object, true).await.unwrap();
+        for object in [&mut expected, &mut object] {
+            // These name the release, or the namespace.
+            object["metadata"].take();
+            for field in [
+                "/subjects/0/namespace",
+                "/spec/matchConditions/0/expression",
+                "/spec/selector/matchLabels",
+                "/spec/template/metadata/labels",
+                "/spec/template/spec/containers/0/image",
+                "/spec/template/spec/imagePullSecrets",
+            ] {
+                if let Some((parent, key)) = field.rsplit_once('/')
+                    && let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut)
+                {
+                    parent.remove(key);
+                }
+            }
+        }
+        assert_eq!(object, expected);
+    }
+    let policy = find(&objects, "ValidatingAdmissionPolicy", "tagboat-agent");
+    let account = format!("system:serviceaccount:{}:tagboat-agent", cluster.namespace());
+    let expression = policy["spec"]["matchConditions"][0]["expression"].as_str().unwrap();
+    assert_eq!(expression, format!("request.userInfo.username == '{account}'"));
+    let agent = find(&objects, "DaemonSet", "tagboat-agent");
+    assert_eq!(agent["spec"]["template"]["spec"]["containers"][0]["image"], "tagboat:1");
+    let tolerations = &find(&objects, "Deployment", "tagboat")["spec"]["template"]["spec"]["tolerations"];
+    assert_eq!(tolerations[0]["key"], "node.kubernetes.io/unschedulable");
+    let flags = json!({"nodes": {"enabled": true, "agentFlags": {"host": "bootc", "metrics-addr": null}}});
+    let agent = find(&helm.template("tagboat", &flags), "DaemonSet", "tagboat-agent");
+    assert_eq!(agent["spec"]["template"]["spec"]["containers"][0]["args"], json!(["--host=bootc"]));
+}
+
+#[tokio::test]
 async fn a_value_of_the_chart_mounts_the_kubeconfigs_of_other_clusters() {
     let cluster = Cluster::new().await;
     let over = json!({"rollout": {"enabled": true, "clustersSecret": "edges"}});

@@ -101,6 +101,53 @@ async fn the_component_for_rollouts_is_added_to_the_default_one() {
     }
 }
 
+#[tokio::test]
+async fn the_component_for_nodes_is_added_to_the_default_one() {
+    let cluster = Cluster::new().await;
+    let directory = tempfile::tempdir().unwrap();
+    let components = ["rollout", "nodes"].map(|name| path_from(directory.path(), &folder().join(name)));
+    let overlay = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "namespace": "elsewhere",
+        "resources": [path_from(directory.path(), &folder())],
+        "components": components,
+        "images": [{"name": "tagboat", "newName": "registry.example.com/tagboat", "newTag": "2"}],
+    });
+    std::fs::write(directory.path().join("kustomization.yaml"), overlay.to_string()).unwrap();
+    let documents = kustomize(directory.path());
+    let named = |kind: &str, name: &str| {
+        let mut found = documents.iter().filter(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+        found.next().unwrap_or_else(|| panic!("no {kind} {name}"))
+    };
+    let agent = &named("DaemonSet", "tagboat-agent")["spec"]["template"]["spec"];
+    let controller = &named("Deployment", "tagboat")["spec"]["template"]["spec"];
+    for (pod, container) in [(agent, "agent"), (controller, "manager")] {
+        assert_eq!(pod["containers"][0]["name"], container);
+        assert_eq!(pod["containers"][0]["image"], "registry.example.com/tagboat:2");
+    }
+    let unschedulable =
+        json!([{"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}]);
+    assert_eq!(controller["tolerations"], unschedulable);
+    for (kind, name) in [
+        ("ServiceAccount", "tagboat-agent"),
+        ("ClusterRole", "tagboat-agent"),
+        ("ClusterRole", "tagboat-nodes"),
+        ("Role", "tagboat-nodes"),
+        ("ValidatingAdmissionPolicy", "tagboat-agent"),
+        ("ValidatingAdmissionPolicyBinding", "tagboat-agent"),
+        ("CustomResourceDefinition", "nodepools.tagboat.dev"),
+    ] {
+        named(kind, name);
+    }
+    for document in &documents {
+        apply(&cluster.client(), document, true).await.map(drop).or_else(of_missing_namespace).unwrap();
+        let namespace = &document["metadata"]["namespace"];
+        assert!(namespace.is_null() || namespace == "elsewhere", "{document}");
+        for subject in document["subjects"].as_array().into_iter().flatten() {
+            assert_eq!(subject["namespace"], "elsewhere");
+        }
+    }
+}
+
 /// Patches of docs/rest.md and docs/rollout.md.
 #[test]
 fn the_documented_patches_change_the_arguments_of_the_component() {

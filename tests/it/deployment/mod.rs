@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
 }
 
 /// Reads a file in `deploy`.
-fn read(path: &str) -> String {
+pub(crate) fn read(path: &str) -> String {
     let file = folder().join(path);
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }

@@ -9,7 +9,8 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use tagboat::permissions::{
-    self, ACCOUNT_TOKENS, ELECTED, EVERYWHERE, OWN_NAMESPACE, Permission, ROLLOUT, lease_name,
+    self, ACCOUNT_TOKENS, AGENT, ELECTED, EVERYWHERE, NODES, NODES_CONTROLLER, NODES_LEASE, OWN_NAMESPACE,
+    Permission, ROLLOUT, lease_name,
 };
 
 use super::folder;
@@ -41,6 +42,9 @@ fn the_program_prints_or_writes_the_roles() {
     assert!(!printed.contains("{{"), "{printed}");
     let rollout = run(tagboat().args(["rbac", "--rollout"])).with_status(0).output;
     assert_eq!(rollout, super::read("rollout/cluster-role.yaml"));
+    let nodes = run(tagboat().args(["rbac", "--nodes"])).with_status(0).output;
+    let files = ["nodes/cluster-role.yaml", "nodes/role.yaml", "nodes/agent-role.yaml"];
+    assert_eq!(nodes, files.map(super::read).join("---\n"));
     let directory = tempfile::tempdir().unwrap();
     run(tagboat().args(["rbac", "--write"]).arg(directory.path())).with_status(0);
     for file in permissions::files(None) {
@@ -52,13 +56,15 @@ fn the_program_prints_or_writes_the_roles() {
 const VERBS: [&str; 8] = ["get", "list", "watch", "create", "patch", "update", "delete", "deletecollection"];
 
 /// Kinds that are not in the table, in addition to those of the table.
-const OTHERS: [(&str, &str); 11] = [
+const OTHERS: [(&str, &str); 13] = [
     // A token of an account gives its identity.
     ("", "serviceaccounts/token"),
     ("image.toolkit.fluxcd.io", "imagepolicies/finalizers"),
     ("", "configmaps"),
     ("", "pods"),
     ("", "pods/exec"),
+    ("", "nodes/status"),
+    ("", "nodes/proxy"),
     ("", "secrets/status"),
     ("apps", "deployments"),
     ("source.toolkit.fluxcd.io", "gitrepositories/status"),
@@ -116,11 +122,28 @@ async fn the_role_for_rollouts_adds_exactly_its_permissions() {
     assert_allows(&cluster, &token, &[EVERYWHERE, ROLLOUT].concat()).await;
 }
 
+#[tokio::test]
+async fn the_roles_for_nodes_add_exactly_their_permissions() {
+    let cluster = Cluster::new().await;
+    let files = ["rbac/cluster-role.yaml", "rbac/role.yaml", "nodes/cluster-role.yaml", "nodes/role.yaml"];
+    let token = cluster.token_with_roles(&files).await;
+    assert_allows(&cluster, &token, &[EVERYWHERE, NODES].concat()).await;
+    let client = cluster.client_with(&token).await;
+    let leases = ("coordination.k8s.io", "leases");
+    let names = [lease_name(NODES_CONTROLLER, None), lease_name(NODES_CONTROLLER, Some("a=b"))];
+    for (name, is_own) in names.iter().zip([true, false]) {
+        for verb in ["get", "update", "delete"] {
+            let seen = may(&client, verb, leases, cluster.namespace(), Some(name)).await;
+            assert_eq!(seen, is_own && verb != "delete", "{verb} {name}");
+        }
+    }
+}
+
 /// Asserts that a token has exactly some permissions everywhere, and those of the own namespace.
 async fn assert_allows(cluster: &Cluster, token: &str, permissions: &[Permission]) {
     let elsewhere = cluster.another_namespace().await;
     let client = cluster.client_with(token).await;
-    let named = EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ROLLOUT);
+    let named = EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ROLLOUT).chain(NODES);
     let named =
         named.flat_map(|permission| permission.resources.iter().map(|name| (permission.group, *name)));
     let resources: BTreeSet<(&str, &str)> = named.chain(OTHERS).collect();
@@ -176,7 +199,8 @@ async fn only_the_own_leases_may_be_read_and_updated() {
 
 #[test]
 fn every_rule_has_a_reason() {
-    for permission in EVERYWHERE.iter().chain(OWN_NAMESPACE).chain(ACCOUNT_TOKENS).chain(ROLLOUT) {
+    let tables = [EVERYWHERE, OWN_NAMESPACE, ACCOUNT_TOKENS, ROLLOUT, NODES, NODES_LEASE, AGENT];
+    for permission in tables.into_iter().flatten() {
         assert!(permission.reason.ends_with('.'), "{permission:?}");
         assert!(!permission.resources.is_empty() && !permission.verbs.is_empty(), "{permission:?}");
     }

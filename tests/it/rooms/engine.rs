@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::sources::{code_of, rust_files};
 
 /// The modules of `controller` that know kinds.
-const KINDS: [&str; 5] = ["automation", "policy", "reflector.rs", "repository", "rollout"];
+const KINDS: [&str; 6] = ["automation", "nodes", "policy", "reflector.rs", "repository", "rollout"];
 
 /// Words that a part of the engine requires, each with the file of that part.
 const PARTS: [(&str, &str); 15] = [
@@ -33,13 +33,15 @@ const ALTERNATIVES: [(&str, &str); 3] =
     [("BinaryHeap", "queue.rs"), ("DelayQueue", "queue.rs"), ("watcher(", "watch.rs")];
 
 /// Words that would make the engine depend on a kind.
-const OF_KINDS: [&str; 10] = [
+const OF_KINDS: [&str; 12] = [
     "ImageUpdateAutomation",
     "ImagePolicy",
     "ImageRepository",
     "GitRepository",
     "DeploymentStatus",
+    "NodePool",
     "controller::automation",
+    "controller::nodes",
     "controller::policy",
     "controller::reflector",
     "controller::repository",

@@ -62,6 +62,25 @@ pub(super) const INVENTORY: &[Row] = &[
         GOES_WITH_OBJECT,
     ),
     row(
+        "src/controller/nodes/drains.rs",
+        "Drains.0",
+        "the name of a node",
+        "one drain for a node in its stage; ends and is removed with it",
+    ),
+    row("src/controller/nodes/fleet.rs", "Fleet.nodes", "the name of a node", GOES_WITH_OBJECT),
+    row(
+        "src/controller/nodes/fleet.rs",
+        "Fleet.uncertain",
+        "the name of a node",
+        "nodes with a patch without an answer; removed when the node was read again, before the next patch",
+    ),
+    row(
+        "src/controller/nodes/state.rs",
+        "NodePools.memory",
+        "the name of a cluster-scoped pool",
+        GOES_WITH_OBJECT,
+    ),
+    row(
         "src/controller/policy/memory.rs",
         "Memory.deferred",
         "namespace and name of a policy",
@@ -235,6 +254,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "namespace",
         "1,000 namespaces, further ones share a label; removed with the last object of the namespace",
     ),
+    row("src/metrics/node_pools.rs", "NodePools.0", "the name of a cluster-scoped pool", GOES_WITH_OBJECT),
     row(
         "src/objects/cluster/announcer.rs",
         "Announcer.limiter",

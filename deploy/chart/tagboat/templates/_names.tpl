@@ -28,3 +28,29 @@ default
 {{- toString . | sha256sum | trunc 8 | printf "-%s" -}}
 {{- end -}}
 {{- end -}}
+
+{{- define "tagboat.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tagboat.agent" -}}
+{{- printf "%s-agent" (include "tagboat.name" .) -}}
+{{- end -}}
+
+{{- /* Flags by name, as arguments of a container. */ -}}
+{{- define "tagboat.flags" }}
+{{- range $name, $value := . }}
+{{- if kindIs "invalid" $value }}
+{{- else if and (kindIs "bool" $value) $value }}
+            - {{ printf "--%s" $name | toJson }}
+{{- else if and (kindIs "float64" $value) (eq (floor $value) $value) }}
+            - {{ printf "--%s=%d" $name (int64 $value) | toJson }}
+{{- else }}
+            - {{ printf "--%s=%v" $name $value | toJson }}
+{{- end }}
+{{- end }}
+{{- end -}}

@@ -10,6 +10,7 @@ mod staging;
 use serde_json::{Value, json};
 use tagboat::nodes::{AgentState, Node, keys};
 
+use super::agent_access;
 use super::machine::{Machine, image};
 use crate::support::api_server::Cluster;
 use crate::support::eventually::eventually;
@@ -30,10 +31,12 @@ impl Scene {
         scene
     }
 
-    /// Creates a scene with an agent.
+    /// Creates a scene with an agent that has the permissions of its deployment.
     async fn wanting(wanted: &str) -> Self {
         let scene = Self::without_agent(Some(wanted)).await;
-        scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
+        agent_access::install(&scene.cluster).await;
+        let token = agent_access::token(&scene.cluster, scene.machine.name()).await;
+        scene.machine.start_agent(&scene.cluster.kubeconfig(&token));
         scene
     }
 

@@ -1,0 +1,6 @@
+//! The nodes controller on a real API server; the tests play agents, kubelets and machines.
+
+mod drains;
+mod pools;
+mod rollouts;
+mod scene;
