@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kube::Resource;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
-use tagboat_api::DeploymentStatus;
+use tagboat_api::{DeploymentStatus, NodePool};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -185,11 +185,8 @@ fn line(
 
 /// Returns the API group of a kind that is reconciled.
 fn group(kind: &str) -> String {
-    if kind == DeploymentStatus::kind(&()) {
-        DeploymentStatus::group(&()).into_owned()
-    } else {
-        tagboat_api::IMAGE_GROUP.to_owned()
-    }
+    let is_own = [DeploymentStatus::kind(&()), NodePool::kind(&())].iter().any(|own| own == kind);
+    if is_own { DeploymentStatus::group(&()).into_owned() } else { tagboat_api::IMAGE_GROUP.to_owned() }
 }
 
 /// Formats a line as text: time, level and message, and the other members as JSON.
@@ -266,6 +263,18 @@ mod tests {
         });
         assert_eq!(line, expected);
         assert!(text.ends_with("}\n") && text.lines().count() == 1);
+    }
+
+    /// Formerly, a NodePool was one of Flux's kinds.
+    #[test]
+    fn own_kinds_have_their_own_group() {
+        for (kind, expected) in [
+            ("ImagePolicy", "image.toolkit.fluxcd.io"),
+            ("DeploymentStatus", "tagboat.dev"),
+            ("NodePool", "tagboat.dev"),
+        ] {
+            assert_eq!(group(kind), expected);
+        }
     }
 
     #[test]

@@ -1,11 +1,7 @@
 //! The states that the agent reports.
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 /// The state of the agent of a node, as its label has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AgentState {
     /// The wanted image is booted, or there is no reason for a reboot.
     UpToDate,

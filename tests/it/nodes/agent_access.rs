@@ -51,6 +51,11 @@ pub(crate) async fn token(cluster: &Cluster, node: &str) -> String {
         },
     });
     let pod = pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    token_of(cluster, &pod).await
+}
+
+/// Returns a token of the agent in a pod.
+pub(crate) async fn token_of(cluster: &Cluster, pod: &Pod) -> String {
     let bound = BoundObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("Pod".to_owned()),

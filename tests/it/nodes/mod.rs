@@ -1,10 +1,11 @@
 //! Nodes and their pools on a real API server.
 //!
-//! Tests of the definitions, of evictions, of the agent on simulated machines, and of the controller.
+//! Tests of the definitions, of evictions, of the agent on simulated machines, of the controller, and of both together.
 
 mod agent;
 mod agent_access;
 mod controller;
 mod definition;
+mod end_to_end;
 mod eviction;
 mod machine;

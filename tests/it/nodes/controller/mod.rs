@@ -3,4 +3,4 @@
 mod drains;
 mod pools;
 mod rollouts;
-mod scene;
+pub(super) mod scene;

@@ -30,11 +30,11 @@ use crate::support::program::tagboat;
 use crate::support::workloads::{Controllers, WorkloadCluster};
 
 /// The roles of a program that updates nodes.
-pub(super) const ROLES: [&str; 4] =
+pub(in crate::nodes) const ROLES: [&str; 4] =
     ["rbac/cluster-role.yaml", "rbac/role.yaml", "nodes/cluster-role.yaml", "nodes/role.yaml"];
 
 /// The arguments of the program.
-pub(super) const ARGUMENTS: [&str; 5] = [
+pub(in crate::nodes) const ARGUMENTS: [&str; 5] = [
     "controller",
     "--watch-all-namespaces=false",
     "--controllers=automation",
@@ -43,12 +43,12 @@ pub(super) const ARGUMENTS: [&str; 5] = [
 ];
 
 /// The image of a version.
-pub(super) fn image(version: &str) -> String {
+pub(in crate::nodes) fn image(version: &str) -> String {
     format!("registry.example/os@{}", digest(version))
 }
 
 /// The digest of a version of one digit.
-pub(super) fn digest(version: &str) -> String {
+pub(in crate::nodes) fn digest(version: &str) -> String {
     format!("sha256:{}", version.repeat(64))
 }
 
@@ -61,14 +61,14 @@ struct Shared {
 }
 
 /// Nodes of a test's own, and their pools.
-pub(super) struct NodeScene {
+pub(in crate::nodes) struct NodeScene {
     workloads: WorkloadCluster,
     /// The address of the metrics of the program.
-    pub(super) metrics: String,
+    pub(in crate::nodes) metrics: String,
 }
 
 /// Starts a server with the kind NodePool, and the controllers of its workloads.
-pub(super) fn start_server(name: &str) -> (Arc<ApiServer>, Controllers) {
+pub(in crate::nodes) fn start_server(name: &str) -> (Arc<ApiServer>, Controllers) {
     let server = Arc::new(ApiServer::shared().start_beside(name));
     server.install(&[crds::nodes()]);
     let controllers = Controllers::start(&server);
@@ -97,22 +97,22 @@ async fn shared() -> &'static Shared {
 
 impl NodeScene {
     /// Makes a scene on the server and with the program that all tests share.
-    pub(super) async fn new() -> Self {
+    pub(in crate::nodes) async fn new() -> Self {
         let Shared { server, metrics, .. } = shared().await;
         Self::on(server.clone(), metrics).await
     }
 
     /// Makes a scene on a server of the test's own.
-    pub(super) async fn on(server: Arc<ApiServer>, metrics: &str) -> Self {
+    pub(in crate::nodes) async fn on(server: Arc<ApiServer>, metrics: &str) -> Self {
         Self { workloads: WorkloadCluster::on(server).await, metrics: metrics.to_owned() }
     }
 
-    pub(super) fn cluster(&self) -> &Cluster {
+    pub(in crate::nodes) fn cluster(&self) -> &Cluster {
         self.workloads.cluster()
     }
 
     /// Returns the name of a node or a pool in the cluster.
-    pub(super) fn full(&self, name: &str) -> String {
+    pub(in crate::nodes) fn full(&self, name: &str) -> String {
         format!("{}-{name}", self.cluster().namespace())
     }
 
@@ -120,16 +120,16 @@ impl NodeScene {
         Api::all(self.workloads.client())
     }
 
-    pub(super) fn pools(&self) -> Api<NodePool> {
+    pub(in crate::nodes) fn pools(&self) -> Api<NodePool> {
         Api::all(self.workloads.client())
     }
 
-    pub(super) fn pods(&self) -> Api<ClusterPod> {
+    pub(in crate::nodes) fn pods(&self) -> Api<ClusterPod> {
         Api::default_namespaced(self.workloads.client())
     }
 
     /// Adds ready nodes without taints.
-    pub(super) async fn add_nodes(&self, names: &[&str]) {
+    pub(in crate::nodes) async fn add_nodes(&self, names: &[&str]) {
         for name in names {
             self.workloads.add_node(name).await;
             self.set_ready(name, true, "boot-1").await;
@@ -137,7 +137,7 @@ impl NodeScene {
     }
 
     /// Reports the condition and the boot of a node, as its kubelet does.
-    pub(super) async fn set_ready(&self, name: &str, is_ready: bool, boot_id: &str) {
+    pub(in crate::nodes) async fn set_ready(&self, name: &str, is_ready: bool, boot_id: &str) {
         let unknown = ["machineID", "systemUUID", "kernelVersion", "osImage", "containerRuntimeVersion"];
         let more = ["kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"];
         let mut info: serde_json::Map<String, Value> =
@@ -150,13 +150,13 @@ impl NodeScene {
     }
 
     /// Creates a pool of the nodes of this scene.
-    pub(super) async fn create_pool(&self, name: &str, spec: &Value) {
+    pub(in crate::nodes) async fn create_pool(&self, name: &str, spec: &Value) {
         let all = json!({"matchLabels": self.workloads.node_selector()});
         self.create_pool_of(name, spec, all).await;
     }
 
     /// Creates a pool of the nodes of a selector.
-    pub(super) async fn create_pool_of(&self, name: &str, spec: &Value, selector: Value) {
+    pub(in crate::nodes) async fn create_pool_of(&self, name: &str, spec: &Value, selector: Value) {
         let mut spec = spec.clone();
         spec["nodeSelector"] = selector;
         let pool = json!({
@@ -166,20 +166,20 @@ impl NodeScene {
         self.pools().create(&PostParams::default(), &serde_json::from_value(pool).unwrap()).await.unwrap();
     }
 
-    pub(super) async fn patch_pool(&self, name: &str, patch: &Value) {
+    pub(in crate::nodes) async fn patch_pool(&self, name: &str, patch: &Value) {
         self.pools().patch(&self.full(name), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
-    pub(super) async fn delete_pool(&self, name: &str) {
+    pub(in crate::nodes) async fn delete_pool(&self, name: &str) {
         self.pools().delete(&self.full(name), &DeleteParams::default()).await.unwrap();
     }
 
-    pub(super) async fn node(&self, name: &str) -> Node {
+    pub(in crate::nodes) async fn node(&self, name: &str) -> Node {
         self.nodes().get(&self.full(name)).await.unwrap()
     }
 
     /// Returns the labels and annotations of Tagboat, and whether the node is cordoned.
-    pub(super) async fn keys(&self, name: &str) -> (BTreeMap<String, String>, bool) {
+    pub(in crate::nodes) async fn keys(&self, name: &str) -> (BTreeMap<String, String>, bool) {
         let node = self.node(name).await;
         let cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or_default();
         let all = node.labels().iter().chain(node.annotations());
@@ -188,26 +188,26 @@ impl NodeScene {
     }
 
     /// Sets labels and annotations of a node; null removes one.
-    pub(super) async fn mark(&self, name: &str, labels: Value, annotations: Value) {
+    pub(in crate::nodes) async fn mark(&self, name: &str, labels: Value, annotations: Value) {
         let patch = json!({"metadata": {"labels": labels, "annotations": annotations}});
         self.nodes().patch(&self.full(name), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
     }
 
     /// Cordons a node, as a user does.
-    pub(super) async fn cordon(&self, name: &str) {
+    pub(in crate::nodes) async fn cordon(&self, name: &str) {
         let patch = Patch::Merge(json!({"spec": {"unschedulable": true}}));
         self.nodes().patch(&self.full(name), &PatchParams::default(), &patch).await.unwrap();
     }
 
     /// Returns the value of a metric of the program.
-    pub(super) async fn metric(&self, name: &str) -> f64 {
+    pub(in crate::nodes) async fn metric(&self, name: &str) -> f64 {
         let text = get(&self.metrics, "metrics").await;
         let found = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         found.unwrap_or_else(|| panic!("{name} is not in\n{text}"))
     }
 
     /// Waits until a node has a stage.
-    pub(super) async fn reaches(&self, name: &str, stage: &str) {
+    pub(in crate::nodes) async fn reaches(&self, name: &str, stage: &str) {
         eventually(&format!("{name} is {stage}"), async || {
             self.keys(name).await.0.get("tagboat.dev/state").is_some_and(|found| found == stage)
         })
@@ -215,7 +215,7 @@ impl NodeScene {
     }
 
     /// Reports an image as staged, once the node wants it.
-    pub(super) async fn stage(&self, name: &str, version: &str) {
+    pub(in crate::nodes) async fn stage(&self, name: &str, version: &str) {
         eventually(&format!("{name} wants {version}"), async || {
             let wanted = self.keys(name).await.0.get("tagboat.dev/desired-image").cloned();
             wanted.is_some_and(|wanted| wanted.ends_with(&digest(version)))
@@ -226,26 +226,26 @@ impl NodeScene {
     }
 
     /// Acknowledges the approval of an image, and boots it.
-    pub(super) async fn reboot(&self, name: &str, version: &str) {
+    pub(in crate::nodes) async fn reboot(&self, name: &str, version: &str) {
         self.acknowledge(name, version).await;
         self.set_ready(name, false, "boot-1").await;
         self.boot(name, version).await;
     }
 
-    pub(super) async fn acknowledge(&self, name: &str, version: &str) {
+    pub(in crate::nodes) async fn acknowledge(&self, name: &str, version: &str) {
         let attempted = json!({"tagboat.dev/attempted": format!("{} boot-1", digest(version))});
         self.mark(name, json!({"tagboat.dev/agent": "rebooting"}), attempted).await;
     }
 
     /// Boots an image under another boot ID.
-    pub(super) async fn boot(&self, name: &str, version: &str) {
+    pub(in crate::nodes) async fn boot(&self, name: &str, version: &str) {
         let booted = json!({"tagboat.dev/booted-digest": digest(version), "tagboat.dev/staged-digest": null});
         self.mark(name, json!({"tagboat.dev/agent": "up-to-date"}), booted).await;
         self.set_ready(name, true, &format!("boot-{version}-{name}")).await;
     }
 
     /// Waits for the status and the reason of a condition, and returns its message.
-    pub(super) async fn condition(&self, pool: &str, type_: &str, expected: &str) -> String {
+    pub(in crate::nodes) async fn condition(&self, pool: &str, type_: &str, expected: &str) -> String {
         let mut message = String::new();
         let mut seen = String::new();
         let condition = async || {
@@ -267,7 +267,7 @@ impl NodeScene {
     }
 
     /// Returns the events of a pool as `REASON MESSAGE`, sorted.
-    pub(super) async fn events(&self, pool: &str) -> Vec<String> {
+    pub(in crate::nodes) async fn events(&self, pool: &str) -> Vec<String> {
         let api: Api<Event> = Api::namespaced(self.workloads.client(), "default");
         let fields = format!("involvedObject.kind=NodePool,involvedObject.name={}", self.full(pool));
         let events = api.list(&ListParams::default().fields(&fields)).await.unwrap();
@@ -281,7 +281,7 @@ impl NodeScene {
     }
 
     /// Creates a pod on a node.
-    pub(super) async fn create_pod(&self, name: &str, node: &str, labels: Value) {
+    pub(in crate::nodes) async fn create_pod(&self, name: &str, node: &str, labels: Value) {
         let pod = json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels},
             "spec": {"nodeName": self.full(node), "containers": [{"name": "main", "image": "app:1"}]},

@@ -1,0 +1,10 @@
+//! The controller with real agents on simulated machines.
+//!
+//! The agents run in the pods of the DaemonSet of `deploy/nodes`, with its role and its policy.
+
+mod cancellations;
+mod kills;
+mod races;
+mod rollouts;
+mod scene;
+mod single_node;
