@@ -2,13 +2,14 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `agent`, `controller`, `demo`, `explain`, `history`, `lint`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
+//! | `agent`, `controller`, `demo`, `explain`, `history`, `lint`, `nodes`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
 //! | `generate` | `tagboat crds`, `rbac`, `schema` and `completions` |
 //! | `reconcile_arguments`, `inputs`, `choice`, `overrides` | arguments of every command that reconciles; manifests and Secrets; `--automation`; `--latest` |
 //! | `cluster`, `kubeconfig` | `--kubeconfig` and `--context`; the kubeconfig of the environment |
 //! | `registry_login`, `refused_login` | sources of registry logins; advice if a registry refused one |
 //! | `values`, `size` | values of options: durations, numbers, sizes |
-//! | `age` | an age in a table |
+//! | `feed`, `wait` | objects of a cluster, kept up to date by a watch; the time limit of a wait for them |
+//! | `table`, `age` | a table that grows; an age in it |
 //! | `output`, `report`, `outcome` | output formats; the text report; the JSON document of a run |
 //! | `runtime` | the async runtime of a command |
 //! | `service` | the log, probes and end of a command that runs until a signal |
@@ -23,11 +24,13 @@ mod controller;
 mod demo;
 mod explain;
 mod failure;
+mod feed;
 mod generate;
 mod history;
 mod inputs;
 mod kubeconfig;
 mod lint;
+mod nodes;
 mod outcome;
 mod output;
 mod overrides;
@@ -43,9 +46,11 @@ mod scan;
 mod service;
 mod size;
 mod status;
+mod table;
 mod terminal;
 mod update;
 mod values;
+mod wait;
 mod warnings;
 
 use std::ffi::OsString;
@@ -80,6 +85,7 @@ enum Command {
     Explain(explain::ExplainArguments),
     History(history::HistoryArguments),
     Status(status::StatusArguments),
+    Nodes(nodes::NodesArguments),
     Demo(demo::DemoArguments),
     Crds(generate::CrdsArguments),
     Rbac(generate::RbacArguments),
@@ -114,6 +120,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::History(arguments) => history::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Nodes(arguments) => nodes::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Crds(arguments) => generate::crds(&arguments),
         Command::Rbac(arguments) => generate::rbac(&arguments),

@@ -1,7 +1,11 @@
 //! The states that the agent reports.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// The state of the agent of a node, as its label has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum AgentState {
     /// The wanted image is booted, or there is no reason for a reboot.
     UpToDate,

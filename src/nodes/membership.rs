@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 use tagboat_api::NodePool;
 
-use super::{Conflict, Hooks, Node, Pool, Settings};
+use super::{Conflict, Hooks, Node, Pool, Settings, keys};
 
 /// The claim of a pool to nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +82,16 @@ impl Claims {
     #[must_use]
     pub fn owner<'c>(&'c self, labels: &'c BTreeMap<String, String>) -> Option<&'c str> {
         self.selecting(labels).next()
+    }
+
+    /// Returns the pool that holds a node with these labels.
+    ///
+    /// That is its pool, or the deleted one that it leaves. A node that the controller has not labeled is in no pool yet.
+    #[must_use]
+    pub fn holder<'c>(&'c self, labels: &'c BTreeMap<String, String>) -> Option<&'c str> {
+        let leaves = || self.0.iter().find(|claim| claim.is_deleted && claim.selects(labels));
+        let owner = || self.owner(labels).or_else(|| leaves().map(|claim| claim.pool.as_str()));
+        labels.contains_key(keys::STATE).then(owner).flatten()
     }
 
     /// Returns the live pools that select a node, the oldest first.

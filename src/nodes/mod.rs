@@ -12,6 +12,7 @@
 //! | `agent_state` | the states that the agent reports |
 //! | `node` | a node, with the fields that decide |
 //! | `node_object` | the Node as the API server has it |
+//! | `document` | pools with their nodes as documents |
 //! | `drain` | the pods that must leave a node |
 //! | `pool` | the settings of a pool, and their time limits |
 //! | `event` | the events of a pool |
@@ -28,6 +29,7 @@
 
 mod agent;
 mod agent_state;
+mod document;
 mod drain;
 mod event;
 mod health;
@@ -51,6 +53,7 @@ pub use agent::{
     image_to_stage, report_patch,
 };
 pub use agent_state::AgentState;
+pub use document::{NodeDocument, PoolDocument, PoolList, PoolView, claims};
 pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};
 pub use event::{PoolEvent, pool_events};
 pub use health::{Problem, next_deadline, problem};

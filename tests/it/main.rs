@@ -20,6 +20,7 @@ mod language;
 mod lint;
 mod manifest_secrets;
 mod mirrors;
+mod node_pools;
 mod nodes;
 mod page;
 mod properties;

@@ -13,8 +13,9 @@ use tagboat_api::deployment_status::{ComponentStatus, Report, State, Target};
 use super::document::joined;
 use crate::cli::Failure;
 use crate::cli::cluster::ClusterArguments;
+use crate::cli::feed::{self, Feed};
 use crate::cli::runtime;
-use crate::cli::status::feed::{self, Feed};
+use crate::cli::status::OBJECTS;
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Scope;
@@ -116,9 +117,9 @@ impl LiveValues {
         let scope = Scope { namespace: namespace.map(str::to_owned), labels: None };
         let deployments = runtime.block_on(async {
             let connection = cluster.connect("; --live needs a cluster").await?;
-            let feed = Feed::start(connection.client, scope, None)
+            let feed: Feed<DeploymentStatus> = Feed::start(OBJECTS, connection.client, scope, None)
                 .await
-                .map_err(|error| feed::failure(&error, &connection.server))?;
+                .map_err(|error| feed::failure::<DeploymentStatus>(OBJECTS, &error, &connection.server))?;
             for (name, message) in feed.unreadable() {
                 say(&format!("warning: {name} cannot be read: {message}"));
             }

@@ -3,44 +3,41 @@
 //! | module | contents |
 //! |---|---|
 //! | `selection`, `image` | the selected deployments; the image of `--image` and its order |
-//! | `feed` | the deployments of the cluster, kept up to date by a watch |
 //! | `blocker` | the cause for which a deployment is not installed, as a sentence |
 //! | `table`, `printer` | the table; output of all deployments and of their changes, in each format |
 
 mod blocker;
 #[cfg(test)]
 mod examples;
-pub(super) mod feed;
 mod image;
 mod printer;
 mod selection;
 mod table;
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use kube::ResourceExt;
-use tagboat_api::{DeploymentStatus, GoDuration};
-use tokio::time::timeout_at;
+use tagboat_api::DeploymentStatus;
 
 use super::Failure;
 use super::cluster::ClusterArguments;
+use super::feed::{self, Feed};
 use super::runtime;
 use super::terminal::say;
 use super::values::duration;
+use super::wait::{DEFAULT_WAIT, Wait, done_unless, wait_time};
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Change, ClusterError, Scope, is_object_name};
+use crate::objects::cluster::{ClusterError, Scope, is_object_name};
 use blocker::blocker;
-use feed::Feed;
 use image::AwaitedImage;
 use printer::Printer;
 use selection::Selection;
 
-/// The time limit of `--wait` and `--image` without a time.
-const DEFAULT_WAIT: &str = "5m";
+/// The objects, in messages.
+pub(super) const OBJECTS: &str = "DeploymentStatuses";
 
 /// Show whether the images of policies are running
 ///
@@ -108,18 +105,6 @@ enum StatusFormat {
     Json,
 }
 
-/// The wait for deployments to be installed.
-struct Wait {
-    limit: Duration,
-    /// The end; `None` if it is too far away to be a time.
-    end: Option<Instant>,
-}
-
-/// Reads the value of `--wait`.
-fn wait_time(text: &str) -> Result<Duration, String> {
-    duration(text).map_err(|error| format!("{error}; write names before --wait"))
-}
-
 pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
     let runtime = runtime::single_threaded()?;
     runtime.block_on(show(arguments))
@@ -129,8 +114,8 @@ async fn show(arguments: &StatusArguments) -> Result<(), Failure> {
     let wait = arguments.wait();
     let connection = arguments.cluster.connect("").await?;
     let selection = arguments.selection(connection.namespace)?;
-    let feed =
-        Feed::start(connection.client, selection.scope.clone(), wait.as_ref().map(|wait| wait.limit)).await;
+    let limit = wait.as_ref().map(|wait| wait.limit);
+    let feed = Feed::start(OBJECTS, connection.client, selection.scope.clone(), limit).await;
     let mut feed = feed.map_err(|error| arguments.unlisted(&error, &connection.server))?;
     let mut printer = Printer::new(arguments.output, arguments.all_namespaces, arguments.watch);
     let mut printed = Ok(());
@@ -157,7 +142,7 @@ async fn show(arguments: &StatusArguments) -> Result<(), Failure> {
         if blockers.is_empty() || wait.is_over() {
             break blockers;
         }
-        let changes = wait.for_changes(&mut feed).await;
+        let changes = wait.until_end(feed.changes()).await.unwrap_or_default();
         // The wait goes on though the output was closed: its result is the exit status.
         if arguments.watch && printed.is_ok() {
             printed = printer.changes(&changes, &selection, || selected(&feed, &selection));
@@ -170,17 +155,13 @@ async fn show(arguments: &StatusArguments) -> Result<(), Failure> {
     Failure::after(printed, done_unless(sentences.collect()))
 }
 
-fn done_unless(sentences: Vec<String>) -> Result<(), Failure> {
-    if sentences.is_empty() { Ok(()) } else { Err(Failure::Failed(sentences)) }
-}
-
 /// Returns the selected deployments, sorted by namespace and name.
-fn selected(feed: &Feed, selection: &Selection) -> Vec<Arc<DeploymentStatus>> {
+fn selected(feed: &Feed<DeploymentStatus>, selection: &Selection) -> Vec<Arc<DeploymentStatus>> {
     feed.objects().into_iter().filter(|object| selection.selects(object)).collect()
 }
 
 /// Returns a sentence for each object that cannot be read or does not exist.
-fn incomplete(feed: &Feed, selection: &Selection) -> Vec<String> {
+fn incomplete(feed: &Feed<DeploymentStatus>, selection: &Selection) -> Vec<String> {
     let unreadable = || feed.unreadable().filter(|(name, _)| selection.selects_name(&name.name));
     let sentences = unreadable().map(|(name, message)| format!("{name} cannot be read: {message}"));
     let found = selected(feed, selection).into_iter().map(|object| object.name_any());
@@ -189,7 +170,7 @@ fn incomplete(feed: &Feed, selection: &Selection) -> Vec<String> {
 }
 
 /// Returns a sentence for each cause for which not everything selected is installed.
-fn blockers(feed: &Feed, selection: &Selection) -> Vec<String> {
+fn blockers(feed: &Feed<DeploymentStatus>, selection: &Selection) -> Vec<String> {
     let mut sentences = incomplete(feed, selection);
     let selected = selected(feed, selection);
     if selected.is_empty() && sentences.is_empty() {
@@ -218,7 +199,7 @@ impl StatusArguments {
     fn wait(&self) -> Option<Wait> {
         let default = || duration(DEFAULT_WAIT).expect("the default is a duration");
         let limit = self.wait.or_else(|| self.image.is_some().then(default))?;
-        Some(Wait { limit, end: Instant::now().checked_add(limit) })
+        Some(Wait::new(limit))
     }
 
     /// Returns the selection; `context` is the namespace of the kubeconfig's context.
@@ -248,28 +229,7 @@ impl StatusArguments {
             Some(selector) if error.is_bad_request() => {
                 Failure::Usage(format!("--selector {selector:?}: {}", chain(error)))
             }
-            _ => feed::failure(error, server),
+            _ => feed::failure::<DeploymentStatus>(OBJECTS, error, server),
         }
-    }
-}
-
-impl Wait {
-    fn is_over(&self) -> bool {
-        self.end.is_some_and(|end| end <= Instant::now())
-    }
-
-    /// Waits for changes, until the end of the time.
-    async fn for_changes(&self, feed: &mut Feed) -> Vec<Change<DeploymentStatus>> {
-        match self.end {
-            Some(end) => timeout_at(end.into(), feed.changes()).await.unwrap_or_default(),
-            None => feed.changes().await,
-        }
-    }
-}
-
-/// Formats the time limit, such as `within 5m0s`.
-impl fmt::Display for Wait {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "within {}", GoDuration::from(self.limit))
     }
 }

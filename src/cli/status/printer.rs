@@ -9,7 +9,7 @@ use tagboat_api::DeploymentStatus;
 
 use super::StatusFormat;
 use super::selection::Selection;
-use super::table::{Columns, Table};
+use super::table::{Columns, StatusTable};
 use crate::cli::output::to_json;
 use crate::cli::terminal::{Palette, print, say};
 use crate::objects::ObjectName;
@@ -20,7 +20,7 @@ use crate::rollout::document::{Document, DocumentList};
 /// The output of the command.
 pub(super) enum Printer {
     /// A table, to which each change adds rows.
-    Table(Table),
+    Table(StatusTable),
     /// One JSON document.
     Json,
     /// A JSON document for each change, on one line.
@@ -29,7 +29,7 @@ pub(super) enum Printer {
 
 impl Printer {
     pub(super) fn new(format: StatusFormat, has_namespace: bool, is_watch: bool) -> Self {
-        let table = |is_wide| Table::new(Columns { has_namespace, is_wide }, Palette::for_output());
+        let table = |is_wide| StatusTable::new(Columns { has_namespace, is_wide }, Palette::for_output());
         match format {
             StatusFormat::Text => Self::Table(table(false)),
             StatusFormat::Wide => Self::Table(table(true)),

@@ -5,16 +5,11 @@ use tagboat_api::DeploymentStatus;
 use tagboat_api::deployment_status::{ComponentStatus, State};
 
 use crate::cli::age::age;
-use crate::cli::terminal::{Palette, cell, column_width};
+use crate::cli::table::{GONE, NONE, Row, Table, Tone};
+use crate::cli::terminal::{Palette, cell};
 use crate::objects::ObjectName;
 use crate::rollout::aggregate::component_progress;
 use crate::rollout::cause::{cause, component_cause};
-
-/// The state of a deployment that was deleted, or is no longer selected.
-const GONE: &str = "gone";
-
-/// A cell without a value.
-const NONE: &str = "-";
 
 /// The columns of a table.
 #[derive(Debug, Clone, Copy)]
@@ -25,18 +20,10 @@ pub(super) struct Columns {
     pub(super) is_wide: bool,
 }
 
-/// A table whose rows are printed one after the other.
-pub(super) struct Table {
+/// A table of deployments.
+pub(super) struct StatusTable {
     columns: Columns,
-    palette: Palette,
-    /// The widths of the columns, which grow with the rows.
-    widths: Vec<usize>,
-}
-
-/// A row: its cells, and the state that colours it.
-struct Row {
-    cells: Vec<String>,
-    state: Option<State>,
+    table: Table,
 }
 
 /// The fields of a row that all formats have, and those of `wide`.
@@ -52,9 +39,9 @@ struct Fields {
     message: String,
 }
 
-impl Table {
+impl StatusTable {
     pub(super) fn new(columns: Columns, palette: Palette) -> Self {
-        Self { columns, palette, widths: Vec::new() }
+        Self { columns, table: Table::new(titles(columns).collect(), palette) }
     }
 
     /// Returns the rows of deployments; the first ones are below the titles of the columns.
@@ -63,8 +50,8 @@ impl Table {
         objects: impl IntoIterator<Item = &'o DeploymentStatus>,
         now: Timestamp,
     ) -> String {
-        let rows = objects.into_iter().flat_map(|object| self.rows_of(object, now)).collect();
-        self.text(rows)
+        let rows: Vec<Row> = objects.into_iter().flat_map(|object| self.rows_of(object, now)).collect();
+        self.table.text(&rows)
     }
 
     /// Returns the row of a deployment that was deleted, or is no longer selected.
@@ -73,43 +60,7 @@ impl Table {
         let mut row = self.row(fields);
         let state = usize::from(self.columns.has_namespace) + 1;
         row.cells[state] = GONE.to_owned();
-        self.text(vec![row])
-    }
-
-    fn text(&mut self, rows: Vec<Row>) -> String {
-        let titles: Vec<String> = self.titles().map(str::to_owned).collect();
-        let is_first = self.widths.is_empty();
-        self.widths.resize(titles.len(), 0);
-        for (index, (width, title)) in self.widths.iter_mut().zip(&titles).enumerate() {
-            let cells = rows.iter().map(|row| row.cells[index].as_str());
-            *width = column_width(cells.chain([title.as_str()])).max(*width);
-        }
-        let Palette { heading, added, removed, reset, .. } = self.palette;
-        let mut text = String::new();
-        if is_first {
-            text.extend([heading, &self.line(&titles), reset, "\n"]);
-        }
-        for row in rows {
-            let (colour, end) = match row.state {
-                Some(State::Failed) => (removed, reset),
-                Some(State::Installed) => (added, reset),
-                _ => ("", ""),
-            };
-            text.extend([colour, &self.line(&row.cells), end, "\n"]);
-        }
-        text
-    }
-
-    fn line(&self, cells: &[String]) -> String {
-        let cells = cells.iter().zip(&self.widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    }
-
-    fn titles(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let namespace = self.columns.has_namespace.then_some("NAMESPACE");
-        let wide = self.columns.is_wide.then_some(["IMAGE", "TIE", "PLACE", "APPLIER"]);
-        let plain = ["NAME", "STATE", "PROGRESS", "VERSION", "SINCE"];
-        namespace.into_iter().chain(plain).chain(wide.into_iter().flatten()).chain(["MESSAGE"])
+        self.table.text(&[row])
     }
 
     fn rows_of(&self, object: &DeploymentStatus, now: Timestamp) -> Vec<Row> {
@@ -123,14 +74,25 @@ impl Table {
     }
 
     fn row(&self, fields: Fields) -> Row {
-        let state = fields.state;
-        let state_cell = state.map_or(NONE, State::as_str).to_owned();
+        let tone = match fields.state {
+            Some(State::Failed) => Tone::Bad,
+            Some(State::Installed) => Tone::Good,
+            _ => Tone::Plain,
+        };
+        let state_cell = fields.state.map_or(NONE, State::as_str).to_owned();
         let namespace = self.columns.has_namespace.then_some(fields.namespace);
         let plain = [fields.name, state_cell, fields.progress, fields.version, fields.since];
         let wide = self.columns.is_wide.then_some(fields.wide);
         let cells = namespace.into_iter().chain(plain).chain(wide.into_iter().flatten());
-        Row { cells: cells.chain([fields.message]).collect(), state }
+        Row { cells: cells.chain([fields.message]).collect(), tone }
     }
+}
+
+fn titles(columns: Columns) -> impl Iterator<Item = &'static str> {
+    let namespace = columns.has_namespace.then_some("NAMESPACE");
+    let wide = columns.is_wide.then_some(["IMAGE", "TIE", "PLACE", "APPLIER"]);
+    let plain = ["NAME", "STATE", "PROGRESS", "VERSION", "SINCE"];
+    namespace.into_iter().chain(plain).chain(wide.into_iter().flatten()).chain(["MESSAGE"])
 }
 
 impl Fields {
@@ -192,8 +154,8 @@ mod tests {
         "2026-01-31T12:05:00Z".parse().unwrap()
     }
 
-    fn table(has_namespace: bool, is_wide: bool) -> Table {
-        Table::new(Columns { has_namespace, is_wide }, PLAIN)
+    fn table(has_namespace: bool, is_wide: bool) -> StatusTable {
+        StatusTable::new(Columns { has_namespace, is_wide }, PLAIN)
     }
 
     fn failed() -> DeploymentStatus {

@@ -1,28 +1,11 @@
 //! Errors of the cluster and of the arguments.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::json;
 
-use super::scene::{Scene, command, installed};
+use super::scene::{Scene, command, installed, kubeconfig};
 use crate::support::api_server::{ADMIN_TOKEN, apply};
 use crate::support::http_front::{Front, Reply};
 use crate::support::program::{run, tagboat_without_cluster};
-
-/// Writes a kubeconfig for a server without TLS.
-fn kubeconfig(directory: &Path, server: &str) -> PathBuf {
-    let file = directory.join("kubeconfig");
-    let content = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "test", "cluster": {"server": server}}],
-        "users": [{"name": "test", "user": {"token": "hunter2"}}],
-        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "apps"}}],
-        "current-context": "test",
-    });
-    std::fs::write(&file, content.to_string()).unwrap();
-    file
-}
 
 #[test]
 fn a_cluster_that_cannot_be_read_is_one_sentence() {

@@ -89,6 +89,21 @@ pub(super) fn command(kubeconfig: &std::path::Path, arguments: &[&str]) -> Comma
     command
 }
 
+/// Writes a kubeconfig for a server without TLS.
+pub(crate) fn kubeconfig(directory: &std::path::Path, server: &str) -> PathBuf {
+    let file = directory.join("kubeconfig");
+    let content = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {"server": server}}],
+        "users": [{"name": "test", "user": {"token": "hunter2"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": "apps"}}],
+        "current-context": "test",
+    });
+    std::fs::write(&file, content.to_string()).unwrap();
+    file
+}
+
 /// The status of an installed deployment with one component, of an image `ghcr.io/org/app:TAG`.
 pub(crate) fn installed(tag: &str) -> Value {
     let since = (Timestamp::now() - SignedDuration::from_hours(2)).to_string();
@@ -144,13 +159,13 @@ pub(super) fn failed(tag: &str) -> Value {
 }
 
 /// A run of the command that goes on.
-pub(super) struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Running {
-    pub(super) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
@@ -165,13 +180,13 @@ impl Running {
     }
 
     /// Returns the next line of the output, with single spaces.
-    pub(super) fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let line = self.lines.recv_timeout(PATIENCE).expect("another line");
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// Waits for the end and returns the exit status, the remaining output and the errors.
-    pub(super) fn end(self) -> Run {
+    pub(crate) fn end(self) -> Run {
         let Self { child, lines } = self;
         let ended = child.wait_with_output().unwrap();
         let output = lines.iter().map(|line| line + "\n").collect();
@@ -179,14 +194,14 @@ impl Running {
     }
 
     /// Interrupts the command, as Ctrl-C does, and returns its end.
-    pub(super) fn interrupt(self) -> Run {
+    pub(crate) fn interrupt(self) -> Run {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
         self.end()
     }
 
     /// Returns true if it has ended.
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 }

@@ -80,7 +80,9 @@ async fn changes_arrive_by_a_watch_that_survives_failures() {
     assert!(running.line().starts_with("podinfo installed 2/2 6.5.2"));
     let ended = running.interrupt();
     assert!(
-        ended.only_error().starts_with("warning: the watch is interrupted and will be retried: "),
+        ended
+            .only_error()
+            .starts_with("warning: the watch of DeploymentStatuses is interrupted and will be retried: "),
         "{ended:?}"
     );
 }

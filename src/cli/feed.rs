@@ -1,21 +1,20 @@
-//! The deployments of the cluster, kept up to date by a watch.
+//! The objects of a kind in the cluster, kept up to date by a watch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::{Client, Resource};
-use tagboat_api::DeploymentStatus;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, timeout};
 
-use crate::cli::Failure;
-use crate::cli::cluster::cannot_read;
-use crate::cli::terminal::say;
+use super::Failure;
+use super::cluster::cannot_read;
+use super::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{
-    Cache, Change, ClusterError, Observation, PROBE_INTERVAL, Scope, probe, watch_objects,
+    Cache, Change, ClusterError, Observation, PROBE_INTERVAL, Scope, Watched, probe, watch_objects,
 };
 
 /// The timeout of the first listing, unless a wait has another.
@@ -27,10 +26,12 @@ const MIN_FIRST_LISTING: Duration = Duration::from_secs(5);
 /// The status code of a watch whose resource version has expired, which is listed anew.
 const EXPIRED: u16 = 410;
 
-/// The deployments of a scope.
-pub(in crate::cli) struct Feed {
-    cache: Cache<DeploymentStatus>,
-    observations: UnboundedReceiver<Observation<DeploymentStatus>>,
+/// The objects of a kind in a scope.
+pub(super) struct Feed<K> {
+    /// The objects, as in `the watch of Nodes`.
+    objects: &'static str,
+    cache: Cache<K>,
+    observations: UnboundedReceiver<Observation<K>>,
     /// The error messages of the objects that cannot be parsed.
     unreadable: BTreeMap<ObjectName, String>,
     /// The last request failed.
@@ -38,15 +39,21 @@ pub(in crate::cli) struct Feed {
 }
 
 /// Returns the failure of the first listing at a server.
-pub(in crate::cli) fn failure(error: &ClusterError, server: &str) -> Failure {
+///
+/// `objects` is the plural of the kind.
+pub(super) fn failure<K: Resource<DynamicType = ()>>(
+    objects: &str,
+    error: &ClusterError,
+    server: &str,
+) -> Failure {
     if error.is_not_found() {
         Failure::new(format!(
             "the cluster at {server} has no kind {} of {}: its CustomResourceDefinition is not installed",
-            DeploymentStatus::kind(&()),
-            DeploymentStatus::api_version(&())
+            K::kind(&()),
+            K::api_version(&())
         ))
     } else {
-        cannot_read(&format!("DeploymentStatuses at {server}"), error)
+        cannot_read(&format!("{objects} at {server}"), error)
     }
 }
 
@@ -68,15 +75,16 @@ async fn end_of_silence(client: &Client, report: impl Fn(ClusterError)) {
     }
 }
 
-impl Feed {
+impl<K: Watched> Feed<K> {
     /// Starts a watch and waits for the first listing.
     ///
-    /// `wait` is a time for which errors that may pass are retried.
+    /// `objects` is the plural of the kind. `wait` is a time for which errors that may pass are retried.
     ///
     /// # Errors
     ///
     /// If the objects cannot be listed, or not in time.
-    pub(in crate::cli) async fn start(
+    pub(super) async fn start(
+        objects: &'static str,
         client: Client,
         scope: Scope,
         wait: Option<Duration>,
@@ -110,7 +118,8 @@ impl Feed {
                 }
             }
         });
-        let mut feed = Self { cache, observations, unreadable: BTreeMap::new(), is_interrupted: false };
+        let mut feed =
+            Self { objects, cache, observations, unreadable: BTreeMap::new(), is_interrupted: false };
         let limit = wait.map_or(FIRST_LISTING, |wait| wait.max(MIN_FIRST_LISTING));
         let mut last = None;
         let listed = timeout(limit, feed.first_listing(wait.is_some(), &mut last)).await;
@@ -139,20 +148,20 @@ impl Feed {
         Ok(())
     }
 
-    /// Returns the deployments, sorted by namespace and name.
-    pub(in crate::cli) fn objects(&self) -> Vec<Arc<DeploymentStatus>> {
+    /// Returns the objects, sorted by namespace and name.
+    pub(super) fn objects(&self) -> Vec<Arc<K>> {
         self.cache.all()
     }
 
     /// Returns the objects that cannot be parsed, with the error messages.
-    pub(in crate::cli) fn unreadable(&self) -> impl Iterator<Item = (&ObjectName, &str)> {
+    pub(super) fn unreadable(&self) -> impl Iterator<Item = (&ObjectName, &str)> {
         self.unreadable.iter().map(|(name, message)| (name, message.as_str()))
     }
 
     /// Waits for the next changes and returns those that have arrived; there may be none.
     ///
     /// A failed watch is retried, and reported once. No change is lost if the future is dropped.
-    pub(super) async fn changes(&mut self) -> Vec<Change<DeploymentStatus>> {
+    pub(super) async fn changes(&mut self) -> Vec<Change<K>> {
         let Some(first) = self.observations.recv().await else { return std::future::pending().await };
         let mut changes: Vec<_> = self.apply(first).into_iter().collect();
         while let Ok(observation) = self.observations.try_recv() {
@@ -161,7 +170,7 @@ impl Feed {
         changes
     }
 
-    fn apply(&mut self, observation: Observation<DeploymentStatus>) -> Option<Change<DeploymentStatus>> {
+    fn apply(&mut self, observation: Observation<K>) -> Option<Change<K>> {
         match observation {
             Observation::Changed(change) => {
                 self.is_interrupted = false;
@@ -188,7 +197,10 @@ impl Feed {
             Observation::WatchError(ClusterError::Rejected(status)) if status.code == EXPIRED => None,
             Observation::WatchError(error) => {
                 if !self.is_interrupted {
-                    say(&format!("warning: the watch is interrupted and will be retried: {error}"));
+                    let objects = self.objects;
+                    say(&format!(
+                        "warning: the watch of {objects} is interrupted and will be retried: {error}"
+                    ));
                 }
                 self.is_interrupted = true;
                 None
@@ -205,6 +217,7 @@ mod tests {
     use axum::body::Body;
     use axum::http::{Request, Response};
     use serde_json::json;
+    use tagboat_api::DeploymentStatus;
     use tokio::time::Instant;
     use tower::service_fn;
 
@@ -248,7 +261,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_api_server_is_noticed_and_the_watch_begins_again_once_it_answers() {
         let server = Arc::new(Server::default());
-        let mut feed = Feed::start(server.client(), Scope::default(), None).await.unwrap();
+        let mut feed =
+            Feed::<DeploymentStatus>::start("DeploymentStatuses", server.client(), Scope::default(), None)
+                .await
+                .unwrap();
         let begin = Instant::now();
         assert!(
             timeout(Duration::from_secs(3600), feed.changes()).await.is_err(),

@@ -1,0 +1,81 @@
+//! The reason for which a pool is not up to date.
+
+use tagboat_api::node_pool::{DEGRADED, UP_TO_DATE};
+
+use crate::nodes::PoolDocument;
+
+/// Returns the reason for which not all nodes of a pool have its image; none if they have it.
+///
+/// A status of an older generation of the spec says nothing about the present one.
+pub(super) fn blocker(pool: &PoolDocument) -> Option<String> {
+    if pool.deletion_timestamp.is_some() {
+        return Some("it is being deleted".to_owned());
+    }
+    let Some(condition) = pool.condition(UP_TO_DATE) else { return Some("it has no status yet".to_owned()) };
+    if pool.status.observed_generation != pool.generation {
+        return Some("the controller has not reported on its last change yet".to_owned());
+    }
+    if condition.status == "True" {
+        return None;
+    }
+    let degraded = pool.condition(DEGRADED).filter(|condition| condition.status == "True");
+    let causes = [Some(condition), degraded].into_iter().flatten();
+    let causes = causes.map(|condition| format!("{}: {}", condition.reason, condition.message));
+    Some(causes.collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::nodes::PoolView;
+
+    fn pool(observed: i64, conditions: &[(&str, &str, &str, &str)], deleted: &Value) -> PoolDocument {
+        let condition = |(type_, status, reason, message): &(&str, &str, &str, &str)| {
+            json!({"type": type_, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": "2026-11-23T10:00:00Z"})
+        };
+        let conditions: Vec<Value> = conditions.iter().map(condition).collect();
+        let object = json!({
+            "apiVersion": "tagboat.dev/v1alpha1", "kind": "NodePool",
+            "metadata": {"name": "workers", "generation": 3, "deletionTimestamp": deleted},
+            "spec": {"nodeSelector": {"matchLabels": {"role": "worker"}}},
+            "status": {"observedGeneration": observed, "conditions": conditions},
+        });
+        let pool = Arc::new(serde_json::from_value(object).unwrap());
+        PoolView { pool, nodes: Vec::new() }.document()
+    }
+
+    #[test]
+    fn a_pool_is_up_to_date_by_the_condition_of_its_present_generation() {
+        const DONE: (&str, &str, &str, &str) = (UP_TO_DATE, "True", "AllUpdated", "3/3 updated");
+        const PROGRESS: (&str, &str, &str, &str) =
+            (UP_TO_DATE, "False", "RolloutInProgress", "1/3 updated; 2 draining");
+        const HEALTHY: (&str, &str, &str, &str) = (DEGRADED, "False", "Healthy", "no node has a problem");
+        const HALTED: (&str, &str, &str, &str) = (DEGRADED, "True", "RolloutHalted", "no other node begins");
+        const CONFLICT: (&str, &str, &str, &str) = (DEGRADED, "True", "NodeConflict", "a is in two");
+        for (observed, conditions, expected) in [
+            (3, &[DONE, HEALTHY][..], None),
+            (3, &[DONE, CONFLICT], None),
+            (2, &[DONE, HEALTHY], Some("the controller has not reported on its last change yet")),
+            (3, &[PROGRESS, HEALTHY], Some("RolloutInProgress: 1/3 updated; 2 draining")),
+            (
+                3,
+                &[PROGRESS, HALTED],
+                Some("RolloutInProgress: 1/3 updated; 2 draining; RolloutHalted: no other node begins"),
+            ),
+            (0, &[], Some("it has no status yet")),
+        ] {
+            assert_eq!(
+                blocker(&pool(observed, conditions, &json!(null))).as_deref(),
+                expected,
+                "{conditions:?}"
+            );
+        }
+        let deleted = pool(3, &[DONE], &json!("2026-11-23T11:00:00Z"));
+        assert_eq!(blocker(&deleted).as_deref(), Some("it is being deleted"));
+    }
+}
