@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `deployment`, `stateful_set`, `daemon_set`, `job` | kinds of Kubernetes |
 //! | `argo_rollout`, `canary` | Argo Rollouts, and targets of Flagger |
+//! | `node_pool` | NodePools |
 //! | `kstatus` | any other kind |
 //! | `assessment` | the result |
 
@@ -19,6 +20,7 @@ pub mod daemon_set;
 pub mod deployment;
 pub mod job;
 pub mod kstatus;
+pub mod node_pool;
 pub mod stateful_set;
 
 pub use assessment::{Assessment, Counts, Failure, PreviousState, Progress};

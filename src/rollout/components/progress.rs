@@ -6,7 +6,7 @@ use tagboat_api::deployment_status::{ComponentStatus, State};
 use super::context::Context;
 use crate::rollout::applier::{application, helm_release, kustomization};
 use crate::rollout::assess::{
-    Assessment, Counts, PreviousState, argo_rollout, canary, daemon_set, deployment, job, kstatus,
+    Assessment, Counts, PreviousState, argo_rollout, canary, daemon_set, deployment, job, kstatus, node_pool,
     stateful_set,
 };
 use crate::rollout::history::complete_since;
@@ -104,6 +104,9 @@ fn by_kind(index: &ClusterIndex, object: &WatchedObject, previous: PreviousState
         WatchedObject::Kustomization(object) => kustomization::assess_remote(object),
         WatchedObject::HelmRelease(object) => helm_release::assess_remote(object),
         WatchedObject::Application(object) => application::assess_remote(object),
+        WatchedObject::Other(resource, object) if node_pool::is_node_pool(resource) => {
+            node_pool::assess(object, previous)
+        }
         WatchedObject::Other(resource, object) => kstatus::assess(object, resource),
         WatchedObject::Canary(_) | WatchedObject::GitRepository(_) => {
             Assessment::in_progress(Counts::default(), "the object runs no image")

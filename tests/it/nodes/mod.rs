@@ -8,4 +8,4 @@ mod controller;
 mod definition;
 mod end_to_end;
 mod eviction;
-mod machine;
+pub(crate) mod machine;

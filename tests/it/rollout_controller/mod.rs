@@ -7,6 +7,7 @@ mod clusters;
 mod existence;
 mod kills;
 mod kinds;
+mod node_pools;
 mod refusals;
 mod removals;
 mod replicas;
