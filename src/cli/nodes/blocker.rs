@@ -4,7 +4,7 @@ use tagboat_api::node_pool::{DEGRADED, UP_TO_DATE};
 
 use crate::nodes::PoolDocument;
 
-/// Returns the reason for which not all nodes of a pool have its image; none if they have it.
+/// Returns the reason why a pool is not up to date; none if it is.
 ///
 /// A status of an older generation of the spec says nothing about the present one.
 pub(super) fn blocker(pool: &PoolDocument) -> Option<String> {

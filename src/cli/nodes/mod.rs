@@ -1,4 +1,4 @@
-//! `tagboat nodes`: shows the node pools of a cluster, or waits until their nodes are up to date.
+//! `tagboat nodes`: shows node pools, or waits until their nodes are up to date.
 //!
 //! | module | contents |
 //! |---|---|
