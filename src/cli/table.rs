@@ -5,7 +5,7 @@ use super::terminal::{Palette, column_width};
 /// A cell without a value.
 pub(super) const NONE: &str = "-";
 
-/// A word in the row of an object that was deleted, or is no longer selected.
+/// The word for an object that was deleted, or is not selected any more.
 pub(super) const GONE: &str = "gone";
 
 /// A table; the widths of its columns grow with the rows.

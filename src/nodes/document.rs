@@ -1,4 +1,4 @@
-//! Pools with their nodes as documents, for the REST API, the page and the command line.
+//! Documents of pools with their nodes: the REST API, the page, the command line.
 //!
 //! A node is shown with the pool that holds it, as the controller decides. Text that agents write is foreign, so it is
 //! shortened, and its control characters are made visible.

@@ -45,14 +45,14 @@ pub(super) struct NodesArguments {
     #[arg(long, short)]
     watch: bool,
 
-    /// Wait until all nodes of everything selected are up to date, for at most this time [default: 5m]
+    /// Wait until all selected nodes are up to date, at most TIME [default: 5m]
     ///
     /// 0s decides at once; the first list may take 5s in any case. A pool that does not exist yet is awaited, too, and
     /// a halted rollout may go on. At the end of the time, the reason of each pool is printed.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = DEFAULT_WAIT, value_parser = wait_time)]
     wait: Option<Duration>,
 
-    /// The format of the result: JSON is as in the REST API, with --watch one line after each change
+    /// The format of the result: JSON as in the REST API, with --watch in lines
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     output: OutputFormat,
 

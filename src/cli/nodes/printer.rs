@@ -78,7 +78,7 @@ impl Tables {
         }
     }
 
-    /// Returns the rows of all that is not shown yet; each change of the table begins with titles.
+    /// Returns the rows that are not shown yet; another table begins with titles.
     fn text(&mut self, pools: &[PoolDocument], now: Timestamp) -> String {
         let lines = pools.iter().map(|pool| (pool.name.clone(), Line::of_pool(pool))).collect();
         let rows = self.pools.changes(lines, now);
@@ -113,7 +113,7 @@ impl Section {
         rows
     }
 
-    /// Returns rows as text, behind an empty line and with titles if the last rows were those of the other table.
+    /// Returns rows as text, with titles if the last rows were of another table.
     fn text(&mut self, rows: &[Row], is_switch: bool) -> String {
         if !is_switch {
             return self.table.text(rows);

@@ -24,7 +24,7 @@ const DIGITS: usize = 12;
 /// The begin of digests.
 const DIGEST_PREFIX: &str = "sha256:";
 
-/// A row whose age is not computed yet, so that it changes only with its object.
+/// A row without a computed age, so that it changes only with its object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     cells: Vec<String>,
@@ -86,7 +86,7 @@ impl Line {
     }
 }
 
-/// Returns the row of something that is no longer there, in a table with this number of columns.
+/// Returns the row of a removed object, in a table of some columns.
 pub(super) fn gone(name: &str, columns: usize) -> Row {
     let mut cells = vec![NONE.to_owned(); columns];
     cells[0] = cell(name);

@@ -144,7 +144,7 @@ impl Scene {
         run(&mut command(&self.kubeconfig, arguments))
     }
 
-    /// The lines of an output that name something of this scene, with single spaces and short names.
+    /// The lines of an output that name this scene, with single spaces and short names.
     pub(super) fn own_lines(&self, output: &str) -> Vec<String> {
         let own = output.lines().filter(|line| line.contains(&self.full("")));
         own.map(|line| self.short(line)).collect()

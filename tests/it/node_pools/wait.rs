@@ -47,7 +47,7 @@ async fn a_wait_ends_when_the_pool_is_up_to_date() {
     assert_eq!(ended.errors, "");
 }
 
-/// The status of a new image is that of the old one until the controller has seen it.
+/// The controller has not seen a new image, so the status is the old one's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_status_of_an_older_generation_does_not_end_a_wait() {
     let scene = Scene::new().await;

@@ -1,4 +1,4 @@
-//! The OS image of nodes, from the policy that selects it to the machines that have booted it.
+//! The OS image of nodes, from the policy that selects it to the boot.
 
 use std::sync::Arc;
 
