@@ -125,7 +125,7 @@ async fn serve(options: Options) -> Result<(), Failure> {
     result.map_err(|error| Failure::new(chain(&error)))
 }
 
-/// Observes the deployments, which every replica does, if something shows them.
+/// Observes the deployments and node pools, which every replica does, if something shows them.
 fn observe_deployments(
     options: &Options,
     client: &Client,
@@ -137,6 +137,9 @@ fn observe_deployments(
         // Labels assign objects to controllers, but a user asks one of them for all.
         let scope = Scope { labels: None, ..scope.clone() };
         tokio::spawn(store::observe(client.clone(), scope, stores.deployments.clone()));
+        if options.status.is_some() {
+            tokio::spawn(store::observe_nodes(client.clone(), stores.nodes.clone()));
+        }
         tokio::spawn(store::probe(client.clone(), stores.clone(), options.measures.clone()));
         if let Some(clusters) = remote_clusters {
             tokio::spawn(store::follow_remote_clusters(clusters.clone(), stores.clone()));

@@ -1,7 +1,7 @@
-//! Changes of deployments as server-sent events.
+//! Changes of deployments and node pools as server-sent events.
 //!
 //! A new client first gets the event `reset`: it must read what it shows. Each change is an event `changed` or
-//! `deleted` after that. A client that connects again sends the id of its last event, and gets only what it has
+//! `deleted`, or `nodepool` for a pool or its nodes, after that. A client that connects again sends the id of its last event, and gets only what it has
 //! missed; if too much has changed meanwhile, it gets `reset` again.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::state::{Api, MAX_FOLLOWERS};
 use crate::web::http::{Problem, Query, json};
-use crate::web::store::{ChangeId, Changes, DeploymentChange, RecordedChange, Subscription};
+use crate::web::store::{ChangeId, Changes, RecordedChange, StatusChange, Subscription};
 
 /// The time after which a comment is sent if nothing has changed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -42,6 +42,13 @@ pub(super) struct ChangedDeployment {
     /// State of the deployment; absent if it was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<DeploymentState>,
+}
+
+/// Data of the event `nodepool`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(super) struct ChangedNodePool {
+    /// Name of the pool: it, or a node of it, has changed.
+    name: String,
 }
 
 /// A client that follows changes.
@@ -82,7 +89,7 @@ fn begin(changes: &Changes, last: Option<ChangeId>) -> (Subscription, VecDeque<E
         if let Ok(subscription) = changes.follow(last) {
             return (
                 subscription,
-                VecDeque::from([event(&RecordedChange { id: last, change: DeploymentChange::Reset })]),
+                VecDeque::from([event(&RecordedChange { id: last, change: StatusChange::Reset })]),
             );
         }
     }
@@ -105,13 +112,14 @@ impl Follower {
 
 fn event(change: &RecordedChange) -> Event {
     let (name, data) = match &change.change {
-        DeploymentChange::Reset => ("reset", "{}".to_owned()),
-        DeploymentChange::Changed { namespace, name, deployment_id, state } => {
+        StatusChange::Reset => ("reset", "{}".to_owned()),
+        StatusChange::Changed { namespace, name, deployment_id, state } => {
             ("changed", data(namespace, name, deployment_id, Some(*state)))
         }
-        DeploymentChange::Deleted { namespace, name, deployment_id } => {
+        StatusChange::Deleted { namespace, name, deployment_id } => {
             ("deleted", data(namespace, name, deployment_id, None))
         }
+        StatusChange::NodePool { name } => ("nodepool", json(&ChangedNodePool { name: name.clone() })),
     };
     Event::default().id(change.id.to_string()).event(name).data(data)
 }

@@ -12,9 +12,10 @@ use tagboat_api::deployment_status::State;
 
 use super::clusters::ClusterList;
 use super::document::FORM;
-use super::events::ChangedDeployment;
+use super::events::{ChangedDeployment, ChangedNodePool};
 use super::paths;
 use super::state::MAX_FOLLOWERS;
+use crate::nodes::{PoolDocument, PoolList};
 use crate::rollout::document::{Document, DocumentList, MargoManifest};
 use crate::web::form::Form;
 use crate::web::http::{EntityTag, JSON, PROBLEM, Problem, Query, respond};
@@ -44,7 +45,7 @@ pub fn openapi() -> Value {
         "openapi": "3.1.0",
         "info": {
             "title": "Tagboat status",
-            "description": "States of deployments: whether the images of policies are running.",
+            "description": "States of deployments: whether the images of policies are running; and of node pools.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             "version": "v1",
         },
@@ -58,8 +59,10 @@ fn paths(generator: &mut SchemaGenerator) -> Value {
     let (list, document) = (schema::<DocumentList>(generator), schema::<Document>(generator));
     let (margo, clusters) = (schema::<MargoManifest>(generator), schema::<ClusterList>(generator));
     let problem = schema::<Problem>(generator);
+    let (pools, pool) = (schema::<PoolList>(generator), schema::<PoolDocument>(generator));
     // The events of a stream have no place in OpenAPI; their data has a schema.
     schema::<ChangedDeployment>(generator);
+    schema::<ChangedNodePool>(generator);
     let form = parameter(FORM, "Form of the document.", &json!({"type": "string", "enum": Form::NAMES}));
     let one = json!({"oneOf": [document, margo]});
     let operation = |id: &str, summary: &str, parameters: Value, content: Value, errors: &[&str]| {
@@ -97,6 +100,20 @@ fn paths(generator: &mut SchemaGenerator) -> Value {
             json_of(&one),
             &["404"],
         ),
+        paths::NODE_POOLS: operation(
+            "listNodePools",
+            "Lists the node pools with their nodes.",
+            json!([]),
+            json_of(&pools),
+            &["404"],
+        ),
+        paths::NODE_POOL: operation(
+            "getNodePool",
+            "Returns a node pool with its nodes.",
+            json!([path_parameter("name", "Name of the node pool.")]),
+            json_of(&pool),
+            &["404"],
+        ),
         paths::CLUSTERS: operation(
             "listClusters",
             "Lists the clusters, and whether they answer.",
@@ -107,8 +124,8 @@ fn paths(generator: &mut SchemaGenerator) -> Value {
         paths::EVENTS: operation(
             "followChanges",
             &format!(
-                "Sends the events reset, changed and deleted as they occur, to at most {MAX_FOLLOWERS} clients. \
-                 The data of the last two is a ChangedDeployment."
+                "Sends the events reset, changed, deleted and nodepool as they occur, to at most {MAX_FOLLOWERS} \
+                 clients. The data of changed and deleted is a ChangedDeployment, that of nodepool a ChangedNodePool."
             ),
             json!([{
                 "name": "Last-Event-ID",
@@ -168,7 +185,7 @@ fn responses(content: &Value, problem: &Value, errors: &[&str]) -> Value {
     for status in errors.iter().chain(&["400", "405", "421", "503"]) {
         let description = match *status {
             "400" => "Invalid parameter; without a content, a request that is not HTTP.",
-            "404" => "No such deployment.",
+            "404" => "No such object, or a kind that the cluster does not serve.",
             "405" => "Method other than GET and HEAD.",
             "421" => "Unknown host.",
             _ => "Not available now, or too many connections.",

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::json::json;
 use crate::printable::printable;
 use crate::rollout::bounds;
-use crate::web::store::Unknown;
+use crate::web::store::{Missing, Unknown, UnknownPools};
 
 /// The content type of a problem.
 pub(in crate::web) const PROBLEM: &str = "application/problem+json";
@@ -101,5 +101,15 @@ impl IntoResponse for Problem {
 impl From<Unknown> for Problem {
     fn from(unknown: Unknown) -> Self {
         Self::unavailable(unknown.to_string())
+    }
+}
+
+/// The node pools are not known now, or the cluster has none.
+impl From<UnknownPools> for Problem {
+    fn from(unknown: UnknownPools) -> Self {
+        match unknown {
+            UnknownPools::Missing(Missing::NotServed(_)) => Self::not_found(unknown.to_string()),
+            _ => Self::unavailable(unknown.to_string()),
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::net::HttpClientError;
 use crate::objects::ObjectName;
 use crate::secrets::Fingerprint;
 use crate::web::form::Form;
-use crate::web::store::{DeploymentChange, Stores, Subscription};
+use crate::web::store::{StatusChange, Stores, Subscription};
 
 /// The maximum number of different causes that are logged before everything works again.
 const MAX_LOGGED: usize = 16;
@@ -90,9 +90,10 @@ impl Push {
                     Ok(changes) => {
                         for change in changes {
                             match &change.change {
-                                DeploymentChange::Changed { namespace, name, .. } => self.observe(&object(namespace, name)),
-                                DeploymentChange::Deleted { namespace, name, .. } => self.queue.forget(&object(namespace, name)),
-                                DeploymentChange::Reset => self.observe_stored(),
+                                StatusChange::Changed { namespace, name, .. } => self.observe(&object(namespace, name)),
+                                StatusChange::Deleted { namespace, name, .. } => self.queue.forget(&object(namespace, name)),
+                                StatusChange::Reset => self.observe_stored(),
+                                StatusChange::NodePool { .. } => {}
                             }
                         }
                     }

@@ -1,4 +1,4 @@
-//! The last changes of deployments, for clients that follow them.
+//! The last changes of deployments and node pools, for clients that follow them.
 //!
 //! A client that connects again names the last change that it has, and gets those after it. One that is too far behind
 //! has missed changes and must read everything again. So a slow client costs nothing: no queue grows for it.
@@ -21,7 +21,7 @@ const KEPT: usize = 1024;
 /// The number of changes that one read returns.
 const READ: usize = 64;
 
-/// The last changes of all deployments. Clones share them.
+/// The last changes of all deployments and node pools. Clones share them.
 #[derive(Clone)]
 pub struct Changes {
     shared: Arc<Shared>,
@@ -41,7 +41,7 @@ pub struct RecordedChange {
     /// The place in the log.
     pub id: ChangeId,
     /// The change.
-    pub change: DeploymentChange,
+    pub change: StatusChange,
 }
 
 /// The place of a change in the log of one process.
@@ -53,9 +53,9 @@ pub struct ChangeId {
     number: u64,
 }
 
-/// A change of deployments.
+/// A change of what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DeploymentChange {
+pub enum StatusChange {
     /// A deployment is new, or has another status or other labels.
     Changed {
         /// The namespace.
@@ -76,7 +76,12 @@ pub enum DeploymentChange {
         /// The identity of the deployment.
         deployment_id: String,
     },
-    /// Every deployment may have changed.
+    /// A node pool, or a node of it, is new, has changed, or is gone.
+    NodePool {
+        /// The name of the pool.
+        name: String,
+    },
+    /// Everything may have changed.
     Reset,
 }
 
@@ -93,7 +98,7 @@ pub struct Subscription {
     last: watch::Receiver<u64>,
 }
 
-impl DeploymentChange {
+impl StatusChange {
     /// Returns the change of an object that has a status.
     #[must_use]
     pub fn changed(object: &DeploymentStatus) -> Option<Self> {
@@ -127,7 +132,7 @@ impl Default for Changes {
 
 impl Changes {
     /// Adds a change, and wakes the clients that wait for one.
-    pub fn add(&self, change: DeploymentChange) {
+    pub fn add(&self, change: StatusChange) {
         let mut log = self.shared.log.lock();
         let number = *self.shared.last.borrow() + 1;
         let id = ChangeId { start: self.shared.start, number };
@@ -138,9 +143,9 @@ impl Changes {
         self.shared.last.send_replace(number);
     }
 
-    /// Records that every deployment may have changed.
+    /// Records that everything may have changed.
     pub fn reset(&self) {
-        self.add(DeploymentChange::Reset);
+        self.add(StatusChange::Reset);
     }
 
     /// Returns the place of the last change.

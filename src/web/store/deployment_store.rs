@@ -8,7 +8,8 @@ use kube::ResourceExt;
 use parking_lot::RwLock;
 use tagboat_api::DeploymentStatus;
 
-use super::changes::{Changes, DeploymentChange};
+use super::changes::{Changes, StatusChange};
+use super::observe::Observed;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Cache, Change};
 
@@ -54,49 +55,9 @@ pub enum Unknown {
 }
 
 impl DeploymentStore {
-    /// Returns the cache that a watch fills; [`record`](Self::record) must get each change of it.
-    pub fn cache(&self) -> &Cache<DeploymentStatus> {
-        &self.shared.cache
-    }
-
     /// Returns the last changes.
     pub fn changes(&self) -> &Changes {
         &self.shared.changes
-    }
-
-    /// Records a change of an object.
-    ///
-    /// Lookups by id and the clients that follow changes depend on it.
-    pub fn record(&self, change: &Change<DeploymentStatus>) {
-        let (old, new) = (change.old.as_deref(), change.new.as_deref());
-        let mut ids = self.shared.ids.write();
-        if let Some(id) = old.and_then(id)
-            && ids.get(id) == Some(&change.name)
-        {
-            ids.remove(id);
-        }
-        if let Some(id) = new.and_then(id) {
-            ids.insert(id.to_owned(), change.name.clone());
-        }
-        drop(ids);
-        let what = match (old.filter(|old| old.status.is_some()), new.filter(|new| new.status.is_some())) {
-            (old, Some(new)) if old.is_none_or(|old| differs(old, new)) => DeploymentChange::changed(new),
-            (Some(old), None) => DeploymentChange::deleted(old),
-            _ => return,
-        };
-        if let Some(what) = what {
-            self.shared.changes.add(what);
-        }
-    }
-
-    /// Records that all objects have been listed.
-    ///
-    /// If they were not known before, every deployment may have changed.
-    pub fn set_known(&self) {
-        let before = mem::replace(&mut *self.shared.knowledge.write(), Knowledge::Yes);
-        if !matches!(before, Knowledge::Yes) {
-            self.shared.changes.reset();
-        }
     }
 
     /// Records that the objects cannot be listed.
@@ -142,6 +103,47 @@ impl DeploymentStore {
     pub fn name_of(&self, deployment_id: &str) -> Result<Option<ObjectName>, Unknown> {
         self.check()?;
         Ok(self.shared.ids.read().get(deployment_id).cloned())
+    }
+}
+
+impl Observed<DeploymentStatus> for DeploymentStore {
+    fn cache(&self) -> &Cache<DeploymentStatus> {
+        &self.shared.cache
+    }
+
+    /// Records a change of an object.
+    ///
+    /// Lookups by id and the clients that follow changes depend on it.
+    fn record(&self, change: &Change<DeploymentStatus>) {
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        let mut ids = self.shared.ids.write();
+        if let Some(id) = old.and_then(id)
+            && ids.get(id) == Some(&change.name)
+        {
+            ids.remove(id);
+        }
+        if let Some(id) = new.and_then(id) {
+            ids.insert(id.to_owned(), change.name.clone());
+        }
+        drop(ids);
+        let what = match (old.filter(|old| old.status.is_some()), new.filter(|new| new.status.is_some())) {
+            (old, Some(new)) if old.is_none_or(|old| differs(old, new)) => StatusChange::changed(new),
+            (Some(old), None) => StatusChange::deleted(old),
+            _ => return,
+        };
+        if let Some(what) = what {
+            self.shared.changes.add(what);
+        }
+    }
+
+    /// Records that all objects have been listed.
+    ///
+    /// If they were not known before, every deployment may have changed.
+    fn set_known(&self) {
+        let before = mem::replace(&mut *self.shared.knowledge.write(), Knowledge::Yes);
+        if !matches!(before, Knowledge::Yes) {
+            self.shared.changes.reset();
+        }
     }
 }
 

@@ -1,11 +1,12 @@
-//! Deployments and clusters as last observed.
+//! Deployments, node pools and clusters as last observed.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `deployment_store` | the deployments, by name and by id |
+//! | `node_store` | the node pools with their nodes |
 //! | `changes` | the last changes, for clients that follow them |
 //! | `clusters` | the clusters, and whether they answer |
-//! | `observe` | the watch of DeploymentStatus that fills the store |
+//! | `observe` | the watches that fill the stores |
 //! | `probe` | requests that find out whether the own cluster answers |
 //! | `remote` | the clusters with a kubeconfig, which others probe |
 //! | `snapshot` | the deployments at one moment, as a request sees them |
@@ -15,15 +16,17 @@
 mod changes;
 mod clusters;
 mod deployment_store;
+mod node_store;
 mod observe;
 mod probe;
 mod remote;
 mod snapshot;
 
-pub use changes::{ChangeId, Changes, DeploymentChange, Missed, RecordedChange, Subscription};
+pub use changes::{ChangeId, Changes, Missed, RecordedChange, StatusChange, Subscription};
 pub use clusters::{ClusterState, Clusters, UNNAMED};
 pub use deployment_store::{DeploymentStore, Unknown};
-pub use observe::observe;
+pub use node_store::{NodeStore, UnknownPools, pool_versions};
+pub use observe::{Missing, Observed, observe, observe_nodes};
 pub use probe::probe;
 pub use remote::follow_remote_clusters;
 pub use snapshot::Snapshot;
@@ -35,6 +38,8 @@ use crate::objects::ObjectName;
 pub struct Stores {
     /// The deployments.
     pub deployments: DeploymentStore,
+    /// The node pools.
+    pub nodes: NodeStore,
     /// The clusters.
     pub clusters: Clusters,
 }
@@ -43,7 +48,9 @@ impl Stores {
     /// Creates empty stores of a cluster; an empty name counts as none.
     #[must_use]
     pub fn new(cluster_name: &str) -> Self {
-        Self { deployments: DeploymentStore::default(), clusters: Clusters::new(cluster_name) }
+        let deployments = DeploymentStore::default();
+        let nodes = NodeStore::new(deployments.changes().clone());
+        Self { deployments, nodes, clusters: Clusters::new(cluster_name) }
     }
 
     /// Returns the deployments at this moment.

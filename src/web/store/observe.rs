@@ -1,70 +1,162 @@
-//! The watch of DeploymentStatus that fills the store.
+//! The watches that fill the stores.
 
+use std::fmt;
 use std::time::Duration;
 
-use kube::Client;
-use tokio::sync::oneshot;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::{Client, Resource};
+use tagboat_api::{DeploymentStatus, NodePool};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::sleep;
 
 use super::deployment_store::DeploymentStore;
-use crate::objects::cluster::{CONFIRMATIONS, ClusterError, Observation, Scope, watch_objects};
+use super::node_store::NodeStore;
+use crate::nodes::{NodeObject, keys};
+use crate::objects::cluster::{
+    CONFIRMATIONS, Cache, Change, ClusterError, Observation, Scope, Watched, watch_objects,
+};
 
 /// The time between two requests for a kind that is not served or not permitted.
 const PROBE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A store that a watch of a kind fills.
+pub trait Observed<K> {
+    /// Returns the cache that the watch fills; [`record`](Self::record) must get each change of it.
+    fn cache(&self) -> &Cache<K>;
+
+    /// Records a change of an object.
+    fn record(&self, change: &Change<K>);
+
+    /// Records that all objects have been listed.
+    fn set_known(&self);
+}
+
+/// The reason for which a kind cannot be watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// The cluster does not serve this kind.
+    NotServed(String),
+    /// Another reason, as a sentence.
+    NotPermitted(String),
+}
+
+/// Formats the reason as a part of a sentence.
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotServed(kind) => {
+                write!(formatter, "the CustomResourceDefinition of {kind} is not installed")
+            }
+            Self::NotPermitted(reason) => formatter.write_str(reason),
+        }
+    }
+}
+
+/// The end of a watch.
+struct Ended {
+    missing: Missing,
+    /// The objects were listed before.
+    was_listed: bool,
+}
 
 /// Watches the deployments of a cluster until dropped.
 ///
 /// While the cluster does not serve the kind, or the role does not permit it, it makes one request per minute and has
 /// logged one line.
 pub async fn observe(client: Client, scope: Scope, deployments: DeploymentStore) {
-    let mut logged = String::new();
+    let watch = || watch::<DeploymentStatus>(&client, &scope, &deployments, || ()).boxed();
+    let set_missing = |missing: Missing| deployments.set_unlisted(missing.to_string());
+    observe_again("the status of deployments is not served", watch, set_missing).await;
+}
+
+/// Watches the node pools of a cluster, and the nodes in them, until dropped.
+///
+/// Nodes are watched only while pools are.
+pub async fn observe_nodes(client: Client, nodes: NodeStore) {
+    // The controller labels each node of a pool, so other nodes are not read.
+    let labeled = Scope { namespace: None, labels: Some(keys::STATE.to_owned()) };
+    let watch = || watch_pools(&client, &labeled, &nodes).boxed();
+    observe_again("node pools are not served", watch, |missing| nodes.set_missing(missing)).await;
+}
+
+/// Watches pools and, once they are listed, their nodes, until one of both is missing.
+async fn watch_pools(client: &Client, labeled: &Scope, nodes: &NodeStore) -> Ended {
+    let (listed, all) = (Notify::new(), Scope::default());
+    let pools = watch::<NodePool>(client, &all, nodes, || listed.notify_one());
+    let members = async {
+        listed.notified().await;
+        watch::<NodeObject>(client, labeled, nodes, || ()).await
+    };
+    tokio::select! {
+        ended = pools => ended,
+        ended = members => ended,
+    }
+}
+
+/// Repeats a watch that ends when its kind is missing.
+///
+/// `failure` begins the line of the log.
+async fn observe_again<'w>(
+    failure: &str,
+    watch: impl Fn() -> BoxFuture<'w, Ended>,
+    set_missing: impl Fn(Missing),
+) {
+    let mut logged = None;
     let mut unconfirmed = [].iter();
     loop {
-        let (reason, was_listed) = watch(client.clone(), &scope, &deployments).await;
+        let Ended { missing, was_listed } = watch().await;
         if was_listed {
-            logged.clear();
+            logged = None;
             unconfirmed = CONFIRMATIONS.iter();
         }
         if let Some(pause) = unconfirmed.next() {
             sleep(*pause).await;
             continue;
         }
-        if reason != logged {
-            tracing::info!("the status of deployments is not served: {reason}");
-            logged.clone_from(&reason);
+        if logged.as_ref() != Some(&missing) {
+            tracing::info!("{failure}: {missing}");
+            logged = Some(missing.clone());
         }
-        deployments.set_unlisted(reason);
+        set_missing(missing);
         sleep(PROBE_INTERVAL).await;
     }
 }
 
-/// Watches the deployments until the kind is missing or forbidden.
+/// Watches the objects of a kind until it is missing or forbidden.
 ///
-/// Returns the reason, and true if they were listed before.
-async fn watch(client: Client, scope: &Scope, deployments: &DeploymentStore) -> (String, bool) {
+/// `listed` is called after each listing.
+async fn watch<K: Watched>(
+    client: &Client,
+    scope: &Scope,
+    store: &impl Observed<K>,
+    listed: impl Fn(),
+) -> Ended {
     let (end, ended) = oneshot::channel();
     let mut end = Some(end);
     let (mut failure, mut was_listed) = (String::new(), false);
-    let watched = watch_objects(client, scope, deployments.cache(), |observation| match observation {
-        Observation::Changed(change) => deployments.record(&change),
+    let kind = <K as Resource>::kind(&());
+    let watched = watch_objects(client.clone(), scope, store.cache(), |observation| match observation {
+        Observation::Changed(change) => store.record(&change),
         Observation::Unreadable { metadata, message, change } => {
             tracing::error!(
                 namespace = metadata.namespace,
                 name = metadata.name,
                 error = message,
-                "a DeploymentStatus cannot be read and is not shown"
+                "a {kind} cannot be read and is not shown"
             );
             if let Some(change) = change {
-                deployments.record(&change);
+                store.record(&change);
             }
         }
         Observation::Listing => {}
         Observation::Complete => {
-            deployments.set_known();
+            store.set_known();
+            listed();
             was_listed = true;
             failure.clear();
         }
-        Observation::WatchError(error) => match missing(&error) {
+        Observation::WatchError(error) => match missing::<K>(&error) {
             Some(reason) => {
                 if let Some(end) = end.take() {
                     // The watch is dropped by the receiver, which waits beside it.
@@ -74,25 +166,26 @@ async fn watch(client: Client, scope: &Scope, deployments: &DeploymentStore) -> 
             None => {
                 let message = error.to_string();
                 if message != failure {
-                    tracing::warn!(error = message, "cannot watch the status of deployments, retrying");
+                    tracing::warn!(error = message, "cannot watch {kind}, retrying");
                     failure = message;
                 }
             }
         },
     });
-    let reason = tokio::select! {
-        () = watched => "the watch has ended".to_owned(),
-        reason = ended => reason.unwrap_or_default(),
+    let missing = tokio::select! {
+        () = watched => None,
+        reason = ended => reason.ok(),
     };
-    (reason, was_listed)
+    let missing = missing.unwrap_or_else(|| Missing::NotPermitted("the watch has ended".to_owned()));
+    Ended { missing, was_listed }
 }
 
 /// Returns the reason for which the kind cannot be watched, unless the error is temporary.
-fn missing(error: &ClusterError) -> Option<String> {
+fn missing<K: Resource<DynamicType = ()>>(error: &ClusterError) -> Option<Missing> {
     if error.is_not_found() {
-        Some("the CustomResourceDefinition of DeploymentStatus is not installed".to_owned())
+        Some(Missing::NotServed(K::kind(&()).into_owned()))
     } else if error.is_forbidden() {
-        Some(format!("the role of the controller does not permit it: {error}"))
+        Some(Missing::NotPermitted(format!("the role of the controller does not permit it: {error}")))
     } else {
         None
     }

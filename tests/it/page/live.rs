@@ -1,6 +1,7 @@
 //! Parts of a page are replaced when a deployment changes.
 
 use serde_json::json;
+use tagboat::web::store::Observed;
 
 use super::browser::Browser;
 use super::fleet::{self, deployment};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use kube::runtime::watcher::Event;
 use reqwest::Method;
 use serde_json::Value;
-use tagboat::web::store::Stores;
+use tagboat::web::store::{Observed, Stores};
 use tagboat::web::{Hosts, serve_status};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
