@@ -1,9 +1,10 @@
-// Replaces the parts of the page when a deployment changes.
+// Replaces the parts of the page when a deployment or its node pool changes.
 "use strict";
 (() => {
   // The page of an error has no parts.
   if (!document.querySelector("[data-part]")) return;
   const own = document.querySelector("[data-name]");
+  const pool = document.querySelector("[data-pool]");
   const live = document.getElementById("live");
   // Several changes at once are one load.
   const PAUSE = 300;
@@ -49,7 +50,7 @@
         headers: { "If-None-Match": tag },
         signal: AbortSignal.timeout(PATIENCE),
       });
-      // The deployment is gone: the page of the error says so.
+      // The deployment or the pool is gone: the page of the error says so.
       if (response.status === 404) return location.reload();
       if (response.status !== 304) {
         if (!response.ok) throw new Error(response.statusText);
@@ -71,8 +72,13 @@
   };
 
   const changed = (event) => {
+    if (pool) return;
     const { namespace, name } = JSON.parse(event.data);
     if (!own || (own.dataset.namespace === namespace && own.dataset.name === name)) schedule();
+  };
+
+  const poolChanged = (event) => {
+    if (pool?.dataset.pool === JSON.parse(event.data).name) schedule();
   };
 
   const follow = () => {
@@ -83,6 +89,7 @@
     source.addEventListener("reset", schedule);
     source.addEventListener("changed", changed);
     source.addEventListener("deleted", changed);
+    source.addEventListener("nodepool", poolChanged);
     source.addEventListener("error", () => {
       say("Changes are not shown at the moment.");
       // The browser connects again by itself, unless the server has refused the connection.

@@ -1,5 +1,7 @@
 //! The page of one deployment: its steps, components and history.
 
+use std::collections::BTreeSet;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::Uri;
@@ -11,7 +13,7 @@ use tagboat_api::DeploymentStatus;
 use tagboat_api::deployment_status::{ComponentStatus, DeploymentStatusStatus, HistoryEntry};
 
 use super::pages::Pages;
-use super::parts::{StateView, TimeView, sentence};
+use super::parts::{Fact, HistoryView, StateView, TimeView, facts_of, pool_path, sentence};
 use super::templates::{Template, value};
 use crate::objects::ObjectName;
 use crate::rollout::aggregate::component_progress;
@@ -63,27 +65,14 @@ struct StepTimeView {
 #[derive(Debug, Serialize)]
 struct ComponentView {
     name: String,
+    /// The path of its page, if it is a node pool.
+    path: Option<String>,
     state: StateView,
     since: TimeView,
     message: String,
     /// Its progress in pods; empty for one that is being removed or is gone.
     progress: String,
     /// Further facts, as pairs of label and value.
-    facts: Vec<Fact>,
-}
-
-/// A fact with its label.
-#[derive(Debug, Serialize)]
-struct Fact {
-    label: &'static str,
-    value: String,
-}
-
-/// An image that was deployed.
-#[derive(Debug, Serialize)]
-struct HistoryView {
-    version: String,
-    time: TimeView,
     facts: Vec<Fact>,
 }
 
@@ -114,11 +103,33 @@ fn view(
         let detail = format!("there is no deployment {name:?} in the namespace {namespace:?}");
         return Err(Problem::not_found(detail));
     };
-    Ok((snapshot.versions(), move || {
+    let pools = pools(pages, &found);
+    let versions = snapshot.versions().into_iter().chain(pools.iter().cloned()).collect();
+    Ok((versions, move || {
         let object = snapshot.shown(&found);
         let statuses = found.status.as_ref().zip(object.status.as_ref());
-        value(&statuses.map(|(stored, status)| content(&object, stored, status)))
+        let mut view = statuses.map(|(stored, status)| content(&object, stored, status));
+        for component in view.iter_mut().flat_map(|view| &mut view.components) {
+            let pool = pool_of(&component.name).filter(|name| pools.contains(*name));
+            component.path = pool.map(pool_path);
+        }
+        value(&view)
     }))
+}
+
+/// Returns the name of a component that may be a node pool.
+fn pool_of(component: &str) -> Option<&str> {
+    component.strip_prefix("NodePool/")
+}
+
+/// Returns the names of the node pools among the components.
+///
+/// Other groups have kinds of that name, too.
+fn pools(pages: &Pages, object: &DeploymentStatus) -> BTreeSet<String> {
+    let components = object.status.iter().flat_map(|status| &status.report.components);
+    let names = components.filter_map(|component| pool_of(&component.name));
+    let is_known = |name: &&str| pages.stores.nodes.get(name).is_ok_and(|pool| pool.is_some());
+    names.filter(is_known).map(str::to_owned).collect()
 }
 
 /// Returns the content for an object as it is shown; `stored` is its stored status.
@@ -187,6 +198,7 @@ fn component(component: &ComponentStatus) -> ComponentView {
     ];
     ComponentView {
         name: component.name.clone(),
+        path: None,
         state: component.state.into(),
         since: (&component.since).into(),
         message: error.or_else(|| component.message.as_deref().map(message)).unwrap_or_default(),
@@ -206,10 +218,4 @@ fn history(entry: &HistoryEntry) -> HistoryView {
         time: (&entry.last_deployed).into(),
         facts: facts_of(facts),
     }
-}
-
-/// Returns the facts that have a value.
-fn facts_of<const N: usize>(facts: [(&'static str, Option<String>); N]) -> Vec<Fact> {
-    let facts = facts.into_iter().filter_map(|(label, value)| Some(Fact { label, value: value? }));
-    facts.filter(|fact| !fact.value.is_empty()).collect()
 }

@@ -1,22 +1,24 @@
-//! The web page: the deployments, and each of them with its steps.
+//! The web page: the deployments, each of them with its steps, and node pools.
 //!
 //! | module | contents |
 //! |---|---|
 //! | `list` | `/`: the deployments by namespace |
 //! | `filters` | the form with the filters of the list |
 //! | `deployment` | `/deployments/NS/NAME`: the steps, components and history of one deployment |
+//! | `node_pool` | `/nodes/NAME`: the nodes of a pool by stage |
 //! | `pages` | what the routes share: responses with a page, or with the page of an error |
-//! | `parts` | what both pages show: states, times and messages |
+//! | `parts` | what several pages show: states, times, facts and messages |
 //! | `templates` | the templates of `templates/page/`, rendered off the async workers |
 //! | `assets` | the script and the style |
 //!
 //! The pages are complete without scripts. With them, parts of a visible page are replaced when a deployment
-//! changes.
+//! or the node pool changes.
 
 mod assets;
 mod deployment;
 mod filters;
 mod list;
+mod node_pool;
 mod pages;
 mod parts;
 mod templates;
@@ -32,6 +34,7 @@ pub(super) fn routes(stores: Stores) -> Router {
     Router::new()
         .route("/", get(list::list))
         .route("/deployments/{namespace}/{name}", get(deployment::deployment))
+        .route("/nodes/{name}", get(node_pool::node_pool))
         .fallback(pages::not_found)
         .with_state(Pages::new(stores))
         .merge(assets::routes())

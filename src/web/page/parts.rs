@@ -1,4 +1,4 @@
-//! The parts that both pages show: states, times and messages.
+//! The parts that several pages show: states, times, facts and messages.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -10,9 +10,16 @@ use crate::rollout::message::message;
 /// A state with a symbol, so that color is never the only difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct StateView {
-    /// The word, which is also the class of the style.
     word: &'static str,
     symbol: &'static str,
+    /// The class of the style: the state of a deployment.
+    class: &'static str,
+}
+
+impl StateView {
+    pub(super) fn new(word: &'static str, symbol: &'static str, class: &'static str) -> Self {
+        Self { word, symbol, class }
+    }
 }
 
 impl From<State> for StateView {
@@ -25,7 +32,7 @@ impl From<State> for StateView {
             State::Removed => "–",
             State::Installed => "✓",
         };
-        Self { word: state.as_str(), symbol }
+        Self::new(state.as_str(), symbol, state.as_str())
     }
 }
 
@@ -42,6 +49,21 @@ impl From<&Time> for TimeView {
     }
 }
 
+/// A fact with its label.
+#[derive(Debug, Serialize)]
+pub(super) struct Fact {
+    pub(super) label: &'static str,
+    pub(super) value: String,
+}
+
+/// An image that was deployed.
+#[derive(Debug, Serialize)]
+pub(super) struct HistoryView {
+    pub(super) version: String,
+    pub(super) time: TimeView,
+    pub(super) facts: Vec<Fact>,
+}
+
 /// Returns an error as a sentence.
 pub(super) fn sentence(error: &StatusError) -> String {
     message(&format!("{}: {} ({})", error.code, error.message, error.source))
@@ -49,6 +71,21 @@ pub(super) fn sentence(error: &StatusError) -> String {
 
 /// Returns the path of the page of a deployment.
 pub(super) fn path(namespace: &str, name: &str) -> String {
-    let encoded = |text| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string().replace("%2D", "-");
-    format!("/deployments/{}/{}", encoded(namespace), encoded(name).replace("%2E", "."))
+    format!("/deployments/{}/{}", encoded(namespace), encoded(name))
+}
+
+/// Returns the path of the page of a node pool.
+pub(super) fn pool_path(name: &str) -> String {
+    format!("/nodes/{}", encoded(name))
+}
+
+/// Encodes a name as a segment of a path.
+fn encoded(name: &str) -> String {
+    utf8_percent_encode(name, NON_ALPHANUMERIC).to_string().replace("%2D", "-").replace("%2E", ".")
+}
+
+/// Returns the facts that have a value.
+pub(super) fn facts_of<const N: usize>(facts: [(&'static str, Option<String>); N]) -> Vec<Fact> {
+    let facts = facts.into_iter().filter_map(|(label, value)| Some(Fact { label, value: value? }));
+    facts.filter(|fact| !fact.value.is_empty()).collect()
 }

@@ -17,11 +17,12 @@ const MAX_RENDERED: usize = 2;
 const LAYOUT: &str = include_str!("../../../templates/page/layout.hbs");
 const LIST: &str = include_str!("../../../templates/page/list.hbs");
 const DEPLOYMENT: &str = include_str!("../../../templates/page/deployment.hbs");
+const NODE_POOL: &str = include_str!("../../../templates/page/node_pool.hbs");
 const ERROR: &str = include_str!("../../../templates/page/error.hbs");
 const FILTERS: &str = include_str!("../../../templates/page/filters.hbs");
 
 /// The sources of all templates, which include each other.
-pub(super) const SOURCES: [&str; 5] = [LAYOUT, LIST, DEPLOYMENT, ERROR, FILTERS];
+pub(super) const SOURCES: [&str; 6] = [LAYOUT, LIST, DEPLOYMENT, NODE_POOL, ERROR, FILTERS];
 
 /// A template of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,17 +31,20 @@ pub(super) enum Template {
     List,
     /// One deployment.
     Deployment,
+    /// One node pool.
+    NodePool,
     /// An error.
     Error,
 }
 
 impl Template {
-    const ALL: [Self; 3] = [Self::List, Self::Deployment, Self::Error];
+    const ALL: [Self; 4] = [Self::List, Self::Deployment, Self::NodePool, Self::Error];
 
     fn name(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Deployment => "deployment",
+            Self::NodePool => "node_pool",
             Self::Error => "error",
         }
     }
@@ -49,6 +53,7 @@ impl Template {
         match self {
             Self::List => LIST,
             Self::Deployment => DEPLOYMENT,
+            Self::NodePool => NODE_POOL,
             Self::Error => ERROR,
         }
     }

@@ -6,5 +6,6 @@ mod accessibility;
 mod browser;
 mod fleet;
 mod live;
+mod node_pool;
 mod responses;
 mod without_scripts;
