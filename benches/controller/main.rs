@@ -1,7 +1,7 @@
 //! Measures the controller on a real API server and a real git server.
 //!
 //! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process, and
-//! `rollout` the reports of rollouts; `small` measures a tenth of these two.
+//! `rollout` the reports of rollouts, `nodes` a pool of many nodes; `small` measures a tenth of these.
 //!
 //! The first argument is the program. CPU and memory are those of its process tree, so its git processes count and
 //! the servers do not.
@@ -16,6 +16,7 @@
 
 mod catalog;
 mod crowd;
+mod nodes;
 mod process;
 mod reflection;
 mod rollout;
@@ -39,7 +40,7 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|reflect|rollout|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|reflect|rollout|nodes|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let first = arguments.next().expect(usage);
@@ -79,6 +80,10 @@ fn main() {
         if wants("rollout") {
             println!();
             rollout::measure(&program, if is_small { 10 } else { 1 }).await;
+        }
+        if wants("nodes") {
+            println!();
+            nodes::measure(&program, if is_small { 10 } else { 1 }).await;
         }
     });
     // The shared servers are not owned by a value; they stop with this process.

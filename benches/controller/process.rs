@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -122,6 +122,26 @@ impl Drop for Measured {
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.watching.take().map(JoinHandle::join);
+    }
+}
+
+/// A measurement, from its start on.
+pub(crate) struct Row<'a> {
+    process: &'a Measured,
+    begin: Instant,
+    cpu: f64,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn new(process: &'a Measured) -> Self {
+        process.forget_peak();
+        Self { process, begin: Instant::now(), cpu: process.cpu_seconds() }
+    }
+
+    pub(crate) fn print(self, what: &str) {
+        let Row { process, begin, cpu } = self;
+        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), process.cpu_seconds() - cpu);
+        println!("| {what} | {seconds:.1} | {cpu:.2} | {:.0} |", process.peak_megabytes());
     }
 }
 

@@ -15,7 +15,7 @@ use tagboat_api::DeploymentStatus;
 use tagboat_api::deployment_status::State;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use crate::process::Measured;
+use crate::process::{Measured, Row};
 use crate::scene::{Kind, Scene, kstatus};
 use crate::support::api_server::{ApiServer, apply};
 use crate::support::bare_repository::BareRepository;
@@ -40,7 +40,7 @@ const HALF: Duration = Duration::from_secs(5);
 const ROLES: [&str; 3] = ["rbac/cluster-role.yaml", "rbac/role.yaml", "rollout/cluster-role.yaml"];
 
 /// The head of the printed table.
-const HEAD: &str = "| | seconds | CPU s | peak MB |\n|---|---|---|---|";
+pub(crate) const HEAD: &str = "| | seconds | CPU s | peak MB |\n|---|---|---|---|";
 
 /// Runs all benchmarks, at sizes divided by `part`.
 pub(crate) async fn measure(program: &Path, part: usize) {
@@ -379,26 +379,6 @@ impl Latencies {
             100.0 * within(1) as f64 / found.len().max(1) as f64,
             100.0 * within(2) as f64 / found.len().max(1) as f64,
         );
-    }
-}
-
-/// A measurement, from its start on.
-struct Row<'a> {
-    process: &'a Measured,
-    begin: Instant,
-    cpu: f64,
-}
-
-impl<'a> Row<'a> {
-    fn new(process: &'a Measured) -> Self {
-        process.forget_peak();
-        Self { process, begin: Instant::now(), cpu: process.cpu_seconds() }
-    }
-
-    fn print(self, what: &str) {
-        let Row { process, begin, cpu } = self;
-        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), process.cpu_seconds() - cpu);
-        println!("| {what} | {seconds:.1} | {cpu:.2} | {:.0} |", process.peak_megabytes());
     }
 }
 
