@@ -1,4 +1,4 @@
-//! Benchmarks the nodes controller: a pool of many nodes, their heartbeats, and the steps of a few of them.
+//! Benchmarks the nodes controller: many nodes, their heartbeats, and a few steps.
 
 use std::path::Path;
 use std::sync::Arc;
