@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
@@ -81,22 +81,27 @@ pub(crate) async fn wait_until_ready(
 }
 
 /// Returns the reason for which a controller cannot work.
+///
+/// The first requirement that is not met ends the checks, so an optional controller costs few requests.
 async fn unmet(
     requirements: &[Requirement],
     client: &Client,
     scope: &Scope,
 ) -> Result<Option<String>, ControllerError> {
     let namespace = scope.namespace.as_deref();
-    let checks = requirements.iter().map(|requirement| async move {
+    for requirement in requirements {
         let resource = &requirement.resource;
         let verbs = requirement.verbs().iter();
         let reviews = verbs.map(|(verb, part)| forbidden(client, namespace, resource, verb, *part));
-        match join_all(reviews).await.into_iter().flatten().next() {
-            Some(reason) => Ok(Some(reason)),
-            None => first_list(client, scope, resource).await,
+        let reason = match join_all(reviews).await.into_iter().flatten().next() {
+            Some(reason) => Some(reason),
+            None => first_list(client, scope, resource).await?,
+        };
+        if reason.is_some() {
+            return Ok(reason);
         }
-    });
-    Ok(try_join_all(checks).await?.into_iter().flatten().next())
+    }
+    Ok(None)
 }
 
 /// Returns the permission that the role lacks for a verb, if it does.

@@ -23,11 +23,17 @@ fn messages(pod: &Pod, words: &str) -> Vec<String> {
     messages.filter(|message| message.contains(words)).collect()
 }
 
-/// Waits until a program has logged a text as its only message with `disabled`.
-/// Asserts that no message contains `watch failed`.
+/// Waits for two messages with `disabled`: this one, and that of the nodes controller.
+///
+/// The server has no node pools. Asserts that no message contains `watch failed`.
 async fn wait_for_message(pod: &Pod, words: &str) {
     let begin = Instant::now();
-    while messages(pod, "disabled") != [words] {
+    let disabled = || {
+        let is_of_nodes = |message: &String| message.starts_with("nodes controller disabled: ");
+        messages(pod, "disabled").into_iter().partition::<Vec<String>, _>(is_of_nodes)
+    };
+    let is_logged = |(of_nodes, others): (Vec<String>, Vec<String>)| of_nodes.len() == 1 && others == [words];
+    while !is_logged(disabled()) {
         assert!(begin.elapsed() < Duration::from_secs(30), "{:#?}", pod.lines());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

@@ -130,7 +130,7 @@ fn refused_values() -> Vec<(&'static str, Value, &'static str)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_refuses_every_meaningless_value_and_keeps_a_full_pool() {
-    let server = ApiServer::shared().start_beside("node-pools");
+    let server = ApiServer::shared().start_beside("node-pool-definition");
     server.install(&[crds::nodes()]);
     let config = server.access().config(ADMIN_TOKEN, "default").await;
     let client = kube::Client::try_from(config).unwrap();

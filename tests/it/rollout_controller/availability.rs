@@ -55,7 +55,7 @@ async fn a_flag_turns_the_feature_off() {
     let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
     let token = scene.cluster().token_with_roles(&ROLES).await;
     for flag in ["--rollout=false", "--dry-run"] {
-        let mut program = scene.start_with(&token, &[flag]);
+        let mut program = scene.start_with(&token, &[flag, "--nodes=false"]);
         logs(&program, if flag == "--dry-run" { "dry run" } else { "reconciling automations" }).await;
         assert_eq!(program.terminate().0, Some(0));
     }
