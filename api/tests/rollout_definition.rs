@@ -74,6 +74,7 @@ fn the_status_has_the_fields_of_the_report_beside_its_own() {
         "deployHistory",
         "deploymentId",
         "error",
+        "failedSince",
         "message",
         "omitted",
         "progress",
