@@ -34,6 +34,8 @@ pub(super) struct Worker {
     node: Option<Node>,
     /// The host, once its kind is known.
     host: Option<Arc<dyn Host>>,
+    /// No kind applies at the moment; the host is of the last one that can.
+    is_host_assumed: bool,
     /// The state of the host, as it was read last.
     state: nodes::Host,
     /// The time of the last reading; `None`: the state may be outdated.
@@ -72,6 +74,7 @@ impl Worker {
             times,
             node: None,
             host: None,
+            is_host_assumed: false,
             state: nodes::Host::default(),
             read_at: None,
             staging: Staging::Unknown,
@@ -194,18 +197,33 @@ impl Worker {
 
     async fn read_host(&mut self) -> Result<nodes::Host, HostError> {
         let host = match &self.host {
-            Some(host) => Arc::clone(host),
-            None => {
-                let attempt = self.node.as_ref().and_then(Node::attempt);
-                let has_asked = attempt.is_some_and(|attempt| attempt.digest.is_empty());
-                Arc::clone(self.host.insert(Arc::from(select_host(&self.options, has_asked).await?)))
-            }
+            Some(host) if !self.is_host_assumed => Arc::clone(host),
+            _ => self.select_host().await?,
         };
         if matches!(self.staging, Staging::Unknown) {
             host.stop_staging().await?;
             self.staging = Staging::None;
         }
         host.state().await
+    }
+
+    /// Finds out the kind of the host.
+    ///
+    /// A host that has asked for a reboot by a file, and was rebooted, does not have the file any more. It is assumed
+    /// only until another kind applies: after a boot, update-engine may start later than the agent.
+    async fn select_host(&mut self) -> Result<Arc<dyn Host>, HostError> {
+        let attempt = self.node.as_ref().and_then(Node::attempt);
+        let has_asked = attempt.is_some_and(|attempt| attempt.digest.is_empty());
+        let options = self.options.clone();
+        let selected = select(options.clone()).await;
+        self.is_host_assumed = has_asked && matches!(selected, Err(HostError::Unknown { .. }));
+        let host = match selected {
+            Err(_) if self.is_host_assumed => {
+                select(HostOptions { kind: HostKind::RebootRequired, ..options }).await?
+            }
+            result => result?,
+        };
+        Ok(Arc::clone(self.host.insert(Arc::from(host))))
     }
 
     /// Stops waiting for the staging; the host ends it before it is read again.
@@ -332,18 +350,6 @@ impl Worker {
 
     fn is_in_pool(&self) -> bool {
         self.node.as_ref().is_some_and(Node::is_labeled)
-    }
-}
-
-/// Finds out the kind of the host.
-///
-/// A host that has asked for a reboot by a file, and was rebooted, does not have the file any more.
-async fn select_host(options: &HostOptions, has_asked: bool) -> Result<Box<dyn Host>, HostError> {
-    match select(options.clone()).await {
-        Err(HostError::Unknown { .. }) if has_asked => {
-            select(HostOptions { kind: HostKind::RebootRequired, ..options.clone() }).await
-        }
-        result => result,
     }
 }
 

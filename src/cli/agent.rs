@@ -9,7 +9,9 @@ use tagboat_api::GoDuration;
 use super::service::{self, ProbeAddresses, invalid, shutdown_signal};
 use super::{Failure, kubeconfig, runtime};
 use crate::agent::{self, AgentOptions, AgentTimes};
-use crate::host::{DEFAULT_PREFIX, DEFAULT_SENTINEL, HostKind, HostOptions, OnHost};
+use crate::host::{
+    DEFAULT_ADDRESS, DEFAULT_PREFIX, DEFAULT_SENTINEL, HostKind, HostOptions, OnHost, is_address,
+};
 use crate::metrics::Metrics;
 use crate::objects::cluster::{counting_client, is_object_name};
 use crate::telemetry::{self, LogEncoding, LogLevel};
@@ -32,13 +34,17 @@ pub(super) struct AgentArguments {
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
 
-    /// The kind of the host: auto, bootc or reboot-required
+    /// The kind of the host: auto, bootc, update-engine or reboot-required
     #[arg(long, value_name = "KIND", default_value = "auto")]
     host: String,
 
     /// The words before each command, by which it runs on the host
     #[arg(long, value_name = "PREFIX", default_value = DEFAULT_PREFIX, allow_hyphen_values = true)]
     on_host: String,
+
+    /// The address of the system bus (D-Bus), for the kind update-engine
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_ADDRESS)]
+    dbus_address: String,
 
     /// The file on the host that asks for a reboot, for the kind reboot-required
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SENTINEL)]
@@ -101,14 +107,22 @@ impl AgentArguments {
         let kind = match self.host.as_str() {
             "auto" => HostKind::Auto,
             "bootc" => HostKind::Bootc,
+            "update-engine" => HostKind::UpdateEngine,
             "reboot-required" => HostKind::RebootRequired,
-            other => return Err(invalid("host", other, "write auto, bootc or reboot-required")),
+            other => {
+                return Err(invalid("host", other, "write auto, bootc, update-engine or reboot-required"));
+            }
         };
+        if !is_address(&self.dbus_address) {
+            let example = "write an address such as unix:path=/run/dbus/system_bus_socket";
+            return Err(invalid("dbus-address", &self.dbus_address, example));
+        }
         if !self.reboot_sentinel.starts_with('/') {
             return Err(invalid("reboot-sentinel", &self.reboot_sentinel, "write an absolute path"));
         }
         let on_host = OnHost::new(&self.on_host);
-        Ok(HostOptions { kind, on_host, reboot_sentinel: self.reboot_sentinel.clone() })
+        let (dbus_address, reboot_sentinel) = (self.dbus_address.clone(), self.reboot_sentinel.clone());
+        Ok(HostOptions { kind, on_host, dbus_address, reboot_sentinel })
     }
 
     fn interval(&self) -> Result<Duration, Failure> {

@@ -2,14 +2,16 @@
 //!
 //! The agent runs in a container, so each program runs behind a prefix that enters the namespaces of the host, and the
 //! files of the host are read by its programs, too. What they print is foreign text: bounded, and made printable. The
-//! decisions are in [`nodes`](crate::nodes). Hosts with update-engine, which need D-Bus, are left out in this step.
+//! decisions are in [`nodes`](crate::nodes).
 //!
 //! | file | contents |
 //! |---|---|
 //! | `select` | the kinds of hosts, and the choice of one |
 //! | `bootc` | hosts that boot images of bootc |
 //! | `bootc_status` | the output of `bootc status`, parsed |
+//! | `update_engine` | hosts that update themselves by update-engine, as Flatcar does |
 //! | `reboot_required` | hosts that update themselves, and ask for a reboot by a file |
+//! | `bus` | the system bus of the host, with limits of time |
 //! | `system` | the boot ID, the version and the reboot of any host |
 //! | `os_release` | the version in `os-release`, parsed |
 //! | `command` | the builder of processes, with limits of time and output |
@@ -17,6 +19,7 @@
 
 mod bootc;
 pub mod bootc_status;
+mod bus;
 mod command;
 mod excerpt;
 pub mod os_release;
@@ -25,6 +28,7 @@ mod select;
 mod system;
 #[cfg(test)]
 mod testing;
+mod update_engine;
 
 use std::future::pending;
 
@@ -32,9 +36,12 @@ use futures::future::{BoxFuture, FutureExt};
 use thiserror::Error;
 
 pub use bootc::Bootc;
+pub(crate) use bus::is_address;
+pub use bus::{BusError, DEFAULT_ADDRESS};
 pub use command::{CommandError, DEFAULT_PREFIX, OnHost};
 pub use reboot_required::{DEFAULT_SENTINEL, RebootRequired};
 pub use select::{HostKind, HostOptions, select};
+pub use update_engine::UpdateEngine;
 
 use crate::nodes::Host as HostState;
 use bootc_status::StatusError;
@@ -60,7 +67,7 @@ pub trait Host: Send + Sync {
 
     /// Waits for a notice of the host that its state changed.
     ///
-    /// It never ends for a host without notices, whose state the agent reads at its interval.
+    /// No notice is lost if the future is dropped. It never ends for a host without notices, whose state the agent reads at its interval.
     fn changed(&self) -> BoxFuture<'_, ()> {
         pending().boxed()
     }
@@ -72,6 +79,9 @@ pub enum HostError {
     /// A program failed.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// The bus, or a program on it, failed.
+    #[error(transparent)]
+    Bus(#[from] BusError),
     /// The status of bootc is not usable.
     #[error(transparent)]
     Status(#[from] StatusError),
@@ -87,8 +97,19 @@ pub enum HostError {
     /// The boot ID is not one.
     #[error("the boot ID of the host is not a UUID")]
     BootId,
+    /// An update of update-engine failed.
+    #[error("update-engine reports that its update failed")]
+    UpdateFailed,
+    /// update-engine has a status that is none of the known ones.
+    #[error("update-engine reports an unknown status, \"{status}\"")]
+    UpdateStatus {
+        /// The status, printable, and cut.
+        status: String,
+    },
     /// No kind of host applies.
-    #[error("the host is not booted from an image of bootc, and {sentinel} does not exist")]
+    #[error(
+        "the host is not booted from an image of bootc, update-engine is not on its D-Bus, and {sentinel} does not exist"
+    )]
     Unknown {
         /// The file by which a host asks for a reboot.
         sentinel: String,

@@ -1,7 +1,7 @@
 //! The kinds of hosts, and the choice of one.
 
 use super::bootc_status::StatusError;
-use super::{Bootc, CommandError, Host, HostError, OnHost, RebootRequired, system};
+use super::{Bootc, CommandError, Host, HostError, OnHost, RebootRequired, UpdateEngine, system};
 
 /// The kind of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum HostKind {
     Auto,
     /// A host that boots images of bootc.
     Bootc,
+    /// A host that updates itself by update-engine.
+    UpdateEngine,
     /// A host that asks for a reboot by a file.
     RebootRequired,
 }
@@ -22,6 +24,8 @@ pub struct HostOptions {
     pub kind: HostKind,
     /// The builder of processes.
     pub on_host: OnHost,
+    /// The address of the system bus of the host.
+    pub dbus_address: String,
     /// The path on the host of the file that asks for a reboot.
     pub reboot_sentinel: String,
 }
@@ -32,15 +36,18 @@ pub struct HostOptions {
 ///
 /// No kind applies, or a program failed. A later call may succeed: a file that asks for a reboot may appear.
 pub async fn select(options: HostOptions) -> Result<Box<dyn Host>, HostError> {
-    let HostOptions { kind, on_host, reboot_sentinel: sentinel } = options;
+    let HostOptions { kind, on_host, dbus_address, reboot_sentinel: sentinel } = options;
+    let update_engine = UpdateEngine::new(on_host.clone(), dbus_address);
     let kind = match kind {
         HostKind::Auto if is_booted_from_image(&on_host).await? => HostKind::Bootc,
+        HostKind::Auto if update_engine.is_running().await? => HostKind::UpdateEngine,
         HostKind::Auto if system::exists(&on_host, &sentinel).await? => HostKind::RebootRequired,
         kind => kind,
     };
     match kind {
         HostKind::Auto => Err(HostError::Unknown { sentinel }),
         HostKind::Bootc => Ok(Box::new(Bootc::new(on_host))),
+        HostKind::UpdateEngine => Ok(Box::new(update_engine)),
         HostKind::RebootRequired => Ok(Box::new(RebootRequired::new(on_host, sentinel))),
     }
 }
@@ -69,6 +76,7 @@ mod tests {
         let options = HostOptions {
             kind,
             on_host: machine.on_host(),
+            dbus_address: format!("unix:path={}", machine.path("bus").display()),
             reboot_sentinel: machine.path("sentinel").display().to_string(),
         };
         let host = select(options).await.map_err(|error| error.to_string())?;
@@ -81,7 +89,9 @@ mod tests {
         let machine = Machine::new();
         machine.set_boot(BOOT);
         let path = machine.path("sentinel").display().to_string();
-        let unknown = format!("the host is not booted from an image of bootc, and {path} does not exist");
+        let unknown = format!(
+            "the host is not booted from an image of bootc, update-engine is not on its D-Bus, and {path} does not exist"
+        );
         assert_eq!(selected(&machine, HostKind::Auto).await, Err(unknown.clone()));
         machine.write("sentinel", "");
         assert_eq!(selected(&machine, HostKind::Auto).await, Ok((false, true)));

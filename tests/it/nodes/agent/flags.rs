@@ -11,6 +11,10 @@ fn a_wrong_flag_is_refused_in_one_sentence() {
         (&["--node=a/b"], "--node \"a/b\" cannot be used: write the name of a Node"),
         (&[node, "--host=flatcar"], "--host \"flatcar\" cannot be used: write auto, bootc"),
         (
+            &[node, "--dbus-address=/run/dbus"],
+            "--dbus-address \"/run/dbus\" cannot be used: write an address such as unix:path=",
+        ),
+        (
             &[node, "--reboot-sentinel=reboot"],
             "--reboot-sentinel \"reboot\" cannot be used: write an absolute path",
         ),

@@ -6,6 +6,7 @@ mod interruptions;
 mod reboots;
 mod requests;
 mod staging;
+mod update_engine;
 
 use serde_json::{Value, json};
 use tagboat::nodes::{AgentState, Node, keys};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tagboat::agent::{self, AgentOptions, AgentTimes};
 use tagboat::backoff::Backoff;
-use tagboat::host::{HostKind, HostOptions, OnHost};
+use tagboat::host::{DEFAULT_ADDRESS, HostKind, HostOptions, OnHost};
 use tagboat::nodes::{AgentState, keys};
 
 use super::super::machine::{Boot, MachineState, digest, image};
@@ -155,6 +155,7 @@ async fn a_host_that_is_still_up_long_after_its_reboot_began_is_an_error_until_a
         host: HostOptions {
             kind: HostKind::Bootc,
             on_host: OnHost::new(&scene.machine.prefix()),
+            dbus_address: DEFAULT_ADDRESS.to_owned(),
             reboot_sentinel: String::new(),
         },
         times: AgentTimes {

@@ -31,7 +31,8 @@ async fn a_host_of_no_kind_is_an_error_until_it_asks_for_a_reboot() {
     let scene = Scene::without_agent(None).await;
     scene.machine.remove_program("bootc");
     scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
-    let none = "the host is not booted from an image of bootc, and /var/run/reboot-required does not exist";
+    let none = "the host is not booted from an image of bootc, update-engine is not on its D-Bus, \
+                and /var/run/reboot-required does not exist";
     assert_eq!(scene.until_error().await, none);
     scene.machine.write_file("/var/run/reboot-required", "");
     scene.until(AgentState::UpdateStaged).await;

@@ -66,6 +66,11 @@ impl Disk {
         format!("env PATH={}", self.path().join("bin").display())
     }
 
+    /// The address of the system bus of this machine.
+    pub(super) fn bus_address(&self) -> String {
+        format!("unix:path={}", self.path().join("bus").display())
+    }
+
     /// Writes a file at once as a whole.
     pub(super) fn write(&self, name: &str, content: &str) {
         let path = self.path().join(name);

@@ -23,6 +23,7 @@
 //! the agent is killed. `cat` and `test` see the files below `root` of the machine's directory only.
 
 mod disk;
+mod system_bus;
 
 use std::path::Path;
 use std::process::Command;
@@ -41,6 +42,7 @@ use crate::support::process_reaper::ProcessReaper;
 
 use disk::Disk;
 pub(crate) use disk::{MachineState, digest, image};
+pub(crate) use system_bus::{Answer, SystemBus, status};
 
 /// A machine with a node.
 pub(crate) struct Machine {
@@ -119,11 +121,20 @@ impl Machine {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tagboat"));
         command.args(["agent", "--node", self.name(), "--interval=1s", "--log-encoding=console"]);
         command.args(["--health-addr=0", "--metrics-addr=0", "--on-host", &self.inner.disk.prefix()]);
+        command.args(["--dbus-address", &self.inner.disk.bus_address()]);
         command.args(arguments).env_clear().env("KUBECONFIG", kubeconfig).env("container", "podman");
         // By their directory the processes of a machine are known.
         command.env("PATH", "/usr/bin:/bin").current_dir(self.inner.disk.path());
         self.inner.agent.lock().unwrap().command = Some(command);
         self.inner.start_agent();
+    }
+
+    /// Starts the system bus of the machine, with update-engine and logind.
+    pub(crate) async fn start_bus(&self) -> SystemBus {
+        let reboot = self.inner.disk.path().join("reboot");
+        let bus = SystemBus::start(&self.inner.disk.path().join("bus")).await;
+        bus.on_reboot(move || std::fs::write(&reboot, "").unwrap());
+        bus
     }
 
     /// Kills the agent.
