@@ -1,10 +1,13 @@
 //! Pools: membership, deletion, invalid specs, tags.
 
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use super::scene::{NodeScene, digest, image};
 use crate::support::eventually::eventually;
+use crate::support::registry::{PASSWORD, Registry, USER};
 
 async fn has_no_keys(scene: &NodeScene, node: &str) {
     eventually(&format!("{node} has no key"), async || scene.keys(node).await == Default::default()).await;
@@ -133,4 +136,54 @@ async fn a_pool_that_was_never_resolved_leaves_its_nodes_alone() {
     let pool = scene.pools().get(&scene.full("p")).await.unwrap();
     assert_eq!(pool.finalizers(), ["tagboat.dev/nodes"]);
     assert!(pool.status.unwrap().next_tag_resolution_time.is_some());
+}
+
+/// Waits until a node has the wanted image.
+async fn wants(scene: &NodeScene, node: &str, image: &str) {
+    eventually(&format!("{node} wants {image}"), async || {
+        scene.keys(node).await.0.get("tagboat.dev/desired-image").is_some_and(|wanted| wanted == image)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_pool_follows_a_tag_that_moves_in_its_registry_and_keeps_its_image_while_the_tag_is_gone() {
+    let (registry, scene) = (Registry::start(), NodeScene::new().await);
+    let first = registry.push("os", "v1", "2026-01-01T00:00:00Z");
+    scene.add_nodes(&["a"]).await;
+    let reference = format!("{}/os:v1", registry.address());
+    scene.create_pool("p", &json!({"image": {"ref": reference}})).await;
+    wants(&scene, "a", &format!("{}/os@{first}", registry.address())).await;
+    let second = registry.push("os", "v1", "2026-02-01T00:00:00Z");
+    assert_ne!(first, second);
+    wants(&scene, "a", &format!("{}/os@{second}", registry.address())).await;
+    registry.remove("os", "v1");
+    scene.condition("p", "Degraded", "True TagResolutionError").await;
+    wants(&scene, "a", &format!("{}/os@{second}", registry.address())).await;
+    registry.push("os", "v1", "2026-01-01T00:00:00Z");
+    wants(&scene, "a", &format!("{}/os@{first}", registry.address())).await;
+    scene.condition("p", "Degraded", "False Healthy").await;
+}
+
+#[tokio::test]
+async fn a_pool_logs_in_to_its_registry_with_its_pull_secret() {
+    let (registry, scene) = (Registry::start(), NodeScene::new().await);
+    let digest = registry.push("os", "v1", "2026-01-01T00:00:00Z");
+    let guarded = registry.guarded_by_password();
+    scene.add_nodes(&["a"]).await;
+    let reference = format!("{}/os:v1", guarded.address());
+    let secret = json!({"namespace": scene.cluster().namespace(), "name": "login"});
+    scene.create_pool("p", &json!({"image": {"ref": reference, "pullSecretRef": secret}})).await;
+    let message = scene.condition("p", "Degraded", "True TagResolutionError").await;
+    assert!(message.contains("login"), "{message}");
+    let logins = json!({"auths": {guarded.address(): {"username": USER, "password": PASSWORD}}});
+    let secret = json!({
+        "metadata": {"name": "login"},
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": logins.to_string()},
+    });
+    let secrets: Api<Secret> = Api::namespaced(scene.cluster().client(), scene.cluster().namespace());
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+    wants(&scene, "a", &format!("{}/os@{digest}", guarded.address())).await;
+    scene.condition("p", "Degraded", "False Healthy").await;
 }

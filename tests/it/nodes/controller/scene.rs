@@ -34,12 +34,13 @@ pub(in crate::nodes) const ROLES: [&str; 4] =
     ["rbac/cluster-role.yaml", "rbac/role.yaml", "nodes/cluster-role.yaml", "nodes/role.yaml"];
 
 /// The arguments of the program.
-pub(in crate::nodes) const ARGUMENTS: [&str; 5] = [
+pub(in crate::nodes) const ARGUMENTS: [&str; 6] = [
     "controller",
     "--watch-all-namespaces=false",
     "--controllers=automation",
     "--health-addr=0",
     "--allow-local-addresses",
+    "--tag-resolution-interval=5s",
 ];
 
 /// The image of a version.
