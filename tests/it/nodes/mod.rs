@@ -3,7 +3,7 @@
 //! Tests of the definitions, of evictions, of the agent on simulated machines, of the controller, and of both together.
 
 mod agent;
-mod agent_access;
+pub(crate) mod agent_access;
 mod controller;
 mod definition;
 mod end_to_end;

@@ -76,7 +76,11 @@ pub(super) struct Fleet {
 impl Fleet {
     /// Creates the servers and the objects; `document` is the file `apps/podinfo.yaml`.
     pub(super) async fn new(document: &str) -> Self {
-        let workloads = WorkloadCluster::new().await;
+        Self::on(WorkloadCluster::new().await, document).await
+    }
+
+    /// Creates the fleet in a cluster.
+    pub(super) async fn on(workloads: WorkloadCluster, document: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let served = root.path().join("served");
         std::fs::create_dir(&served).unwrap();
@@ -106,7 +110,12 @@ impl Fleet {
 
     /// Starts the program with further arguments.
     pub(super) async fn start(&mut self, arguments: &[&str]) {
-        let token = self.cluster().token_with_roles(&ROLES).await;
+        self.start_with_roles(&ROLES, arguments).await;
+    }
+
+    /// Starts the program with roles of its own.
+    pub(super) async fn start_with_roles(&mut self, roles: &[&str], arguments: &[&str]) {
+        let token = self.cluster().token_with_roles(roles).await;
         self.program = Some(Pod::spawn(PodSpec {
             kubeconfig: &self.cluster().kubeconfig(&token),
             namespace: self.cluster().namespace(),
@@ -168,7 +177,12 @@ impl Fleet {
 
     /// Pushes a tag to the registry.
     pub(super) fn publish(&self, tag: &str) {
-        self.registry.push("podinfo", tag, CREATED);
+        self.publish_created(tag, CREATED);
+    }
+
+    /// Pushes a tag with a creation time, which makes the digest, and returns the digest.
+    pub(super) fn publish_created(&self, tag: &str, created: &str) -> String {
+        self.registry.push("podinfo", tag, created)
     }
 
     /// Sets the state of all pods with a tag, now and later.

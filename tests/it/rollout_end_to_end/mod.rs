@@ -8,11 +8,12 @@
 //! | `fleet` | the servers, the objects and the program |
 //! | `flux` | the controllers of Flux, played by the tests |
 //! | `step`, `views`, `page` | the expected report of a step; the five views and their comparison; the web page as text |
-//! | `rollouts`, `failures`, `obstacles`, `outages` | the tests |
+//! | `rollouts`, `failures`, `obstacles`, `outages`, `node_pools` | the tests |
 
 mod failures;
 mod fleet;
 mod flux;
+mod node_pools;
 mod obstacles;
 mod outages;
 mod page;

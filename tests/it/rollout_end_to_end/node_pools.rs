@@ -1,0 +1,152 @@
+//! A node pool, whose OS image is a tag in a registry.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use kube::api::Api;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tagboat_api::{NodePool, crds};
+
+use super::fleet::Fleet;
+use crate::controller::pod::get;
+use crate::nodes::agent_access;
+use crate::nodes::machine::Machine;
+use crate::rest::answer::Answer;
+use crate::rollout_controller::scene::ROLES;
+use crate::support::api_server::{ApiServer, Audited};
+use crate::support::eventually::eventually;
+use crate::support::program::{run, tagboat_without_cluster};
+use crate::support::workloads::{WorkloadCluster, install_kinds};
+
+const POOL: &str = r#"apiVersion: tagboat.dev/v1alpha1
+kind: NodePool
+metadata:
+  name: workers
+spec:
+  nodeSelector:
+    matchLabels: {tests/namespace: NAMESPACE}
+  image:
+    ref: IMAGE:1.0.0 # {"$imagepolicy": "NAMESPACE:podinfo"}
+"#;
+
+/// The most patches of one node in a rollout without hooks and pods.
+const MOST_PATCHES: usize = 8;
+
+impl Fleet {
+    /// Waits until the machines have a tag, and all views of the pool say so; returns the status of the deployment.
+    async fn runs(&self, machines: &[Machine], tag: &str, digest: &str) -> Value {
+        let api: Api<tagboat_api::DeploymentStatus> = Api::default_namespaced(self.cluster().client());
+        let has_tag = |status: &Value| {
+            status["state"] == "installed" && status["target"]["tag"] == tag && status["progress"] == "3/3"
+        };
+        eventually("the deployment is installed", async || {
+            has_tag(&json!(api.get_opt("podinfo").await.unwrap())["status"])
+        })
+        .await;
+        for machine in machines {
+            assert_eq!(machine.state().booted, digest, "{}", machine.name());
+        }
+        let command = |arguments: &[&str]| {
+            let mut command = tagboat_without_cluster();
+            command.args(["nodes", "workers", "--kubeconfig"]).arg(&self.kubeconfig).args(arguments);
+            run(&mut command).with_status(0)
+        };
+        command(&["--wait", "2m"]);
+        let address = &self.program().status;
+        eventually("the views of the pool agree", async || {
+            let pool: NodePool = Api::all(self.cluster().client()).get("workers").await.unwrap();
+            let document = Answer::of(Method::GET, address, "/api/v1/nodepools/workers", &[]).await.json();
+            let printed = command(&["-o", "json"]).json()["items"][0].clone();
+            let status = json!(pool.status);
+            let page = get(address, "nodes/workers").await;
+            let shows = |text: &str| page.contains(text);
+            let is_on_page = machines.iter().all(|machine| shows(machine.name())) && shows("3/3 updated");
+            let is_updated = status["targetDigest"] == digest && status["updatedCount"] == 3;
+            let is_document = document["updatedCount"] == 3
+                && document["targetDigest"] == digest
+                && document["nodes"].as_array().is_some_and(|nodes| nodes.len() == 3);
+            is_updated && is_document && printed == document && is_on_page
+        })
+        .await;
+        json!(api.get("podinfo").await.unwrap())["status"].clone()
+    }
+}
+
+fn versions(entries: &Value, field: &str) -> Vec<String> {
+    entries.as_array().unwrap().iter().map(|entry| entry[field].as_str().unwrap().to_owned()).collect()
+}
+
+/// The successful patches of a node.
+fn patches(fleet: &Fleet, node: &str) -> usize {
+    let is_patch = |request: &Audited| {
+        request.verb == "patch" && request.resource == "nodes" && request.name == node && request.code == 200
+    };
+    [agent_access::ACCOUNT, "tagboat"]
+        .iter()
+        .map(|account| fleet.cluster().audit(account).iter().filter(|request| is_patch(request)).count())
+        .sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tag_that_moves_in_the_registry_is_booted_on_one_machine_after_the_other_and_back() {
+    let server = Arc::new(ApiServer::shared().start_beside("fleet-nodes"));
+    install_kinds(&server);
+    server.install(&[crds::nodes()]);
+    let mut fleet = Fleet::on(WorkloadCluster::on(server).await, POOL).await;
+    let first = fleet.publish_created("1.0.0", "2026-01-02T03:04:05Z");
+    agent_access::install(fleet.cluster()).await;
+    let image = fleet.image("1.0.0").trim_end_matches(":1.0.0").to_owned();
+    let booted = format!("{image}@{first}");
+    let machines = join_all(["a", "b", "c"].map(|name| Machine::new(fleet.cluster(), name, &booted))).await;
+    for machine in &machines {
+        let token = agent_access::token(fleet.cluster(), machine.name()).await;
+        machine.start_agent(&fleet.cluster().kubeconfig(&token));
+    }
+    fleet
+        .start_with_roles(&[&ROLES[..], &["nodes/cluster-role.yaml", "nodes/role.yaml"]].concat(), &[])
+        .await;
+    fleet.flux().reconcile().await;
+    fleet.runs(&machines, "1.0.0", &first).await;
+    let before: Vec<usize> = machines.iter().map(|machine| patches(&fleet, machine.name())).collect();
+
+    let second = fleet.publish_created("2.0.0", "2026-02-02T03:04:05Z");
+    assert_ne!(first, second);
+    fleet.lands("2.0.0").await;
+    fleet.flux().reconcile().await;
+    let status = fleet.runs(&machines, "2.0.0", &second).await;
+    assert_eq!(versions(&status["deployHistory"], "version"), ["2.0.0", "1.0.0"], "{status:#}");
+    assert!(machines.iter().all(|machine| machine.state().boots == 1));
+    // One after the other: no machine began its reboot before the one before was done.
+    let counts: Vec<usize> = machines.iter().map(|machine| patches(&fleet, machine.name())).collect();
+    for (count, before) in counts.iter().zip(before) {
+        assert!(*count - before <= MOST_PATCHES, "{count} patches, {before} before the rollout");
+    }
+    // At rest, the agents read their hosts, and write nothing.
+    let readings = machines[0].calls("cat").len();
+    eventually("the host is read", async || machines[0].calls("cat").len() >= readings + 3).await;
+    let at_rest: Vec<usize> = machines.iter().map(|machine| patches(&fleet, machine.name())).collect();
+    assert_eq!(at_rest, counts);
+
+    // The content of the first tag comes back as a newer one.
+    let third = fleet.publish_created("3.0.0", "2026-01-02T03:04:05Z");
+    assert_eq!(first, third);
+    fleet.lands("3.0.0").await;
+    fleet.flux().reconcile().await;
+    fleet.runs(&machines, "3.0.0", &first).await;
+    let pool: NodePool = Api::all(fleet.cluster().client()).get("workers").await.unwrap();
+    let history = json!(pool.status.unwrap().deploy_history);
+    assert_eq!(versions(&history, "digest"), [first, second], "{history:#}");
+    assert!(machines.iter().all(|machine| machine.state().boots == 2));
+
+    machines.iter().for_each(Machine::kill_agent);
+    let requests = fleet.cluster().audit(agent_access::ACCOUNT);
+    let refused: Vec<_> = requests.iter().filter(|request| matches!(request.code, 401 | 403)).collect();
+    assert!(refused.is_empty(), "{refused:#?}");
+    let used: BTreeSet<_> =
+        requests.iter().map(|request| (request.verb.as_str(), request.resource.as_str())).collect();
+    assert!(used.contains(&("list", "nodes")) && used.contains(&("patch", "nodes")), "{used:?}");
+    assert!(used.iter().all(|(_, resource)| *resource == "nodes"), "{used:?}");
+    fleet.end();
+}
