@@ -4,8 +4,8 @@
 //! and grants them round robin, [`pool`] limits CPU-intensive and blocking work, [`memory`] limits the memory of large
 //! inputs, [`cache`], [`idle_cache`] and [`in_use`] limit shared tables, [`queue`] limits items to be sent, and
 //! [`token_bucket`] limits rates. [`capacity`] combines the resources of a process. `waiters` has the round-robin queues of
-//! the semaphore, `checkpoint` the deadline and cancellation of a job on the pool, and `blocking` the work of the controller
-//! itself that blocks.
+//! the semaphore, `checkpoint` the deadline and cancellation of a job on the pool, `blocking` the work of the controller
+//! itself that blocks, and `panics` the panics of tasks.
 
 mod blocking;
 mod cache;
@@ -14,6 +14,7 @@ mod checkpoint;
 mod idle_cache;
 mod in_use;
 mod memory;
+mod panics;
 mod pool;
 mod queue;
 mod semaphore;
@@ -27,6 +28,7 @@ pub use checkpoint::{Checkpoint, Interrupted};
 pub use idle_cache::IdleCache;
 pub use in_use::InUseMap;
 pub use memory::{MemoryBudget, MemoryReservation};
+pub use panics::{Panicked, catch_panic};
 pub use pool::{BlockingPool, INLINE_BYTES, PoolPermit};
 pub use queue::{FairQueue, QueueLimits};
 pub use semaphore::{FairSemaphore, Overflow, Permit, SlotLimits};

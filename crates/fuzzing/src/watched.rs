@@ -16,6 +16,7 @@ use tagboat::rollout::objects::{
     HelmRelease, Job, Kustomization, Pod, StatefulSet,
 };
 use tagboat::rollout::place::{Place, ScannedPlaces};
+use tagboat::rollout::pods::{LastList, PodList};
 use tagboat::rollout::report::{Observation, status};
 use tagboat::rollout::tie::Stop;
 use tagboat::rollout::watched::{WatchedId, WatchedObject};
@@ -59,8 +60,11 @@ macro_rules! read {
 pub fn watched(input: &[u8]) {
     let objects = objects(input);
     let pods = read!(input as Pod => |pod| pod);
-    let pods: HashMap<WatchedId, Vec<Pod>> =
-        objects.iter().take(MAX_MARKED).map(|object| (object.id(), pods.clone())).collect();
+    let mut now: Timestamp = "2026-11-02T10:30:00Z".parse().expect("it is a time");
+    let list = PodList { pods, listed_at: now };
+    assert!(list.unavailable_in(|_| true).is_none_or(|wait| !wait.is_zero()));
+    let pods: HashMap<WatchedId, LastList> =
+        objects.iter().take(MAX_MARKED).map(|object| (object.id(), Ok(list.clone()))).collect();
     let scan = scan(&objects);
     let mut index = ClusterIndex::default();
     for object in objects {
@@ -68,7 +72,6 @@ pub fn watched(input: &[u8]) {
         index.insert(object);
         assert_eq!(index.get(&id).map(WatchedObject::id), Some(id));
     }
-    let mut now: Timestamp = "2026-11-02T10:30:00Z".parse().expect("it is a time");
     let mut previous = None;
     for _ in 0..3 {
         let next = observe(&scan, (&index, &pods), previous.as_ref(), now);
@@ -149,7 +152,7 @@ fn scan(objects: &[WatchedObject]) -> ScannedPlaces {
 /// Returns the status of the policy, with the objects in two clusters.
 fn observe(
     scan: &ScannedPlaces,
-    (index, pods): (&ClusterIndex, &HashMap<WatchedId, Vec<Pod>>),
+    (index, pods): (&ClusterIndex, &HashMap<WatchedId, LastList>),
     previous: Option<&DeploymentStatusStatus>,
     now: Timestamp,
 ) -> DeploymentStatusStatus {

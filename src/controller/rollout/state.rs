@@ -113,13 +113,14 @@ impl Rollouts {
     /// Returns false if there are too many requests, so that some must be made again later.
     pub(super) fn request_pods(&self, policy: &ObjectName, requests: &[PodRequest]) -> bool {
         let now = Instant::now();
-        let of_clusters = self.watched_clusters().into_iter().map(|cluster| {
+        let mut incomplete = BTreeSet::new();
+        for cluster in self.watched_clusters() {
             let own = requests.iter().filter(|request| request.cluster == cluster.connection.cluster);
-            cluster.pods.request(policy, own, now)
-        });
-        // All of them get their requests, also after one that has too many.
-        let has_all: Vec<bool> = of_clusters.collect();
-        !has_all.contains(&false)
+            incomplete.append(&mut cluster.pods.request(policy, own, now));
+        }
+        let has_all = !incomplete.remove(policy);
+        incomplete.into_iter().for_each(|evicted| self.kind.enqueue(evicted));
+        has_all
     }
 
     /// Handles a change of a policy.

@@ -31,6 +31,7 @@ use crate::rollout::objects::{
     HelmRelease, Job, Kustomization, StatefulSet,
 };
 use crate::rollout::watched::{GroupKind, WatchedId, WatchedObject};
+use crate::tenancy::catch_panic;
 
 /// The maximum time for which statuses wait for the first list of a kind.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -74,7 +75,7 @@ impl Watches {
                 is_listed: AtomicBool::new(false),
                 failures: Mutex::default(),
             };
-            let task = self.tasks.spawn(async move { watch.run().await });
+            let task = self.tasks.spawn(async move { watch.keep_running().await });
             self.running.insert(kind, task);
         }
     }
@@ -91,6 +92,20 @@ struct KindWatch {
 }
 
 impl KindWatch {
+    /// Watches the kind until dropped, and begins anew after a panic.
+    async fn keep_running(&self) {
+        while let Err(panic) = catch_panic(self.run()).await {
+            tracing::error!(
+                cluster = self.cluster.connection.cluster,
+                kind = self.kind.kind(),
+                group = self.kind.group(),
+                error = %panic,
+                "watch ended, and begins again"
+            );
+            sleep(DISCOVERY_RETRY).await;
+        }
+    }
+
     /// Watches the kind whenever that is possible, until dropped.
     async fn run(&self) {
         tokio::join!(self.keep_watching(), self.end_waiting());

@@ -102,6 +102,16 @@ impl<Id: Clone + Eq + Hash + Ord, Q: Clone + PartialEq> ListSchedule<Id, Q> {
         }
     }
 
+    /// Moves an id to another namespace.
+    pub fn set_namespace(&mut self, id: &Id, namespace: &str) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let before = std::mem::replace(&mut entry.namespace, namespace.to_owned());
+        if let Some(next) = entry.next {
+            self.end_wait(&before, next, id);
+            self.wait(namespace, next, id);
+        }
+    }
+
     fn wait(&mut self, namespace: &str, until: Instant, id: &Id) {
         // A new namespace has the next turn after those that wait.
         let turn = self.turns;
@@ -141,11 +151,13 @@ impl<Id: Clone + Eq + Hash + Ord, Q: Clone + PartialEq> ListSchedule<Id, Q> {
 
     /// Ends a list, and schedules the next one of its id.
     ///
-    /// Returns the query that the id has by now; none if the id was removed meanwhile.
-    pub fn done(&mut self, id: &Id, now: Instant) -> Option<&Q> {
+    /// It is `after` this one, or as usual if that is earlier. Returns the query that the id has by now; none if the id was
+    /// removed meanwhile.
+    pub fn done(&mut self, id: &Id, after: Option<Duration>, now: Instant) -> Option<&Q> {
         let entry = self.entries.get_mut(id)?;
         if entry.next.is_none() {
-            let next = now + BACKOFF.after(entry.lists.max(1));
+            let usual = BACKOFF.after(entry.lists.max(1));
+            let next = now + after.map_or(usual, |after| usual.min(after.max(BACKOFF.first)));
             entry.next = Some(next);
             let namespace = entry.namespace.clone();
             self.wait(&namespace, next, id);
@@ -181,7 +193,7 @@ mod tests {
             let now = start + secs(second);
             while let Some((id, _)) = schedule.take_due(now) {
                 found.push((second, id));
-                schedule.done(&id, now);
+                schedule.done(&id, None, now);
             }
         }
         found
@@ -210,11 +222,37 @@ mod tests {
         assert_eq!(schedule.take_due(start), Some(("a", 1)));
         assert_eq!(schedule.take_due(start + secs(100)), None, "it is in flight");
         schedule.insert(&"a", "n", 2, start);
-        assert_eq!(schedule.done(&"a", start), Some(&2));
+        assert_eq!(schedule.done(&"a", None, start), Some(&2));
         assert_eq!(schedule.next(), Some(start + secs(5)));
         schedule.remove(&"a");
-        assert_eq!(schedule.done(&"a", start), None);
+        assert_eq!(schedule.done(&"a", None, start), None);
         assert_eq!(schedule.next(), None);
+    }
+
+    #[test]
+    fn a_list_can_be_due_before_its_usual_time_but_not_within_five_seconds() {
+        let (mut schedule, start) = (ListSchedule::new(ListLimiter::default()), Instant::now());
+        schedule.insert(&"a", "n", 1, start);
+        assert_eq!(lists(&mut schedule, start, 0, 40), [0, 5, 15, 35].map(|second| (second, "a")));
+        for (after, expected) in [(Some(7), 82), (Some(90), 142), (Some(1), 147), (None, 207)] {
+            let now = schedule.next().unwrap();
+            assert!(schedule.take_due(now).is_some());
+            schedule.done(&"a", after.map(secs), now);
+            assert_eq!(schedule.next().unwrap() - start, secs(expected), "{after:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_moves_to_another_namespace_keeps_its_time() {
+        let (mut schedule, start) = (ListSchedule::new(ListLimiter::default()), Instant::now());
+        schedule.insert(&"a", "n", 1, start + secs(3));
+        schedule.set_namespace(&"a", "m");
+        assert_eq!(schedule.waiting.keys().collect::<Vec<_>>(), ["m"]);
+        assert_eq!(schedule.take_due(start + secs(3)), Some(("a", 1)));
+        schedule.set_namespace(&"a", "o");
+        schedule.done(&"a", None, start + secs(3));
+        assert_eq!(schedule.waiting.keys().collect::<Vec<_>>(), ["o"]);
+        assert_eq!(schedule.next(), Some(start + secs(8)));
     }
 
     #[test]

@@ -144,17 +144,24 @@ impl Live<'_> {
 
         let is_settled = assessment.progress == Progress::Complete && counts.ready >= counts.desired;
         let request = if is_settled { None } else { self.request(&wanted) };
-        let listed = request.as_ref().and_then(|request| self.cluster.pods.get(&request.object));
-        let now = self.context.inputs.now;
-        let mut report = listed.map(|listed| pods::report(listed, is_wanted, now)).unwrap_or_default();
+        let last = request.as_ref().and_then(|request| self.cluster.pods.get(&request.object));
+        let (listed, refused) = match last {
+            Some(Ok(listed)) => (Some(listed), None),
+            Some(Err(error)) => (None, Some(message(&format!("its pods cannot be listed: {error}")))),
+            None => (None, None),
+        };
+        let mut report = listed.map(|listed| pods::report(listed, is_wanted)).unwrap_or_default();
         if listed.is_none() && request.is_some() {
             report.failure = self.last_failure_of_pods(image.as_deref());
         }
-        if listed.is_some_and(|listed| !pods::has_any(listed, is_wanted)) {
+        if let Some(listed) = listed.filter(|listed| !pods::has_any(&listed.pods, is_wanted)) {
             let since = self.without_pods_since(&assessment, image.as_deref());
-            report.failure = since.and_then(|since| pods::none_created(since, now));
+            report.failure = since.and_then(|since| pods::none_created(since, listed.listed_at));
         }
-        status.message = report.message.or_else(|| assessment.message.clone());
+        // The object may be newer than the list.
+        let is_available = counts.updated_ready > 0;
+        report.failure = report.failure.filter(|failure| failure.code != UNAVAILABLE || !is_available);
+        status.message = refused.or(report.message).or_else(|| assessment.message.clone());
         match self.failure(&assessment, report.failure, chain, &status.name) {
             Some(error) => {
                 status.state = State::Failed;

@@ -16,6 +16,7 @@ use crate::rollout::before::{AutomationView, BeforeRollout};
 use crate::rollout::index::{ClusterIndex, PlaceIndex};
 use crate::rollout::objects::Pod;
 use crate::rollout::place::{Place, ScannedPlaces, Written};
+use crate::rollout::pods::{LastList, PodList};
 use crate::rollout::report::{self, Observation};
 use crate::rollout::tie::Stop;
 use crate::rollout::watched::{GroupKind, WatchedId, WatchedObject};
@@ -124,7 +125,7 @@ pub(in crate::rollout) struct SceneCluster {
     pub(in crate::rollout) index: ClusterIndex,
     pub(in crate::rollout) contact: Contact,
     pub(in crate::rollout) problem: Option<&'static str>,
-    pub(in crate::rollout) pods: HashMap<WatchedId, Vec<Pod>>,
+    pub(in crate::rollout) pods: HashMap<WatchedId, LastList>,
 }
 
 /// Everything from which components are computed, with the previous statuses.
@@ -228,6 +229,13 @@ impl Scene {
         for object in serde_saphyr::from_multiple::<Value>(objects).unwrap() {
             self.clusters[cluster].index.insert(watched(object));
         }
+    }
+
+    /// Lists the pods of an object of Tagboat's own cluster now.
+    pub(in crate::rollout) fn list_pods(&mut self, id: &WatchedId, pods: Value) {
+        let pods: Vec<Pod> = serde_json::from_value(pods).unwrap();
+        let listed_at = self.now;
+        self.clusters[0].pods.insert(id.clone(), Ok(PodList { pods, listed_at }));
     }
 
     /// Removes an object of Tagboat's own cluster.

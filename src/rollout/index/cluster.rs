@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{ClusterIndex, Unlisted};
 use crate::rollout::message::message;
-use crate::rollout::objects::Pod;
+use crate::rollout::pods::LastList;
 use crate::rollout::watched::{WatchedId, WatchedObject};
 
 /// The observation of a cluster.
@@ -19,7 +19,7 @@ pub struct Cluster<'i> {
     /// The reason why it is lost, if that is not its silence.
     pub problem: Option<&'i str>,
     /// The last list of pods of each object for which they were requested.
-    pub pods: &'i HashMap<WatchedId, Vec<Pod>>,
+    pub pods: &'i HashMap<WatchedId, LastList>,
 }
 
 /// The state of a cluster's watches.

@@ -1,5 +1,7 @@
 //! The report of a list of pods.
 
+use std::time::Duration;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::container::{FAILURES, failure};
@@ -15,6 +17,33 @@ pub const UNAVAILABLE: &str = "Unavailable";
 /// The time without an available pod after which a component has failed.
 const UNAVAILABLE_AFTER: SignedDuration = SignedDuration::from_secs(60);
 
+/// The pods of an object that decide its report, at the time of their list.
+#[derive(Clone, Debug)]
+pub struct PodList {
+    /// The pods.
+    pub pods: Vec<Pod>,
+    /// The time of the list: pods may have become ready since.
+    pub listed_at: Timestamp,
+}
+
+/// The result of the last list of an object's pods.
+///
+/// The error says why they cannot be listed.
+pub type LastList = Result<PodList, String>;
+
+impl PodList {
+    /// Returns the time from the list until its pods have been unavailable for a minute.
+    ///
+    /// It is none if a pod is available, or none with the wanted image is known.
+    #[must_use]
+    pub fn unavailable_in(&self, is_wanted: impl Fn(&str) -> bool) -> Option<Duration> {
+        let found = Found::new(&self.pods, &is_wanted, self.listed_at);
+        let since = found.unavailable_since.filter(|_| !found.has_available)?;
+        let wait = UNAVAILABLE_AFTER.saturating_sub(self.listed_at.duration_since(since));
+        Duration::try_from(wait).ok().filter(|wait| !wait.is_zero())
+    }
+}
+
 /// The errors of a component's pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodReport {
@@ -26,20 +55,14 @@ pub struct PodReport {
 
 /// Reports the errors of the pods that have the wanted image.
 ///
-/// `is_wanted` compares the image of a container. Other pods, ended pods and those that are being deleted do not
-/// count. Of several failures, the result is the worst of the first pod by name, so it does not depend on the order
-/// of the list. Codes: the kubelet's reasons, and `Unavailable`.
+/// They are those at the time of the list. `is_wanted` compares the image of a container. Other pods, ended pods and
+/// those that are being deleted do not count. Of several failures, the result is the worst of the first pod by name, so
+/// it does not depend on the order of the list. Codes: the kubelet's reasons, and `Unavailable`.
 #[must_use]
-pub fn report(pods: &[Pod], is_wanted: impl Fn(&str) -> bool, now: Timestamp) -> PodReport {
-    let mut found = Found::default();
-    let mut pods: Vec<&Pod> = pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect();
-    pods.sort_by_key(|pod| &pod.metadata.name);
-    for pod in pods {
-        if let Err(error) = found.add(pod, &is_wanted, now) {
-            found.messages.push(format!("pod {} cannot be read: {error}", name(pod)));
-        }
-    }
-    PodReport { failure: found.failure(now), message: found.messages.first().map(|text| message(text)) }
+pub fn report(list: &PodList, is_wanted: impl Fn(&str) -> bool) -> PodReport {
+    let found = Found::new(&list.pods, &is_wanted, list.listed_at);
+    let message = found.messages.first().map(|text| message(text));
+    PodReport { failure: found.failure(list.listed_at), message }
 }
 
 /// Returns `true` if there are pods with the wanted image that are not being deleted.
@@ -78,6 +101,19 @@ struct Found {
 }
 
 impl Found {
+    fn new(pods: &[Pod], is_wanted: &impl Fn(&str) -> bool, now: Timestamp) -> Self {
+        let mut found = Self::default();
+        let mut pods: Vec<&Pod> =
+            pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none()).collect();
+        pods.sort_by_key(|pod| &pod.metadata.name);
+        for pod in pods {
+            if let Err(error) = found.add(pod, is_wanted, now) {
+                found.messages.push(format!("pod {} cannot be read: {error}", name(pod)));
+            }
+        }
+        found
+    }
+
     fn add<'p>(
         &mut self,
         pod: &'p Pod,
@@ -135,9 +171,9 @@ fn name(pod: &Pod) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::super::testing::{NOW, WANTED, failed, pod, ready, reported, unschedulable, waiting};
+    use super::super::testing::{NOW, WANTED, failed, list, pod, ready, reported, unschedulable, waiting};
     use super::*;
 
     /// A crash loop in the old ReplicaSet says nothing about the new one.
@@ -179,6 +215,21 @@ mod tests {
         assert_eq!(failed(&[new.clone()]).unwrap(), "Unavailable: no pod is available: pod a: not ready");
         new["metadata"]["creationTimestamp"] = json!(early);
         assert_eq!(failed(&[new]), None);
+    }
+
+    /// A list is due when its pods are unavailable for long.
+    #[test]
+    fn a_list_knows_when_its_pods_are_unavailable_for_long() {
+        let unready = |name, since| pod(name, since, &waiting("ContainerCreating", ""));
+        let wait =
+            |pods: &[Value]| list(pods).unavailable_in(|image| image == WANTED).map(|wait| wait.as_secs());
+        assert_eq!(
+            wait(&[unready("a", "2026-11-02T10:29:20Z"), unready("b", "2026-11-02T10:29:58Z")]),
+            Some(58)
+        );
+        assert_eq!(wait(&[unready("a", "2026-11-02T10:29:00Z")]), None, "it is now");
+        assert_eq!(wait(&[unready("a", "2026-11-02T10:29:20Z"), ready("b")]), None);
+        assert_eq!(wait(&[]), None);
     }
 
     #[test]

@@ -14,4 +14,4 @@ mod testing;
 
 pub use container::waiting;
 pub use kept::most_informative;
-pub use list::{PodReport, UNAVAILABLE, has_any, is_code, none_created, report};
+pub use list::{LastList, PodList, PodReport, UNAVAILABLE, has_any, is_code, none_created, report};

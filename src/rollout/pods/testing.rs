@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::list::{PodReport, report};
+use super::list::{PodList, PodReport, report};
 use crate::rollout::objects::Pod;
 
 pub(super) const WANTED: &str = "ghcr.io/a/podinfo:6.9.0";
@@ -50,9 +50,14 @@ pub(super) fn unschedulable(name: &str) -> Value {
     pod
 }
 
-pub(super) fn reported(pods: &[Value]) -> PodReport {
+/// Returns a list of [`NOW`].
+pub(super) fn list(pods: &[Value]) -> PodList {
     let pods: Vec<Pod> = pods.iter().map(|pod| serde_json::from_value(pod.clone()).unwrap()).collect();
-    report(&pods, |image| image == WANTED, NOW.parse().unwrap())
+    PodList { pods, listed_at: NOW.parse().unwrap() }
+}
+
+pub(super) fn reported(pods: &[Value]) -> PodReport {
+    report(&list(pods), |image| image == WANTED)
 }
 
 /// Returns the code and the message of a failure.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, ListParams};
 use serde_json::json;
 use tagboat::rollout::objects::{Deployment, Pod};
-use tagboat::rollout::pods::{PodReport, report};
+use tagboat::rollout::pods::{PodList, PodReport, report};
 
 use super::manifests::{create, set_image, workload};
 use super::observed::Observed;
@@ -15,7 +15,8 @@ use crate::support::workloads::{Ended, PodState, WorkloadCluster};
 async fn reported(cluster: &WorkloadCluster, image: &str, later: SignedDuration) -> PodReport {
     let pods: Api<Pod> = Api::default_namespaced(cluster.client());
     let pods = pods.list(&ListParams::default().labels("app=podinfo")).await.unwrap().items;
-    report(&pods, |found| found == image, Timestamp::now() + later)
+    let listed_at = Timestamp::now() + later;
+    report(&PodList { pods, listed_at }, |found| found == image)
 }
 
 /// Waits for the failure with a code, and returns its message from the container on.

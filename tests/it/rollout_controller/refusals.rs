@@ -2,13 +2,14 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, DeleteParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::scene::{Scene, component, deployment, version};
+use super::scene::{Scene, component, deployment, image, version};
 use super::statuses::Statuses;
 use super::writes::without_counts;
-use crate::support::api_server::{Ending, Fault, Faults};
+use crate::support::api_server::{Call, Ending, Fault, Faults};
 use crate::support::eventually::eventually;
+use crate::support::workloads::PodState;
 
 /// An API server that starts does not know roles yet.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,4 +92,42 @@ async fn an_object_that_is_deleted_before_its_watch_expires_is_noticed() {
     assert_eq!(component(&status)["reason"], "NotFound", "{status:#}");
     assert!(faults.calls().iter().any(|call| call.is("list", "deployments")));
     assert_eq!(program.terminate().0, Some(0));
+}
+
+/// Nothing was logged, and old pods stayed the evidence.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_of_pods_that_are_refused_are_reported_and_logged_once() {
+    let scene = Scene::new(&[("podinfo", deployment("podinfo", 1))]).await;
+    let faults = Faults::default();
+    let kubeconfig = scene.cluster().faulty_kubeconfig(&faults).await;
+    let mut program = scene.start_by(&kubeconfig, &[]);
+    scene.apply_tree().await;
+    scene.state("podinfo", "1.0.0", "installed").await;
+    let is_list = |call: &Call| call.is("list", "pods");
+    faults.next(1_000, Fault::Forbidden, is_list);
+    faults.forget_calls();
+    let wanted = format!("{}:2.0.0", image("podinfo"));
+    let waiting = PodState::waiting("ImagePullBackOff", "no such image");
+    scene.workloads.kubelet().set_image(&wanted, waiting);
+    scene.choose("podinfo", "2.0.0").await;
+    scene.lands("podinfo", "2.0.0").await;
+    scene.apply_tree().await;
+    let says_refused = |status: &Value| {
+        let message = component(status)["message"].as_str().unwrap_or_default();
+        message.starts_with("its pods cannot be listed: ")
+    };
+    let status = scene.until("podinfo", "refused", says_refused).await;
+    assert_eq!(component(&status)["state"], "installing", "{status:#}");
+    let is_listed_thrice = async || faults.calls().into_iter().filter(is_list).count() >= 3;
+    eventually("three lists", is_listed_thrice).await;
+    faults.heal();
+    let status = scene.state("podinfo", "2.0.0", "failed").await;
+    assert!(!says_refused(&status), "{status:#}");
+    assert_eq!(component(&status)["error"]["code"], "ImagePullBackOff", "{status:#}");
+    assert_eq!(program.terminate().0, Some(0));
+    let logged: Vec<Value> =
+        program.lines().into_iter().filter(|line| line["namespace"].is_string()).collect();
+    let count = |text: &str| logged.iter().filter(|line| line["msg"] == text).count();
+    let counts = (count("cannot list pods, retrying"), count("pods can be listed again"));
+    assert_eq!(counts, (1, 1), "{logged:#?}");
 }

@@ -153,13 +153,13 @@ pub(super) const INVENTORY: &[Row] = &[
         GOES_WITH_OBJECT,
     ),
     row(
-        "src/controller/rollout/pods.rs",
+        "src/controller/rollout/pods/mod.rs",
         "PodLists.lists",
         "kind, namespace and name of a watched object",
-        "ten pods of 1,000 objects; goes with the last policy that needs it",
+        "ten pods or an error of 1,000 objects; goes with the last policy that needs it",
     ),
     row(
-        "src/controller/rollout/pods.rs",
+        "src/controller/rollout/pods/mod.rs",
         "PodLists.requests",
         "kind, namespace and name of a watched object; namespace and name of a policy",
         "1,000 objects, beyond which those of the namespace with most are removed; goes with the last policy that needs it",

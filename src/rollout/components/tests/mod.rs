@@ -3,6 +3,7 @@
 mod absent;
 mod clusters;
 mod matching;
+mod pods;
 mod reasons;
 mod removal;
 mod restart;
@@ -36,6 +37,11 @@ fn scene(objects: &[String]) -> Scene {
     let mut scene = Scene::new(APP);
     insert(&mut scene, objects);
     scene
+}
+
+/// Returns a scene whose place is in a document of a kind.
+fn scene_of(api_version: &str, kind: &str) -> Scene {
+    Scene::new(&APP.replace("apps/v1 Deployment", &format!("{api_version} {kind}")))
 }
 
 /// Adds or replaces objects in Tagboat's own cluster.
