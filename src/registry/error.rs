@@ -241,7 +241,7 @@ impl RegistryError {
             && cause.contains("received corrupt message")
         {
             cause.push_str(
-                "; if the registry does not use TLS, set spec.insecure of the ImageRepository (--insecure of scan)",
+                "; if the registry does not use TLS, only spec.insecure of an ImageRepository (--insecure of scan) allows it",
             );
         }
         self

@@ -1,5 +1,6 @@
 //! Options that restrict a history: policy, object, file, time.
 
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -36,6 +37,12 @@ impl PolicyFilter {
     }
 }
 
+impl fmt::Display for PolicyFilter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.0.namespace, self.0.name)
+    }
+}
+
 /// The value of `--object`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ObjectFilter {
@@ -65,6 +72,15 @@ impl ObjectFilter {
         self.kind == object.kind
             && self.name == object.name
             && self.namespace.as_ref().is_none_or(|namespace| *namespace == object.namespace)
+    }
+}
+
+impl fmt::Display for ObjectFilter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = self.namespace.iter().map(String::as_str);
+        let parts: Vec<&str> =
+            [self.kind.as_str()].into_iter().chain(namespace).chain([self.name.as_str()]).collect();
+        formatter.write_str(&parts.join("/"))
     }
 }
 

@@ -20,9 +20,10 @@ use crate::error::chain;
 use crate::git::history::{
     CommitSummary, HistoryEnd, HistoryError, HistoryWalk, LocalClone, disable_object_cache,
 };
+use crate::update::TreePath;
 use crate::update::history::{ChangeKind, Returns};
-use document::End;
 pub(super) use document::HistoryDocument;
+use document::{End, EndReason};
 use filter::{FileFilter, ObjectFilter, PolicyFilter, Since};
 use listing::Listing;
 use live::LiveValues;
@@ -98,7 +99,7 @@ pub(super) fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
         Some(file) => file.within(clone.within()).map_err(Failure::Usage)?,
         None => clone.within().clone(),
     };
-    let mut walk = clone.walk(head, scope).map_err(|error| failure(&error))?;
+    let mut walk = clone.walk(head, scope.clone()).map_err(|error| failure(&error))?;
     let done = list(&mut walk, arguments, &mut listing, &mut live);
     let end = match (&done, walk.end()) {
         (Err(_), _) => None,
@@ -111,7 +112,8 @@ pub(super) fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
         live.report_unknown();
     }
     if done.is_ok() && listing.count() == 0 {
-        say("note: no change of a marked value was found");
+        let is_complete = matches!(end, Some(End { reason: EndReason::Root, .. }));
+        say(&arguments.nothing(is_complete.then_some(&scope)));
     }
     // A closed output ends the walk, and nothing is left to print.
     if matches!(done, Err(Failure::OutputClosed)) {
@@ -172,6 +174,20 @@ fn list(
 }
 
 impl HistoryArguments {
+    /// Returns the note about an empty list.
+    ///
+    /// `complete` is the scope of a walk through all commits, which finds each marker.
+    fn nothing(&self, complete: Option<&TreePath>) -> String {
+        let Some(scope) = complete.filter(|_| self.since.is_none()) else {
+            return "note: no change of a marked value was found".to_owned();
+        };
+        let policy = self.policy.as_ref().map(|policy| format!(" of the policy {policy}"));
+        let object = self.object.as_ref().map(|object| format!(" of the object {object}"));
+        let scope = (*scope != TreePath::default()).then(|| format!(" in {scope}"));
+        let filters: String = [policy, object, scope].into_iter().flatten().collect();
+        format!("note: no marker{filters} was found in any commit")
+    }
+
     fn selects(&self, change: &crate::update::history::ValueChange) -> bool {
         let key = &change.place().key;
         self.policy.as_ref().is_none_or(|policy| policy.selects(&key.setter))

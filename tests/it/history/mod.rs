@@ -74,9 +74,33 @@ fn rows(run: &Run) -> Vec<String> {
 fn listed(path: &Path, arguments: &[&str]) -> Vec<String> {
     let run = history(path, &[arguments, &["-o", "json"]].concat()).with_status(0);
     let rows = rows(&run);
-    let note = "note: no change of a marked value was found\n";
-    assert_eq!(run.errors, if rows.is_empty() { note } else { "" });
+    let is_note = run.errors.starts_with("note: no ") && run.errors.lines().count() == 1;
+    assert!(if rows.is_empty() { is_note } else { run.errors.is_empty() }, "{}", run.errors);
     rows
+}
+
+/// A misspelled filter looked like a value without changes.
+#[test]
+fn a_filter_that_no_marker_has_is_named() {
+    let place = Place::new();
+    let repository = place.repository(&[
+        &[file("a.yaml", deployment("a", &["v1"])), file("README.md", "v1")],
+        &[file("a.yaml", deployment("a", &["v2"]))],
+    ]);
+    for (arguments, expected) in [
+        (&["--policy", "apps:typo"][..], "no marker of the policy apps:typo was found in any commit"),
+        (&["--file", "typo.yaml"], "no marker in typo.yaml was found in any commit"),
+        (&["--file", "README.md"], "no marker in README.md was found in any commit"),
+        (
+            &["--policy", "apps:a", "--object", "Deployment/prod/b", "--file", "./a.yaml"],
+            "no marker of the policy apps:a of the object Deployment/prod/b in a.yaml was found in any commit",
+        ),
+        (&["--object", "Deployment/b"], "no marker of the object Deployment/b was found in any commit"),
+        (&["--policy", "apps:a", "--since", "2036-01-01"], "no change of a marked value was found"),
+    ] {
+        let run = history(repository.path(), arguments).with_status(0);
+        assert_eq!((run.errors, run.output.as_str()), (format!("note: {expected}\n"), ""), "{arguments:?}");
+    }
 }
 
 #[test]

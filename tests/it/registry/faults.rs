@@ -229,7 +229,10 @@ async fn a_registry_without_tls_is_reported_with_advice() {
         }
     });
     let error = tags(anonymous(&address, "app/web")).await.unwrap_err().to_string();
-    assert!(error.contains("set spec.insecure of the ImageRepository (--insecure of scan)"), "{error}");
+    assert!(
+        error.contains("only spec.insecure of an ImageRepository (--insecure of scan) allows it"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
