@@ -48,6 +48,8 @@ async fn after_a_kill_at_any_write_the_status_is_as_without_it() {
             status["deployHistory"].as_array().unwrap().iter().map(|entry| &entry["version"]).collect();
         assert_eq!(versions, [&json!("2.0.0"), &json!("1.0.0")], "{verb} {resource} {fault:?}: {status:#}");
         assert_eq!(status["deployHistory"][0]["objectCount"], 1);
+        // An event follows the status that it is of.
+        eventually("two events", async || scene.events("podinfo").await.len() >= 2).await;
         let outcomes: Vec<String> = scene
             .events("podinfo")
             .await
