@@ -62,14 +62,17 @@ pub fn components(inputs: &Inputs<'_>) -> Components {
     }
     let carried: Vec<Component> = found.values().cloned().collect();
     result.error = carried::error(&context, &carried);
+    let mut live: BTreeMap<String, Component> = BTreeMap::new();
     for (object, places) in &ties.objects {
         if inputs.stop.is_requested() {
             break;
         }
         let (component, pods) = live::component(&context, object.cluster, &object.id, places);
         result.pods_wanted.extend(pods);
-        found.insert(component.status.name.clone(), component);
+        // A name has no group, so objects of two groups can have the same one.
+        add_worse(&mut live, component);
     }
+    found.append(&mut live);
     let mut missing: BTreeMap<String, Component> = BTreeMap::new();
     for (scan, place) in &ties.missing {
         if !carried::has_place(&carried, scan, place) {

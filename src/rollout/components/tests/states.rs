@@ -159,6 +159,31 @@ fn another_kind_has_the_value_in_its_spec_and_is_judged_by_kstatus() {
     }
 }
 
+/// A name has no group. Formerly, the last group decided.
+#[test]
+fn of_objects_of_one_name_in_two_groups_the_worse_one_is_reported() {
+    for (stalled, other) in [("a.example", "b.example"), ("b.example", "a.example")] {
+        let place = |group: &str| {
+            format!(
+                "{{policy: app, at: '{group}.yaml:7', document: '{group}/v1 Widget apps/app', field: reference}}"
+            )
+        };
+        let mut scene = Scene::new(&format!(
+            "policies: {{app: '{NEW}'}}\nautomations: [{{name: fleet, places: [{}, {}]}}]",
+            place(stalled),
+            place(other)
+        ));
+        let status = "{conditions: [{type: Stalled, status: 'True', reason: Bad, message: m}]}";
+        let widget = |group: &str, status: &str| {
+            workload(&format!("{group}/v1"), "Widget", &format!("{{image: '{NEW}'}}"), status)
+        };
+        insert(&mut scene, &[widget(stalled, status), widget(other, "{}")]);
+        assert_eq!(scene.lines("app"), ["Widget/apps/app failed Bad of Widget/apps/app"], "{stalled}");
+        insert(&mut scene, &[widget(stalled, "{}")]);
+        assert_eq!(scene.lines("app"), ["Widget/apps/app installed"], "{stalled}");
+    }
+}
+
 #[test]
 fn a_cluster_scoped_object_has_no_namespace_in_its_name() {
     let mut scene =
