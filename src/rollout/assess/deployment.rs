@@ -95,7 +95,7 @@ fn waiting(counts: Counts, status: &DeploymentStatus) -> Assessment {
     let text = if updated < desired {
         format!("pods of the current template: {updated} of {desired}")
     } else if status.replicas > updated {
-        format!("pods of older templates: {}", status.replicas - updated)
+        format!("pods of older templates: {}", status.replicas.saturating_sub(updated))
     } else {
         format!("available pods: {} of {desired}", status.available_replicas)
     };

@@ -17,7 +17,7 @@ pub fn assess(object: &Job) -> Assessment {
 
 fn read(object: &Job) -> Result<Assessment, &Unreadable> {
     let (spec, status) = (object.spec.get()?, object.status.get()?);
-    let all = status.active + status.succeeded;
+    let all = status.active.saturating_add(status.succeeded);
     let counts = Counts::new(spec.completions.unwrap_or(1), all, status.succeeded, Some(all));
     let holds = |kind| find(&status.conditions, kind).filter(|condition| condition.is_true());
     Ok(if let Some(complete) = holds("Complete") {

@@ -113,7 +113,10 @@ fn replica_set(object: &GenericObject, status: &ReplicaSetStatus, conditions: &[
     if fewest < desired {
         Assessment::in_progress(counts, &format!("available pods: {fewest} of {desired}"))
     } else if status.replicas > desired {
-        Assessment::in_progress(counts, &format!("pods that end: {}", status.replicas - desired))
+        Assessment::in_progress(
+            counts,
+            &format!("pods that end: {}", status.replicas.saturating_sub(desired)),
+        )
     } else {
         Assessment::complete(counts, None)
     }
@@ -185,6 +188,14 @@ mod tests {
                 "stalled without a reason",
                 json!({"conditions": [{"type": "Stalled", "status": "True"}]}),
                 failed(0, 0, 0, "Stalled", ""),
+            ),
+            (
+                "conditions without a time",
+                conditions(&[
+                    json!({"type": "Ready", "status": "True", "lastTransitionTime": "", "lastUpdateTime": 7}),
+                    json!({"type": null, "status": null, "reason": null, "message": null}),
+                ]),
+                complete(0, 0, 0, None),
             ),
             ("null", json!({"conditions": null, "observedGeneration": null}), complete(0, 0, 0, None)),
             ("other fields", json!({"phase": {"x": 1}, "replicas": "three"}), complete(0, 0, 0, None)),

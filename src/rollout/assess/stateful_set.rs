@@ -60,10 +60,10 @@ fn partition(spec: &StatefulSetSpec) -> i64 {
 
 fn waiting(counts: Counts, spec: &StatefulSetSpec, status: &StatefulSetStatus) -> Assessment {
     let Counts { desired, updated, ready, .. } = counts;
-    let old = status.replicas - updated;
+    let old = status.replicas.saturating_sub(updated);
     let text = if old > 0 && is_on_delete(spec) {
         format!("pods of the old revision, until they are deleted: {old}")
-    } else if old > 0 && updated >= desired - partition(spec) {
+    } else if old > 0 && updated >= desired.saturating_sub(partition(spec)) {
         format!("pods of the old revision below partition {}: {old}", partition(spec))
     } else if updated < desired {
         format!("pods of the current revision: {updated} of {desired}")

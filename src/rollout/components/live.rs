@@ -110,9 +110,9 @@ impl Live<'_> {
     ) {
         let verdict = chain.verdict(deciding.scan, deciding.place, self.previous);
         let block = self.context.inputs.before.block(deciding.automation, deciding.place);
-        let has_image = || {
-            let image = found.shown.as_deref().unwrap_or("none");
-            message(&format!("the object has the image {image}"))
+        let has_image = || match found.shown.as_deref() {
+            Some(image) => message(&format!("the object has the image {image}")),
+            None => "the object has no image of the policy".to_owned(),
         };
         let (reason, text) = match block {
             Some(block) => (block.reason, block.message),

@@ -33,6 +33,7 @@ pub struct ArgoRolloutSpec {
     /// The labels of its pods; absent with `workloadRef`.
     pub selector: PodSelector,
     /// The pod template; empty with `workloadRef`.
+    #[serde(deserialize_with = "or_default")]
     pub template: PodTemplate,
     /// The workload whose pod template is used.
     pub workload_ref: Option<ObjectReference>,

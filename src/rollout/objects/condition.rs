@@ -1,27 +1,40 @@
 //! Conditions of any kind's status.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use super::readable::or_default;
 
 /// A condition, with the fields that any kind's conditions may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Condition {
     /// The type, unique in its list.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "or_default")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
+    #[serde(deserialize_with = "or_default")]
     pub status: String,
     /// The reason of the status, for programs.
     pub reason: Option<String>,
     /// The reason of the status, as a sentence.
     pub message: Option<String>,
     /// The time of the last change of the status.
+    #[serde(deserialize_with = "time")]
     pub last_transition_time: Option<Time>,
     /// The time of the last change of any field, which few kinds have.
+    #[serde(deserialize_with = "time")]
     pub last_update_time: Option<Time>,
     /// The generation that this condition describes, which few kinds have.
     pub observed_generation: Option<i64>,
+}
+
+/// Deserializes a time; none if it is malformed.
+///
+/// Some controllers write an empty text, and nothing but a time follows from it.
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
 impl Condition {

@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
 
+use super::readable::or_default;
 use super::{PodSelector, PodTemplate, Readable, metadata, readable};
 
 /// A DaemonSet.
@@ -29,6 +30,7 @@ pub struct DaemonSetSpec {
     /// The labels of its pods.
     pub selector: PodSelector,
     /// The pod template.
+    #[serde(deserialize_with = "or_default")]
     pub template: PodTemplate,
 }
 

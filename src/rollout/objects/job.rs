@@ -32,6 +32,7 @@ pub struct JobSpec {
     /// The labels of its pods.
     pub selector: PodSelector,
     /// The pod template.
+    #[serde(deserialize_with = "or_default")]
     pub template: PodTemplate,
 }
 

@@ -9,6 +9,7 @@ use super::readable::or_default;
 #[serde(default)]
 pub struct PodTemplate {
     /// The spec of the pods.
+    #[serde(deserialize_with = "or_default")]
     pub spec: PodSpec,
 }
 

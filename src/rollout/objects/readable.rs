@@ -132,6 +132,8 @@ mod tests {
             {"metadata": {"name": "a"}, "status": {"replicas": []}},
             {"metadata": {"name": "b"}, "spec": "none", "status": {"replicas": 2}},
             {"metadata": {"name": "c"}, "spec": {"strategy": 7}, "status": {"collisionCount": "many"}},
+            {"spec": {"template": null}},
+            {"spec": {"template": {"spec": null}}},
             {},
         ]);
         let deployments: Vec<Deployment> = serde_json::from_value(list.clone()).unwrap();
@@ -139,9 +141,10 @@ mod tests {
             .iter()
             .map(|deployment| (deployment.spec.get().is_ok(), deployment.status.get().is_ok()))
             .collect();
-        assert_eq!(readable, [(true, false), (false, true), (true, true), (true, true)]);
+        assert_eq!(readable[..2], [(true, false), (false, true)]);
+        assert_eq!(readable[2..], [(true, true); 4]);
         assert_eq!(deployments[1].metadata.name.as_deref(), Some("b"));
-        assert_eq!(serde_json::from_value::<Vec<Pod>>(list.clone()).unwrap().len(), 4);
-        assert_eq!(serde_json::from_value::<Vec<GenericObject>>(list).unwrap().len(), 4);
+        assert_eq!(serde_json::from_value::<Vec<Pod>>(list.clone()).unwrap().len(), 6);
+        assert_eq!(serde_json::from_value::<Vec<GenericObject>>(list).unwrap().len(), 6);
     }
 }

@@ -32,6 +32,7 @@ pub struct StatefulSetSpec {
     /// The labels of its pods.
     pub selector: PodSelector,
     /// The pod template.
+    #[serde(deserialize_with = "or_default")]
     pub template: PodTemplate,
     /// The strategy of updates.
     #[serde(deserialize_with = "or_default")]
