@@ -29,16 +29,29 @@ struct OwnStatus {
     ///
     /// The API server drops fields that an older CRD lacks, so this can differ from what was sent.
     object: Option<Arc<DeploymentStatus>>,
+    /// The write that is in flight, or has failed.
+    write: Option<Write>,
+}
+
+/// A write of a status whose end is not known.
+#[derive(Debug)]
+struct Write {
+    /// The object before.
+    before: Arc<DeploymentStatus>,
+    sent: DeploymentStatusStatus,
 }
 
 impl OwnStatuses {
     /// Returns an object with its own status.
     ///
-    /// The first status that the process sees counts as its own, with its future times replaced by `now`.
+    /// The first status that the process sees counts as its own, with its future times replaced by `now`. After a write
+    /// that failed, it is the one before, unless the API server has stored what was sent.
     pub(super) fn of(&self, object: &Arc<DeploymentStatus>, now: Timestamp) -> Arc<DeploymentStatus> {
         let mut known = self.known.lock();
         let own = known.entry(ObjectName::of(object.as_ref())).or_default();
-        let kept = own.object.take().filter(|kept| kept.uid() == object.uid());
+        let failed = own.write.take().filter(|write| object.status.as_ref() != Some(&write.sent));
+        let kept = own.object.take().or_else(|| failed.map(|write| write.before));
+        let kept = kept.filter(|kept| kept.uid() == object.uid());
         let kept = match kept {
             // The cache has the new object, so the memory is shared with it.
             Some(kept) if kept.status == object.status => object.clone(),
@@ -75,14 +88,19 @@ impl OwnStatuses {
     }
 
     /// Notes the beginning of a write of a status.
-    pub(super) fn begin_write(&self, name: &ObjectName, now: Instant) {
-        self.known.lock().insert(name.clone(), OwnStatus { written: Some(now), object: None });
+    pub(super) fn begin_write(&self, name: &ObjectName, sent: &DeploymentStatusStatus, now: Instant) {
+        let mut known = self.known.lock();
+        let own = known.entry(name.clone()).or_default();
+        own.written = Some(now);
+        own.write = own.object.take().map(|before| Write { before, sent: sent.clone() });
     }
 
     /// Notes the end of a write with the object that the API server stored.
     pub(super) fn end_write(&self, object: Arc<DeploymentStatus>) {
         let name = ObjectName::of(object.as_ref());
-        self.known.lock().entry(name).or_default().object = Some(object);
+        let mut known = self.known.lock();
+        let own = known.entry(name).or_default();
+        (own.object, own.write) = (Some(object), None);
     }
 
     /// Forgets a deleted object.
@@ -145,7 +163,7 @@ mod tests {
 
         // The watch can be ahead of the answer.
         let (begin, written) = (Instant::now(), object("1", SINCE, "written"));
-        statuses.begin_write(&name, begin);
+        statuses.begin_write(&name, written.status.as_ref().unwrap(), begin);
         assert!(!is_foreign(&written) && !is_foreign(&edited));
         statuses.end_write(written.clone());
         assert_eq!(statuses.last_write(&name), Some(begin));
@@ -157,6 +175,26 @@ mod tests {
         assert_eq!(statuses.of(&other, now()), other);
         statuses.forget(&name);
         assert_eq!((is_foreign(&written), statuses.last_write(&name)), (false, None));
+    }
+
+    /// Formerly, the status of the API server counted as the own one, also if another client had just changed it.
+    #[test]
+    fn after_a_failed_write_the_status_before_counts_unless_the_sent_one_was_stored() {
+        let (first, written) = (object("1", SINCE, "first"), object("1", SINCE, "written"));
+        let edited = object("1", "2026-01-01T12:00:00Z", "edited");
+        let name = ObjectName::of(first.as_ref());
+        for (stored, expected) in [(&edited, &first), (&first, &first), (&written, &written)] {
+            let statuses = OwnStatuses::default();
+            statuses.of(&first, now());
+            statuses.begin_write(&name, written.status.as_ref().unwrap(), Instant::now());
+            assert_eq!(statuses.of(stored, now()), *expected);
+            assert_eq!(statuses.of(&edited, now()), *expected, "it stays so");
+        }
+        let statuses = OwnStatuses::default();
+        statuses.of(&first, now());
+        statuses.begin_write(&name, written.status.as_ref().unwrap(), Instant::now());
+        let other = object("2", SINCE, "other");
+        assert_eq!(statuses.of(&other, now()), other, "it was deleted and made again");
     }
 
     /// Formerly, it stayed until the state changed.

@@ -152,7 +152,7 @@ async fn report(
         WriteTime::Never => {}
         WriteTime::After(wait) => waits.push(wait),
         WriteTime::Now => {
-            rollouts.own_statuses.begin_write(&name, Instant::now());
+            rollouts.own_statuses.begin_write(&name, &observed.status, Instant::now());
             let event = event(previous, &observed.status.report);
             let duration = event.as_ref().and_then(|event| event.duration);
             // Before the status: after a kill in between, the next process finds the outcome still to be announced.
