@@ -81,3 +81,81 @@ fn tracked(id: &WatchedId, metadata: &ObjectMeta) -> Option<String> {
 fn text<'m>(texts: Option<&'m BTreeMap<String, String>>, key: &str) -> Option<&'m str> {
     texts?.get(key).map(String::as_str).filter(|text| !text.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::rollout::components::testing::watched;
+
+    fn deployment(labels: Value, tracking: Value) -> WatchedObject {
+        watched(json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "web", "namespace": "shop", "labels": labels,
+                "annotations": {"argocd.argoproj.io/tracking-id": tracking},
+            },
+        }))
+    }
+
+    fn application(name: &str) -> Vec<Mark> {
+        vec![Mark::Application(name.to_owned())]
+    }
+
+    #[test]
+    fn the_tracking_annotation_names_an_application_if_it_names_the_object_itself() {
+        for (tracking, expected) in [
+            ("shop:apps/Deployment:shop/web", application("shop")),
+            ("tenants_shop:apps/Deployment:shop/web", application("tenants_shop")),
+            // Of another object, from which a controller copied it.
+            ("shop:apps/Deployment:shop/other", vec![]),
+            ("shop:apps/Deployment:other/web", vec![]),
+            ("shop:apps/StatefulSet:shop/web", vec![]),
+            ("shop:extensions/Deployment:shop/web", vec![]),
+            ("shop:/Deployment:shop/web", vec![]),
+            // Malformed.
+            (":apps/Deployment:shop/web", vec![]),
+            ("shop:apps/Deployment:web", vec![]),
+            ("shop:Deployment:shop/web", vec![]),
+            ("shop:apps/Deployment:shop/web:more", vec![]),
+            ("shop:apps/Deployment", vec![]),
+            ("shop", vec![]),
+            ("::", vec![]),
+            ("", vec![]),
+        ] {
+            let object = deployment(json!({}), json!(tracking));
+            assert_eq!(marks(&object), expected, "{tracking}");
+            // Without a valid annotation, the label counts.
+            let object = deployment(json!({"app.kubernetes.io/instance": "label"}), json!(tracking));
+            let expected = if expected.is_empty() { application("label") } else { expected };
+            assert_eq!(marks(&object), expected, "{tracking} with a label");
+        }
+        let object = deployment(json!({}), json!(7));
+        assert_eq!(marks(&object), []);
+        let cluster_scoped = watched(json!({
+            "apiVersion": "db.example.com/v1", "kind": "Engine",
+            "metadata": {
+                "name": "main",
+                "annotations": {"argocd.argoproj.io/tracking-id": "shop:db.example.com/Engine:shop/main"},
+            },
+        }));
+        assert_eq!(marks(&cluster_scoped), application("shop"));
+    }
+
+    #[test]
+    fn labels_name_a_kustomization_or_a_release_with_both_name_and_namespace() {
+        let key = |group: &str, part: &str| format!("{group}.toolkit.fluxcd.io/{part}");
+        for (name, namespace, is_complete) in
+            [("apps", "flux-system", true), ("apps", "", false), ("", "flux-system", false)]
+        {
+            let labels = |group: &str| json!({key(group, "name"): name, key(group, "namespace"): namespace});
+            let owner = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
+            let kustomized = deployment(labels("kustomize"), json!(null));
+            let expected = is_complete.then(|| Mark::Kustomization(owner.clone()));
+            assert_eq!(marks(&kustomized), Vec::from_iter(expected), "{name} {namespace}");
+            let released = deployment(labels("helm"), json!(null));
+            assert_eq!(super::release(&released), is_complete.then_some(owner), "{name} {namespace}");
+        }
+    }
+}
