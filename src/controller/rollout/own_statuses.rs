@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((is_foreign(&written), statuses.last_write(&name)), (false, None));
     }
 
-    /// Formerly, the status of the API server counted as the own one, also if another client had just changed it.
+    /// Formerly, the status of the API server counted as the own one.
     #[test]
     fn after_a_failed_write_the_status_before_counts_unless_the_sent_one_was_stored() {
         let (first, written) = (object("1", SINCE, "first"), object("1", SINCE, "written"));
