@@ -23,5 +23,6 @@ mod repository;
 mod rollout;
 
 pub use crate::permissions::lease_name;
+pub(crate) use engine::forbidden;
 pub use engine::{ControllerError, ControllerOptions, Election};
 pub use process::{Controller, run};

@@ -103,7 +103,9 @@ pub fn parse(output: &[u8]) -> Result<BootcStatus, StatusError> {
         return Err(StatusError::OtherVersion(excerpt::beginning(&version, MAX_DETAIL)));
     }
     let Status { booted, staged } = from_json::<Document>(output)?.status;
-    let booted = booted.filter(|entry| entry.image.is_some()).ok_or(StatusError::NotBooted)?;
+    // bootc gives a host with local changes no image, and neither one that is booted from something else.
+    let booted = booted.filter(|entry| entry.image.is_some() || entry.incompatible);
+    let booted = booted.ok_or(StatusError::NotBooted)?;
     let booted = compatible(booted, "booted")?;
     let version = booted.version.as_deref().map(|version| excerpt::beginning(version, MAX_VERSION));
     let staged = staged.map(|entry| compatible(entry, "staged").and_then(host_image)).transpose()?;
@@ -235,6 +237,10 @@ mod tests {
             (changed("/status", json!("booted")), "unexpected value: invalid type: string \"booted\""),
             (changed("/status/booted", Value::Null), "has no booted image"),
             (changed("/status/booted/image", Value::Null), "has no booted image"),
+            (
+                changed("/status/booted", json!({"image": null, "incompatible": true, "pinned": false})),
+                "the booted image has local changes",
+            ),
             (changed("/status/booted/incompatible", json!(true)), "the booted image has local changes"),
             (changed("/status/staged/incompatible", json!(true)), "the staged image has local changes"),
             (changed("/status/staged/image", Value::Null), "the staged image has local changes"),

@@ -103,6 +103,11 @@ mod tests {
         machine.write("status", bootc_status('1', None).replace("false", "true"));
         let error = selected(&machine, HostKind::Auto).await.unwrap_err();
         assert!(error.starts_with("the booted image has local changes"), "{error}");
+        // So does bootc print it: a host of bootc, and not one of the file.
+        let changed = r#"{"booted": {"image": null, "incompatible": true}}"#;
+        machine.write("status", format!(r#"{{"apiVersion":"org.containers.bootc/v1","status":{changed}}}"#));
+        let error = selected(&machine, HostKind::Auto).await.unwrap_err();
+        assert!(error.starts_with("the booted image has local changes"), "{error}");
         // It may be a host of bootc all the same.
         machine.write("status", "");
         let error = selected(&machine, HostKind::Auto).await.unwrap_err();

@@ -13,6 +13,7 @@ use serde::Serialize;
 use tagboat_api::node_pool::{MAX_VERSION, NodePoolStatus};
 use tagboat_api::{Condition, NodePool};
 
+use super::node::reboots;
 use super::{AgentState, Claim, Claims, NodeObject, Problem, Stage, keys};
 use crate::printable::printable;
 use crate::rollout::bounds::{cut, whole_seconds};
@@ -160,15 +161,16 @@ impl NodeDocument {
         let text = |key: &str| annotation(key).map(|text| cut(printable(text).into(), MAX_VERSION));
         let label = |key: &str| object.labels().get(key);
         let stage = label(keys::STATE).and_then(|text| Stage::parse(text)).unwrap_or(Stage::Idle);
+        let agent = label(keys::AGENT).and_then(|text| AgentState::parse(text));
         // A node that reboots is not ready for a while.
-        let is_missing = !object.status.is_ready && stage != Stage::Rebooting;
+        let is_missing = !object.status.is_ready && !reboots(stage, agent);
         let not_ready = || is_missing.then(|| Problem::NotReady.to_string());
         let since = annotation(keys::STATE_SINCE).and_then(|text| text.parse().ok());
         Self {
             name: object.name_any(),
             stage,
             since: since.map(whole_seconds),
-            agent: label(keys::AGENT).and_then(|text| AgentState::parse(text)),
+            agent,
             booted_digest: text(keys::BOOTED_DIGEST),
             booted_version: text(keys::BOOTED_VERSION),
             staged_digest: text(keys::STAGED_DIGEST),
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn a_node_that_is_not_ready_says_so_unless_it_reboots_or_its_agent_says_more() {
         let message = |stage: &str, annotations: &Value| {
-            let labels = json!({"tagboat.dev/state": stage});
+            let labels = json!({"tagboat.dev/state": stage, "tagboat.dev/agent": "rebooting"});
             NodeDocument::new(&node("a", &labels, annotations, false)).message
         };
         assert_eq!(message("draining", &json!({})).unwrap(), "the node is not ready");

@@ -41,7 +41,7 @@ fn span(duration: Duration) -> String {
 
 /// Returns the problem of a node.
 ///
-/// A node that reboots is not ready for a while, so there only its time limit counts.
+/// A node that reboots is not ready for a while, so only its time limit counts once the agent has begun.
 #[must_use]
 pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Problem> {
     let stage = node.stage().unwrap_or(Stage::Idle);
@@ -53,7 +53,7 @@ pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Proble
     {
         return Some(Problem::Overdue(stage, limit));
     }
-    (!node.is_ready && stage != Stage::Rebooting).then_some(Problem::NotReady)
+    (!node.is_ready && !node.reboots()).then_some(Problem::NotReady)
 }
 
 /// Returns the time at which the stage of a node will exceed its limit.
@@ -97,7 +97,11 @@ mod tests {
         node.is_ready = false;
         assert_eq!(problem(&node, limits(), at(1_000)), Some(Problem::NotReady));
         node.labels.insert(keys::STATE.to_owned(), "rebooting".to_owned());
-        assert_eq!(problem(&node, limits(), at(1_000)), None, "a node that reboots is not ready");
+        assert_eq!(problem(&node, limits(), at(1_000)), Some(Problem::NotReady), "the reboot did not begin");
+        for agent in ["rebooting", "up-to-date"] {
+            node.labels.insert(keys::AGENT.to_owned(), agent.to_owned());
+            assert_eq!(problem(&node, limits(), at(1_000)), None, "a node that reboots is not ready");
+        }
         assert_eq!(
             problem(&node, limits(), at(6_400)),
             Some(Problem::Overdue(Stage::Rebooting, Duration::from_secs(5400)))

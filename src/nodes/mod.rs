@@ -74,6 +74,8 @@ pub use window::{Window, WindowError};
 #[cfg(test)]
 mod explore;
 #[cfg(test)]
+mod pace;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

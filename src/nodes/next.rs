@@ -81,7 +81,7 @@ pub enum CancelReason {
 #[must_use]
 pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
     let Ok(stage) = node.stage() else { return Some(returned(node, pool, Stage::Idle, None)) };
-    let is_held = is_held(node);
+    let is_held = node.is_held();
     let is_done = !is_held && node.is_done();
     let cancel = || cancel_reason(node, pool).map(|reason| canceled(node, pool, reason));
     let confirmed = |point| !is_held && node.has_confirmed(&pool.hooks, point);
@@ -117,15 +117,10 @@ pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
 pub fn is_candidate(node: &Node, pool: &Pool) -> bool {
     node.stage() == Ok(Stage::Idle)
         && node.is_labeled()
-        && !is_held(node)
+        && !node.is_held()
         && node.is_staged()
         && cancel_reason(node, pool).is_none()
         && leftovers(node, pool).is_empty()
-}
-
-/// Returns `true` for a node that is not promoted.
-fn is_held(node: &Node) -> bool {
-    !node.is_ready || node.agent() == Some(AgentState::Error)
 }
 
 /// Returns the reason to cancel the rollout of a node of the pool.

@@ -103,6 +103,20 @@ impl Node {
         self.annotations.get(key).map(String::as_str)
     }
 
+    /// Returns `true` for a node that is not promoted.
+    ///
+    /// It is not ready, or its agent reports an error.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.is_ready || self.agent() == Some(AgentState::Error)
+    }
+
+    /// Returns `true` from the acknowledgment of an approval until the next stage.
+    #[must_use]
+    pub fn reboots(&self) -> bool {
+        self.stage().is_ok_and(|stage| reboots(stage, self.agent()))
+    }
+
     /// Returns `true` if the controller cordoned the node.
     #[must_use]
     pub fn is_made_unschedulable(&self) -> bool {
@@ -167,6 +181,11 @@ impl Node {
     fn has_digest(&self, key: &str) -> bool {
         self.desired_digest().is_none_or(|digest| self.annotation(key) == Some(digest))
     }
+}
+
+/// Returns `true` for a node in this stage whose agent has begun the reboot.
+pub(super) fn reboots(stage: Stage, agent: Option<AgentState>) -> bool {
+    stage == Stage::Rebooting && matches!(agent, Some(AgentState::Rebooting | AgentState::UpToDate))
 }
 
 /// Returns the digest of a reference.

@@ -80,7 +80,11 @@ impl Changes {
             Action::SetImage => {
                 self.annotations.insert(keys::DESIRED_IMAGE.to_owned(), json!(pool.image));
             }
-            Action::KeepBooted => self.annotate(keys::DESIRED_IMAGE, ""),
+            Action::KeepBooted => {
+                self.annotate(keys::DESIRED_IMAGE, "");
+                // The time of the agent begins now, also in the stage `idle`.
+                self.annotate(keys::STATE_SINCE, &seconds(now));
+            }
             Action::RecordDeployment => {
                 let digest = node.annotation(keys::DESIRED_IMAGE).and_then(digest_of);
                 if let Some(deployed) = digest.or_else(|| node.annotation(keys::BOOTED_VERSION)) {
@@ -126,7 +130,9 @@ impl Changes {
         if !node.annotations.contains_key(keys::MADE_ANNOTATIONS) {
             return;
         }
-        for key in guards_of(node).into_iter().chain([keys::MADE_ANNOTATIONS]) {
+        // With another value, it is that of a user by now.
+        let made = guards_of(node).into_iter().filter(|key| node.annotation(key) == Some("true"));
+        for key in made.chain([keys::MADE_ANNOTATIONS]) {
             self.annotations.insert(key.to_owned(), Value::Null);
         }
     }

@@ -3,10 +3,13 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::keys;
-use super::{Action, AgentState, CancelReason, Node, Stage, Step, TimeLimits};
+use super::{Action, AgentState, CancelReason, Node, Stage, Step};
 
 /// The time that the agent has to remove an unwanted staged image.
 const UNSTAGE_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+
+/// The time that a host has to come back from an acknowledged reboot.
+const REBOOT_TIMEOUT: SignedDuration = SignedDuration::from_hours(1);
 
 /// The next step of a node that left its pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,30 +17,30 @@ pub enum Release {
     /// A step, before all keys are removed.
     Step(Step),
     /// The agent has something to finish; at the latest until the given time.
-    Wait(Option<Timestamp>),
+    Wait(Timestamp),
     /// Uncordons the node if Tagboat cordoned it, and removes all keys of Tagboat.
     RemoveKeys,
 }
 
 /// Returns the next step of a node that left its pool.
 ///
-/// A reboot that the agent acknowledged is awaited. If another image than the booted one is staged, the agent removes it
-/// first: any reboot would boot it.
+/// A reboot that the agent acknowledged is awaited, but not for ever. If another image than the booted one is staged,
+/// the agent removes it first: any reboot would boot it, and most of all that of a node which is not ready.
 #[must_use]
-pub fn release(node: &Node, limits: TimeLimits, now: Timestamp) -> Release {
+pub fn release(node: &Node, now: Timestamp) -> Release {
     let deadline = |limit: SignedDuration| node.since().and_then(|since| since.checked_add(limit).ok());
     let wait = |deadline: Option<Timestamp>| match deadline {
-        Some(deadline) if deadline <= now => Release::RemoveKeys,
-        deadline => Release::Wait(deadline),
+        Some(deadline) if deadline > now => Release::Wait(deadline),
+        _ => Release::RemoveKeys,
     };
     let stage = node.stage().unwrap_or(Stage::Idle);
     if stage == Stage::Rebooting && node.agent() == Some(AgentState::Rebooting) {
-        return wait(limits.reboot.and_then(|limit| deadline(SignedDuration::try_from(limit).ok()?)));
+        return wait(deadline(REBOOT_TIMEOUT));
     }
     let has_staged = matches!(node.agent(), Some(AgentState::Staging | AgentState::UpdateStaged));
     match node.annotation(keys::DESIRED_IMAGE) {
-        Some("") if has_staged && node.is_ready => wait(deadline(UNSTAGE_TIMEOUT)),
-        Some(image) if !image.is_empty() && has_staged && node.is_ready => Release::Step(Step {
+        Some("") if has_staged => wait(deadline(UNSTAGE_TIMEOUT)),
+        Some(image) if !image.is_empty() && has_staged => Release::Step(Step {
             to: Stage::Idle,
             actions: vec![Action::ClearAllHooks, Action::Uncordon, Action::RemoveGuards, Action::KeepBooted],
             canceled: Some(CancelReason::Released),

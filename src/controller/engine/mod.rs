@@ -27,7 +27,8 @@ mod traces;
 mod watch;
 
 pub(super) use lifecycle::{Engine, WatchOnDemand};
-pub(super) use preflight::{Access, Requirement, forbidden, wait_until_ready};
+pub(crate) use preflight::forbidden;
+pub(super) use preflight::{Access, Requirement, wait_until_ready};
 
 pub use error::ControllerError;
 pub use lease::Election;

@@ -56,6 +56,10 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>
             pools.enqueue(&options.pool);
             return;
         }
+        let late = departures.late(pools.now()).map(|pod| {
+            let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+            format!("pod {namespace}/{name} is being deleted, and has not ended in its time")
+        });
         let Departures { to_evict, .. } = departures;
         retries.retain(|uid, _| to_evict.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid)));
         let is_due = |pod: &&NodePod| {
@@ -72,7 +76,7 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>
                 None => retries.remove(&uid),
             };
         }
-        let blocked = retries.values().next().map(|(_, text)| text.clone());
+        let blocked = retries.values().next().map(|(_, text)| text.clone()).or(late);
         report_blocked(&pools, &node, &options, blocked).await;
         pause = if is_progress { LISTS.0 } else { (pause * 3 / 2).min(LISTS.1) };
         let retry = retries.values().map(|(at, _)| at.saturating_duration_since(Instant::now())).min();

@@ -92,8 +92,12 @@ impl Drains {
     }
 
     /// Ends the drain of a node that is not in its stage any more.
-    pub(super) fn node_changed(&self, name: &str, node: Option<&Node>) {
-        if node.is_none_or(|node| node.stage() != Ok(Stage::Draining)) {
+    ///
+    /// It also ends that of a node which can be promoted again: pods may have come to it meanwhile.
+    pub(super) fn node_changed(&self, name: &str, old: Option<&Node>, new: Option<&Node>) {
+        let is_draining = new.is_some_and(|node| node.stage() == Ok(Stage::Draining));
+        let was_held = old.is_some_and(Node::is_held);
+        if !is_draining || (was_held && !new.is_some_and(Node::is_held)) {
             self.stop(name);
         }
     }

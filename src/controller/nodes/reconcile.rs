@@ -55,7 +55,10 @@ pub(super) async fn reconcile<R: Registry>(
     let stepped = match (&settings, &pool) {
         (Ok(settings), Some(pool)) => take_steps(pools, &object, settings, pool).await,
         // The nodes stay as they are.
-        _ => Ok(()),
+        _ => {
+            own.share(&name).nodes.iter().for_each(|node| own.drains.stop(&node.name));
+            Ok(())
+        }
     };
     let view = View {
         object: &object,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::state::NodePools;
 use crate::error::chain;
-use crate::nodes::{Node, Pool, Release, TimeLimits, keys, patch, release, removal};
+use crate::nodes::{Node, Pool, Release, keys, patch, release, removal};
 use crate::objects::cluster::ClusterError;
 use crate::reconcile::tags::Registry;
 
@@ -53,8 +53,7 @@ async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timesta
                 let patched = pools.fleet.patch(&node.name, &patch, |change| pools.node_changed(change));
                 failure = patched.await.err().or(failure);
             }
-            Err(Some(at)) => next = Some(next.map_or(at, |next| next.min(at))),
-            Err(None) => {}
+            Err(at) => next = Some(next.map_or(at, |next| next.min(at))),
         }
     }
     failure.map_or(Ok(next), Err)
@@ -63,8 +62,8 @@ async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timesta
 /// Returns the patch of a node without a pool.
 ///
 /// An error is the time until which its agent has something to finish.
-fn due_patch(node: &Node, released: &Pool, now: Timestamp) -> Result<Value, Option<Timestamp>> {
-    match release(node, TimeLimits::default(), now) {
+fn due_patch(node: &Node, released: &Pool, now: Timestamp) -> Result<Value, Timestamp> {
+    match release(node, now) {
         Release::Step(step) => Ok(patch(node, released, &step, now)),
         Release::Wait(until) => Err(until),
         Release::RemoveKeys => Ok(removal(node, released)),

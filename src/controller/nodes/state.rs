@@ -97,7 +97,7 @@ impl<R: Registry> NodePools<R> {
     /// Handles a change of a node, reported by the watch or made by a patch.
     pub(super) fn node_changed(&self, change: &Change<NodeObject>) {
         let Some(NodeChange { old, new }) = self.fleet.apply(change) else { return };
-        self.drains.node_changed(&change.name.name, new.as_deref());
+        self.drains.node_changed(&change.name.name, old.as_deref(), new.as_deref());
         let none = BTreeMap::new();
         let [before, after] = [&old, &new].map(|node| node.as_ref().map_or(&none, |node| &node.labels));
         let is_of_control_plane = [&old, &new].into_iter().flatten().any(|node| node.is_control_plane());

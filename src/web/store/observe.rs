@@ -4,7 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
+use kube::core::ApiResource;
 use kube::{Client, Resource};
 use tagboat_api::{DeploymentStatus, NodePool};
 use tokio::sync::{Notify, oneshot};
@@ -12,6 +13,7 @@ use tokio::time::sleep;
 
 use super::deployment_store::DeploymentStore;
 use super::node_store::NodeStore;
+use crate::controller::forbidden;
 use crate::nodes::{NodeObject, keys};
 use crate::objects::cluster::{
     CONFIRMATIONS, Cache, Change, ClusterError, Observation, Scope, Watched, watch_objects,
@@ -81,7 +83,12 @@ pub async fn observe_nodes(client: Client, nodes: NodeStore) {
 }
 
 /// Watches pools and, once they are listed, their nodes, until one of both is missing.
+///
+/// The role for nodes is often not applied. So the API server is asked for it first, and refuses no request.
 async fn watch_pools(client: &Client, labeled: &Scope, nodes: &NodeStore) -> Ended {
+    if let Some(reason) = lacking(client).await {
+        return Ended { missing: Missing::NotPermitted(reason), was_listed: false };
+    }
     let (listed, all) = (Notify::new(), Scope::default());
     let pools = watch::<NodePool>(client, &all, nodes, || listed.notify_one());
     let members = async {
@@ -92,6 +99,14 @@ async fn watch_pools(client: &Client, labeled: &Scope, nodes: &NodeStore) -> End
         ended = pools => ended,
         ended = members => ended,
     }
+}
+
+/// Returns the permission to read pools and nodes that the role lacks, if it does.
+async fn lacking(client: &Client) -> Option<String> {
+    let kinds = [ApiResource::erase::<NodePool>(&()), ApiResource::erase::<NodeObject>(&())];
+    let reviews = kinds.iter().flat_map(|kind| ["list", "watch"].map(|verb| (kind, verb)));
+    let reviews = reviews.map(|(kind, verb)| forbidden(client, None, kind, verb, None));
+    join_all(reviews).await.into_iter().flatten().next()
 }
 
 /// Repeats a watch that ends when its kind is missing.

@@ -44,7 +44,7 @@ pub(crate) async fn install(cluster: &Cluster) {
 pub(crate) async fn token(cluster: &Cluster, node: &str) -> String {
     let pods: Api<Pod> = Api::default_namespaced(cluster.client());
     let pod = json!({
-        "metadata": {"generateName": "agent-"},
+        "metadata": {"generateName": "agent-", "labels": {"app": ACCOUNT}},
         "spec": {
             "serviceAccountName": ACCOUNT, "nodeName": node,
             "containers": [{"name": "agent", "image": "tagboat"}],

@@ -4,18 +4,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::join_all;
-use kube::api::Api;
+use k8s_openapi::api::core::v1::Pod as ClusterPod;
+use kube::api::{Api, PostParams};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tagboat_api::{NodePool, crds};
 
 use super::fleet::Fleet;
 use crate::controller::pod::get;
+use crate::deployment::read;
 use crate::nodes::agent_access;
 use crate::nodes::machine::Machine;
 use crate::rest::answer::Answer;
 use crate::rollout_controller::scene::ROLES;
-use crate::support::api_server::{ApiServer, Audited};
+use crate::support::api_server::{ApiServer, Audited, documents};
 use crate::support::eventually::eventually;
 use crate::support::program::{run, tagboat_without_cluster};
 use crate::support::workloads::{WorkloadCluster, install_kinds};
@@ -29,8 +31,8 @@ spec:
     matchLabels: {tests/namespace: NAMESPACE}
   image:
     ref: IMAGE:1.0.0 # {"$imagepolicy": "NAMESPACE:podinfo"}
-  # The pods of the agents have no DaemonSet here.
-  drain: {disabled: true}
+  # The pods of the agents have no DaemonSet here, and no kubelet ends pods.
+  drain: {skip: {matchLabels: {app: tagboat-agent}}, gracePeriod: 0s}
 "#;
 
 /// The most patches of a node by the controller in a rollout.
@@ -93,6 +95,53 @@ fn patches(fleet: &Fleet, node: &str) -> [usize; 2] {
         .map(|account| fleet.cluster().audit(account).iter().filter(|request| is_patch(request)).count())
 }
 
+/// Verbs of the roles that the test does not need, with their reasons.
+const OTHER_VERBS: [(&str, &str, &str); 3] = [
+    ("get", "nodes", "the controller reads a node again after a patch whose answer was lost"),
+    ("get", "leases", "leader election, which has tests of its own"),
+    ("update", "leases", "leader election, which has tests of its own"),
+];
+
+/// The verbs of a role that no request of an account used, as `VERB RESOURCE`.
+fn unused(file: &str, requests: &[Audited]) -> Vec<String> {
+    let used: BTreeSet<_> =
+        requests.iter().map(|request| (request.verb.as_str(), request.resource.as_str())).collect();
+    let mut found = Vec::new();
+    for role in documents(&read(file)) {
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let texts =
+                |field: &str| rule[field].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+            for resource in texts("resources") {
+                let verbs = texts("verbs").filter(|verb| !used.contains(&(verb, resource)));
+                found.extend(verbs.map(|verb| format!("{verb} {resource}")));
+            }
+        }
+    }
+    let has_reason =
+        |verb: &String| OTHER_VERBS.iter().any(|(name, resource, _)| *verb == format!("{name} {resource}"));
+    found.retain(|verb| !has_reason(verb));
+    found
+}
+
+/// Creates a pod on the node of a machine, without a controller and a kubelet.
+async fn create_pod(pods: &Api<ClusterPod>, machine: &Machine) {
+    let pod = json!({
+        "metadata": {"name": format!("work-{}", machine.name())},
+        "spec": {"nodeName": machine.name(), "containers": [{"name": "main", "image": "work"}]},
+    });
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+}
+
+/// The nodes that the controller patched from a request on, each run once.
+fn order(fleet: &Fleet, start: usize) -> Vec<String> {
+    let requests = fleet.cluster().audit("tagboat").into_iter().skip(start);
+    let patches = requests
+        .filter(|request| request.verb == "patch" && request.resource == "nodes" && request.code == 200);
+    let mut names: Vec<String> = patches.map(|request| request.name).collect();
+    names.dedup();
+    names
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tag_that_moves_in_the_registry_is_booted_on_one_machine_after_the_other_and_back() {
     let server = Arc::new(ApiServer::shared().start_beside("fleet-nodes"));
@@ -114,6 +163,11 @@ async fn a_tag_that_moves_in_the_registry_is_booted_on_one_machine_after_the_oth
     fleet.flux().reconcile().await;
     fleet.runs(&machines, "1.0.0", &first).await;
     let before: Vec<_> = machines.iter().map(|machine| patches(&fleet, machine.name())).collect();
+    let start = fleet.cluster().audit("tagboat").len();
+    let pods: Api<ClusterPod> = Api::default_namespaced(fleet.cluster().client());
+    for machine in &machines {
+        create_pod(&pods, machine).await;
+    }
 
     let second = fleet.publish_created("2.0.0", "2026-02-02T03:04:05Z");
     assert_ne!(first, second);
@@ -122,6 +176,14 @@ async fn a_tag_that_moves_in_the_registry_is_booted_on_one_machine_after_the_oth
     let status = fleet.runs(&machines, "2.0.0", &second).await;
     assert_eq!(versions(&status["deployHistory"], "version"), ["2.0.0", "1.0.0"], "{status:#}");
     assert!(machines.iter().all(|machine| machine.state().boots == 1));
+    for machine in &machines {
+        let name = format!("work-{}", machine.name());
+        assert!(pods.get_opt(&name).await.unwrap().is_none(), "{name} was not evicted");
+    }
+    // All nodes get the wanted image first. Then each is taken through all stages, and no other meanwhile.
+    let order = order(&fleet, start);
+    let names: Vec<&str> = machines.iter().map(Machine::name).collect();
+    assert!(order.len() <= 6 && order[order.len() - 3..] == names[..], "{order:?}");
     let counts: Vec<_> = machines.iter().map(|machine| patches(&fleet, machine.name())).collect();
     for (count, before) in counts.iter().zip(before) {
         let [by_controller, by_agent] = [0, 1].map(|writer| count[writer] - before[writer]);
@@ -148,9 +210,17 @@ async fn a_tag_that_moves_in_the_registry_is_booted_on_one_machine_after_the_oth
     let requests = fleet.cluster().audit(agent_access::ACCOUNT);
     let refused: Vec<_> = requests.iter().filter(|request| matches!(request.code, 401 | 403)).collect();
     assert!(refused.is_empty(), "{refused:#?}");
-    let used: BTreeSet<_> =
-        requests.iter().map(|request| (request.verb.as_str(), request.resource.as_str())).collect();
-    assert!(used.contains(&("list", "nodes")) && used.contains(&("patch", "nodes")), "{used:?}");
-    assert!(used.iter().all(|(_, resource)| *resource == "nodes"), "{used:?}");
+    assert!(requests.iter().all(|request| request.resource == "nodes"), "{requests:#?}");
+    assert_eq!(unused("nodes/agent-role.yaml", &requests), [""; 0]);
+    // The deletion of the pool releases the nodes.
+    Api::<NodePool>::all(fleet.cluster().client()).delete("workers", &Default::default()).await.unwrap();
+    eventually("the pool is gone", async || {
+        Api::<NodePool>::all(fleet.cluster().client()).get_opt("workers").await.unwrap().is_none()
+    })
+    .await;
+    let requests = fleet.cluster().audit("tagboat");
+    for file in ["nodes/cluster-role.yaml", "nodes/role.yaml"] {
+        assert_eq!(unused(file, &requests), [""; 0], "{file}");
+    }
     fleet.end();
 }

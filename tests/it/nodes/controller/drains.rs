@@ -95,3 +95,49 @@ async fn pods_that_are_skipped_stay_and_a_disabled_drain_evicts_none() {
     scene.reaches("a", "rebooting").await;
     assert!(exists(&scene, "db").await && exists(&scene, "free").await);
 }
+
+#[tokio::test]
+async fn a_pod_that_does_not_end_is_named_after_the_time_limit() {
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&["a"]).await;
+    scene.create_pod("held", "a", json!({"app": "held"})).await;
+    let finalizers = |names: Value| Patch::Merge(json!({"metadata": {"finalizers": names}}));
+    let parameters = PatchParams::default();
+    scene.pods().patch("held", &parameters, &finalizers(json!(["example.com/held"]))).await.unwrap();
+    let spec = json!({
+        "image": {"ref": image("2")}, "rollout": {"drainTimeout": "1s"}, "drain": {"gracePeriod": "1s"},
+    });
+    scene.create_pool("p", &spec).await;
+    scene.stage("a", "2").await;
+    let text = format!(
+        "{}: draining takes longer than 1s: pod {}/held is being deleted, and has not ended in its time",
+        scene.full("a"),
+        scene.cluster().namespace()
+    );
+    eventually("the condition names the pod", async || {
+        scene.condition("p", "Degraded", "True NodeDegraded").await == text
+    })
+    .await;
+    assert_eq!(scene.keys("a").await.0["tagboat.dev/state"], "draining");
+    scene.pods().patch("held", &parameters, &finalizers(Value::Null)).await.unwrap();
+    scene.reaches("a", "rebooting").await;
+}
+
+#[tokio::test]
+async fn a_spec_that_becomes_invalid_stops_the_drain_until_it_is_valid() {
+    let zone = |name: &str| json!({"spec": {"rollout": {"windows": [{"start": "00:00", "length": "168h", "timeZone": name}]}}});
+    let scene = blocked(&json!({"image": {"ref": image("2")}})).await;
+    scene.reaches("a", "draining").await;
+    eventually("the other pod is evicted", async || !exists(&scene, "free").await).await;
+    scene.patch_pool("p", &zone("Mars/Olympus")).await;
+    scene.condition("p", "Degraded", "True InvalidSpec").await;
+    let relaxed = Patch::Merge(json!({"spec": {"minAvailable": 0}}));
+    let budgets: Api<PodDisruptionBudget> = Api::default_namespaced(scene.cluster().client());
+    budgets.patch("quorum", &PatchParams::default(), &relaxed).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+    assert!(exists(&scene, "db").await);
+    assert_eq!(scene.keys("a").await.0["tagboat.dev/state"], "draining");
+    scene.patch_pool("p", &zone("UTC")).await;
+    scene.reaches("a", "rebooting").await;
+    assert!(!exists(&scene, "db").await);
+}

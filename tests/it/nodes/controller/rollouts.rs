@@ -121,6 +121,27 @@ async fn hooks_hold_each_stage_until_they_confirm() {
 }
 
 #[tokio::test]
+async fn a_hook_that_takes_too_long_makes_the_node_degraded_which_keeps_its_slot() {
+    let mut spec = pool("2");
+    spec["hooks"] = json!({"beforeDrain": ["example.com/backup"], "timeout": "1s"});
+    let scene = staged(&["a", "b"], &spec).await;
+    scene.reaches("a", "before-drain").await;
+    let expected = format!("{}: before-drain takes longer than 1s", scene.full("a"));
+    assert_eq!(scene.condition("p", "Degraded", "True NodeDegraded").await, expected);
+    let status = scene.pools().get(&scene.full("p")).await.unwrap().status.unwrap();
+    assert_eq!((status.degraded_count, status.updating_count), (1, 1));
+    assert_eq!(scene.keys("b").await.0["tagboat.dev/state"], "idle");
+    eventually("the failure is announced", async || {
+        scene.events("p").await.contains(&"NodeFailed a: before-drain takes longer than 1s".to_owned())
+    })
+    .await;
+    // The hook is late, and counts all the same.
+    scene.mark("a", json!({"example.com/backup": "true"}), json!({})).await;
+    scene.reaches("a", "rebooting").await;
+    scene.condition("p", "Degraded", "False Healthy").await;
+}
+
+#[tokio::test]
 async fn a_pause_of_a_node_cancels_its_rollout_and_gives_the_slot_to_the_next() {
     let mut spec = pool("2");
     spec["hooks"] = json!({"beforeReboot": ["example.com/volumes"]});
