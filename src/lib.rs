@@ -7,6 +7,7 @@ pub mod cli;
 pub mod controller;
 pub mod directory;
 pub mod error;
+pub mod forge;
 pub mod git;
 pub mod host;
 pub mod lint;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{
-    AutomationSettings, KindSettings, PREFIX, PolicySettings, RepositorySettings, SettingError, SettingErrors,
+    AutomationSettings, GitRepositorySettings, PREFIX, PolicySettings, RepositorySettings, SettingError,
+    SettingErrors,
 };
 use tagboat_api::substitution::contains_placeholder;
 
@@ -25,7 +26,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
         }
         let (name, rule) = match &error {
             SettingError::Unknown { annotation, .. } => (annotation.clone(), Rule::UnknownAnnotation),
-            SettingError::BadValue { setting, .. } => {
+            SettingError::BadValue { setting, .. } | SettingError::Conflict { setting, .. } => {
                 (format!("{PREFIX}{}", setting.name), Rule::InvalidAnnotation)
             }
         };
@@ -61,13 +62,6 @@ fn errors(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec<SettingErro
         Kind::Automation => listed(AutomationSettings::from_annotations(annotations).err()),
         Kind::Policy => listed(PolicySettings::from_annotations(annotations).err()),
         Kind::Repository => listed(RepositorySettings::from_annotations(annotations).err()),
-        Kind::GitRepository => {
-            let table = KindSettings { kind: Kind::GitRepository.name(), settings: &[] };
-            let unknown = |(annotation, value): (&String, &String)| {
-                let (annotation, value) = (annotation.clone(), value.clone());
-                SettingError::Unknown { annotation, value, table }
-            };
-            annotations.iter().map(unknown).collect()
-        }
+        Kind::GitRepository => listed(GitRepositorySettings::from_annotations(annotations).err()),
     }
 }

@@ -44,6 +44,12 @@ rules! {
     UnknownAnnotation = "unknown-annotation",
     /// An annotation `tagboat.dev/…` has an invalid value.
     InvalidAnnotation = "invalid-annotation",
+    /// A branch of a delivery has no usable name.
+    InvalidBranch = "invalid-branch",
+    /// The forge of a repository is unknown, or its API cannot be used.
+    UnusableForge = "unusable-forge",
+    /// The forge has no feature for a setting.
+    UnsupportedSetting = "unsupported-setting",
     /// A template is invalid, or fails on sample data.
     TemplateError = "template-error",
     /// A template uses a field that Flux removed.

@@ -2,7 +2,7 @@
 //!
 //! [`lint`] takes files ([`source`]) and gives a [`Report`] of [`finding`]s. It finds the objects in them ([`object`])
 //! and checks them against their schema ([`schema`]), the table of settings ([`annotation`]) and the rules of their
-//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); renders templates ([`template`]) and looks up
+//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); renders templates ([`template`], [`delivery`]) and looks up
 //! the policies of markers ([`marker`], [`policy_names`]). Patches of kustomizations are not taken for whole objects
 //! ([`kustomize`]). Locations come from `yaml/tree`.
 //!
@@ -10,6 +10,7 @@
 
 mod annotation;
 mod automation;
+mod delivery;
 mod filter;
 pub mod finding;
 mod kustomize;
@@ -183,6 +184,16 @@ fn check_objects<'a>(
             }
         }
     }
+    let whole: Vec<delivery::Whole<'_>> = located
+        .iter()
+        .filter(|one| {
+            let others = &namesakes[&(one.object.kind, one.object.name())];
+            let is_patched = one.is_patch || kustomizations.patches_kind(one.object.kind);
+            !is_patched && others.iter().all(|other| other.file == one.file)
+        })
+        .map(|one| delivery::Whole { file: one.file, object: &one.object })
+        .collect();
+    delivery::check(&whole, found);
     let policies = located.iter().filter(|located| located.object.kind == Kind::Policy && !located.is_patch);
     let given = |located: &Located<'a>| ExpectedPolicy {
         file: located.file,

@@ -96,4 +96,16 @@ impl TemplateError {
         let (Self::Invalid(cause) | Self::Render(cause)) = self;
         chain(cause)
     }
+
+    /// Returns the cause.
+    pub fn kind(&self) -> &TemplateErrorKind {
+        let (Self::Invalid(cause) | Self::Render(cause)) = self;
+        cause
+    }
+
+    /// Returns the cause of the error of an annotation's template.
+    pub fn detail_of_annotation(&self) -> String {
+        let detail = self.detail().replacen("template: commit message:", "template:", 1);
+        detail.replacen("executing \"commit message\" at ", "", 1)
+    }
 }

@@ -1,8 +1,9 @@
-//! Commit messages, rendered from the changes of an update and a template.
+//! Commit messages and texts of pull requests, rendered from changes and a template.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `data`, `image` | the data of a message: changes, objects and images |
+//! | `delivery` | the data of branches and pull requests |
 //! | `recorded` | the same data, read from the JSON that `--output json` prints |
 //! | `template`, `preset` | a compiled template; the templates included in the program |
 //! | `go`, `handlebars` | the two template languages, with Flux's types in Go's |
@@ -10,6 +11,7 @@
 //! | `error` | the errors of compiling and rendering |
 
 mod data;
+mod delivery;
 mod error;
 mod escape;
 mod go;
@@ -24,6 +26,7 @@ mod tests;
 mod truncate;
 
 pub use data::{JoinedUpdate, MessageData, ObjectUpdate, PolicyImages};
+pub use delivery::{BranchData, PullRequestData};
 pub use error::{RemovedField, TemplateError, TemplateErrorKind};
 pub use image::PolicyImage;
 pub use preset::{Preset, presets};

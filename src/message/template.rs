@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use tagboat_api::ObjectName;
 use tagboat_api::settings::TemplateLanguage;
+use tagboat_go_template::Limits;
 
 use super::data::{self, MessageData, PolicyImages};
+use super::delivery::{BRANCH_LIMITS, BranchData, HANDLEBARS_BRANCH_STEPS, PullRequestData, TemplateData};
 use super::error::{TemplateError, TemplateErrorKind};
 use super::go::GoTemplate;
 use super::handlebars::HandlebarsTemplate;
@@ -106,6 +108,40 @@ impl Template {
             .map_err(TemplateError::Render)
     }
 
+    /// Renders the title or the body of a pull request.
+    ///
+    /// An interrupt is checked every thousand steps.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Template::render`], and [`TemplateErrorKind::Interrupted`] after an interrupt.
+    pub fn render_pull_request(
+        &self,
+        data: &PullRequestData<'_>,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<String, TemplateError> {
+        let message = data.message;
+        limits::within(limits::MAX_DATA, (message.count(), message.size()), self.language())
+            .and_then(|limits| {
+                let bounds = (limits, limits::HANDLEBARS_STEPS);
+                self.render_data(&TemplateData::PullRequest(data), bounds, is_interrupted)
+            })
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .map_err(TemplateError::Render)
+    }
+
+    /// Renders the name of a branch, which may be no valid name.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the template uses data that do not exist, or exceeds a limit.
+    pub fn render_branch(&self, data: &BranchData<'_>) -> Result<String, TemplateError> {
+        let bounds = (BRANCH_LIMITS, HANDLEBARS_BRANCH_STEPS);
+        self.render_data(&TemplateData::Branch(data), bounds, &|| false)
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .map_err(TemplateError::Render)
+    }
+
     /// Returns true if the template uses more than the distinct changes and images.
     fn mentions_files(&self) -> bool {
         match &self.engine {
@@ -128,13 +164,24 @@ impl Template {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, TemplateErrorKind> {
         let limits = limits::within(remaining, (data.count(), data.size()), self.language())?;
-        let message = match &self.engine {
-            Engine::Go(template) => template.render(data, limits, is_interrupted),
-            Engine::Handlebars(template) => template.render(data, is_interrupted),
-        }?;
+        let bounds = (limits, limits::HANDLEBARS_STEPS);
+        let message = self.render_data(&TemplateData::Message(data), bounds, is_interrupted)?;
         if message.iter().all(u8::is_ascii_whitespace) {
             return Ok(DEFAULT_MESSAGE.into());
         }
         Ok(message)
+    }
+
+    /// Renders any data, within limits for Go and a number of steps for handlebars.
+    fn render_data(
+        &self,
+        data: &TemplateData<'_>,
+        (limits, steps): (Limits, usize),
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, TemplateErrorKind> {
+        match &self.engine {
+            Engine::Go(template) => template.render(data, limits, is_interrupted),
+            Engine::Handlebars(template) => template.render(data, steps, is_interrupted),
+        }
     }
 }

@@ -17,7 +17,7 @@
 //! | `tree` | the interface to files |
 //! | `marker_index`, `markerless` | the marker index by content, and directories without markers |
 //! | `history` | changes of marked values between versions of files |
-//! | `foreign_markers` | file contents without the values that other automations set |
+//! | `marker_values` | file contents without the values of some markers |
 //! | `budget`, `interrupt` | limits of a plan in memory and time |
 
 mod budget;
@@ -25,13 +25,13 @@ pub mod diff;
 pub mod edit;
 mod error;
 pub mod file;
-pub mod foreign_markers;
 pub mod history;
 pub mod interrupt;
 mod links;
 pub mod manifest_files;
 pub mod marker;
 pub mod marker_index;
+pub mod marker_values;
 mod markerless;
 pub mod object;
 pub mod own_marker;

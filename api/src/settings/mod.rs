@@ -4,6 +4,8 @@
 //! read once, into one struct per kind; an unknown name or an invalid value is an error that stalls the object. A new
 //! setting needs one entry in the `table`, a type in `values` and one field of a struct here.
 
+mod delivery;
+mod forge;
 mod reading;
 mod table;
 mod values;
@@ -12,10 +14,14 @@ use std::collections::BTreeMap;
 
 use reading::Reader;
 use table::{
-    AUTOMATION, EXCLUDE, MINIMUM_AGE, ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, REPOSITORY,
-    TEMPLATE_LANGUAGE, UNKNOWN_AGE,
+    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, MINIMUM_AGE, ORDER,
+    POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY, PULL_REQUEST_DRAFT,
+    PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD, PULL_REQUEST_REFRESH,
+    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, REPOSITORY, TEMPLATE_LANGUAGE, UNKNOWN_AGE,
 };
 
+pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, TemplateText};
+pub use forge::{ForgeName, ForgeSecret, ForgeUrl};
 pub use reading::{SettingError, SettingErrors};
 pub use table::{KindSettings, Setting, TABLE};
 pub use values::{
@@ -33,15 +39,64 @@ pub fn own_annotations(annotations: &BTreeMap<String, String>) -> impl Iterator<
 /// The settings of an ImageUpdateAutomation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AutomationSettings {
-    /// The language of the commit message's template.
+    /// The language of the templates.
     pub template_language: TemplateLanguage,
+    /// The way by which commits reach the base.
+    pub delivery: Delivery,
+    /// The template of the branches, with delivery by branch or pull request.
+    pub push_branch: TemplateText,
+    /// The settings of pull requests.
+    pub pull_request: PullRequestSettings,
+}
+
+/// The settings of an automation's pull requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullRequestSettings {
+    /// The template of the title.
+    pub title: TemplateText,
+    /// The template of the body.
+    pub body: TemplateText,
+    /// The labels.
+    pub labels: NameList,
+    /// Users and teams who are asked for a review.
+    pub reviewers: NameList,
+    /// The assigned users.
+    pub assignees: NameList,
+    /// True if it is opened as a draft.
+    pub is_draft: bool,
+    /// The time of the merge.
+    pub merge: MergeTime,
+    /// The method of the merge.
+    pub merge_method: MergeMethod,
+    /// The rule for rebuilding the branch.
+    pub refresh: Refresh,
 }
 
 impl AutomationSettings {
     /// Parses the settings from an object's annotations; other annotations are ignored.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
         let mut reader = Reader::new(AUTOMATION, annotations);
-        let settings = Self { template_language: reader.read(TEMPLATE_LANGUAGE) };
+        let pull_request = PullRequestSettings {
+            title: reader.read(PULL_REQUEST_TITLE),
+            body: reader.read(PULL_REQUEST_BODY),
+            labels: reader.read(PULL_REQUEST_LABELS),
+            reviewers: reader.read(PULL_REQUEST_REVIEWERS),
+            assignees: reader.read(PULL_REQUEST_ASSIGNEES),
+            is_draft: reader.read(PULL_REQUEST_DRAFT),
+            merge: reader.read(PULL_REQUEST_MERGE),
+            merge_method: reader.read(PULL_REQUEST_MERGE_METHOD),
+            refresh: reader.read(PULL_REQUEST_REFRESH),
+        };
+        if pull_request.is_draft && pull_request.merge != MergeTime::ByHand {
+            let conflict = "a draft cannot be merged: remove one of them";
+            reader.conflict(PULL_REQUEST_DRAFT, PULL_REQUEST_MERGE, conflict);
+        }
+        let settings = Self {
+            template_language: reader.read(TEMPLATE_LANGUAGE),
+            delivery: reader.read(DELIVERY),
+            push_branch: reader.read(PUSH_BRANCH),
+            pull_request,
+        };
         reader.finish(settings)
     }
 }
@@ -95,12 +150,38 @@ impl RepositorySettings {
     }
 }
 
+/// The settings of a GitRepository, which decide where its credentials are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GitRepositorySettings {
+    /// The forge that serves the repository.
+    pub forge: ForgeName,
+    /// The base URL of the forge's API.
+    pub forge_url: ForgeUrl,
+    /// The Secret with the login at the API.
+    pub forge_secret: ForgeSecret,
+}
+
+impl GitRepositorySettings {
+    /// Parses the settings from an object's annotations; other annotations are ignored.
+    pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
+        let mut reader = Reader::new(GIT_REPOSITORY, annotations);
+        let settings = Self {
+            forge: reader.read(FORGE),
+            forge_url: reader.read(FORGE_URL),
+            forge_secret: reader.read(FORGE_SECRET),
+        };
+        reader.finish(settings)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::{
-        AutomationSettings, ExcludedTags, MinimumAge, PolicySettings, RepositorySettings, TEMPLATE_LANGUAGE,
+        AutomationSettings, DELIVERY, Delivery, ExcludedTags, FORGE, ForgeName, GitRepositorySettings,
+        MergeMethod, MergeTime, MinimumAge, NameList, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
+        PULL_REQUEST_REFRESH, PolicySettings, Refresh, RepositorySettings, TEMPLATE_LANGUAGE,
         TemplateLanguage, TextOrder, UnknownAge,
     };
 
@@ -140,7 +221,11 @@ mod tests {
         assert_eq!(
             automation_error(&[("tagboat.dev/window", "9-17")]),
             "annotation tagboat.dev/window (value `9-17`) is not a setting of ImageUpdateAutomation: allowed are \
-             tagboat.dev/template-language"
+             tagboat.dev/template-language, tagboat.dev/delivery, tagboat.dev/push-branch, \
+             tagboat.dev/pull-request-title, tagboat.dev/pull-request-body, tagboat.dev/pull-request-labels, \
+             tagboat.dev/pull-request-reviewers, tagboat.dev/pull-request-assignees, \
+             tagboat.dev/pull-request-draft, tagboat.dev/pull-request-merge, tagboat.dev/pull-request-merge-method, \
+             tagboat.dev/pull-request-refresh"
         );
         let elsewhere = annotations(&[("tagboat.dev/template-language", "go")]);
         assert_eq!(
@@ -171,7 +256,7 @@ mod tests {
         let many: Vec<String> = (0..15_000).map(|number| format!("tagboat.dev/{number}")).collect();
         let given: Vec<(&str, &str)> = many.iter().map(|name| (name.as_str(), "x")).collect();
         let message = automation_error(&given);
-        assert!(message.ends_with("; and 14992 more") && message.len() < 2_000, "{message}");
+        assert!(message.ends_with("; and 14992 more") && message.len() < 8_000, "{message}");
         assert_eq!(
             AutomationSettings::from_annotations(&annotations(&given)).unwrap_err().errors().len(),
             15_000
@@ -197,5 +282,98 @@ mod tests {
         assert_eq!("wait".parse(), Ok(UnknownAge::default()));
         assert_eq!("0s".parse(), Ok(MinimumAge::default()));
         assert_eq!("[]".parse(), Ok(ExcludedTags::default()));
+        for value in DELIVERY.allowed.split(", ") {
+            assert!(value.parse::<Delivery>().is_ok(), "{value}");
+        }
+        for value in PULL_REQUEST_MERGE.allowed.split(", ") {
+            assert!(value.parse::<MergeTime>().is_ok(), "{value}");
+        }
+        for value in PULL_REQUEST_MERGE_METHOD.allowed.split(", ") {
+            assert!(value.parse::<MergeMethod>().is_ok(), "{value}");
+        }
+        for value in PULL_REQUEST_REFRESH.allowed.split(", ") {
+            assert!(value.parse::<Refresh>().is_ok(), "{value}");
+        }
+        for value in FORGE.allowed.split(", ") {
+            assert!(value.parse::<ForgeName>().is_ok(), "{value}");
+        }
+        assert_eq!("push".parse(), Ok(Delivery::default()));
+        assert_eq!("by-hand".parse(), Ok(MergeTime::default()));
+        assert_eq!("when-needed".parse(), Ok(Refresh::default()));
+        assert_eq!("[]".parse(), Ok(NameList::default()));
+    }
+
+    #[test]
+    fn the_settings_of_a_delivery_are_read() {
+        let given = annotations(&[
+            ("tagboat.dev/delivery", "pull-request"),
+            ("tagboat.dev/push-branch", "tagboat/{{ .Policy.Name }}"),
+            ("tagboat.dev/pull-request-title", "preset:summary"),
+            ("tagboat.dev/pull-request-labels", "[images, 'area: apps']"),
+            ("tagboat.dev/pull-request-reviewers", "- ann\n- acme/web\n"),
+            ("tagboat.dev/pull-request-merge", "when-ready"),
+            ("tagboat.dev/pull-request-merge-method", "squash"),
+            ("tagboat.dev/pull-request-refresh", "always"),
+        ]);
+        let read = AutomationSettings::from_annotations(&given).unwrap();
+        assert_eq!(read.delivery, Delivery::PullRequest);
+        assert_eq!(read.push_branch.text(), Some("tagboat/{{ .Policy.Name }}"));
+        let pull_request = read.pull_request;
+        assert_eq!((pull_request.title.text(), pull_request.body.text()), (Some("preset:summary"), None));
+        assert_eq!(pull_request.labels.names(), ["images", "area: apps"]);
+        assert_eq!(pull_request.reviewers.names(), ["ann", "acme/web"]);
+        assert!(pull_request.assignees.names().is_empty() && !pull_request.is_draft);
+        assert_eq!(
+            (pull_request.merge, pull_request.merge_method, pull_request.refresh),
+            (MergeTime::WhenReady, MergeMethod::Squash, Refresh::Always)
+        );
+    }
+
+    #[test]
+    fn a_draft_cannot_be_merged_by_us() {
+        for (merge, is_good) in [("by-hand", true), ("when-ready", false), ("immediately", false)] {
+            let entries =
+                [("tagboat.dev/pull-request-draft", "true"), ("tagboat.dev/pull-request-merge", merge)];
+            assert_eq!(
+                AutomationSettings::from_annotations(&annotations(&entries)).is_ok(),
+                is_good,
+                "{merge}"
+            );
+            if !is_good {
+                assert_eq!(
+                    automation_error(&entries),
+                    "annotations tagboat.dev/pull-request-draft and tagboat.dev/pull-request-merge contradict each \
+                     other: a draft cannot be merged: remove one of them"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_git_repository_has_settings_of_its_forge() {
+        let given = annotations(&[
+            ("tagboat.dev/forge", "gitea"),
+            ("tagboat.dev/forge-url", "/git/api/v1"),
+            ("tagboat.dev/forge-secret", "forge-token"),
+        ]);
+        let read = GitRepositorySettings::from_annotations(&given).unwrap();
+        assert_eq!(
+            (read.forge.name(), read.forge_url.text(), read.forge_secret.name()),
+            (Some("gitea"), Some("/git/api/v1"), Some("forge-token"))
+        );
+        let error = |name: &str, value: &str| {
+            GitRepositorySettings::from_annotations(&annotations(&[(name, value)])).unwrap_err().to_string()
+        };
+        assert_eq!(
+            error("tagboat.dev/forge", "GitHub"),
+            "annotation tagboat.dev/forge has the value `GitHub`: allowed are github, gitlab, gitea, forgejo, \
+             bitbucket, bitbucket-data-center, azure-devops"
+        );
+        assert!(error("tagboat.dev/delivery", "push").ends_with("it belongs to ImageUpdateAutomation"));
+        // Credentials of a GitRepository go where only its own namespace says.
+        assert!(
+            automation_error(&[("tagboat.dev/forge-url", "https://git.example/api/v1")])
+                .ends_with("it belongs to GitRepository")
+        );
     }
 }

@@ -37,6 +37,16 @@ pub enum SettingError {
         /// Value of the annotation.
         value: String,
     },
+    /// Two settings contradict each other.
+    #[error("annotations {PREFIX}{} and {PREFIX}{} contradict each other: {conflict}", .setting.name, .other.name)]
+    Conflict {
+        /// The setting to change.
+        setting: Setting,
+        /// The other setting.
+        other: Setting,
+        /// The conflict and its remedy.
+        conflict: &'static str,
+    },
 }
 
 /// The errors of one object's annotations, at least one.
@@ -44,7 +54,7 @@ pub enum SettingError {
 pub struct SettingErrors(Vec<SettingError>);
 
 impl SettingErrors {
-    /// Returns the errors: first invalid values, then unknown names.
+    /// Returns the errors: first invalid and contradictory values, then unknown names.
     #[must_use]
     pub fn errors(&self) -> &[SettingError] {
         &self.0
@@ -87,6 +97,11 @@ impl<'a> Reader<'a> {
             self.errors.push(SettingError::BadValue { setting, value: value.clone() });
             T::default()
         })
+    }
+
+    /// Reports that two settings contradict each other.
+    pub(super) fn conflict(&mut self, setting: Setting, other: Setting, conflict: &'static str) {
+        self.errors.push(SettingError::Conflict { setting, other, conflict });
     }
 
     /// Returns the settings, unless an annotation is invalid or unknown.

@@ -19,10 +19,25 @@ pub struct KindSettings {
 }
 
 /// The table of all settings.
-pub const TABLE: &[KindSettings] = &[AUTOMATION, POLICY, REPOSITORY];
+pub const TABLE: &[KindSettings] = &[AUTOMATION, POLICY, REPOSITORY, GIT_REPOSITORY];
 
-pub(super) const AUTOMATION: KindSettings =
-    KindSettings { kind: "ImageUpdateAutomation", settings: &[TEMPLATE_LANGUAGE] };
+pub(super) const AUTOMATION: KindSettings = KindSettings {
+    kind: "ImageUpdateAutomation",
+    settings: &[
+        TEMPLATE_LANGUAGE,
+        DELIVERY,
+        PUSH_BRANCH,
+        PULL_REQUEST_TITLE,
+        PULL_REQUEST_BODY,
+        PULL_REQUEST_LABELS,
+        PULL_REQUEST_REVIEWERS,
+        PULL_REQUEST_ASSIGNEES,
+        PULL_REQUEST_DRAFT,
+        PULL_REQUEST_MERGE,
+        PULL_REQUEST_MERGE_METHOD,
+        PULL_REQUEST_REFRESH,
+    ],
+};
 
 pub(super) const POLICY: KindSettings = KindSettings {
     kind: "ImagePolicy",
@@ -30,6 +45,9 @@ pub(super) const POLICY: KindSettings = KindSettings {
 };
 
 pub(super) const REPOSITORY: KindSettings = KindSettings { kind: "ImageRepository", settings: &[] };
+
+pub(super) const GIT_REPOSITORY: KindSettings =
+    KindSettings { kind: "GitRepository", settings: &[FORGE, FORGE_URL, FORGE_SECRET] };
 
 pub(super) const TEMPLATE_LANGUAGE: Setting =
     Setting { name: "template-language", allowed: "go, handlebars" };
@@ -48,3 +66,47 @@ pub(super) const POLL_INTERVAL: Setting =
 
 pub(super) const POLL_GROUP: Setting =
     Setting { name: "poll-group", allowed: "a name of letters, digits, `-`, `_` and `.`" };
+
+pub(super) const DELIVERY: Setting = Setting { name: "delivery", allowed: "push, branch, pull-request" };
+
+pub(super) const PUSH_BRANCH: Setting =
+    Setting { name: "push-branch", allowed: "a template of a branch name" };
+
+pub(super) const PULL_REQUEST_TITLE: Setting =
+    Setting { name: "pull-request-title", allowed: "a template, or preset:NAME" };
+
+pub(super) const PULL_REQUEST_BODY: Setting =
+    Setting { name: "pull-request-body", allowed: "a template, or preset:NAME" };
+
+pub(super) const PULL_REQUEST_LABELS: Setting =
+    Setting { name: "pull-request-labels", allowed: "a YAML list of at most 50 labels" };
+
+pub(super) const PULL_REQUEST_REVIEWERS: Setting = Setting {
+    name: "pull-request-reviewers",
+    allowed: "a YAML list of at most 50 users, and teams as org/team",
+};
+
+pub(super) const PULL_REQUEST_ASSIGNEES: Setting =
+    Setting { name: "pull-request-assignees", allowed: "a YAML list of at most 50 users" };
+
+pub(super) const PULL_REQUEST_DRAFT: Setting = Setting { name: "pull-request-draft", allowed: "true, false" };
+
+pub(super) const PULL_REQUEST_MERGE: Setting =
+    Setting { name: "pull-request-merge", allowed: "by-hand, when-ready, immediately" };
+
+pub(super) const PULL_REQUEST_MERGE_METHOD: Setting =
+    Setting { name: "pull-request-merge-method", allowed: "commit, squash, rebase" };
+
+pub(super) const PULL_REQUEST_REFRESH: Setting =
+    Setting { name: "pull-request-refresh", allowed: "when-needed, always" };
+
+pub(super) const FORGE: Setting = Setting {
+    name: "forge",
+    allowed: "github, gitlab, gitea, forgejo, bitbucket, bitbucket-data-center, azure-devops",
+};
+
+pub(super) const FORGE_URL: Setting =
+    Setting { name: "forge-url", allowed: "an https or http URL, or a path that begins with /" };
+
+pub(super) const FORGE_SECRET: Setting =
+    Setting { name: "forge-secret", allowed: "the name of a Secret in the same namespace" };

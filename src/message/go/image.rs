@@ -33,6 +33,17 @@ static IMAGE: StructType = StructType {
     ],
 };
 
+/// An image with the parts that `update.ImageRef` does not show.
+pub(super) static TAGGED_IMAGE: StructType = StructType {
+    name: "tagboat.Image",
+    fields: &[
+        embedded("ImageRef", &IMAGE, Json::Plain),
+        Field::new("Tag", Type::String),
+        Field::new("Digest", Type::String),
+    ],
+    methods: &[],
+};
+
 static TAG: StructType = StructType {
     name: "name.Tag",
     fields: &[
@@ -103,6 +114,13 @@ pub(super) fn image_ref(image: &PolicyImage) -> Value {
     };
     let policy = namespaced_name(&policy.namespace, &policy.name);
     Struct::new(&IMAGE, vec![reference.into(), policy]).into()
+}
+
+/// The template value of a policy's image with its tag and its digest.
+pub(super) fn tagged_image(image: &PolicyImage) -> Value {
+    let digest = image.image.digest.as_ref().map_or("", |digest| digest.as_str());
+    let parts = vec![image_ref(image), image.image.tag.as_str().into(), digest.into()];
+    Struct::new(&TAGGED_IMAGE, parts).into()
 }
 
 fn of_reference(value: &Value, name: &str) -> Value {

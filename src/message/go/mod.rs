@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use tagboat_go_template as engine;
 
-use super::data::MessageData;
+use super::delivery::TemplateData;
 use super::error::TemplateErrorKind;
 
 /// Flux's name of the template, which errors show.
@@ -54,7 +54,7 @@ impl GoTemplate {
 
     pub(super) fn render(
         &self,
-        data: &MessageData,
+        data: &TemplateData<'_>,
         limits: engine::Limits,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, TemplateErrorKind> {

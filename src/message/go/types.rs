@@ -5,7 +5,7 @@
 use tagboat_go_template::{Field, Json, MapType, Method, StructType, TEXT_MAP, Type};
 
 use super::fields::embedded;
-use super::image::IMAGE_REF;
+use super::image::{IMAGE_REF, TAGGED_IMAGE};
 use super::methods;
 use super::name::NAMESPACED_NAME;
 
@@ -17,6 +17,43 @@ pub(super) static TEMPLATE_DATA: StructType = StructType {
         Field::new("Updated", Type::Struct(&RESULT)),
         Field::new("Changed", Type::Struct(&RESULT_V2)),
         Field::new("Values", Type::Map(&TEXT_MAP)),
+    ],
+    methods: &[],
+};
+
+/// The data of the title and body of a pull request.
+pub(super) static PULL_REQUEST_DATA: StructType = StructType {
+    name: "tagboat.PullRequestData",
+    fields: &[
+        Field::new("AutomationObject", Type::Struct(&NAMESPACED_NAME)),
+        Field::new("Updated", Type::Struct(&RESULT)),
+        Field::new("Changed", Type::Struct(&RESULT_V2)),
+        Field::new("Values", Type::Map(&TEXT_MAP)),
+        Field::new("Branch", Type::String),
+        Field::new("Base", Type::String),
+    ],
+    methods: &[],
+};
+
+/// The data of the name of a branch.
+pub(super) static BRANCH_DATA: StructType = StructType {
+    name: "tagboat.BranchData",
+    fields: &[
+        Field::new("AutomationObject", Type::Struct(&NAMESPACED_NAME)),
+        Field::new("Values", Type::Map(&TEXT_MAP)),
+        Field::new("Base", Type::String),
+        Field::new("Policy", Type::Struct(&POLICY)),
+        Field::new("Image", Type::Struct(&TAGGED_IMAGE)),
+    ],
+    methods: &[],
+};
+
+/// A policy with its labels.
+pub(super) static POLICY: StructType = StructType {
+    name: "tagboat.Policy",
+    fields: &[
+        embedded("NamespacedName", &NAMESPACED_NAME, Json::Plain),
+        Field::new("Labels", Type::Map(&TEXT_MAP)),
     ],
     methods: &[],
 };

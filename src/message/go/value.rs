@@ -1,41 +1,66 @@
 //! The data of a message as values of Flux's types.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use tagboat_go_template::{Map, Slice, Struct, TEXT_MAP, Value};
 
-use super::image::{IMAGE_REF, image_ref};
+use super::image::{IMAGE_REF, image_ref, tagged_image};
 use super::name::namespaced_name;
 use super::types::{
-    A_CHANGE, CHANGE, FILE_CHANGES, FILE_RESULT, FILES, NAME_META, OBJECT_CHANGES, OBJECT_IDENTIFIER,
-    OBJECT_IMAGES, RESOURCE_IDENTIFIER, RESULT, RESULT_V2, TEMPLATE_DATA, TYPE_META,
+    A_CHANGE, BRANCH_DATA, CHANGE, FILE_CHANGES, FILE_RESULT, FILES, NAME_META, OBJECT_CHANGES,
+    OBJECT_IDENTIFIER, OBJECT_IMAGES, POLICY, PULL_REQUEST_DATA, RESOURCE_IDENTIFIER, RESULT, RESULT_V2,
+    TEMPLATE_DATA, TYPE_META,
 };
 use crate::message::data::MessageData;
+use crate::message::delivery::{BranchData, TemplateData};
 use crate::message::image::PolicyImage;
 use crate::update::{Change, ObjectIdentifier};
 
 /// Converts the data into the template's data.
-pub(super) fn template_data(data: &MessageData) -> Value {
+pub(super) fn template_data(data: &TemplateData<'_>) -> Value {
+    let automation = namespaced_name(&data.automation().namespace, &data.automation().name);
+    let values = text_map(data.values());
+    match data {
+        TemplateData::Message(message) => {
+            let (updated, changed) = updated_and_changed(message);
+            structure(&TEMPLATE_DATA, vec![automation, updated, changed, values])
+        }
+        TemplateData::PullRequest(pull_request) => {
+            let (updated, changed) = updated_and_changed(pull_request.message);
+            let names = [pull_request.branch, pull_request.base].map(Value::from);
+            let fields = [automation, updated, changed, values].into_iter().chain(names);
+            structure(&PULL_REQUEST_DATA, fields.collect())
+        }
+        TemplateData::Branch(branch) => {
+            let fields =
+                vec![automation, values, branch.base.into(), policy(branch), tagged_image(branch.image)];
+            structure(&BRANCH_DATA, fields)
+        }
+    }
+}
+
+fn updated_and_changed(data: &MessageData) -> (Value, Value) {
     let mut objects = Objects::default();
     let images = images(data, &mut objects);
     let changed = structure(&RESULT_V2, vec![images.clone(), file_changes(data, &mut objects)]);
-    structure(&TEMPLATE_DATA, vec![automation(data), images, changed, values(data)])
+    (images, changed)
+}
+
+fn policy(branch: &BranchData<'_>) -> Value {
+    let name = &branch.image.policy;
+    let labels = branch.escaped_labels().collect();
+    structure(&POLICY, vec![namespaced_name(&name.namespace, &name.name), text_map(&labels)])
 }
 
 fn structure(kind: &'static tagboat_go_template::StructType, fields: Vec<Value>) -> Value {
     Struct::new(kind, fields).into()
 }
 
-fn automation(data: &MessageData) -> Value {
-    namespaced_name(&data.automation().namespace, &data.automation().name)
-}
-
-fn values(data: &MessageData) -> Value {
-    if data.values().is_empty() {
+fn text_map(texts: &BTreeMap<String, String>) -> Value {
+    if texts.is_empty() {
         return Map::nil(&TEXT_MAP).into();
     }
-    let values = data.values().iter();
-    Map::new(&TEXT_MAP, values.map(|(key, value)| (key.as_str().into(), value.as_str().into()))).into()
+    Map::new(&TEXT_MAP, texts.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()))).into()
 }
 
 /// The values of objects, shared between several maps.

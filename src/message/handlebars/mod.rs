@@ -30,9 +30,9 @@ use self::equal::Equal;
 use self::len::Len;
 use self::lookup::Lookup;
 use self::text::{SHOW, Show, show_names};
-use super::data::MessageData;
+use super::delivery::TemplateData;
 use super::error::TemplateErrorKind;
-use super::limits::{HANDLEBARS_STEPS, LIMITS};
+use super::limits::LIMITS;
 
 /// A template in handlebars.
 pub(super) struct HandlebarsTemplate {
@@ -75,10 +75,11 @@ impl HandlebarsTemplate {
 
     pub(super) fn render(
         &self,
-        data: &MessageData,
+        data: &TemplateData<'_>,
+        steps: usize,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, TemplateErrorKind> {
-        let registry = registry(&Budget::new(HANDLEBARS_STEPS));
+        let registry = registry(&Budget::new(steps));
         let context = Context::from(value::template_data(data));
         let mut message = Message { bytes: Vec::new(), writes: 0, is_interrupted, was_interrupted: false };
         let rendered = self.template.render(&registry, &context, &mut RenderContext::new(None), &mut message);

@@ -2,14 +2,52 @@
 //!
 //! Names are those of Go's templates. Go's methods are members here, and its maps by object are lists of objects.
 
+use std::collections::BTreeMap;
+
 use ::handlebars::JsonValue as Json;
 
 use crate::message::data::MessageData;
+use crate::message::delivery::{BranchData, TemplateData};
 use crate::message::image::PolicyImage;
 use crate::update::{Change, ObjectIdentifier};
 
 /// Converts the data into the template's data.
-pub(super) fn template_data(data: &MessageData) -> Json {
+pub(super) fn template_data(data: &TemplateData<'_>) -> Json {
+    let name = data.automation();
+    let automation = full_name(&name.namespace, &name.name);
+    let values = texts(data.values());
+    match data {
+        TemplateData::Message(message) => {
+            let (updated, changed) = updated_and_changed(message);
+            members([
+                ("AutomationObject", automation),
+                ("Changed", changed),
+                ("Updated", updated),
+                ("Values", values),
+            ])
+        }
+        TemplateData::PullRequest(pull_request) => {
+            let (updated, changed) = updated_and_changed(pull_request.message);
+            members([
+                ("AutomationObject", automation),
+                ("Base", pull_request.base.into()),
+                ("Branch", pull_request.branch.into()),
+                ("Changed", changed),
+                ("Updated", updated),
+                ("Values", values),
+            ])
+        }
+        TemplateData::Branch(branch) => members([
+            ("AutomationObject", automation),
+            ("Base", branch.base.into()),
+            ("Image", tagged_image(branch.image)),
+            ("Policy", policy(branch)),
+            ("Values", values),
+        ]),
+    }
+}
+
+fn updated_and_changed(data: &MessageData) -> (Json, Json) {
     let files = data.files().iter().map(|(file, objects)| {
         let objects =
             objects.iter().map(|(object, update)| with(object, "Images", update.images.iter().map(image)));
@@ -25,14 +63,25 @@ pub(super) fn template_data(data: &MessageData) -> Json {
         ("Images", data.images().into_iter().map(image).collect()),
         ("Objects", objects.collect()),
     ]);
-    let values = data.values().iter().map(|(key, value)| (key.as_str(), value.as_str().into()));
-    let name = data.automation();
-    members([
-        ("AutomationObject", full_name(&name.namespace, &name.name)),
-        ("Changed", changed(data, updated.clone())),
-        ("Updated", updated),
-        ("Values", members(values)),
-    ])
+    let changed = changed(data, updated.clone());
+    (updated, changed)
+}
+
+fn policy(branch: &BranchData<'_>) -> Json {
+    let mut policy = full_name(&branch.image.policy.namespace, &branch.image.policy.name);
+    policy["Labels"] = texts(&branch.escaped_labels().collect());
+    policy
+}
+
+fn tagged_image(of_policy: &PolicyImage) -> Json {
+    let mut tagged = image(of_policy);
+    tagged["Tag"] = of_policy.image.tag.as_str().into();
+    tagged["Digest"] = of_policy.image.digest.as_ref().map_or("", |digest| digest.as_str()).into();
+    tagged
+}
+
+fn texts(texts: &BTreeMap<String, String>) -> Json {
+    members(texts.iter().map(|(key, value)| (key.as_str(), value.as_str().into())))
 }
 
 fn changed(data: &MessageData, images: Json) -> Json {

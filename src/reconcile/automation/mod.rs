@@ -11,12 +11,14 @@
 //! | `findings` | condition `MarkersResolved` |
 //! | `places` | the places of markers, for reports of rollouts |
 //! | `batch` | reconciles several automations in one transaction |
+//! | `delivery` | decisions on branches and pull requests |
 //! | `compare` | compare mode: compares the commit that it would make with that of another controller |
 
 pub mod batch;
 pub mod batch_logins;
 pub mod compare;
 pub mod conclusion;
+pub mod delivery;
 pub mod event;
 pub mod findings;
 pub mod login;

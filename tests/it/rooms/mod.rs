@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 29] = [
+const ORDER: [&str; 30] = [
     "error",
     "secrets",
     "backoff",
@@ -38,6 +38,7 @@ const ORDER: [&str; 29] = [
     "directory",
     "git",
     "registry",
+    "forge",
     "objects",
     "reconcile",
     "lint",

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::git::unified_diff;
 use crate::update::diff::{self, DiffError};
-use crate::update::foreign_markers::strip_foreign_markers;
+use crate::update::marker_values::strip_foreign_markers;
 use crate::update::{Checkpoint, Entry, EntryKind, FileEdit, FileTree, Progress, TreePath, UpdateRequest};
 
 /// The maximum bytes of the files of one would-be commit that are kept, for diffs.

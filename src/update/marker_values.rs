@@ -1,8 +1,8 @@
-//! Strips the values of foreign markers, those that belong to other policies.
+//! Strips the values of some markers from a file, so that contents can be compared without them.
 
 use std::borrow::Cow;
 
-use super::marker;
+use super::marker::{self, Marker};
 use super::setter::Setters;
 use crate::yaml::{self, Limits, Splice, Visit, Walk, YamlError};
 
@@ -11,21 +11,36 @@ use crate::yaml::{self, Limits, Splice, Visit, Walk, YamlError};
 /// Contents that other automations write to as well can be compared so. A content that is not YAML is returned
 /// unchanged.
 pub fn strip_foreign_markers<'c>(content: &'c [u8], setters: &Setters, limits: &Limits) -> Cow<'c, [u8]> {
+    strip_values(content, limits, &|marker| setters.value(marker).is_err())
+}
+
+/// Returns a file's content without the values of markers that `is_stripped` selects.
+///
+/// A content that is not YAML is returned unchanged.
+pub fn strip_values<'c>(
+    content: &'c [u8],
+    limits: &Limits,
+    is_stripped: &dyn Fn(&Marker) -> bool,
+) -> Cow<'c, [u8]> {
     let Ok(source) = std::str::from_utf8(content) else { return Cow::Borrowed(content) };
-    match foreign_values(source, setters, limits) {
+    match values(source, limits, is_stripped) {
         Ok(splices) if !splices.is_empty() => Cow::Owned(yaml::apply(source, &splices).into_bytes()),
         Ok(_) | Err(_) => Cow::Borrowed(content),
     }
 }
 
-/// Returns the splices that remove the values of foreign markers.
-fn foreign_values(source: &str, setters: &Setters, limits: &Limits) -> Result<Vec<Splice>, YamlError> {
+/// Returns the splices that remove the values of selected markers.
+fn values(
+    source: &str,
+    limits: &Limits,
+    is_stripped: &dyn Fn(&Marker) -> bool,
+) -> Result<Vec<Splice>, YamlError> {
     let mut splices = Vec::new();
     let mut walk = Walk::new(source, limits);
     while let Some(visit) = walk.next_visit()? {
         if let Visit::Value(scalar, Some(comment)) = visit
             && let Ok(marker) = marker::parse(comment.text(source))
-            && setters.value(&marker).is_err()
+            && is_stripped(&marker)
         {
             splices.push(Splice { range: scalar.span, text: String::new() });
         }

@@ -1,0 +1,66 @@
+//! The errors of calls to a forge.
+
+use std::time::Duration;
+
+/// The error of a call to a forge.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForgeError {
+    /// The forge cannot be reached, or does not answer in time.
+    #[error("{host} cannot be reached: {detail}")]
+    Unavailable {
+        /// The host.
+        host: String,
+        /// The cause, without secrets.
+        detail: String,
+    },
+    /// The login is refused (401).
+    #[error("{host} refuses the credentials of {login}: {detail}")]
+    Unauthenticated {
+        /// The host.
+        host: String,
+        /// The object that has the credentials.
+        login: String,
+        /// The forge's message.
+        detail: String,
+    },
+    /// A permission is missing (403), or the repository is not visible to the login (404).
+    #[error("{host} refuses to {operation}: {detail}")]
+    Forbidden {
+        /// The host.
+        host: String,
+        /// The operation.
+        operation: &'static str,
+        /// The forge's message and the missing permission, if it names one.
+        detail: String,
+    },
+    /// A rate limit applies.
+    #[error("{host} limits requests: the next one is sent in {} s", .retry_after.as_secs())]
+    RateLimited {
+        /// The host.
+        host: String,
+        /// The time until the next request.
+        retry_after: Duration,
+    },
+    /// The forge refuses the request for another reason (409, 422).
+    #[error("{host} refuses to {operation}: {detail}")]
+    Refused {
+        /// The host.
+        host: String,
+        /// The operation.
+        operation: &'static str,
+        /// The status.
+        status: u16,
+        /// The forge's message.
+        detail: String,
+    },
+    /// The answer is not what the API promises.
+    #[error("{host} answers to {operation} with {detail}")]
+    Malformed {
+        /// The host.
+        host: String,
+        /// The operation.
+        operation: &'static str,
+        /// The defect.
+        detail: String,
+    },
+}

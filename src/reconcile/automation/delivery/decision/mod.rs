@@ -1,0 +1,372 @@
+//! Decides on the pull request of a branch, after git has dealt with the branch.
+//!
+//! All decisions follow from the state of the forge and of the branch. So the next run completes one that was killed, and a
+//! lost state changes nothing.
+
+use std::collections::BTreeSet;
+
+use tagboat_api::settings::MergeTime;
+
+use super::found::{FoundPullRequests, REBUILD_LABEL, refusal};
+use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
+use super::options::PullRequestOptions;
+use super::text::{Content, PullRequestText, TextError, closed_body};
+use crate::forge::{self, Merge, NewPullRequest, PullRequest, PullRequestEdit};
+use crate::git::{BranchName, CommitId};
+
+/// The pull request that is wanted for a branch.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedPullRequest<'a> {
+    /// The branch.
+    pub branch: &'a BranchName,
+    /// The base.
+    pub base: &'a BranchName,
+    /// The automations that share the branch.
+    pub owners: &'a BTreeSet<OwnerHash>,
+    /// The policies whose values differ on the base, with their images.
+    ///
+    /// There are none if nothing is left to change.
+    pub images: &'a BTreeSet<ImageHash>,
+    /// The selected policies of these automations that have an image.
+    pub readable: &'a BTreeSet<PolicyHash>,
+    /// The settings.
+    pub options: &'a PullRequestOptions,
+    /// The text, if there is something to change.
+    pub text: Option<&'a PullRequestText>,
+    /// The limit of the forge for a body.
+    pub limit: Option<usize>,
+}
+
+/// The state of a branch after git has dealt with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BranchState {
+    /// It has the wanted change.
+    Current {
+        /// Its tip.
+        tip: CommitId,
+        /// True if this run created or rebuilt it.
+        is_new: bool,
+    },
+    /// It exists, and was left as it is.
+    Left(LeftBranch),
+    /// It does not exist.
+    Absent,
+    /// The remote did not update it.
+    Failed,
+}
+
+/// The reason for which a branch was left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftBranch {
+    /// It has commits of others, or it is unknown whether it has.
+    EditedByOthers,
+    /// A person has refused the change.
+    Refused,
+    /// It is in a merge queue.
+    InMergeQueue,
+    /// Nothing is left to change on the base.
+    NothingLeft,
+}
+
+/// The decision on a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The action.
+    pub action: PullRequestAction,
+    /// The request to merge, after the action.
+    pub merge: Option<Merge>,
+    /// The reason, if the action is not the usual one.
+    pub reason: Option<PullRequestReason>,
+    /// The number of the open pull request, or of the one that was refused.
+    pub number: Option<u64>,
+}
+
+/// The action on a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PullRequestAction {
+    /// There is none, and none is wanted.
+    Nothing,
+    /// It is opened.
+    Open(Box<NewPullRequest>),
+    /// It stays open, and its content is current.
+    Keep,
+    /// It stays open, and gets new text or labels.
+    Edit(Box<PullRequestEdit>),
+    /// Its branch was rebuilt, and its text stays or gets this change.
+    Refresh(Option<Box<PullRequestEdit>>),
+    /// It is closed; its branch is deleted afterwards.
+    Close(Box<PullRequestEdit>),
+    /// It is left as it is.
+    Leave,
+}
+
+/// The reason of an action, as results name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullRequestReason {
+    /// A person has closed the pull request, or deleted its branch.
+    ClosedByPerson,
+    /// The branch has commits of others, or the pull request belongs to other automations.
+    EditedByOthers,
+    /// It is in a merge queue.
+    InMergeQueue,
+    /// Another branch supersedes it.
+    Superseded,
+    /// Nothing is left to change on the base.
+    NothingLeft,
+}
+
+impl PullRequestAction {
+    /// Returns the name of the action in results; none if there is no pull request.
+    pub fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Nothing => None,
+            Self::Open(_) => Some("opened"),
+            Self::Keep | Self::Edit(_) => Some("kept"),
+            Self::Refresh(_) => Some("refreshed"),
+            Self::Close(_) => Some("closed"),
+            Self::Leave => Some("left"),
+        }
+    }
+}
+
+impl PullRequestReason {
+    /// Returns the name of the reason in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClosedByPerson => "closed-by-a-person",
+            Self::EditedByOthers => "edited-by-others",
+            Self::InMergeQueue => "in-merge-queue",
+            Self::Superseded => "superseded",
+            Self::NothingLeft => "nothing-left",
+        }
+    }
+}
+
+impl Decision {
+    fn of(action: PullRequestAction, number: Option<u64>) -> Self {
+        Self { action, merge: None, reason: None, number }
+    }
+
+    fn leave(reason: Option<PullRequestReason>, number: u64) -> Self {
+        Self { reason, ..Self::of(PullRequestAction::Leave, Some(number)) }
+    }
+
+    fn close(edit: PullRequestEdit, reason: PullRequestReason, number: u64) -> Self {
+        Self { reason: Some(reason), ..Self::of(PullRequestAction::Close(Box::new(edit)), Some(number)) }
+    }
+}
+
+/// Decides on the pull request of a branch.
+///
+/// # Errors
+///
+/// If the content has no room in a body.
+pub fn decide(
+    wanted: &WantedPullRequest<'_>,
+    branch: BranchState,
+    found: FoundPullRequests<'_>,
+) -> Result<Decision, TextError> {
+    match found.open {
+        Some(open) => wanted.of_open(branch, open),
+        None => wanted.without_open(branch, found.past.unwrap_or_default()),
+    }
+}
+
+impl WantedPullRequest<'_> {
+    fn without_open(&self, branch: BranchState, past: &[PullRequest]) -> Result<Decision, TextError> {
+        let nothing = Decision::of(PullRequestAction::Nothing, None);
+        let (Some(text), false) = (self.text, self.images.is_empty()) else { return Ok(nothing) };
+        if let Some(refused) = refusal(self.images, past) {
+            let reason = Some(PullRequestReason::ClosedByPerson);
+            return Ok(Decision { reason, ..Decision::of(PullRequestAction::Leave, Some(refused.number)) });
+        }
+        let tip = match branch {
+            BranchState::Current { tip, .. } => tip,
+            BranchState::Left(LeftBranch::EditedByOthers) => {
+                let reason = Some(PullRequestReason::EditedByOthers);
+                return Ok(Decision { reason, ..Decision::of(PullRequestAction::Leave, None) });
+            }
+            BranchState::Left(_) | BranchState::Absent | BranchState::Failed => return Ok(nothing),
+        };
+        let texts = text.opened(self.content())?;
+        let new = NewPullRequest {
+            head: self.branch.clone(),
+            base: self.base.clone(),
+            title: texts.title,
+            body: texts.body,
+            is_draft: self.options.is_draft,
+            labels: self.options.labels.clone(),
+            reviewers: self.options.reviewers.clone(),
+            assignees: self.options.assignees.clone(),
+        };
+        let merge = self.merge(tip);
+        Ok(Decision { merge, ..Decision::of(PullRequestAction::Open(Box::new(new)), None) })
+    }
+
+    fn of_open(&self, branch: BranchState, open: &PullRequest) -> Result<Decision, TextError> {
+        let memory = Memory::of_body(&open.body);
+        let leave = |reason| Ok(Decision::leave(Some(reason), open.number));
+        if memory.as_ref().is_some_and(|memory| memory.is_of_others(self.owners)) {
+            return leave(PullRequestReason::EditedByOthers);
+        }
+        if open.is_in_merge_queue {
+            return leave(PullRequestReason::InMergeQueue);
+        }
+        let (tip, is_new) = match branch {
+            BranchState::Left(LeftBranch::EditedByOthers) => return leave(PullRequestReason::EditedByOthers),
+            BranchState::Left(LeftBranch::InMergeQueue) => return leave(PullRequestReason::InMergeQueue),
+            BranchState::Left(LeftBranch::Refused) => return leave(PullRequestReason::ClosedByPerson),
+            BranchState::Failed => return Ok(Decision::leave(None, open.number)),
+            BranchState::Left(LeftBranch::NothingLeft) | BranchState::Absent => (None, false),
+            BranchState::Current { tip, is_new } => (Some(tip), is_new),
+        };
+        let (Some(text), Some(tip)) = (self.text.filter(|_| !self.images.is_empty()), tip) else {
+            return match memory {
+                Some(memory) if self.images.is_empty() && may_close(&memory, self.owners, self.readable) => {
+                    let reason = ClosedReason::NothingLeft;
+                    let edit = closing(open, &memory, reason, &[], self.limit)?;
+                    Ok(Decision::close(edit, PullRequestReason::NothingLeft, open.number))
+                }
+                _ if self.images.is_empty() => leave(PullRequestReason::NothingLeft),
+                _ => Ok(Decision::leave(None, open.number)),
+            };
+        };
+        let edit = self.edit(open, memory.as_ref(), text, is_new)?;
+        let is_unchanged = edit == PullRequestEdit::default();
+        let action = match (is_new, is_unchanged) {
+            (true, _) => PullRequestAction::Refresh((!is_unchanged).then(|| Box::new(edit))),
+            (false, true) => PullRequestAction::Keep,
+            (false, false) => PullRequestAction::Edit(Box::new(edit)),
+        };
+        // A person may have made it a draft.
+        let merge = if open.is_draft || open.has_auto_merge { None } else { self.merge(tip) };
+        Ok(Decision { merge, ..Decision::of(action, Some(open.number)) })
+    }
+
+    /// Returns the changes of an open pull request with a current branch.
+    ///
+    /// Text is compared only if the content has changed: a template may render to another text each time.
+    fn edit(
+        &self,
+        open: &PullRequest,
+        memory: Option<&Memory>,
+        text: &PullRequestText,
+        is_new: bool,
+    ) -> Result<PullRequestEdit, TextError> {
+        let is_same = |memory: &Memory| {
+            (&memory.owners, &memory.images, memory.closed) == (self.owners, self.images, None)
+        };
+        let mut edit = match memory {
+            Some(memory) if is_same(memory) && !is_new => PullRequestEdit::default(),
+            _ => text.refreshed(open, self.content())?,
+        };
+        // Labels that people removed stay away, unless another automation has joined.
+        if memory.is_none_or(|memory| memory.owners != *self.owners) {
+            let missing = self.options.labels.iter().filter(|label| !open.labels.contains(label));
+            edit.added_labels = missing.cloned().collect();
+        }
+        edit.removed_labels = open.labels.iter().filter(|label| *label == REBUILD_LABEL).cloned().collect();
+        Ok(edit)
+    }
+
+    fn merge(&self, head_commit: CommitId) -> Option<Merge> {
+        let time = match self.options.merge {
+            MergeTime::ByHand => return None,
+            MergeTime::WhenReady => forge::MergeTime::WhenReady,
+            MergeTime::Immediately => forge::MergeTime::Immediately,
+        };
+        (!self.options.is_draft).then_some(Merge { time, method: self.options.merge_method, head_commit })
+    }
+
+    fn content(&self) -> Content<'_> {
+        Content { owners: self.owners, images: self.images, limit: self.limit }
+    }
+}
+
+/// An open pull request whose branch no automation renders any more.
+#[derive(Clone, Copy, Debug)]
+pub struct UnwantedPullRequest<'a> {
+    /// The pull request.
+    pub pull_request: &'a PullRequest,
+    /// The state of its branch.
+    pub branch: BranchState,
+    /// The automations of the repository and base that are reconciled.
+    pub owners: &'a BTreeSet<OwnerHash>,
+    /// The selected policies of these automations that have an image.
+    pub readable: &'a BTreeSet<PolicyHash>,
+    /// The branches that are wanted and have something to change.
+    pub others: &'a [OtherBranch<'a>],
+    /// The limit of the forge for a body.
+    pub limit: Option<usize>,
+}
+
+/// A wanted branch that may supersede another one.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherBranch<'a> {
+    /// The branch.
+    pub branch: &'a BranchName,
+    /// The policies whose values it changes.
+    pub images: &'a BTreeSet<ImageHash>,
+    /// True if its pull request is open already.
+    pub has_open_pull_request: bool,
+}
+
+/// Decides on a pull request whose branch no automation renders any more.
+///
+/// It is closed if other branches with open pull requests have its policies, or if none of its policies has anything left to
+/// change.
+///
+/// # Errors
+///
+/// If the content has no room in a body.
+pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, TextError> {
+    let open = unwanted.pull_request;
+    let Some(memory) = Memory::of_body(&open.body).filter(|memory| !memory.is_of_others(unwanted.owners))
+    else {
+        return Ok(Decision::of(PullRequestAction::Nothing, None));
+    };
+    if open.is_in_merge_queue {
+        return Ok(Decision::leave(Some(PullRequestReason::InMergeQueue), open.number));
+    }
+    if unwanted.branch == BranchState::Left(LeftBranch::EditedByOthers) {
+        return Ok(Decision::leave(Some(PullRequestReason::EditedByOthers), open.number));
+    }
+    if !may_close(&memory, unwanted.owners, unwanted.readable) {
+        return Ok(Decision::leave(None, open.number));
+    }
+    let policies = memory.policies();
+    let has_one =
+        |other: &&OtherBranch<'_>| other.images.iter().any(|image| policies.contains(image.policy()));
+    let others: Vec<&OtherBranch<'_>> = unwanted.others.iter().filter(has_one).collect();
+    if others.iter().any(|other| !other.has_open_pull_request) {
+        return Ok(Decision::leave(None, open.number));
+    }
+    let (closed, reason) = match others.as_slice() {
+        [] => (ClosedReason::NothingLeft, PullRequestReason::NothingLeft),
+        _ => (ClosedReason::Superseded, PullRequestReason::Superseded),
+    };
+    let names: Vec<&str> = others.iter().map(|other| other.branch.as_str()).collect();
+    let edit = closing(open, &memory, closed, &names, unwanted.limit)?;
+    Ok(Decision::close(edit, reason, open.number))
+}
+
+/// Returns true if a pull request is ours, and its policies have images.
+///
+/// Without an image, the base might only seem to need no change.
+fn may_close(memory: &Memory, owners: &BTreeSet<OwnerHash>, readable: &BTreeSet<PolicyHash>) -> bool {
+    memory.owners.is_subset(owners) && memory.policies().iter().all(|policy| readable.contains(*policy))
+}
+
+fn closing(
+    open: &PullRequest,
+    memory: &Memory,
+    reason: ClosedReason,
+    by: &[&str],
+    limit: Option<usize>,
+) -> Result<PullRequestEdit, TextError> {
+    let body = closed_body(open, memory, reason, by, limit)?;
+    Ok(PullRequestEdit { body: Some(body), is_closed: true, ..PullRequestEdit::default() })
+}
+
+#[cfg(test)]
+mod tests;

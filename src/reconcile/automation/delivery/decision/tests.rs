@@ -1,0 +1,538 @@
+use ClosedReason::{NothingLeft, Superseded};
+use LeftBranch::EditedByOthers;
+use PullRequestState::{Closed, Merged, Open};
+
+use super::*;
+use crate::forge::{MergeMethod, PullRequestState};
+use crate::reconcile::automation::delivery::found::tests::with_images;
+use crate::reconcile::automation::delivery::memory::TextHash;
+use crate::reconcile::automation::delivery::memory::tests::{image, name, owner};
+use crate::reconcile::automation::delivery::text::tests::pull_request;
+
+/// The images of a bundle, each as policy and tag.
+type Images = &'static [(&'static str, &'static str)];
+
+const WEB_1: Images = &[("web", "1")];
+const WEB_2: Images = &[("web", "2")];
+
+fn tip() -> CommitId {
+    "00112233445566778899aabbccddeeff00112233".parse().unwrap()
+}
+
+fn current(is_new: bool) -> BranchState {
+    BranchState::Current { tip: tip(), is_new }
+}
+
+/// A pull request as we open it.
+fn ours(images: Images) -> PullRequest {
+    let text = PullRequestText { title: "Update web".to_owned(), body: "a table".to_owned() };
+    let (owners, images) = ([owner("fleet")].into(), hashes(images));
+    let texts = text.opened(Content { owners: &owners, images: &images, limit: None }).unwrap();
+    pull_request(&texts.title, &texts.body)
+}
+
+fn hashes(images: Images) -> BTreeSet<ImageHash> {
+    images.iter().map(|(policy, tag)| image(policy, tag)).collect()
+}
+
+/// A case: the wanted pull request, which is changed by some settings.
+struct Case {
+    images: Images,
+    owners: Vec<OwnerHash>,
+    readable: Vec<&'static str>,
+    options: PullRequestOptions,
+    text: &'static str,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            images: WEB_1,
+            owners: vec![owner("fleet")],
+            readable: vec!["web", "api"],
+            options: PullRequestOptions::default(),
+            text: "a table",
+        }
+    }
+}
+
+impl Case {
+    fn decide(&self, branch: BranchState, open: Option<&PullRequest>, past: &[PullRequest]) -> Decision {
+        let text = PullRequestText { title: "Update web".to_owned(), body: self.text.to_owned() };
+        let images = hashes(self.images);
+        let wanted = WantedPullRequest {
+            branch: &"tagboat/web".parse().unwrap(),
+            base: &"main".parse().unwrap(),
+            owners: &self.owners.iter().cloned().collect(),
+            images: &images,
+            readable: &self.readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect(),
+            options: &self.options,
+            text: Some(&text).filter(|_| !images.is_empty()),
+            limit: None,
+        };
+        decide(&wanted, branch, FoundPullRequests { open, past: Some(past) }).unwrap()
+    }
+}
+
+/// The decision as `action reason number`, with what is edited.
+fn shown(decision: &Decision) -> String {
+    let edit = match &decision.action {
+        PullRequestAction::Edit(edit) | PullRequestAction::Close(edit) => Some(edit),
+        PullRequestAction::Refresh(edit) => edit.as_ref(),
+        _ => None,
+    };
+    let mut parts = vec![decision.action.name().unwrap_or("nothing").to_owned()];
+    parts.extend(decision.reason.map(|reason| reason.name().to_owned()));
+    parts.extend(decision.number.map(|number| format!("#{number}")));
+    if let Some(edit) = edit {
+        parts.extend(edit.title.as_ref().map(|_| "title".to_owned()));
+        parts.extend(edit.body.as_ref().map(|_| "body".to_owned()));
+        parts.extend(edit.added_labels.iter().map(|label| format!("+{label}")));
+        parts.extend(edit.removed_labels.iter().map(|label| format!("-{label}")));
+        parts.extend(edit.is_closed.then(|| "close".to_owned()));
+    }
+    parts.extend(decision.merge.as_ref().map(|merge| format!("merge {:?}", merge.time)));
+    parts.join(" ")
+}
+
+#[test]
+fn each_state_of_the_forge_and_the_branch_has_its_action() {
+    use BranchState::{Absent, Failed, Left};
+    let past = |number, state, images, closed| with_images(number, state, images, closed);
+    let open = |images| Some(ours(images));
+    let queued = Some(PullRequest { is_in_merge_queue: true, ..ours(WEB_1) });
+    let handed_back =
+        Some(PullRequest { labels: vec!["x".to_owned(), REBUILD_LABEL.to_owned()], ..ours(WEB_1) });
+    let adopted = Some(pull_request("by ann", "text of ann"));
+    let of_another_cluster = {
+        let memory =
+            Memory { owners: [owner("elsewhere")].into(), images: hashes(WEB_1), ..Memory::default() };
+        Some(pull_request("t", &memory.to_string()))
+    };
+    let shared = {
+        let owners = [owner("fleet"), owner("gone")].into();
+        let memory = Memory { owners, images: hashes(WEB_1), ..Memory::default() };
+        Some(pull_request("t", &memory.to_string()))
+    };
+    let reopened = {
+        let memory = Memory::of_body(&ours(WEB_1).body).unwrap();
+        Some(pull_request("Update web", &closed_body(&ours(WEB_1), &memory, NothingLeft, &[], None).unwrap()))
+    };
+    let case = |images| Case { images, ..Case::default() };
+    for (rule, case, branch, open, past, expected) in [
+        // Opening.
+        ("a new branch", case(WEB_1), current(true), None, vec![], "opened"),
+        ("killed after the push", case(WEB_1), current(false), None, vec![], "opened"),
+        ("nothing to change", case(&[]), Absent, None, vec![], "nothing"),
+        (
+            "a branch of others without a pull request",
+            case(WEB_1),
+            Left(EditedByOthers),
+            None,
+            vec![],
+            "left edited-by-others",
+        ),
+        ("a push that was rejected", case(WEB_1), Failed, None, vec![], "nothing"),
+        // Refusals.
+        (
+            "closed by a person",
+            case(WEB_1),
+            Left(LeftBranch::Refused),
+            None,
+            vec![past(9, Closed, WEB_1, None)],
+            "left closed-by-a-person #9",
+        ),
+        (
+            "deleted by a person, who closed it so",
+            case(WEB_1),
+            Absent,
+            None,
+            vec![past(9, Closed, WEB_1, None)],
+            "left closed-by-a-person #9",
+        ),
+        (
+            "the refusal of an older image names its number",
+            case(WEB_1),
+            Left(LeftBranch::Refused),
+            None,
+            vec![past(9, Closed, WEB_2, None), past(8, Closed, WEB_1, None)],
+            "left closed-by-a-person #8",
+        ),
+        (
+            "a new image after a refusal",
+            case(WEB_2),
+            current(true),
+            None,
+            vec![past(9, Closed, WEB_1, None)],
+            "opened",
+        ),
+        (
+            "reopened by a person",
+            case(WEB_1),
+            current(false),
+            open(WEB_1),
+            vec![past(8, Closed, WEB_1, None)],
+            "kept #7",
+        ),
+        (
+            "deleted by a person under an open pull request",
+            case(WEB_1),
+            Left(LeftBranch::Refused),
+            open(WEB_1),
+            vec![],
+            "left closed-by-a-person #7",
+        ),
+        (
+            "a new image after a merge",
+            case(WEB_2),
+            current(true),
+            None,
+            vec![past(9, Merged, WEB_1, None)],
+            "opened",
+        ),
+        (
+            "the same image after we closed it",
+            case(WEB_1),
+            current(true),
+            None,
+            vec![past(9, Closed, WEB_1, Some(NothingLeft))],
+            "opened",
+        ),
+        (
+            "refused, and nothing left since",
+            case(&[]),
+            Left(LeftBranch::Refused),
+            None,
+            vec![past(9, Closed, WEB_1, None)],
+            "nothing",
+        ),
+        // Refreshing.
+        ("nothing new", case(WEB_1), current(false), open(WEB_1), vec![], "kept #7"),
+        ("a new image", case(WEB_2), current(true), open(WEB_1), vec![], "refreshed #7 body"),
+        ("killed between push and edit", case(WEB_2), current(false), open(WEB_1), vec![], "kept #7 body"),
+        ("rebuilt because the base moved", case(WEB_1), current(true), open(WEB_1), vec![], "refreshed #7"),
+        (
+            "rebuilt with another text",
+            Case { text: "another table", ..case(WEB_1) },
+            current(true),
+            open(WEB_1),
+            vec![],
+            "refreshed #7 body",
+        ),
+        (
+            "another text of the same images",
+            Case { text: "rendered at noon", ..case(WEB_1) },
+            current(false),
+            open(WEB_1),
+            vec![],
+            "kept #7",
+        ),
+        ("a push that was rejected, of an open one", case(WEB_2), Failed, open(WEB_1), vec![], "left #7"),
+        // Others.
+        (
+            "a commit of others",
+            case(WEB_2),
+            Left(EditedByOthers),
+            open(WEB_1),
+            vec![],
+            "left edited-by-others #7",
+        ),
+        ("handed back", case(WEB_1), current(true), handed_back, vec![], "refreshed #7 -tagboat/rebuild"),
+        (
+            "opened by others, and adopted",
+            case(WEB_1),
+            current(false),
+            adopted.clone(),
+            vec![],
+            "kept #7 body",
+        ),
+        (
+            "adopted with a new image",
+            case(WEB_2),
+            current(true),
+            adopted.clone(),
+            vec![],
+            "refreshed #7 body",
+        ),
+        (
+            "of another cluster",
+            case(WEB_1),
+            current(false),
+            of_another_cluster.clone(),
+            vec![],
+            "left edited-by-others #7",
+        ),
+        (
+            "of another cluster, with nothing left here",
+            case(&[]),
+            Left(LeftBranch::NothingLeft),
+            of_another_cluster,
+            vec![],
+            "left edited-by-others #7",
+        ),
+        // The merge queue.
+        (
+            "in a merge queue",
+            case(WEB_2),
+            Left(LeftBranch::InMergeQueue),
+            queued.clone(),
+            vec![],
+            "left in-merge-queue #7",
+        ),
+        (
+            "in a merge queue, with nothing left",
+            case(&[]),
+            Left(LeftBranch::InMergeQueue),
+            queued.clone(),
+            vec![],
+            "left in-merge-queue #7",
+        ),
+        (
+            "in a merge queue, and current",
+            case(WEB_1),
+            current(false),
+            queued,
+            vec![],
+            "left in-merge-queue #7",
+        ),
+        // Closing.
+        (
+            "nothing left",
+            case(&[]),
+            Left(LeftBranch::NothingLeft),
+            open(WEB_1),
+            vec![],
+            "closed nothing-left #7 body close",
+        ),
+        (
+            "nothing left, and the branch is gone",
+            case(&[]),
+            Absent,
+            open(WEB_1),
+            vec![],
+            "closed nothing-left #7 body close",
+        ),
+        (
+            "nothing left for a branch of others",
+            case(&[]),
+            Left(EditedByOthers),
+            open(WEB_1),
+            vec![],
+            "left edited-by-others #7",
+        ),
+        (
+            "nothing left for one that is not ours",
+            case(&[]),
+            Left(LeftBranch::NothingLeft),
+            adopted,
+            vec![],
+            "left nothing-left #7",
+        ),
+        (
+            "nothing left while a policy has no image",
+            Case { readable: vec!["api"], ..case(&[]) },
+            Left(LeftBranch::NothingLeft),
+            open(WEB_1),
+            vec![],
+            "left nothing-left #7",
+        ),
+        (
+            "nothing left, shared with a suspended automation",
+            case(&[]),
+            Left(LeftBranch::NothingLeft),
+            shared,
+            vec![],
+            "left nothing-left #7",
+        ),
+        (
+            "reopened after we closed it",
+            case(WEB_1),
+            current(true),
+            reopened.clone(),
+            vec![],
+            "refreshed #7 body",
+        ),
+        (
+            "killed between text and closing",
+            case(&[]),
+            Left(LeftBranch::NothingLeft),
+            reopened,
+            vec![],
+            "closed nothing-left #7 body close",
+        ),
+    ] {
+        let decision = case.decide(branch, open.as_ref(), &past);
+        assert_eq!(shown(&decision), expected, "{rule}");
+    }
+}
+
+#[test]
+fn a_new_pull_request_has_all_settings() {
+    let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let options = PullRequestOptions {
+        labels: list(&["images"]),
+        reviewers: list(&["ann", "acme/web"]),
+        assignees: list(&["bob"]),
+        is_draft: true,
+        ..PullRequestOptions::default()
+    };
+    let decision = Case { options, ..Case::default() }.decide(current(true), None, &[]);
+    let PullRequestAction::Open(new) = decision.action else { panic!("{decision:?}") };
+    assert_eq!((new.head.as_str(), new.base.as_str()), ("tagboat/web", "main"));
+    assert_eq!((new.labels, new.reviewers), (list(&["images"]), list(&["ann", "acme/web"])));
+    assert_eq!((new.assignees, new.is_draft, new.title.as_str()), (list(&["bob"]), true, "Update web"));
+    let memory = Memory::of_body(&new.body).unwrap();
+    assert_eq!((memory.owners, memory.images), ([owner("fleet")].into(), hashes(WEB_1)));
+    assert_eq!(memory.title, Some(TextHash::of("Update web")));
+    assert!(new.body.starts_with("a table\n\n[//]: # (tagboat "), "{}", new.body);
+}
+
+/// Labels are set at the opening and the adoption, and for another automation.
+#[test]
+fn labels_that_people_removed_stay_away() {
+    let options = PullRequestOptions { labels: vec!["images".to_owned()], ..PullRequestOptions::default() };
+    let both = vec![owner("fleet"), owner("other")];
+    let labelled = PullRequest { labels: vec!["images".to_owned()], ..ours(WEB_1) };
+    for (rule, owners, images, open, expected) in [
+        ("removed", vec![owner("fleet")], WEB_1, ours(WEB_1), "kept #7"),
+        ("removed, with a new image", vec![owner("fleet")], WEB_2, ours(WEB_1), "kept #7 body"),
+        ("adopted", vec![owner("fleet")], WEB_1, pull_request("by ann", ""), "kept #7 body +images"),
+        ("joined", both.clone(), WEB_1, ours(WEB_1), "kept #7 body +images"),
+        ("joined, with the label", both, WEB_1, labelled, "kept #7 body"),
+    ] {
+        let case = Case { images, owners, options: options.clone(), ..Case::default() };
+        assert_eq!(shown(&case.decide(current(false), Some(&open), &[])), expected, "{rule}");
+    }
+}
+
+#[test]
+fn a_merge_is_bound_to_the_commit_of_the_branch() {
+    use MergeTime::{ByHand, Immediately, WhenReady};
+    let open = || Some(ours(WEB_1));
+    let draft = Some(PullRequest { is_draft: true, ..ours(WEB_1) });
+    let scheduled = Some(PullRequest { has_auto_merge: true, ..ours(WEB_1) });
+    let queued = Some(PullRequest { is_in_merge_queue: true, ..ours(WEB_1) });
+    for (merge, branch, open, expected) in [
+        (ByHand, current(true), None, "opened"),
+        (ByHand, current(false), open(), "kept #7"),
+        (WhenReady, current(true), None, "opened merge WhenReady"),
+        (WhenReady, current(false), open(), "kept #7 merge WhenReady"),
+        (WhenReady, current(true), open(), "refreshed #7 merge WhenReady"),
+        (WhenReady, current(false), scheduled, "kept #7"),
+        (WhenReady, current(false), queued, "left in-merge-queue #7"),
+        (WhenReady, current(false), draft.clone(), "kept #7"),
+        (WhenReady, BranchState::Left(EditedByOthers), open(), "left edited-by-others #7"),
+        (Immediately, current(true), None, "opened merge Immediately"),
+        (Immediately, current(false), open(), "kept #7 merge Immediately"),
+        (Immediately, current(false), draft, "kept #7"),
+        (Immediately, BranchState::Failed, open(), "left #7"),
+    ] {
+        let merge_method = Some(MergeMethod::Squash);
+        let options = PullRequestOptions { merge, merge_method, ..PullRequestOptions::default() };
+        let decision = Case { options, ..Case::default() }.decide(branch, open.as_ref(), &[]);
+        assert_eq!(shown(&decision), expected, "{merge:?} {branch:?} {open:?}");
+        if let Some(merge) = decision.merge {
+            assert_eq!((merge.head_commit, merge.method), (tip(), merge_method));
+        }
+    }
+}
+
+#[test]
+fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
+    use BranchState::Left;
+    let of = |images| with_images(7, Open, images, None);
+    let left = Left(LeftBranch::NothingLeft);
+    let queued = PullRequest { is_in_merge_queue: true, ..of(WEB_1) };
+    let both: Images = &[("web", "1"), ("api", "1")];
+    for (rule, open, branch, readable, others, expected) in [
+        (
+            "its pull request is open already",
+            of(WEB_1),
+            left,
+            vec!["web"],
+            vec![("x/2", WEB_2, true)],
+            "closed superseded #7 body close",
+        ),
+        (
+            "its pull request is not open yet",
+            of(WEB_1),
+            left,
+            vec!["web"],
+            vec![("x/2", WEB_2, false)],
+            "left #7",
+        ),
+        (
+            "one of two is not open yet",
+            of(both),
+            left,
+            vec!["web", "api"],
+            vec![("x/2", WEB_2, true), ("y/2", &[("api", "2")], false)],
+            "left #7",
+        ),
+        (
+            "two branches",
+            of(both),
+            left,
+            vec!["web", "api"],
+            vec![("x/2", WEB_2, true), ("y/2", &[("api", "2")], true)],
+            "closed superseded #7 body close",
+        ),
+        (
+            "a branch of another policy",
+            of(WEB_1),
+            left,
+            vec!["web", "api"],
+            vec![("y/2", &[("api", "2")], false)],
+            "closed nothing-left #7 body close",
+        ),
+        ("nothing left", of(WEB_1), left, vec!["web"], vec![], "closed nothing-left #7 body close"),
+        ("a policy has no image", of(WEB_1), left, vec!["api"], vec![("x/2", WEB_2, true)], "left #7"),
+        (
+            "a commit of others",
+            of(WEB_1),
+            Left(EditedByOthers),
+            vec!["web"],
+            vec![("x/2", WEB_2, true)],
+            "left edited-by-others #7",
+        ),
+        ("in a merge queue", queued, left, vec!["web"], vec![("x/2", WEB_2, true)], "left in-merge-queue #7"),
+        (
+            "opened by others",
+            pull_request("t", "by ann"),
+            left,
+            vec!["web"],
+            vec![("x/2", WEB_2, true)],
+            "nothing",
+        ),
+    ] {
+        let branches: Vec<(BranchName, BTreeSet<ImageHash>, bool)> = others
+            .iter()
+            .map(|(branch, images, is_open)| (branch.parse().unwrap(), hashes(images), *is_open))
+            .collect();
+        let others: Vec<OtherBranch<'_>> = branches
+            .iter()
+            .map(|(branch, images, is_open)| OtherBranch { branch, images, has_open_pull_request: *is_open })
+            .collect();
+        for (owner_name, expected) in [("fleet", expected), ("elsewhere", "nothing")] {
+            let unwanted = UnwantedPullRequest {
+                pull_request: &open,
+                branch,
+                owners: &[owner(owner_name)].into(),
+                readable: &readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect(),
+                others: &others,
+                limit: None,
+            };
+            let decision = decide_unwanted(&unwanted).unwrap();
+            assert_eq!(shown(&decision), expected, "{rule}, {owner_name}");
+            if let PullRequestAction::Close(edit) = decision.action {
+                let body = edit.body.unwrap();
+                let closed = Memory::of_body(&body).unwrap().closed;
+                let is_superseded = decision.reason == Some(PullRequestReason::Superseded);
+                assert_eq!(closed, Some(if is_superseded { Superseded } else { NothingLeft }), "{rule}");
+                let is_named = branches.iter().filter(|(.., is_open)| *is_open);
+                let mut names = is_named.map(|(branch, ..)| format!("`{branch}`"));
+                assert!(!is_superseded || names.all(|name| body.contains(&name)), "{rule}: {body}");
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The pull requests of a branch, and the facts about the branch that follow.
+
+use std::collections::BTreeSet;
+
+use super::memory::{ImageHash, Memory};
+use crate::forge::{PullRequest, PullRequestState};
+
+/// The label by which people hand a branch back to Tagboat.
+pub const REBUILD_LABEL: &str = "tagboat/rebuild";
+
+/// The pull requests of one branch and base.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FoundPullRequests<'a> {
+    /// The open one, if there is one.
+    pub open: Option<&'a PullRequest>,
+    /// The others, the newest first; none if they were not looked up.
+    pub past: Option<&'a [PullRequest]>,
+}
+
+/// Facts about a branch that git does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchFacts {
+    /// A person has refused the change: the branch stays as it is.
+    pub is_refused: bool,
+    /// If the branch does not exist, a person has deleted it.
+    ///
+    /// It has an open pull request with these images, and is not created again.
+    pub is_refused_if_absent: bool,
+    /// It is in a merge queue: the branch stays as it is.
+    pub is_in_merge_queue: bool,
+    /// A person has handed the branch back: it is rebuilt with any commits.
+    pub is_handed_back: bool,
+    /// The branch has served its purpose, and may be deleted.
+    ///
+    /// It is deleted if nothing is left to change and it is ours.
+    pub is_finished: bool,
+}
+
+/// Returns the facts about a branch whose bundle has these images to set.
+///
+/// `None` means that the past pull requests must be looked up first.
+pub fn branch_facts(images: &BTreeSet<ImageHash>, found: FoundPullRequests<'_>) -> Option<BranchFacts> {
+    if let Some(open) = found.open {
+        let memory = Memory::of_body(&open.body);
+        return Some(BranchFacts {
+            is_refused_if_absent: memory.is_some_and(|memory| images.is_subset(&memory.images)),
+            is_in_merge_queue: open.is_in_merge_queue,
+            is_handed_back: open.labels.iter().any(|label| label == REBUILD_LABEL),
+            ..BranchFacts::default()
+        });
+    }
+    let past = found.past?;
+    let is_refused = refusal(images, past).is_some();
+    let is_finished = past
+        .first()
+        .is_some_and(|newest| newest.state == PullRequestState::Merged || is_closed_by_us(newest));
+    Some(BranchFacts { is_refused, is_finished, ..BranchFacts::default() })
+}
+
+/// Returns the newest pull request by which people refused all of some images.
+///
+/// An image that was in no pull request that a person closed is not refused. A pull request that does not say which images it
+/// had refuses nothing. Without images, the newest pull request decides: its branch stays as people left it.
+pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest]) -> Option<&'p PullRequest> {
+    let closed = |pull_request: &&PullRequest| is_closed_by_person(pull_request);
+    if images.is_empty() {
+        return past.first().filter(closed);
+    }
+    let memories =
+        past.iter().filter(closed).filter_map(|closed| Some((closed, Memory::of_body(&closed.body)?)));
+    let memories: Vec<(&PullRequest, Memory)> = memories.collect();
+    let refused: BTreeSet<&ImageHash> = memories.iter().flat_map(|(_, memory)| &memory.images).collect();
+    if !images.iter().all(|image| refused.contains(image)) {
+        return None;
+    }
+    let has_one = |memory: &Memory| !memory.images.is_disjoint(images);
+    memories.iter().find(|(_, memory)| has_one(memory)).map(|(closed, _)| *closed)
+}
+
+fn is_closed_by_us(pull_request: &PullRequest) -> bool {
+    pull_request.state == PullRequestState::Closed
+        && Memory::of_body(&pull_request.body).is_some_and(|memory| memory.closed.is_some())
+}
+
+fn is_closed_by_person(pull_request: &PullRequest) -> bool {
+    pull_request.state == PullRequestState::Closed && !is_closed_by_us(pull_request)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use PullRequestState::{Closed, Merged};
+
+    use super::super::memory::ClosedReason;
+    use super::super::memory::tests::{image, owner};
+    use super::super::text::tests::pull_request;
+    use super::*;
+
+    /// A pull request of ours with these images, each as policy and tag.
+    pub(in super::super) fn with_images(
+        number: u64,
+        state: PullRequestState,
+        images: &[(&str, &str)],
+        closed: Option<ClosedReason>,
+    ) -> PullRequest {
+        let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
+        let memory = Memory { owners: [owner("fleet")].into(), images, closed, ..Memory::default() };
+        PullRequest { number, state, ..pull_request("t", &format!("text\n\n{memory}")) }
+    }
+
+    #[test]
+    fn a_refusal_lasts_until_there_is_a_new_image() {
+        let merged = |number, images| with_images(number, Merged, images, None);
+        let refused = |number, images| with_images(number, Closed, images, None);
+        let by_us = |number, images| with_images(number, Closed, images, Some(ClosedReason::NothingLeft));
+        let unmarked = PullRequest { number: 1, state: Closed, ..pull_request("t", "by ann") };
+        let web1: &[(&str, &str)] = &[("web", "1")];
+        let none = BranchFacts::default();
+        let is_refused = BranchFacts { is_refused: true, ..none };
+        let is_finished = BranchFacts { is_finished: true, ..none };
+        for (name, images, past, expected) in [
+            ("no pull request", web1, vec![], none),
+            ("closed by a person", web1, vec![refused(9, web1)], is_refused),
+            ("a new image", &[("web", "2")], vec![refused(9, web1)], none),
+            ("one new image suffices", &[("web", "1"), ("api", "2")], vec![refused(9, web1)], none),
+            (
+                "a part of the refused images",
+                web1,
+                vec![refused(9, &[("web", "1"), ("api", "1")])],
+                is_refused,
+            ),
+            (
+                "refused in two pull requests",
+                &[("web", "1"), ("api", "2")],
+                vec![refused(9, &[("api", "2")]), refused(8, web1)],
+                is_refused,
+            ),
+            ("an older image again", web1, vec![refused(9, &[("web", "2")]), refused(8, web1)], is_refused),
+            (
+                "refused before the last was merged",
+                web1,
+                vec![merged(9, &[("web", "2")]), refused(8, web1)],
+                BranchFacts { is_refused: true, is_finished: true, ..none },
+            ),
+            ("merged", web1, vec![merged(9, web1)], is_finished),
+            ("closed by us", web1, vec![by_us(9, web1)], is_finished),
+            ("closed without images", web1, vec![unmarked.clone()], none),
+            ("the same tag of another policy", &[("api", "1")], vec![refused(9, web1)], none),
+            // Nothing is left to change.
+            ("refused and then done", &[], vec![refused(9, web1)], is_refused),
+            ("refused by people before us", &[], vec![unmarked], is_refused),
+            ("merged and then done", &[], vec![merged(9, web1), refused(8, web1)], is_finished),
+            ("closed by us and then done", &[], vec![by_us(9, web1), refused(8, web1)], is_finished),
+            ("never opened", &[], vec![], none),
+        ] {
+            let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
+            let found = FoundPullRequests { open: None, past: Some(&past) };
+            assert_eq!(branch_facts(&images, found), Some(expected), "{name}");
+            // An open one is what counts: a person has reopened it, or it is a new one.
+            let open = with_images(10, PullRequestState::Open, web1, None);
+            let found = FoundPullRequests { open: Some(&open), past: Some(&past) };
+            let facts = branch_facts(&images, found).unwrap();
+            assert_eq!(BranchFacts { is_refused_if_absent: false, ..facts }, none, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_open_pull_request_shows_the_queue_and_the_label() {
+        let none = BranchFacts::default();
+        let open = with_images(10, PullRequestState::Open, &[("web", "1")], None);
+        let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
+        for (open, expected) in [
+            (open.clone(), none),
+            (
+                PullRequest { is_in_merge_queue: true, ..open.clone() },
+                BranchFacts { is_in_merge_queue: true, ..none },
+            ),
+            (
+                PullRequest { labels: labels(&["a", "tagboat/rebuild"]), ..open.clone() },
+                BranchFacts { is_handed_back: true, ..none },
+            ),
+            (PullRequest { labels: labels(&["rebuild"]), ..open }, none),
+        ] {
+            let found = FoundPullRequests { open: Some(&open), past: None };
+            assert_eq!(branch_facts(&BTreeSet::from([image("web", "2")]), found), Some(expected));
+            // Some forges leave it open if its branch is deleted.
+            let facts = branch_facts(&BTreeSet::from([image("web", "1")]), found);
+            assert_eq!(facts, Some(BranchFacts { is_refused_if_absent: true, ..expected }));
+        }
+        assert_eq!(branch_facts(&BTreeSet::new(), FoundPullRequests::default()), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Delivery by branches and pull requests: pure decisions, which other code carries out.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `base` | the branch that gets the changes in the end |
+//! | `bundle`, `branch_name` | the division of policies into branches; rendered texts made into names |
+//! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
+//! | `ownership` | the commits and changes that count as ours |
+//! | `memory` | the last line of a body, from which pull requests are recognized |
+//! | `text`, `table` | title and body of a pull request; the table of changes |
+//! | `found` | the pull requests of a branch, and the facts about the branch that follow from them |
+//! | `decision` | the action on the pull request of a branch |
+
+mod base;
+mod branch_name;
+mod bundle;
+mod decision;
+mod found;
+mod memory;
+mod options;
+mod ownership;
+mod table;
+mod text;
+
+pub use base::{BaseError, base_of};
+pub use branch_name::{BranchNameError, branch_name};
+pub use bundle::{
+    BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,
+};
+pub use decision::{
+    BranchState, Decision, LeftBranch, OtherBranch, PullRequestAction, PullRequestReason,
+    UnwantedPullRequest, WantedPullRequest, decide, decide_unwanted,
+};
+pub use found::{BranchFacts, FoundPullRequests, REBUILD_LABEL, branch_facts};
+pub use memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash, TextHash};
+pub use options::{PullRequestOptions, UnsupportedSetting, check_support};
+pub use ownership::{CommitPeople, OwnershipScope, Person};
+pub use text::{MAX_TITLE, PullRequestText, TextError, TextSource, Texts};

@@ -1,0 +1,529 @@
+//! Title and body of a pull request: rendered, refreshed, and cut to the forge's limit.
+
+use std::collections::BTreeSet;
+
+use tagboat_api::settings::TemplateLanguage;
+
+use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, TextHash};
+use super::table::{code, table};
+use crate::forge::{PullRequest, PullRequestEdit};
+use crate::message::{MessageData, PolicyImage, PullRequestData, Template, TemplateErrorKind};
+
+/// The maximum number of characters of a title, which all forges take.
+pub const MAX_TITLE: usize = 240;
+
+/// The maximum length of a body at forges without a known limit.
+const MAX_BODY: usize = 60_000;
+
+/// The note below a body that was cut.
+const CUT: &str = "(The rest is left out.)";
+
+/// The texts of an automation from which title and body are made.
+#[derive(Clone, Copy, Debug)]
+pub struct TextSource<'a> {
+    /// The data of the commit's message.
+    pub data: &'a MessageData,
+    /// The message of the commit, if it has a template.
+    pub message: Option<&'a str>,
+    /// The template of the title.
+    pub title: Option<&'a str>,
+    /// The template of the body.
+    pub body: Option<&'a str>,
+    /// The language of the templates.
+    pub language: TemplateLanguage,
+}
+
+/// The title of a pull request, and its body without the last line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequestText {
+    /// The title: one line.
+    pub title: String,
+    /// The body.
+    pub body: String,
+}
+
+/// The texts of a pull request as they are sent to a forge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// The title.
+    pub title: String,
+    /// The body with its last line.
+    pub body: String,
+}
+
+/// The content of a pull request, from which its last line is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Content<'a> {
+    /// The automations.
+    pub(super) owners: &'a BTreeSet<OwnerHash>,
+    /// The policies that it changes, with their images.
+    pub(super) images: &'a BTreeSet<ImageHash>,
+    /// The limit of the forge for a body.
+    pub(super) limit: Option<usize>,
+}
+
+/// The error of a pull request that has no text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextError {
+    /// A template cannot be rendered.
+    #[error("the annotation tagboat.dev/{annotation} cannot be rendered: {detail}")]
+    Template {
+        /// The name of the annotation without prefix.
+        annotation: &'static str,
+        /// The error of the template.
+        detail: String,
+    },
+    /// The rendering was interrupted by its deadline or cancelled.
+    #[error("the rendering of a template was interrupted")]
+    Interrupted,
+    /// The last line does not fit into a body.
+    #[error(
+        "the pull request changes the images of {policies} policies, for which a body of {limit} characters has no room: \
+         divide them by the annotation tagboat.dev/push-branch"
+    )]
+    TooManyPolicies {
+        /// The number of policies.
+        policies: usize,
+        /// The limit of the forge.
+        limit: usize,
+    },
+}
+
+impl PullRequestText {
+    /// Renders the text of a pull request of one or several automations.
+    ///
+    /// The title is that of the first automation. The bodies follow each other; automations without a template of their own
+    /// share a table.
+    ///
+    /// # Errors
+    ///
+    /// If a template cannot be rendered.
+    pub fn render(
+        sources: &[TextSource<'_>],
+        branch: &str,
+        base: &str,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Self, TextError> {
+        let render = |annotation: &'static str, template: &str, source: &TextSource<'_>| {
+            let data = PullRequestData { message: source.data, branch, base };
+            Template::compile(template, source.language)
+                .and_then(|template| template.render_pull_request(&data, is_interrupted))
+                .map_err(|error| match error.kind() {
+                    TemplateErrorKind::Interrupted => TextError::Interrupted,
+                    _ => TextError::Template { annotation, detail: error.detail_of_annotation() },
+                })
+        };
+        let title = match sources.first() {
+            Some(source @ TextSource { title: Some(template), .. }) => {
+                render("pull-request-title", template, source)?
+            }
+            Some(TextSource { message: Some(message), .. }) => (*message).to_owned(),
+            _ => String::new(),
+        };
+        let title = first_line(&title).unwrap_or_else(|| default_title(sources));
+        let mut bodies: Vec<String> = Vec::new();
+        for source in sources {
+            let Some(template) = source.body else { continue };
+            let body = render("pull-request-body", template, source)?.trim().to_owned();
+            if !bodies.contains(&body) {
+                bodies.push(body);
+            }
+        }
+        let without: Vec<&TextSource<'_>> = sources.iter().filter(|source| source.body.is_none()).collect();
+        if !without.is_empty() {
+            let names: Vec<String> =
+                without.iter().map(|source| code(&source.data.automation().to_string())).collect();
+            let data: Vec<&MessageData> = without.iter().map(|source| source.data).collect();
+            let automations = if names.len() == 1 { "automation" } else { "automations" };
+            bodies.push(format!(
+                "{}\nInto {}, by the {automations} {}.",
+                table(&data),
+                code(base),
+                names.join(", ")
+            ));
+        }
+        Ok(Self { title, body: bodies.join("\n\n") })
+    }
+
+    /// Returns the texts of a new pull request.
+    pub(super) fn opened(&self, content: Content<'_>) -> Result<Texts, TextError> {
+        let (title, owners, images) = (self.title.clone(), content.owners.clone(), content.images.clone());
+        let memory = Memory { owners, images, title: Some(TextHash::of(&title)), body: None, closed: None };
+        let body = with_line(&self.body, memory, content.limit)?;
+        Ok(Texts { title, body })
+    }
+
+    /// Returns the changes of an open pull request.
+    ///
+    /// Text that is still ours is replaced, and so is the last line.
+    pub(super) fn refreshed(
+        &self,
+        current: &PullRequest,
+        content: Content<'_>,
+    ) -> Result<PullRequestEdit, TextError> {
+        let (text, memory) = Memory::split(&current.body);
+        let before = memory.unwrap_or_default();
+        let is_title_ours = before.title == Some(TextHash::of(&current.title));
+        let is_body_ours = before.body == Some(TextHash::of(&text));
+        let title = if is_title_ours { &self.title } else { &current.title };
+        let mut memory = Memory {
+            owners: content.owners.clone(),
+            images: content.images.clone(),
+            title: if is_title_ours { Some(TextHash::of(title)) } else { before.title },
+            body: before.body,
+            closed: None,
+        };
+        let body = if is_body_ours {
+            memory.body = None;
+            with_line(&self.body, memory, content.limit)?
+        } else {
+            // Text of people is never cut: without room for the line, the body stays as it is.
+            joined(&text, &memory, content.limit).unwrap_or_else(|| current.body.clone())
+        };
+        let is_same_body = TextHash::of(&body) == TextHash::of(&current.body);
+        Ok(PullRequestEdit {
+            title: (TextHash::of(title) != TextHash::of(&current.title)).then(|| title.clone()),
+            body: (!is_same_body).then_some(body),
+            ..PullRequestEdit::default()
+        })
+    }
+}
+
+/// Returns the body of a pull request that is closed for a reason.
+///
+/// The sentence says why; `by` are the branches that supersede it.
+pub(super) fn closed_body(
+    current: &PullRequest,
+    memory: &Memory,
+    reason: ClosedReason,
+    by: &[&str],
+    limit: Option<usize>,
+) -> Result<String, TextError> {
+    let (text, _) = Memory::split(&current.body);
+    let sentence = match reason {
+        ClosedReason::NothingLeft => {
+            format!("Closed by Tagboat: nothing is left to change on {}.", code(current.base.as_str()))
+        }
+        ClosedReason::Superseded => {
+            let names: Vec<String> = by.iter().map(|branch| code(branch)).collect();
+            format!("Closed by Tagboat: superseded by {}.", names.join(", "))
+        }
+    };
+    let is_ours = memory.body == Some(TextHash::of(&text));
+    let with_sentence =
+        if text.starts_with(&sentence) { text.clone() } else { format!("{sentence}\n\n{text}") };
+    let memory = Memory { closed: Some(reason), ..memory.clone() };
+    if is_ours {
+        return with_line(&with_sentence, memory, limit);
+    }
+    let body = joined(&with_sentence, &memory, limit).or_else(|| joined(&text, &memory, limit));
+    Ok(body.unwrap_or_else(|| current.body.clone()))
+}
+
+/// Joins a text of ours with a last line that has its hash.
+fn with_line(text: &str, memory: Memory, limit: Option<usize>) -> Result<String, TextError> {
+    // A hash has one length, so that of any text tells the room.
+    let placeholder = Memory { body: Some(TextHash::of("")), ..memory };
+    let text = cut(text, &placeholder, limit)?;
+    let memory = Memory { body: Some(TextHash::of(&text)), ..placeholder };
+    Ok(body_of(&text, &memory))
+}
+
+/// Joins a text of people with the last line, if there is room.
+fn joined(text: &str, memory: &Memory, limit: Option<usize>) -> Option<String> {
+    let body = body_of(text.trim_end(), memory);
+    limit.is_none_or(|limit| length(&body) <= limit).then_some(body)
+}
+
+fn body_of(text: &str, memory: &Memory) -> String {
+    if text.is_empty() { memory.to_string() } else { format!("{text}\n\n{memory}") }
+}
+
+/// Cuts a text at a line break, with room for the last line.
+fn cut(text: &str, memory: &Memory, limit: Option<usize>) -> Result<String, TextError> {
+    let limit = limit.unwrap_or(MAX_BODY);
+    let text = text.trim_end();
+    let line = length(&memory.to_string());
+    let Some(room) = limit.checked_sub(line) else {
+        return Err(TextError::TooManyPolicies { policies: memory.images.len(), limit });
+    };
+    if text.is_empty() || length(text) + 2 <= room {
+        return Ok(text.to_owned());
+    }
+    let Some(room) = room.checked_sub(2 + length(CUT) + 2) else { return Ok(String::new()) };
+    let (mut kept, mut used) = (String::new(), 0);
+    for line in text.split_inclusive('\n') {
+        used += length(line);
+        if used > room {
+            break;
+        }
+        kept.push_str(line);
+    }
+    Ok(format!("{}\n\n{CUT}", kept.trim_end()).trim_start().to_owned())
+}
+
+/// Returns the length of a text in UTF-16 units, at least its number of characters.
+fn length(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// Returns the first line that has text, cut to the maximum length of a title.
+fn first_line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let plain: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Some(match plain.char_indices().nth(MAX_TITLE) {
+        None => plain,
+        Some(_) => format!("{}…", plain.chars().take(MAX_TITLE - 1).collect::<String>().trim_end()),
+    })
+}
+
+/// Returns `Update NAME to TAG`, or the number of images if there are several.
+fn default_title(sources: &[TextSource<'_>]) -> String {
+    let images: Vec<&PolicyImage> = sources.iter().flat_map(|source| source.data.images()).collect();
+    let named: BTreeSet<(&str, &str)> = images
+        .iter()
+        .map(|image| {
+            let name = image.image.name.as_str();
+            (name.rsplit('/').next().unwrap_or(name), image.image.tag.as_str())
+        })
+        .collect();
+    let title = match named.iter().next() {
+        Some((name, tag)) if named.len() == 1 => format!("Update {name} to {tag}"),
+        Some(_) => format!("Update {} images", named.len()),
+        None => "Update images".to_owned(),
+    };
+    first_line(&title).unwrap_or(title)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::memory::tests::{image, owner};
+    use super::*;
+    use crate::forge::PullRequestState;
+
+    fn text(title: &str, body: &str) -> PullRequestText {
+        PullRequestText { title: title.to_owned(), body: body.to_owned() }
+    }
+
+    /// An open pull request with these texts.
+    pub(in super::super) fn pull_request(title: &str, body: &str) -> PullRequest {
+        PullRequest {
+            number: 7,
+            url: "https://git.example/pulls/7".to_owned(),
+            state: PullRequestState::Open,
+            head: "tagboat/web".parse().unwrap(),
+            head_commit: None,
+            base: "main".parse().unwrap(),
+            title: title.to_owned(),
+            body: body.to_owned(),
+            is_draft: false,
+            labels: Vec::new(),
+            is_in_merge_queue: false,
+            has_auto_merge: false,
+            version: None,
+        }
+    }
+
+    fn sources<'a>(
+        data: &'a MessageData,
+        title: Option<&'a str>,
+        body: Option<&'a str>,
+        message: Option<&'a str>,
+    ) -> TextSource<'a> {
+        TextSource { data, message, title, body, language: TemplateLanguage::Go }
+    }
+
+    fn render(source: TextSource<'_>) -> Result<PullRequestText, TextError> {
+        PullRequestText::render(&[source], "tagboat/web", "main", &|| false)
+    }
+
+    #[test]
+    fn titles_come_from_a_template_the_message_or_the_images() {
+        let data = MessageData::plain_sample();
+        let many = data.images().len();
+        assert!(many > 1);
+        let long = "x".repeat(300);
+        for (title, message, expected) in [
+            (Some("{{ .Branch }} -> {{ .Base }}\nmore"), Some("a message"), "tagboat/web -> main".to_owned()),
+            (Some("\n  \n by {{ .AutomationObject.Name }}"), None, format!("by {}", data.automation().name)),
+            (Some("{{ .Values.none }}"), None, "<no value>".to_owned()),
+            (Some("{{ \"\" }} "), None, format!("Update {many} images")),
+            (None, Some("chore: update\n\nbody"), "chore: update".to_owned()),
+            (None, None, format!("Update {many} images")),
+            (Some(&long), None, format!("{}…", "x".repeat(239))),
+        ] {
+            let found = render(sources(&data, title, None, message)).unwrap().title;
+            assert_eq!(found, expected, "{title:?} {message:?}");
+        }
+        let preset = render(sources(&data, Some("preset:summary"), Some("preset:detailed"), None)).unwrap();
+        assert!(!preset.title.contains('\n') && preset.body.lines().count() > 3, "{preset:?}");
+        for (template, start) in [
+            (
+                "{{ .Nope }}",
+                "the annotation tagboat.dev/pull-request-title cannot be rendered: template:1:3: <.Nope>: can't evaluate",
+            ),
+            (
+                "{{",
+                "the annotation tagboat.dev/pull-request-title cannot be rendered: template:1: unclosed action",
+            ),
+            (
+                "preset:nope",
+                "the annotation tagboat.dev/pull-request-title cannot be rendered: there is no preset",
+            ),
+        ] {
+            let error = render(sources(&data, Some(template), None, None)).unwrap_err().to_string();
+            assert!(error.starts_with(start), "{error}");
+        }
+    }
+
+    #[test]
+    fn bodies_come_from_a_template_or_are_a_table() {
+        let data = MessageData::plain_sample();
+        let body = render(sources(&data, None, None, None)).unwrap().body;
+        assert!(body.starts_with("| policy | from | to | files |\n|---|"), "{body}");
+        let end = format!("\n\nInto `main`, by the automation `{}`.", data.automation());
+        assert!(body.ends_with(&end), "{body}");
+        let templated = sources(&data, None, Some("from {{ .Branch }}\n"), None);
+        assert_eq!(render(templated).unwrap().body, "from tagboat/web");
+        // Automations that share a pull request.
+        let plain = sources(&data, None, None, None);
+        let all =
+            PullRequestText::render(&[templated, templated, plain, plain], "tagboat/web", "main", &|| false);
+        let all = all.unwrap().body;
+        assert!(all.starts_with("from tagboat/web\n\n| policy |"), "{all}");
+        assert_eq!(all.matches("from tagboat/web").count(), 1, "{all}");
+        assert!(all.contains("by the automations `"), "{all}");
+        let interrupted = PullRequestText::render(&[templated], "a", "b", &|| true);
+        assert_eq!(interrupted, Err(TextError::Interrupted));
+    }
+
+    #[test]
+    fn text_that_people_edited_stays() {
+        let (owners, old, new) = (
+            BTreeSet::from([owner("fleet")]),
+            BTreeSet::from([image("web", "1")]),
+            BTreeSet::from([image("web", "2")]),
+        );
+        let content = |images| Content { owners: &owners, images, limit: None };
+        let opened = text("Update web to 1", "first\n\nwords").opened(content(&old)).unwrap();
+        assert!(opened.body.starts_with("first\n\nwords\n\n[//]: # (tagboat 1 "), "{opened:?}");
+        let next = text("Update web to 2", "second");
+        let (title, body) = (opened.title.as_str(), opened.body.as_str());
+        let windows = body.replace('\n', "\r\n");
+        let edited = body.replace("words", "words, read by ann");
+        let below = format!("{body}\n\nread by ann");
+        let stripped = "first".to_owned();
+        for (title, body, expected_title, expected_text) in [
+            (title, body, "Update web to 2", "second"),
+            (title, windows.as_str(), "Update web to 2", "second"),
+            (title, edited.as_str(), "Update web to 2", "first\n\nwords, read by ann"),
+            ("by ann", body, "by ann", "second"),
+            ("by ann", edited.as_str(), "by ann", "first\n\nwords, read by ann"),
+            (title, below.as_str(), "Update web to 2", "first\n\nwords\n\n\nread by ann"),
+            // Without the line, all text counts as that of people: a pull request that is adopted.
+            (title, stripped.as_str(), title, "first"),
+        ] {
+            let current = pull_request(title, body);
+            let edit = next.refreshed(&current, content(&new)).unwrap();
+            let found = edit.title.as_deref().unwrap_or(title);
+            let (text, memory) = Memory::split(edit.body.as_ref().unwrap());
+            assert_eq!((found, text.as_str()), (expected_title, expected_text), "{title} {body}");
+            let memory = memory.unwrap();
+            assert_eq!((&memory.owners, &memory.images), (&owners, &new), "{title} {body}");
+            // Another look changes nothing.
+            let current = pull_request(found, edit.body.as_ref().unwrap());
+            assert_eq!(next.refreshed(&current, content(&new)).unwrap(), PullRequestEdit::default());
+            // Edited text stays in the next refresh too.
+            let third = text_of_third().refreshed(&current, content(&old)).unwrap();
+            assert_eq!(third.title.is_some(), expected_title == "Update web to 2", "{title} {body}");
+            assert_eq!(
+                Memory::split(third.body.as_ref().unwrap()).0 == "third",
+                expected_text == "second",
+                "{title} {body}"
+            );
+        }
+    }
+
+    fn text_of_third() -> PullRequestText {
+        text("Update web to 3", "third")
+    }
+
+    #[test]
+    fn a_long_body_is_cut_at_a_line_break() {
+        let owners = BTreeSet::from([owner("fleet")]);
+        let images: BTreeSet<ImageHash> = (0..20).map(|number| image("web", &number.to_string())).collect();
+        let body = "line of the body 🚢\n".repeat(1_000);
+        for limit in [450, 600, 4_000, 65_536] {
+            let content = Content { owners: &owners, images: &images, limit: Some(limit) };
+            let opened = text("t", &body).opened(content).unwrap().body;
+            assert!(length(&opened) <= limit, "{limit}: {}", length(&opened));
+            assert!(Memory::of_body(&opened).is_some(), "{limit}");
+            let (kept, _) = Memory::split(&opened);
+            let is_whole = kept == body.trim_end();
+            assert_eq!(is_whole, limit == 65_536, "{limit}");
+            assert!(is_whole || kept.ends_with(CUT) || kept.is_empty(), "{limit}: {kept}");
+            assert!(kept.lines().all(|line| ["line of the body 🚢", "", CUT].contains(&line)), "{limit}");
+            // The cut text is still ours.
+            let edit = text("t", &body).refreshed(&pull_request("t", &opened), content).unwrap();
+            assert_eq!(edit, PullRequestEdit::default(), "{limit}");
+        }
+        let content = Content { owners: &owners, images: &images, limit: Some(300) };
+        let error = text("t", &body).opened(content).unwrap_err();
+        assert!(
+            error.to_string().starts_with("the pull request changes the images of 20 policies"),
+            "{error}"
+        );
+    }
+
+    /// The line has grown, and the forge has a limit.
+    #[test]
+    fn text_of_people_is_never_cut() {
+        let owners = BTreeSet::from([owner("fleet")]);
+        let images: BTreeSet<ImageHash> = (0..20).map(|number| image("web", &number.to_string())).collect();
+        let one = BTreeSet::from([image("web", "1")]);
+        let limit = Some(450);
+        let opened = text("t", "words").opened(Content { owners: &owners, images: &one, limit }).unwrap();
+        let edited = pull_request("t", &opened.body.replace("words", &"read by ann\n".repeat(15)));
+        let many = Content { owners: &owners, images: &images, limit };
+        assert_eq!(text("t", "x").refreshed(&edited, many).unwrap().body, None);
+        let memory = Memory::of_body(&edited.body).unwrap();
+        let closed =
+            closed_body(&edited, &memory, ClosedReason::NothingLeft, &[], Some(length(&edited.body) + 25));
+        let closed = closed.unwrap();
+        assert!(
+            Memory::of_body(&closed).unwrap().closed.is_some() && closed.starts_with("read by ann"),
+            "{closed}"
+        );
+    }
+
+    #[test]
+    fn a_body_says_why_tagboat_closed_it() {
+        let (owners, images) = (BTreeSet::from([owner("fleet")]), BTreeSet::from([image("web", "1")]));
+        let content = Content { owners: &owners, images: &images, limit: None };
+        let opened = text("t", "body").opened(content).unwrap().body;
+        let current = pull_request("t", &opened);
+        let memory = Memory::of_body(&opened).unwrap();
+        for (reason, by, sentence) in [
+            (ClosedReason::NothingLeft, vec![], "Closed by Tagboat: nothing is left to change on `main`."),
+            (
+                ClosedReason::Superseded,
+                vec!["tagboat/web-2", "tagboat/x"],
+                "Closed by Tagboat: superseded by `tagboat/web-2`, `tagboat/x`.",
+            ),
+        ] {
+            let body = closed_body(&current, &memory, reason, &by, None).unwrap();
+            assert!(body.starts_with(&format!("{sentence}\n\nbody\n\n[//]: #")), "{body}");
+            let closed = Memory::of_body(&body).unwrap();
+            assert_eq!(closed.closed, Some(reason));
+            // A second attempt writes the same.
+            let again = closed_body(&pull_request("t", &body), &closed, reason, &by, None).unwrap();
+            assert_eq!(again, body);
+            // After it is reopened, the text is ours as before.
+            let edit = text("t", "next").refreshed(&pull_request("t", &body), content).unwrap();
+            let reopened = edit.body.unwrap();
+            assert!(
+                reopened.starts_with("next\n\n[//]") && Memory::of_body(&reopened).unwrap().closed.is_none()
+            );
+        }
+    }
+}
