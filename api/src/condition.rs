@@ -44,6 +44,14 @@ pub enum Reason {
     MarkersResolved,
     /// Automations: markers have no effect, or marked files cannot be read.
     MarkersUnresolved,
+    /// Automations, in `Delivery`: the branches are as they should be.
+    ///
+    /// This reason and the next ones are not Flux's.
+    Current,
+    /// Automations, in `Delivery`: a branch has commits of others, and is left alone.
+    EditedByOthers,
+    /// Automations, in `Delivery`: a branch cannot have its name.
+    InvalidBranch,
     /// Automations: the message template uses a field that newer versions of Flux removed.
     RemovedTemplateField,
 

@@ -12,8 +12,10 @@ use super::output::prefixed;
 use super::terminal::count;
 use crate::error::chain;
 use crate::git::outcome as git;
+use crate::git::{BranchAction, BranchOutcome, LeftReason};
 use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::delivered::Delivered;
 use crate::reconcile::automation::request::Request;
 use crate::update::{MarkerOutcome, NearMiss, ResultV2, Severity, Skipped, Unparsable, UpdatePlan};
 
@@ -59,6 +61,10 @@ pub(super) struct Outcome {
     /// The commit that was pushed; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) commit: Option<Commit>,
+    /// The automation's own branches, by name; absent if its commits go to the push branch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) branches: Vec<Branch>,
     /// The errors, one sentence each.
     pub(super) errors: Vec<String>,
     /// The changes of a dry run as a unified diff; absent in other runs.
@@ -83,6 +89,63 @@ pub(super) struct Commit {
     /// The message of the commit. One of more than 255 KiB, or beyond 16 MiB of a push, is truncated, with a note at its
     /// end.
     message: String,
+}
+
+/// One of the automation's own branches.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Branch {
+    /// The name.
+    branch: String,
+    /// The branch on which it is made.
+    base: String,
+    /// The action on it.
+    action: BranchActionKind,
+    /// The reason for leaving it alone; absent if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<LeftReasonKind>,
+    /// The id of the tip after the run; absent if there is no such branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tip: Option<String>,
+    /// The id of the automation's commit that was pushed; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
+    /// The action as a sentence.
+    pub(super) message: String,
+}
+
+/// The action on a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum BranchActionKind {
+    /// It was created; in a dry run, it would be.
+    Created,
+    /// It was made anew on the base; in a dry run, it would be.
+    Rebuilt,
+    /// It is as it should be.
+    Kept,
+    /// It was left alone.
+    Left,
+    /// It could not be pushed.
+    Failed,
+    /// It was deleted; in a dry run, it would be.
+    Deleted,
+}
+
+/// The reason for leaving a branch alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LeftReasonKind {
+    /// It has commits of others.
+    EditedByOthers,
+    /// Its commits cannot be read.
+    Unreadable,
+    /// A person has refused the change.
+    ClosedByAPerson,
+    /// It is in a merge queue.
+    InMergeQueue,
+    /// Nothing is left to change on the base.
+    NothingLeft,
 }
 
 /// An automation's namespace and name.
@@ -227,7 +290,7 @@ impl Outcome {
                 git::Outcome::NothingNew => {
                     (OutcomeKind::Skipped, "no change since last reconciliation".to_owned())
                 }
-                git::Outcome::NothingToCommit { .. } => {
+                git::Outcome::NothingToCommit { .. } | git::Outcome::Branches { .. } => {
                     (OutcomeKind::Unchanged, "repository up-to-date".to_owned())
                 }
                 git::Outcome::DryRun { .. } => {
@@ -252,6 +315,24 @@ impl Outcome {
         self.message = Some(message);
     }
 
+    /// Sets the automation's own branches.
+    pub(super) fn set_branches(&mut self, delivered: &Delivered) {
+        self.branches = delivered.branches.iter().map(|branch| Branch::of(branch, &delivered.base)).collect();
+        let Some(last) = delivered.pushed().last() else { return };
+        let count = delivered.pushed().count();
+        if let Some(id) = last.commit.map(|commit| commit.to_string()) {
+            let (branch, message) = (last.branch.to_string(), last.message.clone());
+            self.commit = Some(Commit { id, branch, message });
+        }
+        if self.outcome != OutcomeKind::Failed {
+            self.outcome = OutcomeKind::Pushed;
+            self.message = Some(match count {
+                1 => Branch::of(last, &delivered.base).message,
+                _ => format!("pushed commits to {count} branches"),
+            });
+        }
+    }
+
     /// Sets the markers, files and changes of a plan.
     pub(super) fn set_plan(&mut self, plan: &UpdatePlan) {
         self.changes = changes(&plan.result);
@@ -260,6 +341,39 @@ impl Outcome {
         self.near_misses.clone_from(&plan.near_misses);
         self.skipped.clone_from(&plan.skipped);
         self.files_read = plan.files;
+    }
+}
+
+impl Branch {
+    fn of(outcome: &BranchOutcome, base: &str) -> Self {
+        let name = &outcome.branch;
+        let commit = outcome.commit.map(|commit| commit.to_string());
+        let pushed = || match outcome.commit {
+            Some(commit) => format!("pushed commit '{}' to branch '{name}'", commit.short()),
+            None => format!("would push branch '{name}'"),
+        };
+        let (action, message) = match &outcome.action {
+            BranchAction::Created => (BranchActionKind::Created, pushed()),
+            BranchAction::Rebuilt => (BranchActionKind::Rebuilt, pushed()),
+            BranchAction::Kept => (BranchActionKind::Kept, format!("branch '{name}' is up-to-date")),
+            BranchAction::Left(reason) => (BranchActionKind::Left, format!("branch '{name}' {reason}")),
+            BranchAction::Failed { message } => {
+                (BranchActionKind::Failed, format!("branch '{name}' was not pushed: {message}"))
+            }
+            BranchAction::Deleted => (BranchActionKind::Deleted, format!("deleted branch '{name}'")),
+        };
+        let reason = match &outcome.action {
+            BranchAction::Left(reason) => Some(match reason {
+                LeftReason::EditedByOthers { .. } => LeftReasonKind::EditedByOthers,
+                LeftReason::Unreadable { .. } => LeftReasonKind::Unreadable,
+                LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
+                LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
+                LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
+            }),
+            _ => None,
+        };
+        let tip = outcome.tip.map(|tip| tip.to_string());
+        Self { branch: name.to_string(), base: base.to_owned(), action, reason, tip, commit, message }
     }
 }
 

@@ -40,13 +40,28 @@ pub(super) fn write_commit(
     draft: &CommitDraft,
     checkpoint: &mut Checkpoint<'_>,
 ) -> Result<Option<CommitId>, CommitError> {
-    if draft.message.contains(&0) {
-        return Err(CommitError::Message);
-    }
     let base = object::find_commit(objects.repository(), parent)?.tree_id();
     let tree = TreeWriter::new(objects, checkpoint).apply(base, &draft.edits)?;
     if tree == base {
         return Ok(None);
+    }
+    write_commit_of(objects, tree, parent, draft, checkpoint).map(Some)
+}
+
+/// Makes a commit of a tree on top of `parent`, described by a draft.
+///
+/// # Errors
+///
+/// As [`write_commit`].
+pub(super) fn write_commit_of(
+    objects: &mut NewObjects<'_>,
+    tree: Oid,
+    parent: CommitId,
+    draft: &CommitDraft,
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<CommitId, CommitError> {
+    if draft.message.contains(&0) {
+        return Err(CommitError::Message);
     }
     let headers = headers(tree, parent, draft);
     let mut content = encode(&headers, &draft.message);
@@ -57,7 +72,7 @@ pub(super) fn write_commit(
     if content.len() > MAX_COMMIT {
         return Err(CommitError::TooLong { size: content.len(), limit: MAX_COMMIT });
     }
-    Ok(Some(objects.write(ObjectType::Commit, content, checkpoint)?.into()))
+    Ok(objects.write(ObjectType::Commit, content, checkpoint)?.into())
 }
 
 /// Returns the parents that a stored commit states.

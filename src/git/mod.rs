@@ -11,6 +11,7 @@
 //! | `slots` | limits of concurrent transactions, by namespace and route |
 //! | `server_deadline` | waits of a transaction for memory and threads, which suspend its deadlines |
 //! | `transaction`, `attempt` | the proposals for one branch, with retries after lost races; one attempt |
+//! | `branches` | transactions with branches of proposals' own, with the same retries |
 //! | `source` | the commit to check out, found in a listing |
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches fetched objects, its errors and name |
 //! | `mirror_files`, `mirror_packing` | its lock, configuration, leftover files and size; packing |
@@ -31,6 +32,7 @@
 mod access;
 mod attempt;
 pub mod author;
+mod branches;
 pub mod checkout;
 mod command;
 mod commit;
@@ -83,6 +85,9 @@ mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
 pub use author::Author;
+pub use branches::{
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
+};
 pub use command::{Call, Git, GitError, Output};
 pub use commit::CommitDraft;
 pub use commit_error::CommitError;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::branches::{BranchOutcome, Refresh};
 use super::checkout::{CheckoutReference, Revision};
 use super::name::{BranchName, CommitId};
 use super::refspec::Refspec;
@@ -16,6 +17,10 @@ pub struct Target {
     pub push: BranchName,
     /// A further push of the same run.
     pub refspec: Option<Refspec>,
+    /// The rule for the proposer's own branches, if it has some.
+    ///
+    /// Then the push branch is the base.
+    pub own_branches: Option<Refresh>,
     /// Push options, sent as `key=value` to servers that take them.
     pub options: Vec<(String, String)>,
 }
@@ -23,7 +28,9 @@ pub struct Target {
 impl Target {
     /// Returns true if proposals for both can be made in sequence and pushed at once.
     pub(super) fn shares_transaction(&self, other: &Self) -> bool {
-        (&self.checkout, &self.push, &self.options) == (&other.checkout, &other.push, &other.options)
+        let kind = |target: &Self| target.own_branches.is_some();
+        (&self.checkout, &self.push, &self.options, kind(self))
+            == (&other.checkout, &other.push, &other.options, kind(other))
     }
 }
 
@@ -44,6 +51,15 @@ pub enum Outcome {
     },
     /// A commit was pushed.
     Pushed(Push),
+    /// The proposer's own branches were looked at, and pushed if that was necessary.
+    Branches {
+        /// The revision of the base.
+        base: Revision,
+        /// The result for each branch, by name.
+        branches: Vec<BranchOutcome>,
+        /// True if nothing was pushed, because it is a dry run.
+        is_dry_run: bool,
+    },
 }
 
 /// A commit that was pushed.

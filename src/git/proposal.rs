@@ -1,14 +1,16 @@
 //! Proposals for a branch, and their answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
 use super::error::SyncError;
-use super::name::CommitId;
+use super::name::{BranchName, CommitId};
 use super::outcome::{Outcome, Target};
 use crate::cancel::Cancellation;
-use crate::update::{Checkpoint, FileTree, MarkerIndex};
+use crate::update::{Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex};
 
 /// Proposes commits on trees.
 pub trait Proposer: Send + 'static {
@@ -62,6 +64,49 @@ pub trait Proposer: Send + 'static {
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, Self::Error>;
+
+    /// Returns its own branches, if its target has some, with the facts about each.
+    fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
+        BTreeMap::new()
+    }
+
+    /// Proposes a commit on the base for each of its own branches that needs one.
+    ///
+    /// # Errors
+    ///
+    /// No commit can be proposed; no branch is touched for the proposer then.
+    fn propose_branches(
+        &mut self,
+        _base: &dyn FileTree,
+        _index: &mut MarkerIndex,
+        _checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Vec<BranchDraft>, Self::Error> {
+        Ok(Vec::new())
+    }
+
+    /// Makes the edits of a draft for a tree that others have edited.
+    ///
+    /// # Errors
+    ///
+    /// If `checkpoint` returns an error.
+    fn edits_in(
+        &self,
+        draft: &BranchDraft,
+        _tree: &dyn FileTree,
+        _checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Vec<FileEdit>, Interrupt> {
+        Ok(draft.commit.edits.clone())
+    }
+
+    /// Returns true if a commit has the author and the committer of this proposer's commits.
+    fn is_author(&self, _people: CommitPeople<'_>) -> bool {
+        false
+    }
+
+    /// Returns true if this proposer may change a file on a branch in this way.
+    fn owns_change(&self, _branch: &BranchName, _change: FileChange<'_>) -> bool {
+        false
+    }
 }
 
 /// The result of reading again what a proposal depends on.

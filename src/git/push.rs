@@ -8,6 +8,8 @@ use super::name::{CommitId, RefName};
 pub(super) struct PushRequest {
     /// The references and their new values.
     pub(super) updates: Vec<PushUpdate>,
+    /// True if the commits build on a reference that the remote has listed.
+    pub(super) is_on_listed: bool,
     /// Options for the server's hooks.
     pub(super) options: Vec<(String, String)>,
 }
@@ -17,8 +19,8 @@ pub(super) struct PushRequest {
 pub(super) struct PushUpdate {
     /// The reference.
     pub(super) reference: RefName,
-    /// The commit.
-    pub(super) new: CommitId,
+    /// The commit; none if the reference is deleted.
+    pub(super) new: Option<CommitId>,
     /// The expected old value; none if it must not exist.
     pub(super) old: Option<CommitId>,
 }
@@ -26,7 +28,7 @@ pub(super) struct PushUpdate {
 impl PushRequest {
     /// Returns the new commit of a reference, if it is among the updates.
     pub(super) fn commit_for(&self, reference: &RefName) -> Option<CommitId> {
-        self.updates.iter().find(|update| update.reference == *reference).map(|update| update.new)
+        self.updates.iter().find(|update| update.reference == *reference).and_then(|update| update.new)
     }
 
     /// Returns the leases, as `--force-with-lease` takes them.
@@ -39,7 +41,10 @@ impl PushRequest {
 
     /// Returns the refspecs: a commit and a full name each.
     pub(super) fn refspecs(&self) -> impl Iterator<Item = String> {
-        self.updates.iter().map(|update| format!("{}:{}", update.new, update.reference))
+        self.updates.iter().map(|PushUpdate { reference, new, .. }| match new {
+            Some(new) => format!("{new}:{reference}"),
+            None => format!(":{reference}"),
+        })
     }
 }
 
@@ -182,10 +187,11 @@ mod tests {
     #[test]
     fn every_push_is_conditional_on_the_observed_commit() {
         let commit: CommitId = "00112233445566778899aabbccddeeff00112233".parse().unwrap();
-        let update = |name: &str, old| PushUpdate { reference: name.parse().unwrap(), new: commit, old };
+        let update =
+            |name: &str, old| PushUpdate { reference: name.parse().unwrap(), new: Some(commit), old };
         let request = PushRequest {
             updates: vec![update("refs/heads/a", Some(commit)), update("refs/heads/b", None)],
-            options: Vec::new(),
+            ..PushRequest::default()
         };
         let leases: Vec<String> = request.leases().collect();
         assert_eq!(leases, [format!("refs/heads/a:{commit}"), "refs/heads/b:".to_owned()]);

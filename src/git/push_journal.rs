@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::commit_time::CommitTime;
-use super::name::{CommitId, RefName};
+use super::name::{BranchName, CommitId, RefName};
 use crate::directory::open;
 
 /// The push journal of one remote, and its last known state.
@@ -21,6 +21,10 @@ pub(super) struct PushJournal {
     pub(super) redirect: Option<String>,
     /// Pushes whose result has not been reported, by the proposer's name.
     pub(super) pending: BTreeMap<String, PendingPush>,
+    /// Pushes of proposers' own branches whose result has not been reported, by the proposer's name.
+    pub(super) pending_branches: BTreeMap<String, Vec<PendingBranch>>,
+    /// The tips that were pushed to branches of proposers' own, the newest last.
+    pub(super) own_tips: BTreeMap<RefName, Vec<OwnTip>>,
     /// The remote after each proposer's last run.
     pub(super) seen: BTreeMap<String, LastSeen>,
 }
@@ -72,6 +76,36 @@ impl PendingPush {
     }
 }
 
+/// A push of one of a proposer's own branches that was about to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PendingBranch {
+    /// The branch.
+    pub(super) reference: RefName,
+    /// The tip that the push replaces, if the branch existed.
+    pub(super) old: Option<CommitId>,
+    /// The new tip.
+    pub(super) new: CommitId,
+    /// The proposer's own commit, which is the tip or below it.
+    pub(super) commit: CommitId,
+    /// The message of the proposer's commit, or its beginning.
+    pub(super) message: String,
+    /// The time in the proposer's commit.
+    pub(super) time: CommitTime,
+}
+
+/// A tip that was pushed, or nearly, to a branch of proposers' own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OwnTip {
+    /// The tip.
+    pub(super) tip: CommitId,
+    /// The commit of the base below the branch's own commits.
+    pub(super) base: CommitId,
+    /// The hash of the edits that the own commits make.
+    pub(super) change: String,
+}
+
 /// The state of the remote that a run found or left.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -84,6 +118,9 @@ pub(super) struct LastSeen {
     pub(super) destination: Option<CommitId>,
     /// The refspec, so that another one counts as a change.
     pub(super) refspec: Option<String>,
+    /// The tips of the proposer's own branches; none for a branch that does not exist.
+    #[serde(default)]
+    pub(super) branches: BTreeMap<RefName, Option<CommitId>>,
 }
 
 impl LastSeen {
@@ -97,6 +134,9 @@ impl LastSeen {
 
 impl PushJournal {
     const FILE: &'static str = "push-journal.json";
+
+    /// The maximum number of tips of one branch: pushes of which each may have arrived.
+    const MAX_TIPS: usize = 4;
 
     /// The maximum size of the file, in bytes.
     /// It has room for thousands of pushes that are not reported yet.
@@ -114,16 +154,44 @@ impl PushJournal {
     /// If the file system refuses.
     pub(super) fn forget(folder: &Path, gone: &BTreeSet<String>) -> io::Result<Vec<String>> {
         let mut journal = Self::load(folder);
-        let Self { pending, seen, .. } = &mut journal;
-        let found: Vec<String> = gone
-            .iter()
-            .filter(|name| pending.remove(*name).is_some() | seen.remove(*name).is_some())
-            .cloned()
-            .collect();
+        let Self { pending, pending_branches, seen, .. } = &mut journal;
+        let mut is_known = |name: &String| {
+            pending.remove(name).is_some()
+                | pending_branches.remove(name).is_some()
+                | seen.remove(name).is_some()
+        };
+        let found: Vec<String> = gone.iter().filter(|name| is_known(name)).cloned().collect();
         if !found.is_empty() {
             journal.store(folder)?;
         }
         Ok(found)
+    }
+
+    /// Returns the record of a tip of a branch, if it was pushed.
+    pub(super) fn own_tip(&self, branch: &BranchName, tip: CommitId) -> Option<&OwnTip> {
+        self.own_tips.get(&branch.reference())?.iter().find(|own| own.tip == tip)
+    }
+
+    /// Records a tip that is about to be pushed, or was found to be ours.
+    pub(super) fn add_own_tip(&mut self, branch: &BranchName, tip: OwnTip) {
+        let tips = self.own_tips.entry(branch.reference()).or_default();
+        tips.retain(|known| known.tip != tip.tip);
+        tips.push(tip);
+        if tips.len() > Self::MAX_TIPS {
+            tips.remove(0);
+        }
+    }
+
+    /// Forgets the tips of branches that no proposer has any more; `used` are in use.
+    pub(super) fn forget_unused_tips(&mut self, used: &BTreeSet<RefName>) {
+        let Self { own_tips, seen, pending_branches, .. } = self;
+        let pending: BTreeSet<&RefName> =
+            pending_branches.values().flatten().map(|pending| &pending.reference).collect();
+        own_tips.retain(|reference, _| {
+            used.contains(reference)
+                || pending.contains(reference)
+                || seen.values().any(|seen| seen.branches.contains_key(reference))
+        });
     }
 
     fn path(folder: &Path) -> PathBuf {

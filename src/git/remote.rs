@@ -153,7 +153,7 @@ impl Remote {
         deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
         let refspecs = objects.iter().map(|object| format!("+{object}:{}", Mirror::kept_name(*object)));
-        self.fetch_to(mirror, refspecs.collect(), 1, deadline)
+        self.fetch_to(mirror, refspecs.collect(), "--depth=1", deadline)
     }
 
     /// Fetches the commit of a branch without its history, and lists the branch again.
@@ -165,7 +165,7 @@ impl Remote {
         deadline: &ServerDeadline,
     ) -> Option<Listing> {
         let refspec = format!("+{branch}:{}", Mirror::FETCHED);
-        self.fetch_to(mirror, vec![refspec], 1, deadline).ok()?;
+        self.fetch_to(mirror, vec![refspec], "--depth=1", deadline).ok()?;
         Some(Listing::of_branch(branch.clone(), mirror.fetched()?))
     }
 
@@ -182,7 +182,24 @@ impl Remote {
         deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
         let refspec = format!("+{commit}:{}", Mirror::kept_name(commit));
-        self.fetch_to(mirror, vec![refspec], depth, deadline)
+        self.fetch_to(mirror, vec![refspec], &format!("--depth={depth}"), deadline)
+    }
+
+    /// Fetches a commit with its history beyond a branch of the remote.
+    ///
+    /// # Errors
+    ///
+    /// If the whole history is in the branch, the remote cannot leave a branch out, or it fails otherwise. A remote
+    /// need not say which.
+    pub(super) fn fetch_beyond(
+        &self,
+        mirror: &Mirror,
+        commit: CommitId,
+        branch: &RefName,
+        deadline: &ServerDeadline,
+    ) -> Result<(), RemoteError> {
+        let refspec = format!("+{commit}:{}", Mirror::kept_name(commit));
+        self.fetch_to(mirror, vec![refspec], &format!("--shallow-exclude={branch}"), deadline)
     }
 
     /// Returns true if the mirror may have its current size.
@@ -204,12 +221,12 @@ impl Remote {
         &self,
         mirror: &Mirror,
         refspecs: Vec<String>,
-        depth: u32,
+        history: &str,
         deadline: &ServerDeadline,
     ) -> Result<(), RemoteError> {
         let is_within_limit = || self.has_room(mirror);
         let mut watch = is_within_limit;
-        let call = self.call(mirror, "fetch", deadline).argument(format!("--depth={depth}"));
+        let call = self.call(mirror, "fetch", deadline).argument(history);
         // Small packs are kept as packs too: a mirror has no loose objects.
         let call = call.setting("fetch.unpackLimit", "1");
         let mut call = call
@@ -244,7 +261,7 @@ impl Remote {
         let make = |with_options: bool| {
             // The server lists the targets of its references, and if one of them is the base of our commits, it has all
             // ancestors. Only otherwise is it worth asking what else it has.
-            let is_known = request.updates.iter().any(|update| update.old.is_some());
+            let is_known = request.is_on_listed || request.updates.iter().any(|update| update.old.is_some());
             let mut call = self.call(mirror, "push", deadline);
             call.memory = Some(TRANSFER_MEMORY);
             call = call.setting("push.negotiate", if is_known { "false" } else { "true" });

@@ -1,4 +1,4 @@
-//! One transaction: proposals for one branch, a commit each, and one push for all.
+//! One transaction: proposals for one branch, or several, and one push for all.
 //!
 //! The remote is listed, new objects are fetched, each proposal is made on the tree of the one before it, and the tip
 //! is pushed on the condition that the branch is as it was listed. The next listing, and not the reply, decides the
@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::attempt::{Attempt, AttemptOutcome};
+use super::branches::BranchAttempt;
 use super::error::SyncError;
 use super::failure_kind::FailureKind;
 use super::mirror::Mirror;
@@ -33,6 +34,58 @@ const INITIAL_BACKOFF: Duration = Duration::from_millis(100);
 /// The maximum backoff, however long the attempts take: the mirror is held all the while.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
+/// Proposals of one transaction, which are attempted again after a lost race.
+trait Attempts<P: Proposer>: Sized {
+    /// Makes an attempt.
+    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome;
+
+    /// Returns the answers, once all proposals have one.
+    fn answers(self) -> Vec<Answer<P>>;
+
+    /// Returns the answers after an error that concerns all proposals without one.
+    fn fail(self, error: SyncError) -> Vec<Answer<P>>;
+
+    /// Returns the proposals if each can be attempted alone after a refusal.
+    fn separate(self) -> Result<Vec<Proposal<P>>, Self>;
+}
+
+impl<P: Proposer> Attempts<P> for Attempt<P> {
+    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome {
+        self.make(mirror, remote, journal)
+    }
+
+    fn answers(self) -> Vec<Answer<P>> {
+        self.answers()
+    }
+
+    fn fail(self, error: SyncError) -> Vec<Answer<P>> {
+        self.fail(error)
+    }
+
+    fn separate(self) -> Result<Vec<Proposal<P>>, Self> {
+        if self.has_several() { Ok(self.into_proposals()) } else { Err(self) }
+    }
+}
+
+/// A refused branch does not stop the others, so proposals are never separated.
+impl<P: Proposer> Attempts<P> for BranchAttempt<P> {
+    fn make(&mut self, mirror: &mut Mirror, remote: &Remote, journal: &mut PushJournal) -> AttemptOutcome {
+        self.make(mirror, remote, journal)
+    }
+
+    fn answers(self) -> Vec<Answer<P>> {
+        self.answers()
+    }
+
+    fn fail(self, error: SyncError) -> Vec<Answer<P>> {
+        self.fail(error)
+    }
+
+    fn separate(self) -> Result<Vec<Proposal<P>>, Self> {
+        Err(self)
+    }
+}
+
 /// Runs proposals with the same checkout, push branch and push options.
 pub(super) fn transact<P: Proposer>(
     mirror: &mut Mirror,
@@ -40,12 +93,25 @@ pub(super) fn transact<P: Proposer>(
     proposals: Vec<Proposal<P>>,
     options: &WriterOptions,
 ) -> Vec<Answer<P>> {
+    let has_own_branches = proposals.first().is_some_and(|first| first.target.own_branches.is_some());
+    if has_own_branches {
+        attempt_all(BranchAttempt::new(proposals, options.is_dry_run), mirror, remote, options)
+    } else {
+        attempt_all(Attempt::new(proposals, options.is_dry_run), mirror, remote, options)
+    }
+}
+
+fn attempt_all<P: Proposer>(
+    mut attempt: impl Attempts<P>,
+    mirror: &mut Mirror,
+    remote: &mut Remote,
+    options: &WriterOptions,
+) -> Vec<Answer<P>> {
     let mut journal = PushJournal::load(&mirror.folder);
     let mut repairs = Repairs::default();
     let redirected = journal.redirect.as_ref().and_then(|target| remote.url.redirected(target).ok());
     let redirected = redirected.filter(|url| url.is_same_origin(&remote.url));
     remote.redirect = redirected.map(|url| Redirect { url, is_remembered: true });
-    let mut attempt = Attempt::new(proposals, options.is_dry_run);
     let mut tries = 0;
     loop {
         let begin = Instant::now();
@@ -74,15 +140,17 @@ pub(super) fn transact<P: Proposer>(
                 return attempt
                     .fail(SyncError::LostRace { url: remote.url.to_string(), tries: MAX_ATTEMPTS });
             }
-            AttemptOutcome::Refused(_) if attempt.has_several() => {
-                // A commit that the server refuses must not block the others.
-                return attempt
-                    .into_proposals()
-                    .into_iter()
-                    .flat_map(|proposal| transact(mirror, remote, vec![proposal], options))
-                    .collect();
+            AttemptOutcome::Refused(error) => {
+                return match attempt.separate() {
+                    // A commit that the server refuses must not block the others.
+                    Ok(proposals) => proposals
+                        .into_iter()
+                        .flat_map(|proposal| transact(mirror, remote, vec![proposal], options))
+                        .collect(),
+                    Err(attempt) => attempt.fail(error),
+                };
             }
-            AttemptOutcome::Refused(error) | AttemptOutcome::Failed(error) => return attempt.fail(error),
+            AttemptOutcome::Failed(error) => return attempt.fail(error),
         }
     }
 }

@@ -79,7 +79,15 @@ impl<'r> GitTree<'r> {
     ///
     /// If the mirror does not have the commit, or it is too large.
     pub fn of(repository: &'r Repository, commit: CommitId) -> Result<Self, ObjectError> {
-        let root = object::find_commit(repository, commit)?.tree_id();
+        Ok(Self::of_tree(repository, object::find_commit(repository, commit)?.tree_id())?)
+    }
+
+    /// Opens a tree by its id.
+    ///
+    /// # Errors
+    ///
+    /// If the mirror cannot be read.
+    pub(super) fn of_tree(repository: &'r Repository, root: Oid) -> Result<Self, git2::Error> {
         let objects = repository.odb()?;
         Ok(Self { objects, root, is_damaged: Cell::new(false), cache: RefCell::default() })
     }

@@ -306,7 +306,7 @@ mod tests {
         let proposal = Proposal {
             name: number.to_string(),
             namespace: "n".to_owned(),
-            target: Target { checkout, push, refspec: None, options: Vec::new() },
+            target: Target { checkout, push, refspec: None, own_branches: None, options: Vec::new() },
             known: Known::default(),
             cancellation: Cancellation::default(),
             proposer: Nothing,

@@ -26,6 +26,10 @@ pub enum ConditionType {
     Ready,
     /// No marker in the files is without effect. Flux does not know this condition.
     MarkersResolved,
+    /// The branches of an automation are as they should be.
+    ///
+    /// Flux does not know this condition.
+    Delivery,
     /// A policy holds a downgrade. Flux does not know this condition.
     RegressionHeld,
     /// The image of a policy may be outdated, because its registry does not respond.
@@ -35,11 +39,12 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Stalled,
         Self::Reconciling,
         Self::Ready,
         Self::MarkersResolved,
+        Self::Delivery,
         Self::RegressionHeld,
         Self::Stale,
     ];

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::quality::FixedState;
+use sha2::Digest;
 
 use super::tree::Entry;
 use crate::yaml::{self, Splice};
@@ -53,6 +54,26 @@ impl FileEdit {
     /// Returns true if both edits turn the same old content into the same new one.
     pub fn has_same_effect(&self, other: &Self) -> bool {
         self.content == other.content && self.splices == other.splices
+    }
+
+    /// Adds the path, the old content and the replaced bytes to a hash.
+    ///
+    /// Edits that add the same make the same change of the same file.
+    pub fn add_to(&self, hash: &mut sha2::Sha256) {
+        let mut add = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        add(self.entry.path.as_bytes());
+        match &self.entry.content {
+            Some(id) => add(&id.0),
+            None => add(&self.content.hash.to_le_bytes()),
+        }
+        for splice in self.splices.iter() {
+            add(&splice.range.start.to_le_bytes());
+            add(&splice.range.end.to_le_bytes());
+            add(splice.text.as_bytes());
+        }
     }
 
     /// The length in bytes of the content that the edit is planned for.

@@ -1,4 +1,6 @@
-//! Strips the values of some markers from a file, so that contents can be compared without them.
+//! Strips the values of some markers from a file.
+//!
+//! So contents can be compared without them.
 
 use std::borrow::Cow;
 

@@ -14,6 +14,7 @@
 //! | `report` | the outcome of every marker |
 //! | `own_marker` | the markers of selected policies, for reports of rollouts |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
+//! | `division` | the edits of a plan, divided by groups of policies |
 //! | `tree` | the interface to files |
 //! | `marker_index`, `markerless` | the marker index by content, and directories without markers |
 //! | `history` | changes of marked values between versions of files |
@@ -22,6 +23,7 @@
 
 mod budget;
 pub mod diff;
+pub mod division;
 pub mod edit;
 mod error;
 pub mod file;
@@ -44,6 +46,7 @@ pub mod tree;
 pub mod tree_limits;
 
 pub use budget::{MAX_CHANGES, ReportedMarkers};
+pub use division::{PlanPart, divide, edits_in};
 pub use edit::FileEdit;
 pub use error::{PlanError, ScopeError};
 pub use interrupt::{Checkpoint, Interrupt, Progress};

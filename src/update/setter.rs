@@ -1,6 +1,6 @@
 //! Computes the desired value of each marker from the policies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tagboat_api::ObjectName;
 use tagboat_api::object_name::validate_namespace;
@@ -38,6 +38,16 @@ impl Setters {
     #[must_use]
     pub fn only_for(self, namespace: String) -> Self {
         Self { namespace: Some(namespace), ..self }
+    }
+
+    /// Restricts the setters to some of the selected policies; the others count as not selected.
+    #[must_use]
+    pub fn restricted_to(&self, policies: &BTreeSet<ObjectName>) -> Self {
+        let state = |(name, state): (&ObjectName, &PolicyState)| {
+            let state = if policies.contains(name) { state.clone() } else { PolicyState::NotSelected };
+            (name.clone(), state)
+        };
+        Self { namespace: self.namespace.clone(), policies: self.policies.iter().map(state).collect() }
     }
 
     /// The policies with an image, in ascending order.

@@ -181,16 +181,22 @@ pub(super) struct Gate {
 /// The gate that permits objects to log in to clouds as service accounts.
 pub(super) const IDENTITY: &str = "ObjectLevelWorkloadIdentity";
 
+/// The gate by which commits are added to an existing push branch.
+pub(super) const ALL_REFERENCES: &str = "GitAllBranchReferences";
+
 /// Flux's feature gates. Most have no effect: the better of two behaviours is always on.
 pub(super) const GATES: &[Gate] = &[
     gate("GitForcePushBranch", true, Nothing("commits of others are never overwritten")),
     gate("GitShallowClone", true, Nothing("only needed objects are fetched")),
-    gate("GitAllBranchReferences", true, Nothing("commits are always added to an existing push branch")),
+    gate(ALL_REFERENCES, true, Does(ALL_REFERENCES_EFFECT)),
     gate("GitSparseCheckout", false, Nothing("there is no work tree")),
     gate("CacheSecretsAndConfigMaps", false, Nothing("Secrets are read when needed and not cached")),
     gate(IDENTITY, false, Does(IDENTITY_EFFECT)),
     gate("FluxStorage", false, Nothing(OWN_STORE)),
 ];
+
+const ALL_REFERENCES_EFFECT: &str = "commits are added to an existing push branch; if it is false, a push branch other than the \
+    checked-out branch begins at the latter, as with tagboat.dev/delivery: branch";
 
 const IDENTITY_EFFECT: &str = "an ImageRepository with a provider and a serviceAccountName logs in to that cloud as \
     this service account";

@@ -228,6 +228,7 @@ fn controller_options(
             cross_namespace: options.cross_namespace,
             login,
             keyring: Keyring::new(options.capacity.clone()),
+            references: options.references,
             warns_of_markers: options.warns_of_markers,
             times: options.times,
         },

@@ -27,6 +27,7 @@ use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::source::ObjectName;
 use crate::reconcile::automation::transaction::TransactionOptions;
+use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::logins::Logins;
 use crate::reconcile::times::TimeBounds;
@@ -149,6 +150,7 @@ impl Inputs {
             detail: if arguments.reconcile.dry_run { Detail::Diff } else { Detail::Everything },
             is_forced: false,
             times: TimeBounds::default(),
+            references: BranchReferences::default(),
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state, advice: SECRET_ADVICE };
         let started = Timestamp::now();

@@ -21,6 +21,7 @@ use crate::objects::manifests::{Destination, StateError};
 use crate::printable::printable;
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::delivered::DeliveryOutcome;
 use crate::reconcile::automation::findings::Findings;
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::report::{interval, report};
@@ -70,6 +71,7 @@ impl Job for Work<'_> {
 
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
+        let delivery = proposal.as_ref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
         if let Some(proposal) = proposal {
             if let Some(plan) = proposal.plan {
                 self.outcome.set_plan(&plan);
@@ -80,10 +82,13 @@ impl Job for Work<'_> {
         self.is_done = true;
         let conclusion = self.without_reported_push(conclusion);
         self.outcome.set_conclusion(&conclusion);
+        if let DeliveryOutcome::Branches(delivered) = &delivery {
+            self.outcome.set_branches(delivered);
+        }
         if self.inputs.choice.is_dry_run {
             return;
         }
-        if let Err(error) = self.save(&conclusion, findings.as_ref()) {
+        if let Err(error) = self.save(&conclusion, findings.as_ref(), &delivery) {
             let sentence = chain(&error);
             self.outcome.errors.push(prefixed(&self.outcome, &sentence));
             self.save_error = Some(sentence);
@@ -164,7 +169,12 @@ impl<'i> Work<'i> {
     }
 
     /// Saves the status of the reconcile.
-    fn save(&self, conclusion: &Conclusion, findings: Option<&Findings>) -> Result<(), StateError> {
+    fn save(
+        &self,
+        conclusion: &Conclusion,
+        findings: Option<&Findings>,
+        delivery: &DeliveryOutcome,
+    ) -> Result<(), StateError> {
         let inputs = self.inputs;
         let Some(state) = &inputs.store.state else { return Ok(()) };
         let now = Timestamp::now();
@@ -173,7 +183,8 @@ impl<'i> Work<'i> {
         let previous = automation.status.clone().unwrap_or_default();
         let run = ReconcileRun::of(&automation, inputs.started);
         let report = report(&run, interval(&automation), &previous, conclusion, now);
-        state.save_automation(&automation, &report.with_findings(findings, &run, now).status)?;
+        let report = report.with_findings(findings, &run, now).with_delivery(delivery, conclusion, &run, now);
+        state.save_automation(&automation, &report.status)?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
                 state.save_success(self.automation, source)?;
@@ -224,6 +235,10 @@ impl<'i> Work<'i> {
         let is_printed = is_failed || self.outcome.outcome == OutcomeKind::DryRun;
         if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_printed) {
             text.push_str(&printable(message));
+            text.push('\n');
+        }
+        for branch in &self.outcome.branches {
+            text.push_str(&printable(&branch.message));
             text.push('\n');
         }
         Some(text)

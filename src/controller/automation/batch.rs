@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kube::ResourceExt;
+use tagboat_api::ImageUpdateAutomation;
+use tagboat_api::settings::{AutomationSettings, Delivery};
 use tokio::task::JoinSet;
 
 use super::predicates::source_of;
@@ -44,9 +47,29 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
         let others = automations.kind.cache.referrers(&source).into_iter();
         let others = others.map(|automation| ObjectName::of(automation.as_ref()));
         let others = others.filter(|other| other.namespace == namespace);
+        let (sharing, others): (Vec<ObjectName>, Vec<ObjectName>) = {
+            let may_share = |name: &ObjectName| {
+                automations.kind.cache.get(name).is_some_and(|automation| has_own_branches(&automation))
+            };
+            // Automations with branches of their own may share one, and it has a commit of each.
+            if names.iter().any(may_share) {
+                others.partition(may_share)
+            } else {
+                (Vec::new(), others.collect())
+            }
+        };
         names.extend(queue.take_batched(now, interval, others).into_iter().map(|due| due.name));
+        names.extend(queue.take_waiting(now, sharing).into_iter().map(|due| due.name));
         reconciles.spawn(reconcile(automations.clone(), names));
     }
+}
+
+/// Returns true if an automation's commits go to branches of its own.
+///
+/// Of invalid settings it is unknown, and they have no commits.
+fn has_own_branches(automation: &ImageUpdateAutomation) -> bool {
+    let settings = AutomationSettings::from_annotations(automation.annotations());
+    settings.is_ok_and(|settings| settings.delivery != Delivery::Push)
 }
 
 /// Reconciles automations of one repository.

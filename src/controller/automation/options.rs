@@ -5,6 +5,7 @@ use crate::controller::engine::ControllerOptions;
 use crate::git::{Keyring, MirrorStore};
 use crate::objects::remote_clusters::RemoteClusters;
 use crate::reconcile::automation::login::LoginOptions;
+use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
 use crate::tenancy::Capacity;
@@ -42,4 +43,6 @@ pub struct RunOptions {
     pub warns_of_markers: bool,
     /// Bounds on timeouts.
     pub times: TimeBounds,
+    /// The treatment of an existing push branch that is not checked out.
+    pub references: BranchReferences,
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::settings::Delivery;
 use tagboat_api::{ImageRef, ImageUpdateAutomation};
 use tracing::{Instrument, Span};
 
@@ -29,6 +30,7 @@ use crate::reconcile::action::Action;
 use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::compare::{CompareResult, CompareRun};
 use crate::reconcile::automation::conclusion::Conclusion;
+use crate::reconcile::automation::delivered::{BranchEvent, DeliveryOutcome};
 use crate::reconcile::automation::findings::{Findings, FindingsChange};
 use crate::reconcile::automation::places::{PlaceScan, ScanOrigin};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
@@ -103,7 +105,11 @@ impl Reconcile {
         let (automations, objects, name) = (&self.automations, &self.objects, &self.in_flight.name);
         // The status from before the run tells what is known.
         let automation = ImageUpdateAutomation { status: Some(previous.clone()), ..automation.clone() };
-        let selected = transaction::select(objects, &automation, &ImageOverrides::new()).await?;
+        let mut selected = transaction::select(objects, &automation, &ImageOverrides::new()).await?;
+        if automations.comparisons.is_some() {
+            // The other controller knows the push branch only.
+            selected.settings.delivery = Delivery::Push;
+        }
         for unusable in &selected.request.unusable {
             tracing::warn!("{unusable}");
         }
@@ -117,6 +123,7 @@ impl Reconcile {
             detail: Detail::Warnings,
             is_forced: automations.memory.has_changed(name, inputs) || automations.needs_scan(name),
             times: automations.options.times,
+            references: automations.options.references,
         };
         let (known, namespace) = (objects.policies.clone(), name.namespace.clone());
         let reader = Arc::new(move || known.in_namespace(&namespace));
@@ -186,21 +193,23 @@ impl Reconcile {
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
+        let delivery = proposal.as_ref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
+        let proposed = proposal.as_ref().map(UpdateProposal::proposed_policies).unwrap_or_default();
         let (plan, compare, places) =
             proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
         if let (Some(plan), Some(findings)) = (plan, &findings) {
             let labels = kind.labels(&self.in_flight.name);
             kind.context.metrics.files_examined(&labels, plan.files as u64, findings.count() as u64);
         }
-        kind.context.metrics.run_ended(outcome(conclusion));
+        kind.context.metrics.run_ended(outcome(conclusion, &delivery));
         let result = compare.and_then(|compare| compare.result);
         let now = Timestamp::now();
         let reported = if self.automations.comparisons.is_some() {
             Ok(self.keep_report(conclusion, findings.as_ref(), result, now))
         } else {
-            self.write_report(conclusion, findings.as_ref(), now).await
+            self.write_report(conclusion, (findings.as_ref(), &delivery), now).await
         };
-        let scan = places.and_then(|scan| scan.finish(conclusion, now));
+        let scan = places.and_then(|scan| scan.finish(conclusion, &proposed, now));
         if let (Some(places), Some(scan)) = (&self.automations.places, scan) {
             places.put(scan);
         }
@@ -215,34 +224,42 @@ impl Reconcile {
         &self,
         status: &ImageUpdateAutomationStatus,
         conclusion: &Conclusion,
-        findings: Option<&Findings>,
+        (findings, delivery): (Option<&Findings>, &DeliveryOutcome),
         now: Timestamp,
     ) -> Report {
         let Started { automation, run, .. } = self.started.as_ref();
-        report(run, interval(automation), status, conclusion, now).with_findings(findings, run, now)
+        report(run, interval(automation), status, conclusion, now)
+            .with_findings(findings, run, now)
+            .with_delivery(delivery, conclusion, run, now)
     }
 
     /// Announces the end of the run and writes its status.
     async fn write_report(
         &self,
         conclusion: &Conclusion,
-        findings: Option<&Findings>,
+        (findings, delivery): (Option<&Findings>, &DeliveryOutcome),
         now: Timestamp,
     ) -> Result<Action, ClusterError> {
         let Started { automation, previous, .. } = self.started.as_ref();
-        let report = self.report_on(previous, conclusion, findings, now);
+        let report = self.report_on(previous, conclusion, (findings, delivery), now);
         if let Conclusion::Stall(failure) = conclusion
             && printable_lines(&failure.message) != report.event.message
         {
             // As in Flux, the condition and the event keep the message of the failure before.
             tracing::error!(error = %failure.reason, "{}", failure.message);
         }
+        for BranchEvent { event, commit } in &report.branch_events {
+            log_event(event);
+            let identity = EventIdentity::Pushed(commit.clone());
+            record(&self.automations.kind, automation, event, identity).await;
+        }
         self.announce(&report.event, conclusion).await;
         if let (Some(findings_change), Some(findings)) = (report.findings_change, findings) {
             self.announce_markers(findings_change, findings).await;
         }
-        let status =
-            |status: &ImageUpdateAutomationStatus| self.report_on(status, conclusion, findings, now).status;
+        let status = |status: &ImageUpdateAutomationStatus| {
+            self.report_on(status, conclusion, (findings, delivery), now).status
+        };
         patch_final_status(self.automations.as_ref(), automation, previous, &status).await?;
         self.automations.memory.forget_announced(&self.in_flight.name);
         Ok(report.action)
@@ -259,7 +276,8 @@ impl Reconcile {
         now: Timestamp,
     ) -> Action {
         let Some(comparisons) = &self.automations.comparisons else { return Action::AwaitChange };
-        let report = self.report_on(&self.started.previous, conclusion, findings, now);
+        let delivery = DeliveryOutcome::Push;
+        let report = self.report_on(&self.started.previous, conclusion, (findings, &delivery), now);
         if let Some(result) = result {
             comparisons.take(&self.in_flight.name, result, &self.automations.kind.context.metrics);
         }
@@ -379,8 +397,9 @@ fn log_markers(findings_change: &FindingsChange, findings: &Findings) {
     }
 }
 
-fn outcome(conclusion: &Conclusion) -> RunOutcome {
+fn outcome(conclusion: &Conclusion, delivery: &DeliveryOutcome) -> RunOutcome {
     match conclusion {
+        Conclusion::Success { .. } if delivery.has_pushed() => RunOutcome::pushed,
         Conclusion::Success { outcome: Outcome::Pushed(_), .. } => RunOutcome::pushed,
         Conclusion::Success { outcome: Outcome::NothingNew, .. } => RunOutcome::skipped,
         Conclusion::Success { .. } => RunOutcome::unchanged,

@@ -132,17 +132,36 @@ impl Queue {
         interval: Option<Duration>,
         names: impl IntoIterator<Item = ObjectName>,
     ) -> Vec<DueNow> {
-        let is_near = |due: Due| {
+        self.take_if(now, names, |due| {
             let soon = match (due.interval, interval) {
                 (None, _) => DEBOUNCE,
                 (Some(own), Some(interval)) => own.min(interval).mul_f64(0.9),
                 (Some(_), None) => return false,
             };
             due.at < now + soon
-        };
+        })
+    }
+
+    /// Takes the objects among `names` that wait, whenever they are due.
+    ///
+    /// These are objects that have no result of their own without the others.
+    pub(crate) fn take_waiting(
+        &mut self,
+        now: Instant,
+        names: impl IntoIterator<Item = ObjectName>,
+    ) -> Vec<DueNow> {
+        self.take_if(now, names, |_| true)
+    }
+
+    fn take_if(
+        &mut self,
+        now: Instant,
+        names: impl IntoIterator<Item = ObjectName>,
+        is_taken: impl Fn(Due) -> bool,
+    ) -> Vec<DueNow> {
         let mut taken = Vec::new();
         for name in names {
-            let is_due = self.entries.get(&name).and_then(Entry::awaited).is_some_and(is_near);
+            let is_due = self.entries.get(&name).and_then(Entry::awaited).is_some_and(&is_taken);
             if is_due && self.limits.next(&name).is_none_or(|next| next <= now) {
                 taken.extend(self.take(name, now));
             }

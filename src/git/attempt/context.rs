@@ -19,15 +19,15 @@ use crate::git::server_deadline::ServerDeadline;
 const DEPTHS: [u32; 2] = [64, 2_048];
 
 /// The mirror and the remote of an attempt.
-pub(super) struct AttemptContext<'a> {
-    pub(super) mirror: &'a Mirror,
-    pub(super) remote: &'a Remote,
+pub(in crate::git) struct AttemptContext<'a> {
+    pub(in crate::git) mirror: &'a Mirror,
+    pub(in crate::git) remote: &'a Remote,
     /// The remote's references at the beginning.
-    pub(super) listing: Listing,
+    pub(in crate::git) listing: Listing,
     /// The tip of the push branch in that listing.
-    pub(super) old: Option<CommitId>,
+    pub(in crate::git) old: Option<CommitId>,
     /// The deadline for all work before the push.
-    pub(super) deadline: &'a ServerDeadline,
+    pub(in crate::git) deadline: &'a ServerDeadline,
 }
 
 /// The result of a search in the history.
@@ -41,7 +41,7 @@ enum HistorySearch {
 
 impl AttemptContext<'_> {
     /// Fetches an object unless it is here, and returns the commit that it leads to.
-    pub(super) fn fetch_commit(&self, object: CommitId) -> Result<CommitId, SyncError> {
+    pub(in crate::git) fn fetch_commit(&self, object: CommitId) -> Result<CommitId, SyncError> {
         let is_here = match self.mirror.peel(object) {
             Ok(commit) => self.mirror.has(commit),
             Err(ObjectError::TooLarge(error)) => return Err(error.into()),
@@ -61,7 +61,7 @@ impl AttemptContext<'_> {
     /// Returns whether `commit` is in the history of `listed`, a commit that the remote has.
     ///
     /// The mirror has next to no history, so some may be fetched. Commits below `floor` are not searched.
-    pub(super) fn is_in_history(
+    pub(in crate::git) fn is_in_history(
         &self,
         commit: CommitId,
         listed: CommitId,
@@ -80,15 +80,29 @@ impl AttemptContext<'_> {
         Ok(matches!(found, HistorySearch::Found))
     }
 
+    /// Returns the commits of a tip's history that are known here.
+    ///
+    /// Those at its cut-off end are included.
+    pub(in crate::git) fn history_here(&self, tip: CommitId) -> Result<HashSet<CommitId>, SyncError> {
+        let odb = self.mirror.repository.odb()?;
+        let (mut waiting, mut seen) = (vec![tip], HashSet::new());
+        while let Some(commit) = waiting.pop() {
+            if seen.insert(commit) && odb.exists(commit.oid()) {
+                waiting.extend(stated_parents(object::read_commit(&odb, commit)?.data()));
+            }
+        }
+        Ok(seen)
+    }
+
     /// Returns the error of a commit that is too large for this mirror.
     /// A new mirror would have room for it. The result is `None` if the mirror is new, or for another error.
-    pub(super) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
+    pub(in crate::git) fn too_large(&self, error: &CommitError) -> Option<SyncError> {
         let is_mendable = matches!(error, CommitError::NoSpace) && !self.mirror.is_new;
         is_mendable.then(|| self.remote.too_large(self.mirror).into())
     }
 
     /// Returns the error of a reference that the remote does not update.
-    pub(super) fn refusal(&self, reference: RefName, message: String) -> SyncError {
+    pub(in crate::git) fn refusal(&self, reference: RefName, message: String) -> SyncError {
         SyncError::Refused { url: self.remote.url.to_string(), reference, message }
     }
 }

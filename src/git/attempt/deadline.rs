@@ -11,7 +11,7 @@ use crate::update::Interrupt;
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The deadline of planning and committing, with cancellation.
-pub(super) struct PlanDeadline<'m> {
+pub(in crate::git) struct PlanDeadline<'m> {
     mirror: &'m Mirror,
     timeout: Duration,
     end: Instant,
@@ -21,7 +21,7 @@ pub(super) struct PlanDeadline<'m> {
 
 impl<'m> PlanDeadline<'m> {
     /// Creates a deadline for work on a mirror that may take `timeout` from now.
-    pub(super) fn new(mirror: &'m Mirror, timeout: Duration) -> Self {
+    pub(in crate::git) fn new(mirror: &'m Mirror, timeout: Duration) -> Self {
         let now = Instant::now();
         Self { mirror, timeout, end: now + timeout, next_lookup: now, cancelled: None }
     }
@@ -31,7 +31,7 @@ impl<'m> PlanDeadline<'m> {
     /// # Errors
     ///
     /// If the deadline has passed, or the work was cancelled.
-    pub(super) fn check(&mut self) -> Result<(), Interrupt> {
+    pub(in crate::git) fn check(&mut self) -> Result<(), Interrupt> {
         let now = Instant::now();
         if now >= self.next_lookup {
             self.next_lookup = now + INTERVAL;
@@ -47,7 +47,7 @@ impl<'m> PlanDeadline<'m> {
     }
 
     /// Returns the error of the cancellation, if there was one.
-    pub(super) fn into_cancelled(self) -> Option<SyncError> {
+    pub(in crate::git) fn into_cancelled(self) -> Option<SyncError> {
         self.cancelled
     }
 }

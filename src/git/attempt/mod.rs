@@ -6,8 +6,8 @@
 //! | `proposal_state` | the state of one proposal: its source, commit and result |
 //! | `push_plan`, `rejected_refs` | the push of all proposals; the references that it did not update |
 
-mod context;
-mod deadline;
+pub(super) mod context;
+pub(super) mod deadline;
 mod proposal_state;
 mod push_plan;
 

@@ -1,5 +1,7 @@
 //! The state of one proposal in an attempt.
 
+use std::collections::BTreeMap;
+
 use super::context::AttemptContext;
 use super::deadline::PlanDeadline;
 use super::push_plan::PushPlan;
@@ -398,7 +400,8 @@ impl<P: Proposer> ProposalState<P> {
     fn seen(&self, checkout: CommitId, push: Option<CommitId>, context: &AttemptContext<'_>) -> LastSeen {
         let refspec = self.proposal.target.refspec.as_ref();
         let destination = refspec.and_then(|refspec| context.listing.commit(&refspec.destination));
-        LastSeen { checkout, push, destination, refspec: refspec.map(ToString::to_string) }
+        let refspec = refspec.map(ToString::to_string);
+        LastSeen { checkout, push, destination, refspec, branches: BTreeMap::new() }
     }
 }
 

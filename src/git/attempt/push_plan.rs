@@ -38,7 +38,7 @@ pub(super) fn plan_push<P: Proposer>(
         plan.request.options.clone_from(&target.options);
         let reference = target.push.reference();
         if state.commit.is_some() && plan.request.commit_for(&reference).is_none() {
-            plan.request.updates.push(PushUpdate { reference, new: tip, old: context.old });
+            plan.request.updates.push(PushUpdate { reference, new: Some(tip), old: context.old });
         }
         let (Some(refspec), Some(source)) = (&target.refspec, &state.source) else { continue };
         let is_owed = journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
@@ -62,7 +62,7 @@ pub(super) fn plan_push<P: Proposer>(
             plan.rejected.insert(refspec.destination.clone(), message);
             continue;
         }
-        plan.request.updates.push(PushUpdate { reference: refspec.destination.clone(), new, old });
+        plan.request.updates.push(PushUpdate { reference: refspec.destination.clone(), new: Some(new), old });
     }
     // Servers print the references in this order, and the branch matters most.
     plan.request.updates.sort_by_key(|update| {
@@ -108,7 +108,7 @@ pub(super) fn missing(
     let updates = request.updates.iter().filter(|update| {
         let is_good = reply.is_some_and(|reply| reply.is_done(&update.reference));
         let listed = after.and_then(|after| after.get(&update.reference));
-        !is_good && listed.map(|listed| listed.object) != Some(update.new)
+        !is_good && listed.map(|listed| listed.object) != update.new
     });
     updates.map(|update| update.reference.clone()).collect()
 }

@@ -8,6 +8,7 @@
 //! | `reselection` | the policies, read again after a wait |
 //! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
 //! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
+//! | `branch_plan`, `delivered` | the automation's own branches; condition `Delivery`, and their events |
 //! | `findings` | condition `MarkersResolved` |
 //! | `places` | the places of markers, for reports of rollouts |
 //! | `batch` | reconciles several automations in one transaction |
@@ -16,8 +17,10 @@
 
 pub mod batch;
 pub mod batch_logins;
+pub mod branch_plan;
 pub mod compare;
 pub mod conclusion;
+pub mod delivered;
 pub mod delivery;
 pub mod event;
 pub mod findings;

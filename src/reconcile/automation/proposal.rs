@@ -6,22 +6,28 @@ use std::collections::BTreeMap;
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_api::{ImageRef, Reason};
 
+use super::branch_plan::{BranchPlan, BranchPlanError};
 use super::compare::{CompareRun, View};
 use super::conclusion::Stage;
+use super::delivered::{Delivered, DeliveryOutcome};
+use super::delivery;
 use super::findings::Findings;
-use super::places::PlaceScan;
+use super::places::{PlaceScan, ProposedPolicies, ProposedPolicy};
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::transaction::{observed, stage_of};
 use crate::error::ReconcileError;
 use crate::git::checkout::Revision;
-use crate::git::{Author, CommitDraft, CommitTime, Freshness, Proposer, SigningKey};
+use crate::git::{
+    Author, BranchAction, BranchDraft, BranchFacts, BranchName, CommitDraft, CommitPeople, CommitTime,
+    FileChange, Freshness, Proposer, SigningKey,
+};
 use crate::message::{DEFAULT_MESSAGE, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
 use crate::update::diff::{self, DiffError};
 use crate::update::{
-    Checkpoint, FileTree, MarkerIndex, OwnMarkers, PlanError, Progress, ReportedMarkers, ScopeError,
-    UpdatePlan, UpdateRequest, plan,
+    Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex, OwnMarkers, PlanError, Progress, ReportedMarkers,
+    ResultV2, ScopeError, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, plan,
 };
 
 /// The level of detail in the findings of a reconcile.
@@ -62,6 +68,10 @@ pub struct UpdateProposal {
     pub places: Option<PlaceScan>,
     /// The comparison, if another controller commits and this one does not.
     pub compare: Option<CompareRun>,
+    /// The automation's own branches; none if the commit goes to the push branch.
+    pub branches: Option<BranchPlan>,
+    /// The branches after a run with delivery by branch.
+    pub delivered: Option<Delivered>,
     /// The last plan; without detail, only the number of its files.
     pub plan: Option<UpdatePlan>,
     /// The problems that the last plan found.
@@ -71,6 +81,65 @@ pub struct UpdateProposal {
 }
 
 impl UpdateProposal {
+    /// Returns the delivery of the run.
+    pub fn delivery(&self) -> DeliveryOutcome {
+        match (&self.branches, &self.delivered) {
+            (None, _) => DeliveryOutcome::Push,
+            (Some(_), None) => DeliveryOutcome::Unknown,
+            (Some(_), Some(delivered)) => DeliveryOutcome::Branches(delivered.clone()),
+        }
+    }
+
+    /// Returns the policies whose values are on the automation's own branches.
+    pub fn proposed_policies(&self) -> ProposedPolicies {
+        use BranchAction::{Created, Kept, Rebuilt};
+        let mut policies = ProposedPolicies::new();
+        let (Some(plan), Some(delivered)) = (&self.branches, &self.delivered) else { return policies };
+        for outcome in &delivered.branches {
+            if matches!(outcome.action, Created | Kept | Rebuilt) {
+                let own = ProposedPolicy { branch: outcome.branch.clone(), commit: outcome.commit };
+                let bundle = plan.bundle(&outcome.branch).into_iter().flatten();
+                policies.extend(bundle.map(|policy| (policy.clone(), own.clone())));
+            }
+        }
+        policies
+    }
+
+    /// Plans the update of a tree, and keeps what reports need.
+    fn plan_update(
+        &mut self,
+        tree: &dyn FileTree,
+        index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<(UpdatePlan, Vec<FileEdit>), ProposalError> {
+        self.update.reported = self.reported();
+        self.update.own_markers = self.places.as_ref().map(PlaceScan::limits);
+        self.places.iter_mut().for_each(PlaceScan::reset);
+        let planned = plan(tree, &self.update, index, checkpoint);
+        if let (Some(places), Err(error)) = (&mut self.places, &planned)
+            && error.is_missing_path()
+        {
+            // No file is left there, so no marker is.
+            places.keep(OwnMarkers::default(), tree);
+        }
+        let mut plan = planned?;
+        if self.detail == Detail::Diff {
+            self.diff = Some(diff::unified(tree, &plan.edits, checkpoint).map_err(ProposalError::Diff)?);
+        }
+        let edits = std::mem::take(&mut plan.edits);
+        if let Some(places) = &mut self.places {
+            places.keep(std::mem::take(&mut plan.own_markers), tree);
+        }
+        self.findings = Some(Findings::of(&plan, &self.unusable));
+        Ok((plan, edits))
+    }
+
+    /// Makes a commit of edits.
+    fn draft(&self, edits: Vec<FileEdit>, message: Vec<u8>) -> CommitDraft {
+        let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
+        CommitDraft { edits, message, author, time, signer }
+    }
+
     /// Returns the selection of markers that a plan reports.
     ///
     /// A comparison with another controller's values needs those of all markers.
@@ -94,21 +163,21 @@ pub struct MessageSource {
 }
 
 impl MessageSource {
-    /// Renders the message of a plan.
+    /// Renders the message of all changes of a plan, or of some.
     ///
     /// As in Flux, the template is not read before there is something to commit.
     fn render(
         &self,
         update: &UpdateRequest,
-        plan: &UpdatePlan,
+        (plan, result): (&UpdatePlan, &ResultV2),
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Vec<u8>, ProposalError> {
         let Some(template) = &self.template else { return Ok(DEFAULT_MESSAGE.into()) };
         let images = update.setters.images().collect();
-        let (automation, values, result) = (&self.automation, &self.values, &plan.result);
+        let (automation, values) = (&self.automation, &self.values);
         let update = UpdateData { automation, values, result, images: &images };
         let template = Template::compile(template, self.language)?;
-        let progress = Progress { files: plan.files, edits: plan.result.edits() };
+        let progress = Progress { files: plan.files, edits: result.edits() };
         let (checkpoint, interrupt) = (RefCell::new(checkpoint), Cell::new(None));
         let is_interrupted = || {
             interrupt.set((checkpoint.borrow_mut())(progress).err());
@@ -128,6 +197,9 @@ pub enum ProposalError {
     /// The automation's spec cannot be reconciled any more.
     #[error(transparent)]
     Selection(#[from] RequestError),
+    /// The automation's own branches cannot be named.
+    #[error(transparent)]
+    Branches(#[from] BranchPlanError),
     /// There is nothing at `update.path`. These are Flux's words.
     #[error("walking path for files: lstat {}: no such file or directory", path.escape_debug())]
     NoPath {
@@ -152,6 +224,7 @@ impl ProposalError {
     pub fn stage(&self) -> Stage {
         match self {
             Self::Selection(error) => stage_of(error),
+            Self::Branches(_) => Stage::Source,
             Self::NoPath { .. } | Self::Plan(_) | Self::Diff(_) => Stage::Update,
             Self::Template(_) => Stage::Push,
         }
@@ -175,12 +248,16 @@ impl ReconcileError for ProposalError {
     fn reason(&self) -> Reason {
         match self {
             Self::Selection(error) => error.reason(),
+            Self::Branches(error) => error.reason(),
             _ => Reason::UpdateFailed,
         }
     }
 
     fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Selection(_) | Self::Plan(PlanError::Scope(ScopeError::Escapes { .. })))
+        !matches!(
+            self,
+            Self::Selection(_) | Self::Branches(_) | Self::Plan(PlanError::Scope(ScopeError::Escapes { .. }))
+        )
     }
 }
 
@@ -191,6 +268,9 @@ impl Proposer for UpdateProposal {
         let Some(request) = self.reselection.as_mut().map(Reselection::select).transpose()?.flatten() else {
             return Ok(Freshness::Unchanged);
         };
+        if let (Some(branches), Some(reselection)) = (&mut self.branches, &self.reselection) {
+            branches.select(&request, reselection.policies())?;
+        }
         let policies = observed(&request.update);
         let is_unchanged = policies == self.policies;
         (self.update, self.unusable, self.policies) = (request.update, request.unusable, policies);
@@ -223,30 +303,12 @@ impl Proposer for UpdateProposal {
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, ProposalError> {
-        self.update.reported = self.reported();
-        self.update.own_markers = self.places.as_ref().map(PlaceScan::limits);
-        self.places.iter_mut().for_each(PlaceScan::reset);
-        let planned = plan(tree, &self.update, index, checkpoint);
-        if let (Some(places), Err(error)) = (&mut self.places, &planned)
-            && error.is_missing_path()
-        {
-            // No file is left there, so no marker is.
-            places.keep(OwnMarkers::default(), tree);
-        }
-        let mut plan = planned?;
-        if self.detail == Detail::Diff {
-            self.diff = Some(diff::unified(tree, &plan.edits, checkpoint).map_err(ProposalError::Diff)?);
-        }
-        let edits = std::mem::take(&mut plan.edits);
-        if let Some(places) = &mut self.places {
-            places.keep(std::mem::take(&mut plan.own_markers), tree);
-        }
-        self.findings = Some(Findings::of(&plan, &self.unusable));
+        let (plan, edits) = self.plan_update(tree, index, checkpoint)?;
         // The plan is kept even if the message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);
         let message = match edits.as_slice() {
             [] => Ok(None),
-            _ => self.message.render(&self.update, plan, checkpoint).map(Some),
+            _ => self.message.render(&self.update, (plan, &plan.result), checkpoint).map(Some),
         };
         let compared = match (&mut self.compare, &message) {
             (Some(compare), Ok(message)) => {
@@ -265,8 +327,69 @@ impl Proposer for UpdateProposal {
         }
         compared?;
         let Some(message) = message?.filter(|_| self.compare.is_none()) else { return Ok(None) };
-        let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
-        Ok(Some(CommitDraft { edits, message, author, time, signer }))
+        Ok(Some(self.draft(edits, message)))
+    }
+
+    fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
+        self.branches.as_ref().map(BranchPlan::branches).unwrap_or_default()
+    }
+
+    fn propose_branches(
+        &mut self,
+        base: &dyn FileTree,
+        index: &mut MarkerIndex,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Vec<BranchDraft>, ProposalError> {
+        let (mut plan, edits) = self.plan_update(base, index, checkpoint)?;
+        let bundles = self.branches.as_ref().map(|plan| plan.bundles().clone()).unwrap_or_default();
+        let groups: Vec<_> = bundles.values().cloned().collect();
+        plan.edits = edits;
+        let parts = divide(&plan, base, &self.update, &groups, checkpoint)?;
+        plan.edits = Vec::new();
+        // The plan is kept even if a message fails: it shows what would have changed.
+        let plan = self.plan.insert(plan);
+        let mut drafts = Vec::new();
+        for (branch, part) in bundles.into_keys().zip(parts).filter(|(_, part)| !part.edits.is_empty()) {
+            let message = self.message.render(&self.update, (plan, &part.result), checkpoint)?;
+            drafts.push((branch, part.edits, message));
+        }
+        if self.detail == Detail::Warnings {
+            // No memory is reserved any more when the commits are pushed.
+            plan.drop_details();
+        }
+        let draft = |(branch, edits, message)| BranchDraft { branch, commit: self.draft(edits, message) };
+        Ok(drafts.into_iter().map(draft).collect())
+    }
+
+    fn edits_in(
+        &self,
+        draft: &BranchDraft,
+        tree: &dyn FileTree,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Vec<FileEdit>, Interrupt> {
+        let Some(bundle) = self.branches.as_ref().and_then(|plan| plan.bundle(&draft.branch)) else {
+            return Ok(Vec::new());
+        };
+        let (setters, limits) = (self.update.setters.restricted_to(bundle), &self.update.limits);
+        edits_in(tree, &draft.commit.edits, &setters, limits, checkpoint)
+    }
+
+    fn is_author(&self, people: CommitPeople<'_>) -> bool {
+        let person = |name, email| delivery::Person { name, email };
+        let people = delivery::CommitPeople {
+            author: person(people.author_name, people.author_email),
+            committer: person(people.committer_name, people.committer_email),
+        };
+        let own = self.author.clone();
+        let scope = delivery::OwnershipScope { people: vec![(own.clone(), own)], ..Default::default() };
+        scope.has_people(people)
+    }
+
+    fn owns_change(&self, branch: &BranchName, change: FileChange<'_>) -> bool {
+        let path = TreePath::from_bytes(change.path);
+        self.branches.as_ref().is_some_and(|plan| {
+            plan.ownership(branch, &self.author).owns_change(&path, change.old, change.new)
+        })
     }
 }
 

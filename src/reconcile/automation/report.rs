@@ -11,6 +11,7 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, ImageUpdateAutomation, Reason};
 
 use super::conclusion::{Conclusion, RunFailure, Stage};
+use super::delivered::BranchEvent;
 use super::event::{self, UP_TO_DATE};
 use super::findings::FindingsChange;
 use crate::git::checkout::Revision;
@@ -30,6 +31,8 @@ pub struct Report {
     pub status: ImageUpdateAutomationStatus,
     /// The one event of the run.
     pub event: Event,
+    /// An event for each push to an own branch, by the branches' names.
+    pub branch_events: Vec<BranchEvent>,
     /// The change of the problems with markers, if there is one.
     pub findings_change: Option<FindingsChange>,
     /// The requeue.
@@ -71,7 +74,7 @@ pub fn report(
         Conclusion::Stall(_) => Action::AwaitChange,
         Conclusion::Failure(_) => Action::Retry,
     };
-    Report { status, event, findings_change: None, action }
+    Report { status, event, branch_events: Vec::new(), findings_change: None, action }
 }
 
 /// Makes the conditions after a run from those that it began with (`docs/flux-behaviour.md`, Conditions).
@@ -134,7 +137,7 @@ fn forget_settled_reasons(builder: &mut ConditionsBuilder, failure: &RunFailure)
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
         Outcome::NothingNew | Outcome::DryRun { .. } => None,
-        Outcome::NothingToCommit { source } => Some(source.clone()),
+        Outcome::NothingToCommit { source } | Outcome::Branches { base: source, .. } => Some(source.clone()),
         Outcome::Pushed(push) => {
             let reference = Some(push.branch.reference());
             let is_same_branch = push.source.reference == reference;

@@ -48,6 +48,13 @@ impl Reselection {
     }
 }
 
+impl Reselection {
+    /// Returns the policies of the last selection.
+    pub fn policies(&self) -> &[Arc<ImagePolicy>] {
+        &self.seen
+    }
+}
+
 impl fmt::Debug for Reselection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Reselection").field("seen", &self.seen.len()).finish_non_exhaustive()

@@ -8,15 +8,20 @@ use tagboat_api::settings::AutomationSettings;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use super::batch_logins::BatchLogins;
+use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
 use super::conclusion::{Conclusion, Stage};
+use super::delivered::Delivered;
 use super::login::LoginOptions;
 use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, ImageOverrides, Request, RequestError};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
 use crate::cancel::Cancellation;
-use crate::git::{self, Answer, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
+use crate::error::chain;
+use crate::git::outcome::Outcome;
+use crate::git::{self, Answer, BranchOutcome, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
 use crate::objects::{ObjectName, Objects};
+use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::times::TimeBounds;
 use crate::update::UpdateRequest;
@@ -42,6 +47,8 @@ pub struct TransactionOptions {
     pub is_forced: bool,
     /// Bounds on timeouts.
     pub times: TimeBounds,
+    /// The treatment of an existing push branch that is not checked out.
+    pub references: BranchReferences,
 }
 
 /// The request of a run that is ready for the writer.
@@ -89,7 +96,13 @@ pub async fn prepare(
     options: &TransactionOptions,
 ) -> Result<Prepared, Conclusion> {
     let source = configure(objects, automation, options.cross_namespace).await?;
-    let source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
+    let mut source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
+    let branches = own_branches(automation, &selected, &source, options.references)
+        .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+    if branches.is_some() {
+        source.target.own_branches = Some(branch_plan::refresh(&selected.settings));
+        source.target.push = source.target.checkout.branch().unwrap_or(source.target.push);
+    }
     let namespace = automation.namespace().unwrap_or_default();
     let remote = options.logins.log_in(objects, &namespace, &source, &options.login).await?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
@@ -124,6 +137,8 @@ pub async fn prepare(
         detail: options.detail,
         places: None,
         compare: None,
+        branches,
+        delivered: None,
         plan: None,
         findings: None,
         diff: None,
@@ -137,6 +152,19 @@ pub async fn prepare(
     let cancellation = Cancellation::default();
     let proposal = Proposal { name, namespace, target: source.target, known, cancellation, proposer };
     Ok(git::Request { mirror, remote, proposal })
+}
+
+/// Returns the automation's own branches; none if its commits go to the push branch.
+fn own_branches(
+    automation: &ImageUpdateAutomation,
+    selected: &Selected,
+    source: &SourceConfiguration,
+    references: BranchReferences,
+) -> Result<Option<BranchPlan>, BranchSourceError> {
+    let Selected { request, settings, policies } = selected;
+    let Some(base) = branch_plan::base(&source.target, settings, references)? else { return Ok(None) };
+    let naming = BranchNaming::of(automation, settings, &source.target, base);
+    Ok(Some(BranchPlan::new(naming, request, policies, BTreeMap::new())?))
 }
 
 /// Returns the name of an automation's proposals.
@@ -154,6 +182,21 @@ pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
 pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdateProposal) {
     let policies = std::mem::take(&mut answer.proposer.policies);
     let conclusion = match answer.result {
+        Ok(Outcome::Branches { base: source, branches, is_dry_run }) => {
+            let base = source.reference.as_ref().map(|name| name.short().to_owned()).unwrap_or_default();
+            let plan = answer.proposer.branches.as_ref();
+            let invalid = plan.map(BranchPlan::invalid).unwrap_or_default();
+            let invalid = invalid.iter().map(|invalid| chain(invalid)).collect();
+            let delivered = Delivered { base, branches, invalid };
+            let failure = delivered.failure();
+            let would_change = is_dry_run && delivered.branches.iter().any(BranchOutcome::is_changed);
+            answer.proposer.delivered = Some(delivered);
+            match failure {
+                Some(failure) => Conclusion::stopped(Stage::Push, &failure),
+                None if would_change => Conclusion::Success { outcome: Outcome::DryRun { source }, policies },
+                None => Conclusion::Success { outcome: Outcome::NothingToCommit { source }, policies },
+            }
+        }
         Ok(outcome) => Conclusion::Success { outcome, policies },
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
         Err(Failure::Sync(error)) => {

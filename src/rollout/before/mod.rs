@@ -293,7 +293,8 @@ fn awaiting_merge(scan: &ScannedPlaces, place: &Place) -> String {
         .map_or_else(|| "a commit".to_owned(), |written| format!("commit {}", written.commit.short_id()));
     let into =
         scan.checkout.as_ref().map_or_else(|| scan.revision.clone(), |branch| format!("branch {branch}"));
-    format!("{commit} on branch {} is not merged into {into}", scan.push)
+    let branch = place.written.as_ref().map_or(&scan.push, |written| &written.commit.branch);
+    format!("{commit} on branch {branch} is not merged into {into}")
 }
 
 fn not_committed(automation: &ImageUpdateAutomation, name: &ObjectName) -> String {

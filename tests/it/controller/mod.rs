@@ -22,6 +22,7 @@ mod minimum_age;
 mod missing_references;
 mod namespaces;
 mod notifications;
+mod own_branches;
 mod places;
 pub(crate) mod pod;
 mod pull_secrets;

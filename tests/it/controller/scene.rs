@@ -353,6 +353,7 @@ impl ControllerBuilder {
                 login,
                 keyring: Keyring::new(capacity.clone()),
                 warns_of_markers: false,
+                references: tagboat::reconcile::branch_references::BranchReferences::default(),
                 times: TimeBounds::default(),
             },
             mirrors: MirrorStore::new(scene.mirrors(), 1 << 40),

@@ -112,6 +112,7 @@ impl LocalRemote {
         let (route, size_limit) = (RouteKey::default(), self.limit);
         let remote = RemotePlan { url, access, timeout, route, size_limit, large: None };
         let target = Target {
+            own_branches: None,
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: "main".parse().unwrap(),
             refspec: None,
@@ -178,6 +179,8 @@ pub(super) fn repository_of_only_mirror(mirrors: &Path) -> PathBuf {
 /// A proposer that sets the tag of `default/podinfo`.
 pub(super) fn proposer(tag: &str) -> UpdateProposal {
     UpdateProposal {
+        branches: None,
+        delivered: None,
         update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
         author: Author::new("Tagboat", "tagboat@example.com"),
         message: MessageSource {

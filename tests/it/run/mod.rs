@@ -1,5 +1,6 @@
 //! `tagboat run` on real git servers and a real registry.
 
+mod branches;
 mod checkout_and_push;
 mod concurrency;
 mod images;

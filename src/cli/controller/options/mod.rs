@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use super::flags::{FLAGS, GATES, IDENTITY};
+use super::flags::{ALL_REFERENCES, FLAGS, GATES, IDENTITY};
 use crate::backoff::Backoff;
 use crate::cli::Failure;
 use crate::cli::service::{ProbeAddresses, log_encoding, log_level};
@@ -30,6 +30,7 @@ use crate::net::LocalAddresses;
 use crate::objects::remote_clusters::RemoteClusterOptions;
 use crate::policy::DowngradeProtection;
 use crate::polling::{self, PollingInterval};
+use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::policy::digest::FirstImage;
 use crate::reconcile::policy::run::PolicyOptions;
@@ -61,6 +62,7 @@ pub(super) struct Options {
     pub(super) watches_all_namespaces: bool,
     pub(super) labels: Option<String>,
     pub(super) cross_namespace: CrossNamespace,
+    pub(super) references: BranchReferences,
     pub(super) local_addresses: LocalAddresses,
     pub(super) concurrent: usize,
     pub(super) backoff: Backoff,
@@ -190,6 +192,10 @@ impl ControllerArguments {
             Some(true) => ObjectIdentity::On,
             _ => ObjectIdentity::Off,
         };
+        let references = match gates.get(ALL_REFERENCES) {
+            Some(false) => BranchReferences::Fresh,
+            _ => BranchReferences::All,
+        };
         let default_account = self.text("default-service-account").map(str::to_owned);
         if default_account.is_some() && identity == ObjectIdentity::Off {
             return Err(Failure::Usage(
@@ -214,6 +220,7 @@ impl ControllerArguments {
             watches_all_namespaces: self.switch("watch-all-namespaces"),
             labels: self.text("watch-label-selector").map(str::to_owned),
             cross_namespace,
+            references,
             local_addresses,
             concurrent: self.number::<NonZeroUsize>("concurrent")?.get(),
             backoff: Backoff { first: shortest, longest: longest.max(shortest) },

@@ -66,7 +66,7 @@ mod tests {
         ] {
             let checkout = CheckoutReference::from_fields(fields).unwrap();
             let push = "main".parse().unwrap();
-            let target = Target { checkout, push, refspec: None, options: Vec::new() };
+            let target = Target { checkout, push, refspec: None, own_branches: None, options: Vec::new() };
             match (base_of(&target), expected) {
                 (Ok(base), Some(expected)) => assert_eq!(base.as_str(), expected),
                 (Err(error), None) => assert!(!error.is_retryable(), "{error}"),

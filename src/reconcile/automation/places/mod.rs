@@ -12,7 +12,8 @@ use tagboat_api::deployment_status::CommitRef;
 
 use super::conclusion::Conclusion;
 use crate::git::checkout::Revision;
-use crate::git::outcome::{Outcome, Push, Target};
+use crate::git::outcome::{Outcome, Target};
+use crate::git::{BranchName, CommitId};
 use crate::reconcile::conditions::whole_seconds;
 use crate::reference::ImageReference;
 use crate::rollout::place::{MAX_PLACES, Place, ScannedPlaces, Written};
@@ -157,24 +158,37 @@ impl PlaceScan {
 
     /// Returns the places after a run, or `None` if the run ended before its scan.
     ///
-    /// `now` is the time of the push.
+    /// `proposed` has the policies whose values are on a branch of the automation's own, and `now` is the time of the push.
     #[must_use]
-    pub fn finish(self, conclusion: &Conclusion, now: Timestamp) -> Option<ScannedPlaces> {
+    pub fn finish(
+        self,
+        conclusion: &Conclusion,
+        proposed: &ProposedPolicies,
+        now: Timestamp,
+    ) -> Option<ScannedPlaces> {
         let Self { origin, source, found, removed_files, .. } = self;
         let target = &origin.target;
         let push = match conclusion {
             Conclusion::Success { outcome: Outcome::NothingNew | Outcome::DryRun { .. }, .. } => return None,
             Conclusion::Success { outcome: Outcome::Pushed(push), .. } => Some(push),
-            Conclusion::Success { outcome: Outcome::NothingToCommit { .. }, .. }
+            Conclusion::Success {
+                outcome: Outcome::NothingToCommit { .. } | Outcome::Branches { .. },
+                ..
+            }
             | Conclusion::Stall(_)
             | Conclusion::Failure(_) => None,
         };
         let (ObservedSource { revision, markers: of_source }, found) = (source?, found?);
         let checkout = target.checkout.branch();
-        let is_same_branch = of_source.is_none() && checkout.as_ref() == Some(&target.push);
+        let has_own_branches = target.own_branches.is_some();
+        let is_same_branch =
+            of_source.is_none() && !has_own_branches && checkout.as_ref() == Some(&target.push);
         let omitted = of_source.as_ref().map_or(found.omitted, |markers| markers.omitted);
         let is_pushed = push.is_some();
-        let place = |marker| ScannedPlace::of(marker, is_pushed, is_same_branch);
+        let place = |marker: OwnMarker| {
+            let is_pushed = is_pushed || proposed.contains_key(&marker.policy);
+            ScannedPlace::of(marker, is_pushed, is_same_branch)
+        };
         let mut places: Vec<ScannedPlace> = match of_source {
             None => found.markers.into_iter().map(place).collect(),
             Some(of_source) => {
@@ -185,7 +199,19 @@ impl PlaceScan {
                 places
             }
         };
-        attribute(&mut places, &origin, push, now);
+        let commit = |commit: String, branch: String| CommitRef {
+            id: commit,
+            branch,
+            time: whole_seconds(now),
+            automation: origin.automation.name.clone(),
+        };
+        let pushed = push.map(|push| commit(push.commit.to_string(), push.branch.to_string()));
+        let commit_of = |policy: &ObjectName| {
+            let own = proposed.get(policy);
+            let own = own.and_then(|own| Some(commit(own.commit?.to_string(), own.branch.to_string())));
+            own.or_else(|| pushed.clone())
+        };
+        attribute(&mut places, &origin, &commit_of);
         let revision = push.filter(|_| is_same_branch).map_or(revision.clone(), |push| {
             let pushed = Revision { reference: revision.reference, commit: push.commit };
             push.found.clone().unwrap_or(pushed)
@@ -196,7 +222,7 @@ impl PlaceScan {
             repository: origin.repository,
             revision: revision.to_string(),
             checkout: checkout.map(|branch| branch.to_string()),
-            push: target.push.to_string(),
+            push: proposed.values().next().map_or(&target.push, |own| &own.branch).to_string(),
             places: places.into_iter().map(|scanned| scanned.place).collect(),
             omitted,
             removed_files,
@@ -204,6 +230,18 @@ impl PlaceScan {
         scan.sort();
         Some(scan)
     }
+}
+
+/// The policies whose values are on a branch of the automation's own.
+pub type ProposedPolicies = BTreeMap<ObjectName, ProposedPolicy>;
+
+/// The branch of the automation's own that has the value of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedPolicy {
+    /// The branch.
+    pub branch: BranchName,
+    /// The commit, if this run reports it.
+    pub commit: Option<CommitId>,
 }
 
 /// A place, with the change that this run has pushed.
@@ -246,13 +284,11 @@ fn compare(places: &mut [ScannedPlace], found: &OwnMarkers, is_pushed: bool) {
 ///
 /// A place with an unchanged value keeps its commit. If the push is one of an earlier run, it has made all changes since
 /// the previous scan. In a new process, which knows no scan, these are the changes since the last run that was reported.
-fn attribute(places: &mut [ScannedPlace], origin: &ScanOrigin, push: Option<&Push>, now: Timestamp) {
-    let commit = push.map(|push| CommitRef {
-        id: push.commit.to_string(),
-        branch: push.branch.to_string(),
-        time: whole_seconds(now),
-        automation: origin.automation.name.clone(),
-    });
+fn attribute(
+    places: &mut [ScannedPlace],
+    origin: &ScanOrigin,
+    commit_of: &dyn Fn(&ObjectName) -> Option<CommitRef>,
+) {
     let is_of_earlier_run = places.iter().all(|scanned| scanned.former.is_none());
     let mut previous = by_key(origin.previous.as_ref().map_or(&[], |previous| &previous.places), |place| {
         (&place.file, &place.policy, &place.document, place.field)
@@ -271,7 +307,7 @@ fn attribute(places: &mut [ScannedPlace], origin: &ScanOrigin, push: Option<&Pus
         let former = former.take();
         let former =
             former.or_else(|| known().filter(|known| is_of_earlier_run && known != place.committed_value()));
-        place.written = match (commit.clone(), former) {
+        place.written = match (commit_of(&place.policy), former) {
             (Some(commit), Some(former)) => Some(Written { former, commit }),
             _ => kept,
         };

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use super::*;
 use crate::git::SyncError;
 use crate::git::checkout::CheckoutReference;
+use crate::git::outcome::Push;
 use crate::reconcile::automation::conclusion::Stage;
 use crate::reference::ImageReference;
 use crate::update::{Entry, EntryKind, PolicyState, Setters, TreeVisitor};
@@ -77,6 +78,7 @@ fn origin(push: &str, previous: Option<ScannedPlaces>) -> ScanOrigin {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: push.parse().unwrap(),
             refspec: None,
+            own_branches: None,
             options: Vec::new(),
         },
         previous: previous.map(Arc::new),
@@ -125,7 +127,7 @@ fn failed() -> Conclusion {
 }
 
 fn finish(scan: PlaceScan, conclusion: &Conclusion) -> Option<ScannedPlaces> {
-    scan.finish(conclusion, "2026-01-01T00:00:05.9Z".parse().unwrap())
+    scan.finish(conclusion, &ProposedPolicies::new(), "2026-01-01T00:00:05.9Z".parse().unwrap())
 }
 
 /// The value, the proposed value, and the former value of a written one.

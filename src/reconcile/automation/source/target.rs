@@ -55,7 +55,7 @@ pub(super) fn target(
         None => None,
     };
     let options = git.push.as_ref().map(options).transpose()?.unwrap_or_default();
-    Ok((Target { checkout, push, refspec, options }, branches))
+    Ok((Target { checkout, push, refspec, own_branches: None, options }, branches))
 }
 
 /// Returns a text unless it is empty.

@@ -1,0 +1,527 @@
+//! One attempt at the branches of proposals, from the listing to the commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::beyond::{BaseHistory, ReadBranch};
+use super::decision::{Decision, FoundBranch, decide};
+use super::model::{
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, Refresh,
+};
+use super::ownership::{foreign_commit, with_people};
+use super::stack::stack;
+use super::state::BranchState;
+use crate::directory::open;
+use crate::error::chain;
+use crate::git::attempt::AttemptOutcome;
+use crate::git::attempt::context::AttemptContext;
+use crate::git::attempt::deadline::PlanDeadline;
+use crate::git::commit::write_commit_of;
+use crate::git::commit_error::CommitError;
+use crate::git::error::SyncError;
+use crate::git::mirror::Mirror;
+use crate::git::name::{BranchName, CommitId, RefName};
+use crate::git::object;
+use crate::git::outcome::{Outcome, message_limit};
+use crate::git::pack::{NewObjects, NewPacks};
+use crate::git::proposal::{Answer, Failure, Proposal, Proposer};
+use crate::git::push_journal::{OwnTip, PushJournal};
+use crate::git::remote::{ListingQuery, Remote};
+use crate::git::server_deadline::ServerDeadline;
+use crate::git::source;
+use crate::update::{Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex};
+
+/// The proposals of a transaction with branches of their own.
+pub(in crate::git) struct BranchAttempt<P: Proposer> {
+    pub(super) states: Vec<BranchState<P>>,
+    pub(super) is_dry_run: bool,
+    /// The packs of the commits that were made.
+    packs: NewPacks,
+}
+
+/// A branch and its drafts in one attempt.
+pub(super) struct Branch {
+    pub(super) name: BranchName,
+    /// The tip in the listing.
+    pub(super) tip: Option<CommitId>,
+    facts: BranchFacts,
+    refresh: Refresh,
+    /// The drafts, by the indices of the proposal and of its draft.
+    drafts: Vec<(usize, usize)>,
+    /// The hash of the edits of all drafts.
+    pub(super) change: String,
+    /// The commits beyond the base, where the journal does not know the tip.
+    read: Option<ReadBranch>,
+    pub(super) decision: Decision,
+    /// The commits that were made.
+    pub(super) built: Option<Built>,
+}
+
+/// The commits that were made for a branch.
+pub(super) struct Built {
+    pub(super) tip: CommitId,
+    /// The commit of each proposal, by its index, with the index of the draft.
+    pub(super) commits: Vec<(usize, usize, CommitId)>,
+}
+
+impl<P: Proposer> BranchAttempt<P> {
+    /// Creates an attempt at proposals with the same base.
+    pub(in crate::git) fn new(proposals: Vec<Proposal<P>>, is_dry_run: bool) -> Self {
+        let limit = message_limit(proposals.len());
+        let states = proposals.into_iter().map(|proposal| BranchState::new(proposal, limit)).collect();
+        Self { states, is_dry_run, packs: NewPacks::default() }
+    }
+
+    /// Returns the answers, once all proposals have one.
+    pub(in crate::git) fn answers(self) -> Vec<Answer<P>> {
+        self.states.into_iter().map(BranchState::into_answer).collect()
+    }
+
+    /// Returns the answers after an error that concerns all proposals without one.
+    pub(in crate::git) fn fail(mut self, error: SyncError) -> Vec<Answer<P>> {
+        let error = Arc::new(error);
+        for state in self.open() {
+            state.result = Some(Err(Failure::Sync(error.clone())));
+        }
+        self.answers()
+    }
+
+    /// Makes the attempt.
+    pub(in crate::git) fn make(
+        &mut self,
+        mirror: &mut Mirror,
+        remote: &Remote,
+        journal: &mut PushJournal,
+    ) -> AttemptOutcome {
+        let outcome = self.try_to_make(mirror, remote, journal).err().unwrap_or(AttemptOutcome::Done);
+        // The next run needs no object of a branch, only the ids in the journal.
+        if std::mem::take(&mut self.packs).remove() {
+            // A mirror that cannot be opened fails the next attempt.
+            let _ = mirror.release_objects();
+        }
+        outcome
+    }
+
+    /// Returns the proposals without an answer.
+    pub(super) fn open(&mut self) -> impl Iterator<Item = &mut BranchState<P>> {
+        self.states.iter_mut().filter(|state| state.is_open())
+    }
+
+    fn try_to_make(
+        &mut self,
+        mirror: &mut Mirror,
+        remote: &Remote,
+        journal: &mut PushJournal,
+    ) -> Result<(), AttemptOutcome> {
+        self.open().for_each(BranchState::end_if_cancelled);
+        let awaited = self.states.iter().filter(|state| state.may_be_cancelled());
+        mirror.cancellations = awaited.map(|state| state.proposal.cancellation.clone()).collect();
+        self.open().for_each(BranchState::refresh);
+        let names = self.names();
+        let Some(first) = self.open().next() else { return Ok(()) };
+        let checkout = source::listing_query(&first.proposal.target.checkout);
+        let branches = names.iter().map(|name| ListingQuery::Reference(name.reference()));
+        let queries: Vec<_> = checkout.into_iter().chain(branches).collect();
+        let deadline = &ServerDeadline::after(remote.timeout);
+        let listing = remote.list(mirror, &queries, deadline).map_err(SyncError::from)?;
+        let context = AttemptContext { mirror, remote, listing, old: None, deadline };
+        for state in self.open() {
+            state.choose_base(&context)?;
+        }
+        for state in self.open() {
+            state.recover_pushes(&context, journal)?;
+        }
+        self.skip_unchanged(&context, journal);
+        let source =
+            self.open().find_map(|state| Some((state.object?, state.base.as_ref()?.reference.clone()?)));
+        let Some((object, reference)) = source else { return Ok(()) };
+        let base = context.fetch_commit(object)?;
+        mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
+        self.plan(&context, base, &names)?;
+        let mut branches = self.branches(&names, &context);
+        self.read_unknown(&mut branches, &context, (base, reference), journal)?;
+        let decided = self.decide_and_commit(&mut branches, &context, base, journal);
+        let AttemptContext { listing, .. } = context;
+        // The objects are on the disk now, where git reads them.
+        mirror.release_objects().map_err(SyncError::from)?;
+        let context = AttemptContext { mirror, remote, listing, old: None, deadline };
+        decided?;
+        self.push(&branches, &context, base, journal)
+    }
+
+    /// Returns the branches of the proposals without an answer.
+    fn names(&mut self) -> BTreeSet<BranchName> {
+        self.open().flat_map(|state| state.proposal.proposer.branches().into_keys()).collect()
+    }
+
+    /// Settles the proposals for which nothing has changed.
+    ///
+    /// One that shares a branch with another for which something has is not settled: the branch has commits of both.
+    fn skip_unchanged(&mut self, context: &AttemptContext<'_>, journal: &PushJournal) {
+        let (mut unchanged, mut busy): (Vec<usize>, BTreeSet<BranchName>) = (Vec::new(), BTreeSet::new());
+        for (index, state) in self.states.iter().enumerate().filter(|(_, state)| state.is_open()) {
+            if state.is_unchanged(context, journal) {
+                unchanged.push(index);
+            } else {
+                busy.extend(state.proposal.proposer.branches().into_keys());
+            }
+        }
+        loop {
+            let own = |index: &usize| self.states[*index].proposal.proposer.branches();
+            let is_idle = |index: &usize| own(index).keys().all(|branch| !busy.contains(branch));
+            let (idle, more): (Vec<usize>, Vec<usize>) = unchanged.iter().partition(|index| is_idle(index));
+            let more: Vec<BranchName> = more.iter().flat_map(|index| own(index).into_keys()).collect();
+            if more.is_empty() {
+                unchanged = idle;
+                break;
+            }
+            unchanged = idle;
+            busy.extend(more);
+        }
+        for index in unchanged {
+            self.states[index].result = Some(Ok(Outcome::NothingNew));
+        }
+    }
+
+    /// Plans the update of each proposal.
+    ///
+    /// The marker index is stored even after an error, so that the next run continues there.
+    fn plan(
+        &mut self,
+        context: &AttemptContext<'_>,
+        base: CommitId,
+        names: &BTreeSet<BranchName>,
+    ) -> Result<(), AttemptOutcome> {
+        let memory = self.open().map(|state| state.proposal.proposer.memory()).max().unwrap_or_default();
+        let _permit = context.mirror.enter_pool(memory)?;
+        // Images are read again after the waits. The branches of new ones are not in the listing.
+        self.open().for_each(BranchState::refresh);
+        if !self.names().is_subset(names) {
+            return Err(AttemptOutcome::LostRace);
+        }
+        let path = context.mirror.index();
+        let mut index =
+            open(&path).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+        let planned = self.open().try_for_each(|state| state.plan(context, base, &mut index));
+        if index.is_modified() && !planned.as_ref().is_err_and(SyncError::is_damage) {
+            // It is made again if it cannot be stored.
+            let _ = File::create(&path).and_then(|file| {
+                let mut file = BufWriter::new(file);
+                index.write_to(&mut file)?;
+                file.flush()
+            });
+        }
+        Ok(planned?)
+    }
+
+    /// Returns the branches with their drafts.
+    ///
+    /// They are in the order of their names, the drafts in that of the proposals' names.
+    fn branches(&self, names: &BTreeSet<BranchName>, context: &AttemptContext<'_>) -> Vec<Branch> {
+        let mut order: Vec<usize> =
+            (0..self.states.len()).filter(|index| self.states[*index].is_open()).collect();
+        order.sort_by(|one, other| self.states[*one].proposal.name.cmp(&self.states[*other].proposal.name));
+        let branch = |name: &BranchName| {
+            let (mut facts, mut refresh, mut is_known) = (BranchFacts::default(), Refresh::WhenNeeded, false);
+            let (mut drafts, mut hash) = (Vec::new(), Sha256::new());
+            for index in &order {
+                let Proposal { proposer, target, .. } = &self.states[*index].proposal;
+                let Some(own_facts) = proposer.branches().get(name).copied() else { continue };
+                (facts, is_known) = (facts.or(own_facts), true);
+                if target.own_branches == Some(Refresh::Always) {
+                    refresh = Refresh::Always;
+                }
+                for (number, draft) in self.states[*index].drafts.iter().enumerate() {
+                    if draft.branch == *name {
+                        draft.commit.edits.iter().for_each(|edit| edit.add_to(&mut hash));
+                        drafts.push((*index, number));
+                    }
+                }
+            }
+            is_known.then(|| Branch {
+                name: name.clone(),
+                tip: context.listing.commit(&name.reference()),
+                facts,
+                refresh,
+                drafts,
+                change: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+                read: None,
+                decision: Decision::Nothing,
+                built: None,
+            })
+        };
+        names.iter().filter_map(branch).collect()
+    }
+
+    fn drafts(&self, branch: &Branch) -> Vec<&BranchDraft> {
+        branch.drafts.iter().map(|(index, number)| &self.states[*index].drafts[*number]).collect()
+    }
+
+    /// Returns the proposers that have a branch.
+    fn owners<'s>(&'s self, branch: &'s BranchName) -> impl Iterator<Item = &'s P> {
+        let proposers =
+            self.states.iter().filter(|state| state.is_open()).map(|state| &state.proposal.proposer);
+        proposers.filter(move |proposer| proposer.branches().contains_key(branch))
+    }
+
+    /// Reads the commits of branches whose tips the journal does not know.
+    ///
+    /// All tips are fetched at once.
+    fn read_unknown(
+        &self,
+        branches: &mut [Branch],
+        context: &AttemptContext<'_>,
+        (base, reference): (CommitId, RefName),
+        journal: &PushJournal,
+    ) -> Result<(), SyncError> {
+        let mut unknown: Vec<(&mut Branch, CommitId)> = Vec::new();
+        for branch in branches {
+            let is_of_interest =
+                !branch.facts.is_refused && (!branch.drafts.is_empty() || branch.facts.is_finished);
+            let Some(tip) = branch.tip.filter(|_| is_of_interest) else { continue };
+            if journal.own_tip(&branch.name, tip).is_none() {
+                unknown.push((branch, tip));
+            }
+        }
+        let mut missing: Vec<CommitId> =
+            unknown.iter().map(|(_, tip)| *tip).filter(|tip| !context.mirror.has(*tip)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            context.remote.fetch(context.mirror, &missing, context.deadline)?;
+        }
+        let mut history = BaseHistory::new(context, base, reference);
+        for (branch, tip) in unknown {
+            let is_ours = |commit| {
+                let is_author =
+                    |people: CommitPeople<'_>| self.owners(&branch.name).any(|owner| owner.is_author(people));
+                with_people(&context.mirror.repository, commit, is_author)
+            };
+            let read = history.read(tip, &is_ours)?;
+            branch.read = Some(read);
+        }
+        Ok(())
+    }
+
+    /// Decides on each branch, and makes the commits of those that are pushed.
+    fn decide_and_commit(
+        &mut self,
+        branches: &mut [Branch],
+        context: &AttemptContext<'_>,
+        base: CommitId,
+        journal: &mut PushJournal,
+    ) -> Result<(), SyncError> {
+        let memory = self.open().map(|state| state.proposal.proposer.memory()).max().unwrap_or_default();
+        let _permit = context.mirror.enter_pool(memory)?;
+        let repository = &context.mirror.repository;
+        let database = repository.odb()?;
+        let has_room = || context.remote.has_room(context.mirror);
+        let mut objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
+        let mut failures: BTreeMap<BranchName, String> = BTreeMap::new();
+        for branch in &mut *branches {
+            let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
+            let found = self.find(branch, &mut objects, base, journal, &mut |_| deadline.check());
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
+            };
+            branch.decision = decide(!branch.drafts.is_empty(), &found, branch.facts);
+            if self.is_dry_run || !matches!(branch.decision, Decision::Create | Decision::Rebuild) {
+                continue;
+            }
+            self.set_times(branch, journal);
+            let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
+            objects.begin_commit();
+            match self.build(branch, &mut objects, base, &mut |_| deadline.check()) {
+                Ok(built) => branch.built = Some(built),
+                Err(error) => match deadline.into_cancelled().or_else(|| context.too_large(&error)) {
+                    Some(shared) => return Err(shared),
+                    None if error.is_of_proposal() => {
+                        objects.discard_commit();
+                        failures.insert(branch.name.clone(), chain(&SyncError::from(error)));
+                    }
+                    None => return Err(error.into()),
+                },
+            }
+        }
+        if branches.iter().any(|branch| branch.built.is_some()) {
+            let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
+            match objects.finish(&mut |_| deadline.check()) {
+                Ok(packs) => self.packs = packs,
+                Err(error) => {
+                    let shared = deadline.into_cancelled().or_else(|| context.too_large(&error));
+                    return Err(shared.unwrap_or_else(|| error.into()));
+                }
+            }
+        }
+        for branch in &*branches {
+            self.set_outcomes(branch, failures.get(&branch.name));
+        }
+        Ok(())
+    }
+
+    /// Compares a branch with the wanted one.
+    fn find(
+        &self,
+        branch: &Branch,
+        objects: &mut NewObjects<'_>,
+        base: CommitId,
+        journal: &mut PushJournal,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<FoundBranch, SyncError> {
+        let Some(tip) = branch.tip else { return Ok(FoundBranch::Absent) };
+        let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
+        if let Some(own) = journal.own_tip(&branch.name, tip) {
+            let is_same = own.change == branch.change && is_fresh(own.base);
+            return Ok(if is_same { FoundBranch::Same } else { FoundBranch::Ours });
+        }
+        let beyond = match &branch.read {
+            None => return Ok(FoundBranch::Ours),
+            Some(ReadBranch::Foreign(commit)) => return Ok(FoundBranch::Others(*commit)),
+            Some(ReadBranch::Unreadable(message)) => return Ok(FoundBranch::Unreadable(message.clone())),
+            Some(ReadBranch::Beyond(beyond)) => beyond,
+        };
+        let repository = objects.repository();
+        let tree =
+            |commit| -> Result<_, SyncError> { Ok(object::find_commit(repository, commit)?.tree_id()) };
+        let drafts = self.drafts(branch);
+        let is_same = if drafts.is_empty() || !is_fresh(beyond.under) {
+            false
+        } else {
+            let edits_in = |draft: &BranchDraft, tree: &dyn FileTree, checkpoint: &mut Checkpoint<'_>| {
+                self.edits_in(draft, branch, tree, checkpoint)
+            };
+            match stack(objects, tree(beyond.under)?, &drafts, &edits_in, checkpoint) {
+                Ok(trees) => trees.last().copied() == Some(tree(tip)?),
+                Err(
+                    error @ (CommitError::Objects(_) | CommitError::Interrupted(_) | CommitError::NoSpace),
+                ) => {
+                    return Err(error.into());
+                }
+                // The base has another content of a file.
+                Err(_) => false,
+            }
+        };
+        let owns = |change: FileChange<'_>| {
+            self.owners(&branch.name).any(|owner| owner.owns_change(&branch.name, change))
+        };
+        Ok(match foreign_commit(repository, beyond, &owns)? {
+            None if is_same => {
+                let (base, change) = (beyond.under, branch.change.clone());
+                journal.add_own_tip(&branch.name, OwnTip { tip, base, change });
+                FoundBranch::Same
+            }
+            Some(_) if is_same => FoundBranch::Same,
+            None => FoundBranch::Ours,
+            Some(commit) => FoundBranch::Others(commit),
+        })
+    }
+
+    /// Makes the edits of a draft for a tree with other commits of its branch.
+    fn edits_in(
+        &self,
+        draft: &BranchDraft,
+        branch: &Branch,
+        tree: &dyn FileTree,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Vec<FileEdit>, Interrupt> {
+        let owner = branch.drafts.iter().find(|(index, number)| {
+            std::ptr::eq(&raw const self.states[*index].drafts[*number], std::ptr::from_ref(draft))
+        });
+        match owner {
+            Some((index, _)) => self.states[*index].proposal.proposer.edits_in(draft, tree, checkpoint),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Gives drafts the times of pushes that may still arrive.
+    ///
+    /// The same change at the same time is the same commit, so nothing is lost if both arrive.
+    fn set_times(&mut self, branch: &Branch, journal: &PushJournal) {
+        let reference = branch.name.reference();
+        for (index, number) in &branch.drafts {
+            let state = &mut self.states[*index];
+            let pending = journal.pending_branches.get(&state.proposal.name).map(Vec::as_slice);
+            let pending = pending
+                .unwrap_or_default()
+                .iter()
+                .rfind(|pending| (&pending.reference, pending.old) == (&reference, branch.tip));
+            let commit = &mut state.drafts[*number].commit;
+            if let Some(pending) = pending
+                && commit.signer.as_ref().is_none_or(|signer| signer.existed_at(pending.time))
+            {
+                commit.time = pending.time;
+            }
+        }
+    }
+
+    /// Makes the commits of a branch on the base.
+    fn build(
+        &self,
+        branch: &Branch,
+        objects: &mut NewObjects<'_>,
+        base: CommitId,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Built, CommitError> {
+        let drafts = self.drafts(branch);
+        let mut tree = object::find_commit(objects.repository(), base)?.tree_id();
+        let edits_in = |draft: &BranchDraft, tree: &dyn FileTree, checkpoint: &mut Checkpoint<'_>| {
+            self.edits_in(draft, branch, tree, checkpoint)
+        };
+        let trees = stack(objects, tree, &drafts, &edits_in, checkpoint)?;
+        let mut built = Built { tip: base, commits: Vec::new() };
+        for ((draft, (index, number)), next) in drafts.iter().zip(&branch.drafts).zip(trees) {
+            if next != tree {
+                built.tip = write_commit_of(objects, next, built.tip, &draft.commit, checkpoint)?;
+                built.commits.push((*index, *number, built.tip));
+            }
+            tree = next;
+        }
+        Ok(built)
+    }
+
+    /// Sets the outcomes of a branch before a push.
+    fn set_outcomes(&mut self, branch: &Branch, failure: Option<&String>) {
+        let action = match (&branch.decision, failure) {
+            (_, Some(message)) => BranchAction::Failed { message: message.clone() },
+            (Decision::Nothing, None) => return,
+            (Decision::Create, None) => BranchAction::Created,
+            (Decision::Rebuild, None) => BranchAction::Rebuilt,
+            (Decision::Keep, None) => BranchAction::Kept,
+            (Decision::Leave(reason), None) => BranchAction::Left(reason.clone()),
+            (Decision::Delete, None) => BranchAction::Deleted,
+        };
+        let reference = branch.name.reference();
+        for state in self.open() {
+            if !state.proposal.proposer.branches().contains_key(&branch.name) {
+                continue;
+            }
+            let mut outcome = BranchOutcome {
+                branch: branch.name.clone(),
+                action: action.clone(),
+                tip: branch.tip,
+                commit: None,
+                message: String::new(),
+            };
+            // A push of an earlier run is reported by this one.
+            if let Some(push) = state.arrived.iter().find(|push| push.reference == reference) {
+                (outcome.commit, outcome.message) = (Some(push.commit), push.message.clone());
+                if outcome.action == BranchAction::Kept {
+                    outcome.action =
+                        if push.old.is_none() { BranchAction::Created } else { BranchAction::Rebuilt };
+                }
+            }
+            state.outcomes.insert(branch.name.clone(), outcome);
+        }
+    }
+}
+
+/// Returns the bases of past runs and the current one.
+/// The next runs build on them, so that the mirror keeps them.
+pub(super) fn retained_commits(journal: &PushJournal, base: CommitId) -> Vec<CommitId> {
+    journal.commits().chain([base]).collect()
+}

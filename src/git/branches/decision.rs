@@ -1,0 +1,113 @@
+//! Decides on one branch: the wanted change and the found branch → an action.
+
+use super::model::{BranchFacts, LeftReason};
+use crate::git::name::CommitId;
+
+/// The branch at the remote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum FoundBranch {
+    /// It does not exist.
+    Absent,
+    /// Its tree is the wanted one on the commit below it.
+    Same,
+    /// It has another tree, and no commit of others.
+    Ours,
+    /// It has a commit of others.
+    Others(CommitId),
+    /// Its commits cannot be read.
+    Unreadable(String),
+}
+
+/// The action on a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// There is no branch, and none is wanted.
+    Nothing,
+    /// The branch is created on the base.
+    Create,
+    /// The branch is built anew on the base.
+    Rebuild,
+    /// The branch stays, and is as wanted.
+    Keep,
+    /// The branch stays, though it is not as wanted.
+    Leave(LeftReason),
+    /// The branch is deleted.
+    Delete,
+}
+
+/// Decides on a branch; `is_wanted` is true if the base needs a change.
+pub(super) fn decide(is_wanted: bool, found: &FoundBranch, facts: BranchFacts) -> Decision {
+    match (is_wanted, found) {
+        (false, FoundBranch::Absent) => Decision::Nothing,
+        _ if facts.is_refused => Decision::Leave(LeftReason::Refused),
+        (true, FoundBranch::Absent) => Decision::Create,
+        (true, FoundBranch::Same) => Decision::Keep,
+        _ if facts.is_in_merge_queue => Decision::Leave(LeftReason::InMergeQueue),
+        (true, _) if facts.is_handed_back => Decision::Rebuild,
+        (true, FoundBranch::Ours) => Decision::Rebuild,
+        (false, FoundBranch::Same | FoundBranch::Ours) if facts.is_finished => Decision::Delete,
+        (false, _) => Decision::Leave(LeftReason::NothingLeft),
+        (true, FoundBranch::Others(commit)) => {
+            Decision::Leave(LeftReason::EditedByOthers { commit: *commit })
+        }
+        (true, FoundBranch::Unreadable(message)) => {
+            Decision::Leave(LeftReason::Unreadable { message: message.clone() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_of_a_branch_has_its_action() {
+        use FoundBranch::{Absent, Ours, Same};
+        let commit: CommitId = "0".repeat(40).parse().unwrap();
+        let others = || FoundBranch::Others(commit);
+        let edited = || Decision::Leave(LeftReason::EditedByOthers { commit });
+        let nothing_left = || Decision::Leave(LeftReason::NothingLeft);
+        let none = BranchFacts::default();
+        let refused = BranchFacts { is_refused: true, ..none };
+        let queued = BranchFacts { is_in_merge_queue: true, ..none };
+        let handed_back = BranchFacts { is_handed_back: true, ..none };
+        let finished = BranchFacts { is_finished: true, ..none };
+        for (is_wanted, found, facts, expected) in [
+            (true, Absent, none, Decision::Create),
+            (true, Same, none, Decision::Keep),
+            (true, Ours, none, Decision::Rebuild),
+            (true, others(), none, edited()),
+            (false, Absent, none, Decision::Nothing),
+            (false, Ours, none, nothing_left()),
+            (false, others(), none, nothing_left()),
+            // A refusal stands, and a refused branch is not touched.
+            (true, Absent, refused, Decision::Leave(LeftReason::Refused)),
+            (true, Ours, refused, Decision::Leave(LeftReason::Refused)),
+            (false, Ours, BranchFacts { is_finished: true, ..refused }, Decision::Leave(LeftReason::Refused)),
+            // A branch in a queue waits, unless it is as wanted.
+            (true, Same, queued, Decision::Keep),
+            (true, Ours, queued, Decision::Leave(LeftReason::InMergeQueue)),
+            (
+                true,
+                Ours,
+                BranchFacts { is_handed_back: true, ..queued },
+                Decision::Leave(LeftReason::InMergeQueue),
+            ),
+            (true, Absent, queued, Decision::Create),
+            // Only a person hands commits of others over.
+            (true, others(), handed_back, Decision::Rebuild),
+            (true, FoundBranch::Unreadable(String::new()), handed_back, Decision::Rebuild),
+            (true, Same, handed_back, Decision::Keep),
+            // Commits of others are never deleted.
+            (false, Ours, finished, Decision::Delete),
+            (false, others(), finished, nothing_left()),
+            (true, Ours, finished, Decision::Rebuild),
+            (true, Absent, finished, Decision::Create),
+        ] {
+            assert_eq!(decide(is_wanted, &found, facts), expected, "{is_wanted} {found:?} {facts:?}");
+        }
+        let unreadable = FoundBranch::Unreadable("x".to_owned());
+        let left = Decision::Leave(LeftReason::Unreadable { message: "x".to_owned() });
+        assert_eq!(decide(true, &unreadable, none), left);
+    }
+}

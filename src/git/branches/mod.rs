@@ -1,0 +1,28 @@
+//! Transactions with branches of proposals' own.
+//!
+//! Each branch is the base's tip and one commit per proposal.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `model` | drafts, facts from outside, and results |
+//! | `attempt`, `state` | one attempt, from the listing to the commits; one proposal |
+//! | `delivery`, `pushes` | the push of an attempt, and the answers; one push for all branches, and its result |
+//! | `decision` | the wanted change and the branch that was found → an action |
+//! | `beyond` | the commits of a branch beyond the base |
+//! | `ownership` | commits that only change what the proposals may change |
+//! | `stack` | the trees of a branch's commits |
+
+mod attempt;
+mod beyond;
+mod decision;
+mod delivery;
+mod model;
+mod ownership;
+mod pushes;
+mod stack;
+mod state;
+
+pub(super) use attempt::BranchAttempt;
+pub use model::{
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
+};

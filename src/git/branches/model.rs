@@ -1,0 +1,161 @@
+//! The values of a transaction with branches of proposals' own: drafts, facts from outside, results.
+
+use std::fmt;
+
+use crate::git::commit::CommitDraft;
+use crate::git::name::{BranchName, CommitId};
+
+/// The rule for rebuilding a branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refresh {
+    /// A branch is rebuilt if its change differs or no longer fits the base.
+    ///
+    /// It does not fit if the base has another content of a file that it changes.
+    #[default]
+    WhenNeeded,
+    /// A branch is rebuilt whenever the base moves, too.
+    Always,
+}
+
+/// Facts about a branch that git does not know.
+///
+/// They are false if no forge is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchFacts {
+    /// A person has refused the change: the branch stays as it is.
+    pub is_refused: bool,
+    /// It is in a merge queue: the branch stays as it is until then.
+    pub is_in_merge_queue: bool,
+    /// A person has handed the branch back: it is rebuilt whatever commits it has.
+    pub is_handed_back: bool,
+    /// The branch has served its purpose.
+    ///
+    /// It is deleted if nothing is left to change and it is ours.
+    pub is_finished: bool,
+}
+
+impl BranchFacts {
+    /// Unites the facts that several proposals have about one branch.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            is_refused: self.is_refused || other.is_refused,
+            is_in_merge_queue: self.is_in_merge_queue || other.is_in_merge_queue,
+            is_handed_back: self.is_handed_back || other.is_handed_back,
+            is_finished: self.is_finished || other.is_finished,
+        }
+    }
+}
+
+/// A commit for a branch of a proposal's own, with edits of the base.
+#[derive(Debug)]
+pub struct BranchDraft {
+    /// The branch.
+    pub branch: BranchName,
+    /// The commit.
+    pub commit: CommitDraft,
+}
+
+/// The names and addresses in a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitPeople<'c> {
+    /// The author's name.
+    pub author_name: &'c [u8],
+    /// The author's address.
+    pub author_email: &'c [u8],
+    /// The committer's name.
+    pub committer_name: &'c [u8],
+    /// The committer's address.
+    pub committer_email: &'c [u8],
+}
+
+/// The change that a commit makes in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileChange<'c> {
+    /// The path from the root.
+    pub path: &'c [u8],
+    /// The content before.
+    pub old: &'c [u8],
+    /// The content after.
+    pub new: &'c [u8],
+}
+
+/// The result for one branch of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchOutcome {
+    /// The branch.
+    pub branch: BranchName,
+    /// The action.
+    pub action: BranchAction,
+    /// The tip of the branch after the run, if it exists.
+    pub tip: Option<CommitId>,
+    /// The proposal's own commit, if it was pushed and that was not reported before.
+    pub commit: Option<CommitId>,
+    /// The message of that commit; a very long one is cut.
+    pub message: String,
+}
+
+/// The action on a branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BranchAction {
+    /// The branch was created.
+    Created,
+    /// The branch was built anew on the base.
+    Rebuilt,
+    /// The branch has the wanted change already.
+    Kept,
+    /// The branch was left as it is.
+    Left(LeftReason),
+    /// The branch could not be pushed.
+    Failed {
+        /// The error, as one sentence.
+        message: String,
+    },
+    /// The branch was deleted.
+    Deleted,
+}
+
+/// The reason for leaving a branch as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeftReason {
+    /// It has a commit of others.
+    EditedByOthers {
+        /// The newest such commit.
+        commit: CommitId,
+    },
+    /// It is unknown whether the branch has commits of others.
+    Unreadable {
+        /// The cause.
+        message: String,
+    },
+    /// A person has refused the change.
+    Refused,
+    /// It is in a merge queue.
+    InMergeQueue,
+    /// Nothing is left to change on the base.
+    NothingLeft,
+}
+
+impl BranchOutcome {
+    /// Returns true if a run would push, or has pushed, the branch.
+    pub fn is_changed(&self) -> bool {
+        matches!(self.action, BranchAction::Created | BranchAction::Rebuilt | BranchAction::Deleted)
+    }
+}
+
+/// Prints as a phrase to follow the name of the branch.
+impl fmt::Display for LeftReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EditedByOthers { commit } => {
+                write!(formatter, "has commit {} of others and is left alone", commit.short())
+            }
+            Self::Unreadable { message } => {
+                write!(formatter, "is left alone, because its commits cannot be read: {message}")
+            }
+            Self::Refused => formatter.write_str("is left alone, because a person has refused it"),
+            Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
+            Self::NothingLeft => formatter.write_str("has nothing left to change"),
+        }
+    }
+}

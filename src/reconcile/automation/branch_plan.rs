@@ -1,0 +1,272 @@
+//! The automation's own branches: which policies are delivered on which branch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use tagboat_api::settings::{self, AutomationSettings, Delivery, TemplateLanguage};
+use tagboat_api::{ImagePolicy, ImageUpdateAutomation, ObjectName, Reason};
+
+use super::delivery::{
+    BundleError, BundleRequest, Bundles, InvalidBranch, OwnershipScope, SelectedPolicy, bundles,
+};
+use super::request::Request;
+use crate::error::ReconcileError;
+use crate::git::outcome::Target;
+use crate::git::{Author, BranchFacts, BranchName, Refresh};
+use crate::message::PolicyImage;
+use crate::reconcile::branch_references::BranchReferences;
+use crate::update::TreePath;
+
+/// The automation's own branches, each with the policies whose images it delivers.
+#[derive(Clone, Debug)]
+pub struct BranchPlan {
+    naming: BranchNaming,
+    bundles: Bundles,
+    /// Facts from outside; a branch that is missing here has none.
+    facts: BTreeMap<BranchName, BranchFacts>,
+}
+
+/// The settings by which an automation's own branches get their names.
+#[derive(Clone, Debug)]
+pub struct BranchNaming {
+    automation: ObjectName,
+    path: Option<String>,
+    base: BranchName,
+    push_branch: BranchName,
+    template: Option<String>,
+    language: TemplateLanguage,
+}
+
+/// The error of branches that cannot be named.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct BranchPlanError(#[from] BundleError);
+
+impl ReconcileError for BranchPlanError {
+    fn reason(&self) -> Reason {
+        match &self.0 {
+            BundleError::IsBase { .. } => Reason::InvalidBranch,
+            error => error.reason(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        self.0.is_retryable()
+    }
+}
+
+impl BranchNaming {
+    /// Returns the settings of an automation with this target and base.
+    pub fn of(
+        automation: &ImageUpdateAutomation,
+        settings: &AutomationSettings,
+        target: &Target,
+        base: BranchName,
+    ) -> Self {
+        Self {
+            automation: ObjectName::of(automation),
+            path: automation.spec.update.path.clone(),
+            base,
+            push_branch: target.push.clone(),
+            template: settings.push_branch.text().map(str::to_owned),
+            language: settings.template_language,
+        }
+    }
+
+    fn bundles(&self, request: &Request, policies: &[Arc<ImagePolicy>]) -> Result<Bundles, BundleError> {
+        let labels: BTreeMap<ObjectName, &BTreeMap<String, String>> =
+            policies.iter().map(|policy| (ObjectName::of(policy.as_ref()), policy.labels())).collect();
+        let selected = request.update.setters.images().filter_map(|(policy, image)| {
+            let labels = labels.get(policy)?;
+            let image = PolicyImage { policy: policy.clone(), image: image.clone() };
+            Some(SelectedPolicy { image, labels })
+        });
+        bundles(&BundleRequest {
+            automation: &self.automation,
+            path: self.path.as_deref(),
+            values: &request.values,
+            base: &self.base,
+            push_branch: &self.push_branch,
+            has_refspec: false,
+            template: self.template.as_deref(),
+            language: self.language,
+            policies: selected.collect(),
+        })
+    }
+}
+
+/// The error of a source from which no branches can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BranchSourceError {
+    /// It is no branch that is checked out.
+    #[error(
+        "tagboat.dev/delivery: branches are made on a branch, and {checkout} is checked out: name a branch in \
+         spec.git.checkout.ref or spec.ref of the GitRepository"
+    )]
+    NoBase {
+        /// The reference that is checked out.
+        checkout: String,
+    },
+    /// There is a refspec.
+    #[error(
+        "tagboat.dev/delivery: spec.git.push.refspec {refspec:?} has no place beside branches of the automation's own: \
+         remove one of the two"
+    )]
+    Refspec {
+        /// The refspec.
+        refspec: String,
+    },
+    /// The branches cannot be named.
+    #[error(transparent)]
+    Names(#[from] BranchPlanError),
+}
+
+impl ReconcileError for BranchSourceError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::NoBase { .. } | Self::Refspec { .. } => Reason::InvalidSourceConfiguration,
+            Self::Names(error) => error.reason(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        false
+    }
+}
+
+/// Returns the branch on which an automation's own branches are made.
+///
+/// There is none if its commits go to the push branch.
+///
+/// # Errors
+///
+/// If the automation has own branches, and they cannot be made.
+pub fn base(
+    target: &Target,
+    settings: &AutomationSettings,
+    references: BranchReferences,
+) -> Result<Option<BranchName>, BranchSourceError> {
+    let base = target.checkout.branch();
+    if settings.delivery == Delivery::Push {
+        let is_separate = base.as_ref() != Some(&target.push) && target.refspec.is_none();
+        return Ok(base.filter(|_| is_separate && references == BranchReferences::Fresh));
+    }
+    let Some(base) = base else {
+        return Err(BranchSourceError::NoBase { checkout: target.checkout.to_string() });
+    };
+    match &target.refspec {
+        Some(refspec) => Err(BranchSourceError::Refspec { refspec: refspec.to_string() }),
+        None => Ok(Some(base)),
+    }
+}
+
+/// Returns the rule for rebuilding branches.
+pub fn refresh(settings: &AutomationSettings) -> Refresh {
+    match settings.pull_request.refresh {
+        settings::Refresh::WhenNeeded => Refresh::WhenNeeded,
+        settings::Refresh::Always => Refresh::Always,
+    }
+}
+
+impl BranchPlan {
+    /// Renders the names of the branches for the selected policies.
+    ///
+    /// `facts` has what a forge knows about branches.
+    ///
+    /// # Errors
+    ///
+    /// If the template is none, or renders to the base.
+    pub fn new(
+        naming: BranchNaming,
+        request: &Request,
+        policies: &[Arc<ImagePolicy>],
+        facts: BTreeMap<BranchName, BranchFacts>,
+    ) -> Result<Self, BranchPlanError> {
+        let bundles = naming.bundles(request, policies)?;
+        Ok(Self { naming, bundles, facts })
+    }
+
+    /// Renders the names again after another selection.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn select(
+        &mut self,
+        request: &Request,
+        policies: &[Arc<ImagePolicy>],
+    ) -> Result<(), BranchPlanError> {
+        self.bundles = self.naming.bundles(request, policies)?;
+        Ok(())
+    }
+
+    /// Returns the branches with the facts about each.
+    pub fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
+        let facts = |branch: &BranchName| self.facts.get(branch).copied().unwrap_or_default();
+        self.bundles.branches.keys().map(|branch| (branch.clone(), facts(branch))).collect()
+    }
+
+    /// Returns the branches with their policies.
+    pub fn bundles(&self) -> &BTreeMap<BranchName, BTreeSet<ObjectName>> {
+        &self.bundles.branches
+    }
+
+    /// Returns the policies of a branch.
+    pub fn bundle(&self, branch: &BranchName) -> Option<&BTreeSet<ObjectName>> {
+        self.bundles.branches.get(branch)
+    }
+
+    /// Returns the policies without a usable branch.
+    pub fn invalid(&self) -> &[InvalidBranch] {
+        &self.bundles.invalid
+    }
+
+    /// Returns the commits and changes that count as the automation's own on a branch.
+    pub fn ownership(&self, branch: &BranchName, author: &Author) -> OwnershipScope {
+        let path = self.naming.path.as_deref().unwrap_or_default();
+        let parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
+        let path = parts.fold(TreePath::root(), |path, part| path.join(part.as_bytes()));
+        OwnershipScope {
+            people: vec![(author.clone(), author.clone())],
+            policies: self.bundle(branch).cloned().unwrap_or_default(),
+            paths: vec![path],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::checkout::CheckoutReference;
+
+    #[test]
+    fn own_branches_are_made_on_a_branch() {
+        use BranchReferences::{All, Fresh};
+        use Delivery::{Branch, PullRequest, Push};
+        let main = || CheckoutReference::Branch("main".parse().unwrap());
+        let name = || CheckoutReference::Name("refs/heads/main".parse().unwrap());
+        let tag = || CheckoutReference::Tag("refs/tags/v1".parse().unwrap());
+        for (delivery, references, checkout, push, expected) in [
+            (Push, All, main(), "main", Ok(None)),
+            (Push, All, main(), "auto", Ok(None)),
+            // The gate of Flux, by which a push branch begins at the checkout each time.
+            (Push, Fresh, main(), "auto", Ok(Some("main"))),
+            (Push, Fresh, main(), "main", Ok(None)),
+            (Push, Fresh, tag(), "main", Ok(None)),
+            (Branch, All, main(), "main", Ok(Some("main"))),
+            (Branch, All, name(), "auto", Ok(Some("main"))),
+            (PullRequest, Fresh, main(), "auto", Ok(Some("main"))),
+            (Branch, All, tag(), "main", Err("tag v1")),
+        ] {
+            let push = push.parse().unwrap();
+            let target = Target { checkout, push, refspec: None, own_branches: None, options: Vec::new() };
+            let settings = AutomationSettings { delivery, ..AutomationSettings::default() };
+            let found = base(&target, &settings, references);
+            let expected = expected
+                .map(|base| base.map(|base| base.parse().unwrap()))
+                .map_err(|checkout: &str| BranchSourceError::NoBase { checkout: checkout.to_owned() });
+            assert_eq!(found, expected, "{delivery:?} {references:?} {target:?}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The branches of a run as it reports them: status, condition `Delivery`, events.
+
+use jiff::Timestamp;
+use tagboat_api::Reason;
+
+use super::conclusion::Conclusion;
+use super::report::Report;
+use crate::error::ReconcileError;
+use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
+use crate::objects::{Event, EventType};
+use crate::reconcile::conditions::ConditionStatus::{self, False, True};
+use crate::reconcile::conditions::{ConditionType, ConditionsBuilder, whole_seconds};
+use crate::reconcile::run::ReconcileRun;
+
+/// The maximum number of branches that a message names.
+const NAMED: usize = 5;
+
+/// The branches of a run with delivery by branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The branch that gets the commits in the end.
+    pub base: String,
+    /// The branches and what was done with each, by name.
+    pub branches: Vec<BranchOutcome>,
+    /// Policies without a usable branch, a sentence each.
+    pub invalid: Vec<String>,
+}
+
+/// The error of branches that could not be pushed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}{}", more(*.others))]
+pub struct UndeliveredBranches {
+    /// The error of the first of them.
+    message: String,
+    /// The number of the others.
+    others: usize,
+}
+
+fn more(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => "; and another branch".to_owned(),
+        _ => format!("; and {others} other branches"),
+    }
+}
+
+/// Always retryable, as every failure of git.
+impl ReconcileError for UndeliveredBranches {}
+
+/// The event of a push to a branch.
+///
+/// The commit keeps it from being announced twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BranchEvent {
+    /// The event.
+    pub event: Event,
+    /// The commit.
+    pub commit: String,
+}
+
+impl Delivered {
+    /// Returns the branches with a commit that this run reports.
+    pub fn pushed(&self) -> impl Iterator<Item = &BranchOutcome> {
+        self.branches.iter().filter(|branch| branch.commit.is_some())
+    }
+
+    /// Returns the error of branches that could not be pushed, if there are any.
+    pub fn failure(&self) -> Option<UndeliveredBranches> {
+        let mut messages = self.branches.iter().filter_map(|branch| match &branch.action {
+            BranchAction::Failed { message } => Some(message),
+            _ => None,
+        });
+        let message = messages.next()?.clone();
+        Some(UndeliveredBranches { message, others: messages.count() })
+    }
+
+    /// Returns the condition's status, reason and message.
+    fn condition(&self) -> (ConditionStatus, Reason, String) {
+        let foreign: Vec<(&BranchName, &LeftReason)> = self
+            .branches
+            .iter()
+            .filter_map(|branch| match &branch.action {
+                BranchAction::Left(
+                    reason @ (LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }),
+                ) => Some((&branch.branch, reason)),
+                _ => None,
+            })
+            .collect();
+        if let [(branch, reason), others @ ..] = foreign.as_slice() {
+            let message = format!(
+                "branch '{branch}' {reason}{}; the next retry is when the branch, the base or an image changes",
+                more(others.len())
+            );
+            return (False, Reason::EditedByOthers, message);
+        }
+        if let [first, others @ ..] = self.invalid.as_slice() {
+            let policies = match others.len() {
+                0 => String::new(),
+                more => format!("; and {more} more"),
+            };
+            return (False, Reason::InvalidBranch, format!("{first}{policies}"));
+        }
+        let is_there = |branch: &&BranchOutcome| {
+            branch.tip.is_some() && !matches!(branch.action, BranchAction::Left(LeftReason::NothingLeft))
+        };
+        let present: Vec<&str> =
+            self.branches.iter().filter(is_there).map(|branch| branch.branch.as_str()).collect();
+        let message = match present.as_slice() {
+            [] => format!("no branch differs from '{}'", self.base),
+            [one] => format!("1 branch: {one}"),
+            several => {
+                let named = several[..several.len().min(NAMED)].join(", ");
+                let rest = if several.len() > NAMED { ", …" } else { "" };
+                format!("{} branches: {named}{rest}", several.len())
+            }
+        };
+        (True, Reason::Current, message)
+    }
+}
+
+/// Returns a summary of a push to a branch, in the words of Flux.
+fn summary(branch: &BranchOutcome) -> Option<BranchEvent> {
+    let commit = branch.commit?;
+    let mut message = format!("pushed commit '{}' to branch '{}'", commit.short(), branch.branch);
+    if !branch.message.is_empty() {
+        message.push('\n');
+        message.push_str(&branch.message);
+    }
+    let event = Event { type_: EventType::Normal, reason: Reason::Succeeded.to_string(), message };
+    Some(BranchEvent { event, commit: commit.to_string() })
+}
+
+/// The delivery of a run, as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    /// The run ended before the branches were looked at.
+    Unknown,
+    /// The commits go to the push branch.
+    Push,
+    /// The automation has branches of its own.
+    Branches(Delivered),
+}
+
+impl DeliveryOutcome {
+    /// Returns true if a push is reported.
+    pub fn has_pushed(&self) -> bool {
+        matches!(self, Self::Branches(delivered) if delivered.pushed().next().is_some())
+    }
+}
+
+impl Report {
+    /// Adds the delivery of a run.
+    ///
+    /// A delivery that is unknown leaves the condition of an earlier run as it is, unless a branch cannot have its name.
+    pub fn with_delivery(
+        mut self,
+        outcome: &DeliveryOutcome,
+        conclusion: &Conclusion,
+        run: &ReconcileRun,
+        now: Timestamp,
+    ) -> Self {
+        let mut builder = ConditionsBuilder::new(&self.status.conditions, run.generation);
+        match (outcome, conclusion) {
+            (_, Conclusion::Stall(failure)) if failure.reason == Reason::InvalidBranch => {
+                builder.set(ConditionType::Delivery, False, Reason::InvalidBranch, &failure.message);
+            }
+            (DeliveryOutcome::Unknown, _) => return self,
+            (DeliveryOutcome::Push, _) => builder.remove(ConditionType::Delivery),
+            (DeliveryOutcome::Branches(delivered), _) => {
+                self.branch_events = delivered.pushed().filter_map(summary).collect();
+                if let Some(commit) = delivered.pushed().last().and_then(|last| last.commit) {
+                    self.status.last_push_commit = Some(commit.to_string());
+                    self.status.last_push_time = Some(whole_seconds(now));
+                }
+                let (status, reason, message) = delivered.condition();
+                builder.set(ConditionType::Delivery, status, reason, &message);
+            }
+        }
+        self.status.conditions = builder.build(&self.status.conditions, now);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::chain;
+    use crate::git::CommitId;
+    use crate::git::checkout::Revision;
+    use crate::git::outcome::Outcome;
+    use crate::reconcile::automation::report::report;
+    use crate::reconcile::automation::report::tests::status;
+    use crate::reconcile::run::tests::{run, short};
+
+    fn commit(digit: &str) -> CommitId {
+        digit.repeat(40).parse().unwrap()
+    }
+
+    fn branch(name: &str, action: BranchAction, own: Option<&str>) -> BranchOutcome {
+        BranchOutcome {
+            branch: name.parse().unwrap(),
+            action,
+            tip: Some(commit("1")),
+            commit: own.map(commit),
+            message: "Update".to_owned(),
+        }
+    }
+
+    fn delivered(branches: Vec<BranchOutcome>) -> Delivered {
+        Delivered { base: "main".to_owned(), branches, invalid: Vec::new() }
+    }
+
+    fn now() -> Timestamp {
+        "2026-01-01T00:00:05Z".parse().unwrap()
+    }
+
+    fn reported(branches: Vec<BranchOutcome>) -> Report {
+        let reference = Some("refs/heads/main".parse().unwrap());
+        let outcome = Outcome::NothingToCommit { source: Revision { reference, commit: commit("9") } };
+        let done = Conclusion::Success { outcome, policies: [].into() };
+        let outcome = DeliveryOutcome::Branches(delivered(branches));
+        let report = report(&run(1), Duration::ZERO, &status(&[]), &done, now());
+        report.with_delivery(&outcome, &done, &run(1), now())
+    }
+
+    #[test]
+    fn the_status_has_the_commit_of_the_last_branch_and_the_revision_of_the_base() {
+        use BranchAction::{Created, Kept, Rebuilt};
+        let report = reported(vec![
+            branch("a", Created, Some("2")),
+            branch("b", Rebuilt, Some("3")),
+            branch("c", Kept, None),
+        ]);
+        assert_eq!(report.status.last_push_commit, Some(commit("3").to_string()));
+        assert_eq!(report.status.observed_source_revision, Some(format!("main@sha1:{}", commit("9"))));
+        let events: Vec<(&str, &str)> = report
+            .branch_events
+            .iter()
+            .map(|one| (one.event.message.as_str(), one.commit.as_str()))
+            .collect();
+        let [two, three] = ["2", "3"].map(|digit| commit(digit).to_string());
+        assert_eq!(
+            events,
+            [
+                ("pushed commit '2222222' to branch 'a'\nUpdate", two.as_str()),
+                ("pushed commit '3333333' to branch 'b'\nUpdate", three.as_str()),
+            ]
+        );
+        let kept = reported(vec![branch("c", Kept, None)]);
+        assert_eq!((kept.status.last_push_commit, kept.branch_events), (None, vec![]));
+    }
+
+    #[test]
+    fn the_condition_names_branches_or_the_commit_of_others() {
+        use BranchAction::{Created, Kept, Left};
+        let edited = || Left(LeftReason::EditedByOthers { commit: commit("4") });
+        let left = |name: &str| branch(name, Left(LeftReason::NothingLeft), None);
+        for (branches, expected) in [
+            (vec![], "True Current no branch differs from 'main'"),
+            (vec![left("a")], "True Current no branch differs from 'main'"),
+            (vec![branch("a", Kept, None), left("b")], "True Current 1 branch: a"),
+            (
+                ["a", "b", "c", "d", "e", "f"].map(|name| branch(name, Created, None)).into(),
+                "True Current 6 branches: a, b, c, d, e, …",
+            ),
+            (
+                vec![branch("a", Kept, None), branch("b", edited(), None)],
+                "False EditedByOthers branch 'b' has commit 4444444 of others and is left alone; the next retry is when the \
+                 branch, the base or an image changes",
+            ),
+            (
+                vec![branch("a", edited(), None), branch("b", edited(), None)],
+                "False EditedByOthers branch 'a' has commit 4444444 of others and is left alone; and another branch; the \
+                 next retry is when the branch, the base or an image changes",
+            ),
+        ] {
+            let report = reported(branches);
+            let conditions = short(&report.status.conditions);
+            let found = conditions.iter().find_map(|one| one.strip_prefix("Delivery="));
+            assert_eq!(found, Some(expected));
+            let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
+            let after = |report: Report, outcome| report.with_delivery(outcome, &done, &run(1), now());
+            let unknown = after(report.clone(), &DeliveryOutcome::Unknown).status.conditions;
+            assert_eq!(short(&unknown), conditions);
+            let without = after(report, &DeliveryOutcome::Push).status.conditions;
+            assert!(!short(&without).iter().any(|one| one.starts_with("Delivery")));
+        }
+    }
+
+    #[test]
+    fn a_failure_names_the_first_branch_and_counts_the_others() {
+        let failed =
+            |name: &str| branch(name, BranchAction::Failed { message: format!("{name} was refused") }, None);
+        let kept = || branch("z", BranchAction::Kept, None);
+        for (branches, expected) in [
+            (vec![kept()], None),
+            (vec![failed("a"), kept()], Some("a was refused")),
+            (vec![failed("a"), failed("b")], Some("a was refused; and another branch")),
+            (vec![failed("a"), failed("b"), failed("c")], Some("a was refused; and 2 other branches")),
+        ] {
+            let failure = delivered(branches).failure();
+            assert_eq!(failure.as_ref().map(|failure| chain(failure)).as_deref(), expected);
+        }
+    }
+}

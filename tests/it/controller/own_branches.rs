@@ -1,0 +1,120 @@
+//! Delivery by branch in a cluster.
+
+use serde_json::{Value, json};
+use tagboat::reconcile::branch_references::BranchReferences;
+
+use super::scene::{Kind, Scene, condition, line};
+use crate::support::content::file;
+use crate::support::eventually::eventually;
+
+fn annotations(delivery: &Value, push_branch: &Value) -> Value {
+    json!({"metadata": {"annotations": {"tagboat.dev/delivery": delivery, "tagboat.dev/push-branch": push_branch}}})
+}
+
+/// The condition `Delivery`, as `Status Reason message`.
+fn delivery(status: &Value) -> Option<String> {
+    let found = condition(status, "Delivery")?;
+    let text = |member: &str| found[member].as_str().unwrap();
+    Some(format!("{} {} {}", text("status"), text("reason"), text("message")))
+}
+
+/// Waits until a branch has a version of a member's line.
+async fn has(scene: &Scene, branch: &str, member: &str, tag: &str) {
+    let wanted = line(scene.cluster.namespace(), member, tag);
+    let is_there = || {
+        let is_branch = scene.repository.id(&format!("refs/heads/{branch}")).is_some();
+        is_branch && String::from_utf8(scene.repository.file(branch, "fleet.yaml")).unwrap().contains(&wanted)
+    };
+    eventually(&format!("{member} at {tag} on {branch}"), async || is_there()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_branch_has_its_event_and_commits_of_others_stay() {
+    let scene = Scene::new(&["app", "web"]).await;
+    scene.delete(Kind::Automation, "web").await;
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"policySelector": null}})).await;
+    let own = annotations(&json!("branch"), &json!("images/{{ .Policy.Name }}"));
+    scene.patch(Kind::Automation, "app", &own).await;
+    tokio::join!(scene.choose("app", "2.0.0"), scene.choose("web", "2.0.0"));
+    let main = scene.repository.id("main").unwrap();
+    let controller = scene.controller().start();
+    tokio::join!(has(&scene, "images/app", "app", "2.0.0"), has(&scene, "images/web", "web", "2.0.0"));
+    let tip = |branch: &str| scene.repository.id(&format!("refs/heads/{branch}")).unwrap();
+    let (app, web) = (tip("images/app"), tip("images/web"));
+    let status =
+        scene.until("app", "reported", |object| object.data["status"]["lastPushCommit"] == web).await;
+    assert_eq!(status["observedSourceRevision"], format!("main@sha1:{main}"));
+    assert_eq!(delivery(&status).unwrap(), "True Current 2 branches: images/app, images/web");
+    assert_eq!(scene.repository.id("main").unwrap(), main);
+    let events = scene.events("app").await;
+    for (tip, branch) in [(&app, "images/app"), (&web, "images/web")] {
+        let wanted = format!("Normal Succeeded: pushed commit '{}' to branch '{branch}'", &tip[..7]);
+        assert_eq!(events.iter().filter(|event| event.starts_with(&wanted)).count(), 1, "{events:#?}");
+    }
+
+    // A reviewer commits on one of them.
+    let review = scene.repository.commit("images/app", "Review", &[file("notes.md", "words\n")]);
+    tokio::join!(scene.choose("app", "3.0.0"), scene.choose("web", "3.0.0"));
+    has(&scene, "images/web", "web", "3.0.0").await;
+    let is_left =
+        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False EditedByOthers"));
+    let status = scene.until("app", "left", |object| is_left(&object.data["status"])).await;
+    assert!(delivery(&status).unwrap().contains(&review[..7]), "{status:#}");
+    assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
+    assert_eq!(tip("images/app"), review);
+
+    // As Flux again.
+    scene.patch(Kind::Automation, "app", &annotations(&Value::Null, &Value::Null)).await;
+    tokio::join!(scene.lands("app", "3.0.0"), scene.lands("web", "3.0.0"));
+    let status = scene.ready("app").await;
+    assert_eq!(delivery(&status), None, "{status:#}");
+    assert_eq!(tip("images/app"), review);
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
+    let scene = Scene::new(&["app", "web"]).await;
+    let own = annotations(&json!("branch"), &json!("images"));
+    tokio::join!(
+        scene.patch(Kind::Automation, "app", &own),
+        scene.patch(Kind::Automation, "web", &own),
+        scene.choose("app", "2.0.0"),
+        scene.choose("web", "2.0.0"),
+    );
+    let controller = scene.controller().start();
+    tokio::join!(has(&scene, "images", "app", "2.0.0"), has(&scene, "images", "web", "2.0.0"));
+    tokio::join!(scene.ready("app"), scene.ready("web"));
+    scene.choose("app", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    has(&scene, "images", "web", "2.0.0").await;
+    let main = scene.repository.id("main").unwrap();
+    let commits = scene.repository.log("refs/heads/images");
+    let own: Vec<&str> =
+        commits.iter().take_while(|one| one.id != main).map(|one| one.author.as_str()).collect();
+    assert_eq!(own, ["web <bot@example.com>", "app <bot@example.com>"]);
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
+/// With the gate `GitAllBranchReferences=false`.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_push_branch_begins_at_the_checkout_each_time_by_a_gate() {
+    let scene = Scene::new(&["app"]).await;
+    let push = json!({"spec": {"git": {"push": {"branch": "auto"}}}});
+    scene.patch(Kind::Automation, "app", &push).await;
+    let mut builder = scene.controller();
+    builder.options.run.references = BranchReferences::Fresh;
+    let controller = builder.start();
+    for tag in ["2.0.0", "3.0.0"] {
+        scene.repository.commit("main", "By hand", &[file("notes.md", tag)]);
+        scene.choose("app", tag).await;
+        has(&scene, "auto", "app", tag).await;
+        let commits = scene.repository.log("refs/heads/auto");
+        assert_eq!(Some(commits[0].parents[0].clone()), scene.repository.id("main"), "{tag}");
+    }
+    let status = scene.until("app", "reported", |object| delivery(&object.data["status"]).is_some()).await;
+    assert_eq!(delivery(&status).unwrap(), "True Current 1 branch: auto");
+    controller.end().await;
+}

@@ -1,0 +1,78 @@
+//! Automations that share a branch.
+
+use serde_json::{Value, json};
+
+use super::{Automation, actions, beyond, content, lose_state, pushes, tip};
+use crate::support::content::file;
+use crate::support::git_host::Settings;
+use crate::support::manifests::{marker, policy_with_status};
+use crate::support::remote_fleet::{RemoteFleet, git_repository};
+
+fn line(name: &str, version: &str) -> String {
+    format!("{name}: {version} {}\n", marker(&format!("default:{name}:tag")))
+}
+
+/// Writes automations `one` and `two` that share the branch `images`.
+/// Each has the policy of its name.
+fn write(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str) {
+    let mut text = git_repository(&fleet.host.url("fleet.git"), "");
+    for (name, author, tag) in [("one", "First", tag_of_one), ("two", "Second", tag_of_two)] {
+        let status = format!("latestRef: {{name: reg.io/{name}, tag: {tag:?}}}");
+        text += &policy_with_status("default", name, &format!("app: {name}"), &status);
+        let annotations = json!({"push-branch": "images"});
+        let manifest = Automation { name, author, path: "./", annotations }.manifest();
+        let mut object: Value = serde_json::from_str(manifest.trim_start_matches("---\n")).unwrap();
+        object["spec"]["policySelector"] = json!({"matchLabels": {"app": name}});
+        text += &format!("---\n{object}\n");
+    }
+    fleet.write_manifests(&text);
+}
+
+#[track_caller]
+fn run(fleet: &RemoteFleet) -> [Vec<String>; 2] {
+    let run = fleet.run();
+    assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
+    let all: Value = serde_json::from_str(&run.output).unwrap();
+    [0, 1].map(|index| actions(&all["automations"][index]["branches"]))
+}
+
+#[test]
+fn a_shared_branch_has_one_commit_for_each_automation() {
+    // Both edit the same file, and each one of its own.
+    let both = line("one", "1.0.0") + &line("two", "1.0.0");
+    let files = [
+        file("both.yaml", both),
+        file("one.yaml", line("one", "1.0.0")),
+        file("two.yaml", line("two", "1.0.0")),
+    ];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    write(&fleet, "2.0.0", "2.0.0");
+    let both_are = |action: &str| [vec![format!("images: {action}")], vec![format!("images: {action}")]];
+    assert_eq!(run(&fleet), both_are("created"));
+    let check = |one: &str, two: &str| {
+        let own = beyond(&fleet, "images");
+        let authors: Vec<&str> = own.iter().map(|commit| commit.author.as_str()).collect();
+        assert_eq!(authors, ["Second <bot@example.com>", "First <bot@example.com>"]);
+        assert_eq!(own[1].parents, [fleet.tip()]);
+        assert_eq!(content(&fleet, "images", "both.yaml"), line("one", one) + &line("two", two));
+        assert_eq!(content(&fleet, "images", "one.yaml"), line("one", one));
+        assert_eq!(content(&fleet, "images", "two.yaml"), line("two", two));
+        assert_eq!(fleet.status("two")["lastPushCommit"], own[0].id.as_str());
+        assert_eq!(fleet.status("one")["lastPushCommit"], own[1].id.as_str());
+    };
+    check("2.0.0", "2.0.0");
+    assert_eq!(pushes(&fleet), 1);
+    // An image of one: the branch has the commits of both afterwards.
+    write(&fleet, "2.0.0", "3.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check("2.0.0", "3.0.0");
+    let before = tip(&fleet, "images");
+    lose_state(&fleet);
+    assert_eq!(run(&fleet), both_are("kept"));
+    assert_eq!((tip(&fleet, "images"), pushes(&fleet)), (before, 2));
+    lose_state(&fleet);
+    write(&fleet, "4.0.0", "4.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check("4.0.0", "4.0.0");
+    fleet.assert_sound();
+}
