@@ -55,7 +55,7 @@ fuzz-all: ## Build every fuzz target, and fuzz each for FUZZ_SECONDS (default 30
 	hack/fuzz $(FUZZ_SECONDS)
 
 .PHONY: oracle
-oracle: ## Regenerate the tables of comments, versions, filters, numbers, templates and messages with Flux's libraries, and of the health of workloads with others
+oracle: ## Regenerate the tables of comments, versions, filters, numbers, templates and messages with Flux's libraries, of the health of workloads and of requests to forges with others
 	@hack/setup
 	cd hack/oracle && $(GO) run ./comments >"$(CURDIR)/testdata/comments/attachment.json.new"
 	mv testdata/comments/attachment.json.new testdata/comments/attachment.json
@@ -73,6 +73,8 @@ oracle: ## Regenerate the tables of comments, versions, filters, numbers, templa
 	mv testdata/message/table.json.new testdata/message/table.json
 	cd hack/oracle/health && $(GO) vet . && $(GO) run . >"$(CURDIR)/testdata/rollout/health.json.new"
 	mv testdata/rollout/health.json.new testdata/rollout/health.json
+	cd hack/oracle/forges && $(GO) vet . && $(GO) run . >"$(CURDIR)/testdata/forges/go-clients.json.new"
+	mv testdata/forges/go-clients.json.new testdata/forges/go-clients.json
 
 .PHONY: differential
 differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with ours (default 100000; DIFFERENTIAL_SEED=1)

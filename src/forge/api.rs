@@ -15,7 +15,7 @@ pub trait Forge: Send + Sync {
     /// If the forge does not answer, or refuses.
     fn open_pull_requests(&self) -> impl Future<Output = Result<Vec<PullRequest>, ForgeError>> + Send;
 
-    /// Finds the pull requests of a head branch and a base in any state, newest first.
+    /// Finds all pull requests of a head branch and a base, newest first.
     ///
     /// # Errors
     ///

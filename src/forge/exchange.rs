@@ -12,7 +12,7 @@ use super::error::ForgeError;
 pub struct ApiRequest {
     /// The method.
     pub method: Method,
-    /// The path below the base URL of the API: segments that are percent-encoded when it is sent.
+    /// The segments of the path below the base URL, not percent-encoded.
     pub path: Vec<String>,
     /// The parameters of the query.
     pub query: Vec<(&'static str, String)>,

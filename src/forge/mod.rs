@@ -7,18 +7,37 @@
 //! | `pull_request` | a pull request, and the changes that are made to one |
 //! | `exchange` | a request to an API and its response, as values |
 //! | `api` | the operations on pull requests that every forge has |
+//! | `client`, `reading` | failures and paging; the parts of responses, which are not trusted |
+//! | `gitea`, `gitlab`, `bitbucket`, `bitbucket_data_center`, `azure_devops` | a forge each |
 
 mod address;
 mod api;
+mod azure_devops;
+mod bitbucket;
+mod bitbucket_data_center;
+mod client;
+#[cfg(test)]
+mod conformance;
 mod error;
 mod exchange;
+mod gitea;
+mod gitlab;
 mod kind;
 mod pull_request;
+mod reading;
+#[cfg(test)]
+mod script;
 
 pub use address::{AddressError, ApiUrlDefect, ForgeAddress, ForgeRepository, PathDefect};
 pub use api::Forge;
+pub use azure_devops::{AzureDevops, AzureRepository};
+pub use bitbucket::{Bitbucket, BitbucketRepository};
+pub use bitbucket_data_center::{BitbucketDataCenter, DataCenterRepository};
+pub use client::Endpoint;
 pub use error::ForgeError;
 pub use exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
+pub use gitea::{Gitea, GiteaRepository};
+pub use gitlab::{Gitlab, GitlabProject};
 pub use kind::{ForgeFeatures, ForgeKind, UnknownForge};
 pub use pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,

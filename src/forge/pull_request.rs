@@ -63,7 +63,7 @@ pub struct NewPullRequest {
     pub labels: Vec<String>,
     /// Users, and teams as `org/team`, who are asked for a review.
     pub reviewers: Vec<String>,
-    /// The users to whom it is assigned.
+    /// The users that it is assigned to.
     pub assignees: Vec<String>,
 }
 

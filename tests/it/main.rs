@@ -11,6 +11,7 @@ mod demo;
 mod deployment;
 mod documented_paths;
 mod explain;
+mod forges;
 mod git_access;
 mod glossary;
 mod harness;

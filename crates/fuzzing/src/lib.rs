@@ -4,6 +4,7 @@
 //! usable between two campaigns.
 
 mod choices;
+mod forge;
 mod git_tree;
 mod host;
 mod known_hosts;
@@ -19,6 +20,7 @@ mod text;
 mod version;
 mod watched;
 
+pub use forge::forge;
 pub use git_tree::git_tree;
 pub use host::host;
 pub use known_hosts::known_hosts;
@@ -43,7 +45,8 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
+    Target { name: "forge", run: forge },
     Target { name: "git_tree", run: git_tree },
     Target { name: "host", run: host },
     Target { name: "known_hosts", run: known_hosts },

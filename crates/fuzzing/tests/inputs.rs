@@ -124,6 +124,7 @@ macro_rules! targets {
 }
 
 targets! {
+    forge: 2_000,
     git_tree: 3_000,
     host: 4_000,
     known_hosts: 4_000,

@@ -158,7 +158,7 @@ fn an_unknown_module_is_named() {
     let failed = run(checkout.command().arg("regsitry")).with_status(1);
     assert_eq!(
         failed.only_error(),
-        "testbin: there is no module regsitry; those there are: kubernetes registry packaging"
+        "testbin: there is no module regsitry; those there are: kubernetes registry packaging gitea"
     );
     assert_eq!(checkout.builds(), 0);
 }

@@ -59,6 +59,13 @@ pub(crate) const KUSTOMIZE: BuiltProgram = BuiltProgram {
     build_time: "about 3 minutes",
 };
 
+pub(crate) const GITEA: BuiltProgram = BuiltProgram {
+    name: "gitea",
+    variable: "TEST_ASSET_GITEA",
+    module: "gitea",
+    build_time: "about 5 minutes",
+};
+
 impl BuiltProgram {
     /// The program's file. A test without it fails with the command that builds it.
     pub(crate) fn file(self) -> PathBuf {

@@ -1,0 +1,497 @@
+//! Bitbucket Cloud.
+//!
+//! There are no labels, no assignees and no auto-merge, and a declined pull request is final. The commits in a pull request are
+//! shortened, and a merge cannot be bound to one: the branch is read right before the merge. A pull request is not opened if one
+//! with the same branches is open, because Bitbucket might change that one.
+
+use serde_json::{Value, json};
+
+use super::api::Forge;
+use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::error::ForgeError;
+use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::pull_request::{
+    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
+};
+use super::reading::{Defect, branch, commit, flag, list, message, number, page_url, text};
+use crate::git::BranchName;
+
+/// The maximum number of entries of a page of pull requests.
+const PAGE_SIZE: usize = 50;
+
+/// The number of digits in a shortened id of a commit.
+const SHORT_ID: usize = 12;
+
+/// The states of a pull request, each of which a listing has to name.
+const STATES: [&str; 4] = ["OPEN", "MERGED", "DECLINED", "SUPERSEDED"];
+
+const NO_LABELS: &str = "Bitbucket has no labels for pull requests";
+
+/// The pull requests of a repository on Bitbucket Cloud.
+#[derive(Debug)]
+pub struct Bitbucket<T> {
+    client: Client<T>,
+    repository: BitbucketRepository,
+}
+
+/// A repository on Bitbucket Cloud.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BitbucketRepository {
+    /// The workspace.
+    pub workspace: String,
+    /// The name in addresses.
+    pub slug: String,
+}
+
+impl<T: Transport> Bitbucket<T> {
+    /// Makes the client of a repository.
+    pub fn new(transport: T, endpoint: Endpoint, repository: BitbucketRepository) -> Self {
+        Self { client: Client::new(transport, endpoint), repository }
+    }
+
+    /// Lists pull requests whose head is in the repository itself.
+    async fn list(&self, query: &[(&'static str, String)]) -> Result<Vec<PullRequest>, ForgeError> {
+        const OPERATION: &str = "list pull requests";
+        let (mut paging, mut found) = (Paging::default(), Vec::new());
+        for page in 1.. {
+            let mut request = self.repository.request(Method::Get, &["pullrequests"], OPERATION);
+            request.query.extend(query.iter().cloned());
+            let request = request.with_query("pagelen", &PAGE_SIZE).with_query("page", &page);
+            let response = self.client.call(request).await?;
+            let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
+            let numbers = list(&response.body, "/values").iter().filter_map(|entry| number(entry, "/id"));
+            self.client.checked(OPERATION, paging.count(numbers))?;
+            found.extend(entries);
+            if text(&response.body, "/next").is_none() {
+                break;
+            }
+        }
+        Ok(newest_first(found))
+    }
+
+    async fn read(&self, number: u64) -> Result<(PullRequest, Value), ForgeError> {
+        const OPERATION: &str = "read a pull request";
+        let path = ["pullrequests", &number.to_string()];
+        let response = self.client.call(self.repository.request(Method::Get, &path, OPERATION)).await?;
+        let read = own_pull_request(&response.body);
+        Ok((self.client.checked(OPERATION, read)?, response.body))
+    }
+
+    /// Finds the ids of members of the workspace by nickname, account id or id.
+    async fn user_ids(&self, names: &[String]) -> Result<Vec<Option<String>>, ForgeError> {
+        const OPERATION: &str = "list the members of the workspace";
+        let mut ids: Vec<_> = names.iter().map(|name| name.starts_with('{').then(|| name.clone())).collect();
+        let mut paging = Paging::default();
+        for page in 1u64.. {
+            if ids.iter().all(Option::is_some) {
+                break;
+            }
+            let path = path(&["workspaces", &self.repository.workspace, "members"]);
+            let request =
+                ApiRequest::get(path, OPERATION).with_query("pagelen", &100).with_query("page", &page);
+            let response = self.client.call(request).await?;
+            self.client.checked(OPERATION, paging.count([page]))?;
+            for member in list(&response.body, "/values") {
+                let Some(id) = text(member, "/user/uuid") else { continue };
+                for (name, found) in names.iter().zip(&mut ids) {
+                    let known = [text(member, "/user/nickname"), text(member, "/user/account_id")];
+                    if known.contains(&Some(name.as_str())) {
+                        *found = Some(id.to_owned());
+                    }
+                }
+            }
+            if text(&response.body, "/next").is_none() {
+                break;
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Adds reviewers; returns a sentence for each that is refused.
+    async fn add_reviewers(&self, opened: &PullRequest, names: &[String]) -> Result<Vec<String>, ForgeError> {
+        let mut refused = Vec::new();
+        if names.is_empty() {
+            return Ok(refused);
+        }
+        let mut users = Vec::new();
+        for (name, id) in names.iter().zip(self.user_ids(names).await?) {
+            match id {
+                Some(id) => users.push((name, id)),
+                None => refused.push(format!("reviewer {name:?} is refused: no member has this name")),
+            }
+        }
+        let ids = |users: &[(&String, String)]| users.iter().map(|(_, id)| id.clone()).collect::<Vec<_>>();
+        let update = |reviewers: &[String]| {
+            self.repository.update(opened.number, &text_body(opened, &opened.title, &opened.body, reviewers))
+        };
+        if users.is_empty() || self.client.send(update(&ids(&users))).await?.is_success() {
+            return Ok(refused);
+        }
+        // One that may not read the repository makes the forge refuse all.
+        let mut accepted = Vec::new();
+        for (name, id) in users {
+            accepted.push(id);
+            let response = self.client.send(update(&accepted)).await?;
+            if !response.is_success() {
+                accepted.pop();
+                refused.push(format!("reviewer {name:?} is refused: {}", message(&response)));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Returns the tip of a branch, if there is one.
+    async fn tip(&self, branch: &BranchName) -> Result<Option<crate::git::CommitId>, ForgeError> {
+        let path = ["refs", "branches", branch.as_str()];
+        let request = self.repository.request(Method::Get, &path, "read a branch");
+        Ok(commit(&self.client.call(request).await?.body, "/target/hash"))
+    }
+}
+
+impl<T: Transport> Forge for Bitbucket<T> {
+    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
+        self.list(&[("state", "OPEN".to_owned())]).await
+    }
+
+    async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+        let mut query: Vec<_> = STATES.iter().map(|state| ("state", (*state).to_owned())).collect();
+        query.push(("q", branches_filter(head, base)));
+        query.push(("sort", "-created_on".to_owned()));
+        let mut found = self.list(&query).await?;
+        found.retain(|one| one.head == *head && one.base == *base);
+        Ok(found)
+    }
+
+    async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
+        const OPERATION: &str = "open a pull request";
+        let query = [("state", "OPEN".to_owned()), ("q", branches_filter(&new.head, &new.base))];
+        let open = self.list(&query).await?;
+        if let Some(pull_request) = open.into_iter().find(|one| one.head == new.head && one.base == new.base)
+        {
+            return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
+        }
+        let response = self.client.call(self.repository.open(new)).await?;
+        let pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
+        let reviewers = self.add_reviewers(&pull_request, &new.reviewers).await;
+        // It is open: a failure is told, and not returned.
+        let mut refused = reviewers.unwrap_or_else(|error| vec![format!("reviewers are missing: {error}")]);
+        if !new.labels.is_empty() {
+            refused.push(NO_LABELS.to_owned());
+        }
+        if !new.assignees.is_empty() {
+            refused.push("Bitbucket has no assignees for pull requests".to_owned());
+        }
+        Ok(Opened { pull_request, is_new: true, refused })
+    }
+
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        let (mut found, document) = self.read(current.number).await?;
+        if edit.title.is_some() || edit.body.is_some() {
+            let title = edit.title.as_ref().unwrap_or(&found.title);
+            let body = edit.body.as_ref().unwrap_or(&found.body);
+            // An update without reviewers could remove them.
+            let reviewers = super::reading::texts(list(&document, "/reviewers"), "/uuid");
+            let request = self.repository.update(current.number, &text_body(&found, title, body, &reviewers));
+            let operation = request.operation;
+            let response = self.client.call(request).await?;
+            found = self.client.checked(operation, own_pull_request(&response.body))?;
+        }
+        if edit.is_closed && found.state == PullRequestState::Open {
+            let path = ["pullrequests", &current.number.to_string(), "decline"];
+            let request = self.repository.request(Method::Post, &path, "decline a pull request");
+            let operation = request.operation;
+            let response = self.client.call(request).await?;
+            found = self.client.checked(operation, own_pull_request(&response.body))?;
+        }
+        Ok(found)
+    }
+
+    async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        if merge.time == MergeTime::WhenReady {
+            return Ok(MergeAnswer::Refused { reason: "Bitbucket has no auto-merge".to_owned() });
+        }
+        let (found, document) = self.read(current.number).await?;
+        if let Some(answer) = found.obstacle(merge) {
+            return Ok(answer);
+        }
+        let wanted = merge.head_commit.to_string();
+        let short = text(&document, "/source/commit/hash").unwrap_or_default();
+        if short.len() < SHORT_ID
+            || !wanted.starts_with(short)
+            || self.tip(&found.head).await? != Some(merge.head_commit)
+        {
+            let reason = format!("its head is not {}", merge.head_commit.short());
+            return Ok(MergeAnswer::NotYet { reason });
+        }
+        let request = self.repository.merge(current.number, merge.method);
+        let operation = request.operation;
+        let response = self.client.send(request).await?;
+        merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
+    }
+}
+
+impl BitbucketRepository {
+    fn request(&self, method: Method, below: &[&str], operation: &'static str) -> ApiRequest {
+        let mut segments = path(&["repositories", &self.workspace, &self.slug]);
+        segments.extend(below.iter().map(|&segment| segment.to_owned()));
+        match method {
+            Method::Get => ApiRequest::get(segments, operation),
+            _ => ApiRequest::write(method, segments, operation),
+        }
+    }
+
+    fn open(&self, new: &NewPullRequest) -> ApiRequest {
+        let mut body = json!({
+            "title": new.title,
+            "description": new.body,
+            "source": {"branch": {"name": new.head.as_str()}},
+            "destination": {"branch": {"name": new.base.as_str()}},
+        });
+        if new.is_draft {
+            body["draft"] = json!(true);
+        }
+        self.request(Method::Post, &["pullrequests"], "open a pull request").with_body(body).creating()
+    }
+
+    fn update(&self, number: u64, body: &Value) -> ApiRequest {
+        let path = ["pullrequests", &number.to_string()];
+        self.request(Method::Put, &path, "edit a pull request").with_body(body.clone())
+    }
+
+    fn merge(&self, number: u64, method: Option<MergeMethod>) -> ApiRequest {
+        let path = ["pullrequests", &number.to_string(), "merge"];
+        let request = self.request(Method::Post, &path, "merge a pull request");
+        let strategy = match method {
+            Some(MergeMethod::Commit) => "merge_commit",
+            Some(MergeMethod::Squash) => "squash",
+            Some(MergeMethod::Rebase) => "rebase_fast_forward",
+            None => return request.with_body(json!({})),
+        };
+        request.with_body(json!({ "merge_strategy": strategy }))
+    }
+}
+
+/// Returns the members of an update, which names all that it must not lose.
+fn text_body(current: &PullRequest, title: &str, body: &str, reviewers: &[String]) -> Value {
+    let reviewers: Vec<_> = reviewers.iter().map(|id| json!({ "uuid": id })).collect();
+    let mut members = json!({"title": title, "description": body, "reviewers": reviewers});
+    if current.is_draft {
+        members["draft"] = json!(true);
+    }
+    members
+}
+
+/// Returns the filter for pull requests between two branches.
+fn branches_filter(head: &BranchName, base: &BranchName) -> String {
+    let quoted = |branch: &BranchName| branch.as_str().replace('"', "\\\"");
+    format!("source.branch.name=\"{}\" AND destination.branch.name=\"{}\"", quoted(head), quoted(base))
+}
+
+/// Reads a page of pull requests; those whose head is elsewhere are left out.
+fn pull_requests(body: &Value) -> Result<Vec<PullRequest>, Defect> {
+    let entries = body.get("values").and_then(Value::as_array).ok_or(Defect("no list of pull requests"))?;
+    entries.iter().filter_map(|entry| pull_request(entry).transpose()).collect()
+}
+
+fn own_pull_request(body: &Value) -> Result<PullRequest, Defect> {
+    pull_request(body)?.ok_or(Defect("a pull request whose head is in another repository"))
+}
+
+/// Reads a pull request.
+/// It is left out if its head is not a branch of the repository itself.
+fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> {
+    let number = number(body, "/id").ok_or(Defect("a pull request without a number"))?;
+    let target = text(body, "/destination/repository/full_name");
+    let target = target.ok_or(Defect("a pull request without a repository"))?;
+    let (Some(head), Some(base)) =
+        (branch(body, "/source/branch/name"), branch(body, "/destination/branch/name"))
+    else {
+        return Ok(None);
+    };
+    if text(body, "/source/repository/full_name") != Some(target) {
+        return Ok(None);
+    }
+    let state = match text(body, "/state") {
+        Some("OPEN") => PullRequestState::Open,
+        Some("DECLINED" | "SUPERSEDED") => PullRequestState::Closed,
+        Some("MERGED") => PullRequestState::Merged,
+        _ => return Err(Defect("a pull request without a state")),
+    };
+    let description = text(body, "/description").or_else(|| text(body, "/summary/raw"));
+    Ok(Some(PullRequest {
+        number,
+        url: page_url(body, "/links/html/href")?,
+        state,
+        head,
+        head_commit: commit(body, "/source/commit/hash"),
+        base,
+        title: text(body, "/title").unwrap_or_default().to_owned(),
+        body: description.unwrap_or_default().to_owned(),
+        is_draft: flag(body, "/draft"),
+        labels: Vec::new(),
+        is_in_merge_queue: false,
+        has_auto_merge: false,
+        version: None,
+    }))
+}
+
+/// Reads the answer to a merge.
+/// There is none if the failure is about more than this one.
+fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
+    let reason = message(response);
+    Some(match response.status {
+        202 => MergeAnswer::NotYet { reason: "the merge has not finished".to_owned() },
+        200..=299 => MergeAnswer::Merged,
+        // 555 is a merge that takes too long.
+        400 | 409 | 555 => MergeAnswer::NotYet { reason },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::script::{Script, endpoint, run};
+    use super::*;
+
+    pub(in crate::forge) const HEAD: &str = "1111111111111111111111111111111111111111";
+
+    pub(in crate::forge) fn document(number: u64, state: &str) -> Value {
+        json!({
+            "id": number, "state": state, "title": "Update web", "description": "text", "draft": false,
+            "links": {"html": {"href": format!("https://bitbucket.org/team/fleet/pull-requests/{number}")}},
+            "source": {
+                "branch": {"name": "tagboat/web"}, "commit": {"hash": &HEAD[..12]},
+                "repository": {"full_name": "team/fleet"},
+            },
+            "destination": {"branch": {"name": "main"}, "repository": {"full_name": "team/fleet"}},
+            "reviewers": [{"uuid": "{r}"}],
+        })
+    }
+
+    fn page(entries: &[Value]) -> Value {
+        json!({ "values": entries })
+    }
+
+    fn bitbucket(script: &Script) -> Bitbucket<&Script> {
+        let repository = BitbucketRepository { workspace: "team".to_owned(), slug: "fleet".to_owned() };
+        Bitbucket::new(script, endpoint(), repository)
+    }
+
+    fn new() -> NewPullRequest {
+        NewPullRequest {
+            head: "tagboat/web".parse().unwrap(),
+            base: "main".parse().unwrap(),
+            title: "Update web".to_owned(),
+            body: "text".to_owned(),
+            is_draft: true,
+            labels: Vec::new(),
+            reviewers: vec!["{a}".to_owned(), "ann".to_owned(), "ghost".to_owned()],
+            assignees: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_open_one_is_never_opened_again() {
+        let script = Script::new([(200, page(&[document(3, "OPEN")]))]);
+        let opened = run(bitbucket(&script).open(&new())).unwrap();
+        assert_eq!((opened.pull_request.number, opened.is_new), (3, false));
+        let filter = r#"q=source.branch.name="tagboat/web" AND destination.branch.name="main""#;
+        assert!(script.requests()[0].0.contains(filter), "{:?}", script.requests());
+    }
+
+    #[test]
+    fn reviewers_are_added_by_id_one_by_one_if_refused() {
+        let members = json!({"values": [{"user": {"uuid": "{b}", "nickname": "ann"}}]});
+        let script = Script::new([
+            (200, page(&[])),
+            (201, document(3, "OPEN")),
+            (200, members),
+            (400, json!({"error": {"message": "{b} is no reviewer"}})),
+            (200, document(3, "OPEN")),
+            (400, json!({"error": {"message": "{b} is no reviewer"}})),
+        ]);
+        let opened = run(bitbucket(&script).open(&new())).unwrap();
+        assert!(opened.is_new);
+        assert_eq!(
+            opened.refused,
+            [
+                "reviewer \"ghost\" is refused: no member has this name",
+                "reviewer \"ann\" is refused: {b} is no reviewer",
+            ]
+        );
+        let sent = script.requests();
+        assert_eq!(sent[1].1["draft"], json!(true));
+        assert_eq!(sent[3].1["reviewers"], json!([{"uuid": "{a}"}, {"uuid": "{b}"}]));
+        assert_eq!(sent[4].1["reviewers"], json!([{"uuid": "{a}"}]));
+    }
+
+    #[test]
+    fn pull_requests_of_forks_are_left_out() {
+        let mut fork = document(1, "OPEN");
+        fork["source"]["repository"] = json!({"full_name": "other/fleet"});
+        assert_eq!(pull_request(&fork), Ok(None));
+        fork["source"]["repository"] = json!(null);
+        assert_eq!(pull_request(&fork), Ok(None), "a fork that was deleted");
+        let mut odd = document(1, "OPEN");
+        odd["state"] = json!("ODD");
+        assert!(pull_request(&odd).is_err());
+    }
+
+    #[test]
+    fn an_edit_keeps_the_reviewers() {
+        let current = own_pull_request(&document(1, "OPEN")).unwrap();
+        let script = Script::new([
+            (200, document(1, "OPEN")),
+            (200, document(1, "OPEN")),
+            (200, document(1, "DECLINED")),
+        ]);
+        let edit =
+            PullRequestEdit { body: Some("why".to_owned()), is_closed: true, ..PullRequestEdit::default() };
+        let closed = run(bitbucket(&script).edit(&current, &edit)).unwrap();
+        assert_eq!(closed.state, PullRequestState::Closed);
+        let wanted = json!({"title": "Update web", "description": "why", "reviewers": [{"uuid": "{r}"}]});
+        assert_eq!(script.requests()[1].1, wanted);
+        assert_eq!(script.requests()[2].0, "Post repositories/team/fleet/pullrequests/1/decline");
+    }
+
+    #[test]
+    fn a_merge_is_bound_to_the_tip_of_the_branch() {
+        let current = own_pull_request(&document(1, "OPEN")).unwrap();
+        let now = Merge {
+            time: MergeTime::Immediately,
+            method: Some(MergeMethod::Squash),
+            head_commit: HEAD.parse().unwrap(),
+        };
+        let tip = |id: &str| json!({"target": {"hash": id}});
+        let script =
+            Script::new([(200, document(1, "OPEN")), (200, tip(HEAD)), (200, document(1, "MERGED"))]);
+        assert_eq!(run(bitbucket(&script).merge(&current, &now)), Ok(MergeAnswer::Merged));
+        assert_eq!(script.requests()[2].1, json!({"merge_strategy": "squash"}));
+
+        let other = format!("{}2222222222222222222222222222", &HEAD[..12]);
+        let script = Script::new([(200, document(1, "OPEN")), (200, tip(&other))]);
+        assert!(matches!(run(bitbucket(&script).merge(&current, &now)), Ok(MergeAnswer::NotYet { .. })));
+
+        let later = Merge { time: MergeTime::WhenReady, ..now };
+        let script = Script::new([]);
+        assert!(matches!(run(bitbucket(&script).merge(&current, &later)), Ok(MergeAnswer::Refused { .. })));
+    }
+
+    #[test]
+    fn answers_to_a_merge_are_told_apart() {
+        let answer = |status| merge_answer(&ApiResponse { status, headers: Vec::new(), body: json!({}) });
+        assert_eq!(answer(200), Some(MergeAnswer::Merged));
+        for status in [202, 400, 409, 555] {
+            assert!(matches!(answer(status), Some(MergeAnswer::NotYet { .. })), "{status}");
+        }
+        assert_eq!(answer(403), None);
+    }
+
+    #[test]
+    fn a_filter_quotes_branches() {
+        let (head, base) = ("a\"b".parse().unwrap(), "main".parse().unwrap());
+        let wanted = r#"source.branch.name="a\"b" AND destination.branch.name="main""#;
+        assert_eq!(branches_filter(&head, &base), wanted);
+    }
+}

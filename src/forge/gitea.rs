@@ -1,0 +1,663 @@
+//! Gitea, and Forgejo, which has the same API.
+//!
+//! A draft is a title that begins with `WIP: `. Labels of unknown names are dropped silently, so missing ones are created. The
+//! listing has no filter for the head branch, and `pulls/BASE/HEAD` returns any one pull request, also a closed one. A pull
+//! request does not say if it is scheduled for a merge: a second request to schedule it is refused, and counts as scheduled.
+
+use serde_json::{Value, json};
+
+use super::api::Forge;
+use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::error::ForgeError;
+use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::pull_request::{
+    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
+};
+use super::reading::{Defect, branch, commit, flag, list, message, number, page_url, text, texts};
+use crate::git::BranchName;
+
+/// The prefix by which a title marks a draft.
+const DRAFT_PREFIX: &str = "WIP: ";
+
+/// The prefixes that a server recognizes, unless its administrator set others.
+const DRAFT_PREFIXES: [&str; 2] = ["wip:", "[wip]"];
+
+/// The entries of a page; servers have the same maximum by default.
+const PAGE_SIZE: usize = 50;
+
+/// The maximum number of pages in which closed pull requests are searched, the newest first.
+const MAX_CLOSED_PAGES: usize = 20;
+
+/// The color of a label that is created.
+const LABEL_COLOR: &str = "#6a7d90";
+
+/// The pull requests of a repository on Gitea or Forgejo.
+#[derive(Debug)]
+pub struct Gitea<T> {
+    client: Client<T>,
+    repository: GiteaRepository,
+}
+
+/// A repository on Gitea or Forgejo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GiteaRepository {
+    /// The user or organization.
+    pub owner: String,
+    /// The name.
+    pub name: String,
+}
+
+impl<T: Transport> Gitea<T> {
+    /// Makes the client of a repository.
+    pub fn new(transport: T, endpoint: Endpoint, repository: GiteaRepository) -> Self {
+        Self { client: Client::new(transport, endpoint), repository }
+    }
+
+    /// Lists pull requests up to a number of pages.
+    /// Returns true if there are no more.
+    async fn list(
+        &self,
+        query: &[(&'static str, &str)],
+        pages: usize,
+        found: &mut Vec<PullRequest>,
+    ) -> Result<bool, ForgeError> {
+        const OPERATION: &str = "list pull requests";
+        let mut paging = Paging::default();
+        for page in 1..=pages {
+            let mut request = self.repository.request(Method::Get, &["pulls"], OPERATION);
+            for (name, value) in query {
+                request = request.with_query(name, value);
+            }
+            let request = request.with_query("limit", &PAGE_SIZE).with_query("page", &page);
+            let response = self.client.call(request).await?;
+            let read = pull_requests(&response.body);
+            let entries = self.client.checked(OPERATION, read)?;
+            let numbers = list(&response.body, "").iter().filter_map(|entry| number(entry, "/number"));
+            self.client.checked(OPERATION, paging.count(numbers))?;
+            let is_empty = list(&response.body, "").is_empty();
+            found.extend(entries);
+            let total = response.header("x-total-count").and_then(|total| total.parse::<u64>().ok());
+            if is_empty || total.is_some_and(|total| paging.entries() >= total) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn read(&self, number: u64) -> Result<(PullRequest, Value), ForgeError> {
+        const OPERATION: &str = "read a pull request";
+        let request = self.repository.request(Method::Get, &["pulls", &number.to_string()], OPERATION);
+        let response = self.client.call(request).await?;
+        let read = own_pull_request(&response.body);
+        Ok((self.client.checked(OPERATION, read)?, response.body))
+    }
+
+    /// Adds labels, and creates those that the repository and its organization lack.
+    async fn add_labels(&self, number: u64, names: &[String]) -> Result<Vec<String>, ForgeError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let response = self.client.call(self.repository.add_labels(number, names)).await?;
+        let present = texts(list(&response.body, ""), "/name");
+        let missing: Vec<_> = names.iter().filter(|name| !present.contains(name)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(present);
+        }
+        for name in &missing {
+            let body = json!({"name": name, "color": LABEL_COLOR});
+            let request = self.repository.request(Method::Post, &["labels"], "create a label");
+            self.client.call(request.with_body(body)).await?;
+        }
+        let response = self.client.call(self.repository.add_labels(number, &missing)).await?;
+        Ok(texts(list(&response.body, ""), "/name"))
+    }
+
+    async fn remove_labels(&self, number: u64, names: &[String]) -> Result<(), ForgeError> {
+        const OPERATION: &str = "remove a label";
+        if names.is_empty() {
+            return Ok(());
+        }
+        let (_, document) = self.read(number).await?;
+        for label in list(&document, "/labels") {
+            let id = super::reading::number(label, "/id");
+            let (Some(name), Some(id)) = (text(label, "/name"), id) else { continue };
+            if names.iter().any(|wanted| wanted == name) {
+                let path = ["issues", &number.to_string(), "labels", &id.to_string()];
+                let response =
+                    self.client.send(self.repository.request(Method::Delete, &path, OPERATION)).await?;
+                if !response.is_success() && response.status != 404 {
+                    return Err(self.client.failure(OPERATION, &response));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests reviews; returns a sentence for each reviewer that is refused.
+    async fn request_reviews(&self, number: u64, reviewers: &[String]) -> Result<Vec<String>, ForgeError> {
+        let mut refused = Vec::new();
+        if reviewers.is_empty() {
+            return Ok(refused);
+        }
+        let response = self.client.send(self.repository.request_reviews(number, reviewers)).await?;
+        if response.is_success() {
+            return Ok(refused);
+        }
+        // One that is unknown makes the forge refuse all.
+        for reviewer in reviewers {
+            let one = std::slice::from_ref(reviewer);
+            let response = self.client.send(self.repository.request_reviews(number, one)).await?;
+            if !response.is_success() {
+                refused.push(format!("reviewer {reviewer:?} is refused: {}", message(&response)));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Assigns users; returns a sentence for each that is refused.
+    async fn assign(&self, number: u64, assignees: &[String]) -> Result<Vec<String>, ForgeError> {
+        if assignees.is_empty() {
+            return Ok(Vec::new());
+        }
+        let response =
+            self.client.send(self.repository.edit(number, json!({"assignees": assignees}))).await?;
+        if response.is_success() {
+            return Ok(Vec::new());
+        }
+        let (mut refused, mut accepted) = (Vec::new(), Vec::new());
+        for assignee in assignees {
+            accepted.push(assignee);
+            let body = json!({ "assignees": accepted });
+            let response = self.client.send(self.repository.edit(number, body)).await?;
+            if !response.is_success() {
+                accepted.pop();
+                refused.push(format!("assignee {assignee:?} is refused: {}", message(&response)));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Finds the open pull request with these branches.
+    async fn find_open(
+        &self,
+        head: &BranchName,
+        base: &BranchName,
+    ) -> Result<Option<PullRequest>, ForgeError> {
+        let mut found = Vec::new();
+        self.list(&[("state", "open"), ("base_branch", base.as_str())], 100, &mut found).await?;
+        Ok(found
+            .into_iter()
+            .find(|one| one.head == *head && one.base == *base && one.state == PullRequestState::Open))
+    }
+
+    /// Returns true if the base requires a check or an approval.
+    async fn is_anything_required(&self, base: &BranchName) -> Result<bool, ForgeError> {
+        let path = ["branches", base.as_str()];
+        let response = self.client.call(self.repository.request(Method::Get, &path, "read a branch")).await?;
+        Ok(requires_anything(&response.body))
+    }
+
+    async fn style(&self, method: Option<MergeMethod>) -> Result<String, ForgeError> {
+        let style = match method {
+            Some(MergeMethod::Commit) => "merge",
+            Some(MergeMethod::Squash) => "squash",
+            Some(MergeMethod::Rebase) => "rebase",
+            None => {
+                let request = self.repository.request(Method::Get, &[], "read the repository");
+                let response = self.client.call(request).await?;
+                return Ok(default_style(&response.body).to_owned());
+            }
+        };
+        Ok(style.to_owned())
+    }
+}
+
+impl<T: Transport> Forge for Gitea<T> {
+    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
+        let mut found = Vec::new();
+        // The guard of the paging ends it.
+        self.list(&[("state", "open")], usize::MAX, &mut found).await?;
+        Ok(newest_first(found))
+    }
+
+    async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+        const OPERATION: &str = "find a pull request";
+        let path = ["pulls", base.as_str(), head.as_str()];
+        let response = self.client.send(self.repository.request(Method::Get, &path, OPERATION)).await?;
+        if response.status == 404 {
+            return Ok(Vec::new());
+        }
+        if !response.is_success() {
+            return Err(self.client.failure(OPERATION, &response));
+        }
+        let one = self.client.checked(OPERATION, pull_request(&response.body))?;
+        let mut found = Vec::from_iter(one);
+        let query = [("state", "all"), ("base_branch", base.as_str()), ("sort", "recentupdate")];
+        self.list(&query, MAX_CLOSED_PAGES, &mut found).await?;
+        found.retain(|one| one.head == *head && one.base == *base);
+        Ok(newest_first(found))
+    }
+
+    async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
+        const OPERATION: &str = "open a pull request";
+        let response = self.client.send(self.repository.open(new)).await?;
+        if !response.is_success() {
+            let failure = self.client.failure(OPERATION, &response);
+            if matches!(response.status, 409 | 422)
+                && let Some(pull_request) = self.find_open(&new.head, &new.base).await?
+            {
+                return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
+            }
+            return Err(failure);
+        }
+        let mut pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
+        // It is open from here on: a failure is told, and not returned.
+        let mut refused = Vec::new();
+        match self.add_labels(pull_request.number, &new.labels).await {
+            Ok(labels) => pull_request.labels = labels,
+            Err(error) => refused.push(format!("labels are missing: {error}")),
+        }
+        for asked in [
+            self.request_reviews(pull_request.number, &new.reviewers).await,
+            self.assign(pull_request.number, &new.assignees).await,
+        ] {
+            refused.extend(asked.unwrap_or_else(|error| vec![error.to_string()]));
+        }
+        Ok(Opened { pull_request, is_new: true, refused })
+    }
+
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        self.remove_labels(current.number, &edit.removed_labels).await?;
+        self.add_labels(current.number, &edit.added_labels).await?;
+        let Some(body) = edit_body(current, edit) else { return Ok(self.read(current.number).await?.0) };
+        let request = self.repository.edit(current.number, body);
+        let operation = request.operation;
+        let response = self.client.call(request).await?;
+        self.client.checked(operation, own_pull_request(&response.body))
+    }
+
+    async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        let (found, _) = self.read(current.number).await?;
+        if let Some(answer) = found.obstacle(merge) {
+            return Ok(answer);
+        }
+        if merge.time == MergeTime::WhenReady && !self.is_anything_required(&found.base).await? {
+            return Ok(MergeAnswer::NothingRequired);
+        }
+        let style = self.style(merge.method).await?;
+        let request = self.repository.merge(current.number, merge, &style);
+        let operation = request.operation;
+        let response = self.client.send(request).await?;
+        merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
+    }
+}
+
+impl GiteaRepository {
+    fn request(&self, method: Method, below: &[&str], operation: &'static str) -> ApiRequest {
+        let mut segments = path(&["repos", &self.owner, &self.name]);
+        segments.extend(below.iter().map(|&segment| segment.to_owned()));
+        match method {
+            Method::Get => ApiRequest::get(segments, operation),
+            _ => ApiRequest::write(method, segments, operation),
+        }
+    }
+
+    fn open(&self, new: &NewPullRequest) -> ApiRequest {
+        let title = title(&new.title, new.is_draft);
+        let body =
+            json!({"head": new.head.as_str(), "base": new.base.as_str(), "title": title, "body": new.body});
+        self.request(Method::Post, &["pulls"], "open a pull request").with_body(body).creating()
+    }
+
+    fn edit(&self, number: u64, body: Value) -> ApiRequest {
+        let path = ["pulls", &number.to_string()];
+        self.request(Method::Patch, &path, "edit a pull request").with_body(body)
+    }
+
+    fn add_labels(&self, number: u64, names: &[String]) -> ApiRequest {
+        let path = ["issues", &number.to_string(), "labels"];
+        self.request(Method::Post, &path, "add labels").with_body(json!({ "labels": names }))
+    }
+
+    fn request_reviews(&self, number: u64, reviewers: &[String]) -> ApiRequest {
+        // A team of another organization cannot review here; the forge says so.
+        let (teams, users): (Vec<_>, Vec<_>) = reviewers.iter().partition(|name| name.contains('/'));
+        let teams: Vec<_> =
+            teams.iter().map(|team| team.strip_prefix(&format!("{}/", self.owner)).unwrap_or(team)).collect();
+        let path = ["pulls", &number.to_string(), "requested_reviewers"];
+        let body = json!({"reviewers": users, "team_reviewers": teams});
+        self.request(Method::Post, &path, "request reviews").with_body(body).creating()
+    }
+
+    fn merge(&self, number: u64, merge: &Merge, style: &str) -> ApiRequest {
+        let mut body = json!({"do": style, "head_commit_id": merge.head_commit.to_string()});
+        if merge.time == MergeTime::WhenReady {
+            body["merge_when_checks_succeed"] = json!(true);
+        }
+        let path = ["pulls", &number.to_string(), "merge"];
+        self.request(Method::Post, &path, "merge a pull request").with_body(body)
+    }
+}
+
+fn title(title: &str, is_draft: bool) -> String {
+    if is_draft { format!("{DRAFT_PREFIX}{title}") } else { title.to_owned() }
+}
+
+/// Returns the members of an edit, or none if only labels change.
+fn edit_body(current: &PullRequest, edit: &PullRequestEdit) -> Option<Value> {
+    let mut body = serde_json::Map::new();
+    if let Some(text) = &edit.title {
+        body.insert("title".to_owned(), json!(title(text, current.is_draft)));
+    }
+    if let Some(text) = &edit.body {
+        body.insert("body".to_owned(), json!(text));
+        // Without it, a text that a person wrote meanwhile would be lost.
+        if let Some(version) = current.version {
+            body.insert("content_version".to_owned(), json!(version));
+        }
+    }
+    if edit.is_closed {
+        body.insert("state".to_owned(), json!("closed"));
+    }
+    (!body.is_empty()).then(|| Value::Object(body))
+}
+
+/// Reads a list of pull requests; those whose head is elsewhere are left out.
+fn pull_requests(body: &Value) -> Result<Vec<PullRequest>, Defect> {
+    let entries = body.as_array().ok_or(Defect("no list of pull requests"))?;
+    entries.iter().filter_map(|entry| pull_request(entry).transpose()).collect()
+}
+
+fn own_pull_request(body: &Value) -> Result<PullRequest, Defect> {
+    pull_request(body)?.ok_or(Defect("a pull request whose head is in another repository"))
+}
+
+/// Reads a pull request.
+/// It is left out if its head is not a branch of the repository itself.
+fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> {
+    let number_of = |pointer| number(body, pointer);
+    let number = number_of("/number").ok_or(Defect("a pull request without a number"))?;
+    let base_repository = number_of("/base/repo_id").ok_or(Defect("a pull request without a base"))?;
+    // The label has the name even if the branch was deleted. Without one, the head is no branch.
+    let (Some(head), Some(base)) = (branch(body, "/head/label"), branch(body, "/base/ref")) else {
+        return Ok(None);
+    };
+    if number_of("/head/repo_id") != Some(base_repository) {
+        return Ok(None);
+    }
+    let state = match text(body, "/state") {
+        _ if flag(body, "/merged") => PullRequestState::Merged,
+        Some("open") => PullRequestState::Open,
+        Some("closed") => PullRequestState::Closed,
+        _ => return Err(Defect("a pull request without a state")),
+    };
+    let (title, is_draft) = bare_title(text(body, "/title").unwrap_or_default(), body.get("draft"));
+    Ok(Some(PullRequest {
+        number,
+        url: page_url(body, "/html_url")?,
+        state,
+        head,
+        head_commit: commit(body, "/head/sha"),
+        base,
+        title,
+        body: text(body, "/body").unwrap_or_default().to_owned(),
+        is_draft,
+        labels: texts(list(body, "/labels"), "/name"),
+        is_in_merge_queue: false,
+        has_auto_merge: false,
+        version: number_of("/content_version"),
+    }))
+}
+
+/// Splits a title into the part without a prefix, and the mark of a draft.
+fn bare_title(title: &str, draft: Option<&Value>) -> (String, bool) {
+    let lower = title.to_ascii_lowercase();
+    let prefix = DRAFT_PREFIXES.into_iter().find(|prefix| lower.starts_with(prefix));
+    // Older versions have no member for it.
+    let is_draft = draft.and_then(Value::as_bool).unwrap_or(prefix.is_some());
+    match prefix {
+        Some(prefix) if is_draft => (title[prefix.len()..].trim_start().to_owned(), true),
+        _ => (title.to_owned(), is_draft),
+    }
+}
+
+fn requires_anything(branch: &Value) -> bool {
+    let approvals = number(branch, "/required_approvals").unwrap_or(0);
+    flag(branch, "/protected") && (flag(branch, "/enable_status_check") || approvals > 0)
+}
+
+fn default_style(repository: &Value) -> &'static str {
+    match text(repository, "/default_merge_style") {
+        Some("rebase") => "rebase",
+        Some("rebase-merge") => "rebase-merge",
+        Some("squash") => "squash",
+        Some("fast-forward-only") => "fast-forward-only",
+        _ => "merge",
+    }
+}
+
+/// Reads the answer to a merge.
+/// There is none if the failure is about more than this one.
+fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
+    let reason = message(response);
+    let says = |words: &str| reason.to_ascii_lowercase().contains(words);
+    Some(match response.status {
+        201 => MergeAnswer::Scheduled,
+        200 | 204 => MergeAnswer::Merged,
+        405 if says("already merged") => MergeAnswer::Merged,
+        409 if says("already scheduled") => MergeAnswer::Scheduled,
+        405 if says("not allowed") || says("work in progress") => MergeAnswer::Refused { reason },
+        405 | 409 => MergeAnswer::NotYet { reason },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{Script, endpoint, run};
+    use super::*;
+
+    const HEAD: &str = "1111111111111111111111111111111111111111";
+
+    fn document(number: u64, head: &str, state: &str) -> Value {
+        json!({
+            "number": number, "html_url": format!("https://forge.example/team/fleet/pulls/{number}"),
+            "state": state, "merged": false, "draft": false, "title": "Update web", "body": "text",
+            "labels": [{"id": 7, "name": "images"}], "content_version": 3,
+            "head": {"label": head, "ref": head, "sha": HEAD, "repo_id": 1},
+            "base": {"label": "main", "ref": "main", "repo_id": 1},
+        })
+    }
+
+    fn gitea(script: &Script) -> Gitea<&Script> {
+        let repository = GiteaRepository { owner: "team".to_owned(), name: "fleet".to_owned() };
+        Gitea::new(script, endpoint(), repository)
+    }
+
+    fn new() -> NewPullRequest {
+        NewPullRequest {
+            head: "tagboat/web".parse().unwrap(),
+            base: "main".parse().unwrap(),
+            title: "Update web".to_owned(),
+            body: "text".to_owned(),
+            is_draft: false,
+            labels: Vec::new(),
+            reviewers: Vec::new(),
+            assignees: Vec::new(),
+        }
+    }
+
+    fn when_ready() -> Merge {
+        Merge {
+            time: MergeTime::WhenReady,
+            method: Some(MergeMethod::Squash),
+            head_commit: HEAD.parse().unwrap(),
+        }
+    }
+
+    #[test]
+    fn heads_elsewhere_are_left_out() {
+        let changed = |pointer: &str, value: Value| {
+            let mut entry = document(1, "tagboat/web", "open");
+            *entry.pointer_mut(pointer).unwrap() = value;
+            pull_request(&entry)
+        };
+        assert!(changed("/number", json!(1)).unwrap().is_some());
+        for (pointer, value) in [
+            ("/head/repo_id", json!(2)),
+            ("/head/repo_id", json!(-1)),
+            ("/head/label", json!("")),
+            ("/head/label", json!("a..b")),
+        ] {
+            assert_eq!(changed(pointer, value.clone()), Ok(None), "{pointer} {value}");
+        }
+        for (pointer, value) in [
+            ("/number", json!(null)),
+            ("/number", json!(-1)),
+            ("/base/repo_id", json!(null)),
+            ("/state", json!("odd")),
+            ("/html_url", json!("javascript:alert(1)")),
+        ] {
+            assert!(changed(pointer, value.clone()).is_err(), "{pointer} {value}");
+        }
+    }
+
+    #[test]
+    fn a_draft_is_a_title_with_a_prefix() {
+        for (title, draft, wanted) in [
+            ("WIP: Update", Some(json!(true)), ("Update", true)),
+            ("[WIP] Update", None, ("Update", true)),
+            ("wip:Update", None, ("Update", true)),
+            ("Update", Some(json!(true)), ("Update", true)),
+            ("Update", None, ("Update", false)),
+            ("WIP: Update", Some(json!(false)), ("WIP: Update", false)),
+        ] {
+            let (bare, is_draft) = bare_title(title, draft.as_ref());
+            assert_eq!((bare.as_str(), is_draft), wanted, "{title} {draft:?}");
+        }
+        assert_eq!(title("Update", true), "WIP: Update");
+    }
+
+    #[test]
+    fn an_edit_keeps_the_draft_and_names_the_version() {
+        let mut current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+        let edit = PullRequestEdit {
+            title: Some("New".to_owned()),
+            body: Some("text".to_owned()),
+            is_closed: true,
+            ..PullRequestEdit::default()
+        };
+        let wanted = json!({"title": "New", "body": "text", "content_version": 3, "state": "closed"});
+        assert_eq!(edit_body(&current, &edit), Some(wanted));
+        (current.is_draft, current.version) = (true, None);
+        let wanted = json!({"title": "WIP: New", "body": "text", "state": "closed"});
+        assert_eq!(edit_body(&current, &edit), Some(wanted));
+        assert_eq!(edit_body(&current, &PullRequestEdit::default()), None);
+    }
+
+    #[test]
+    fn one_that_exists_already_is_found() {
+        let script = Script::new([
+            (409, json!({"message": "pull request already exists for these targets"})),
+            (200, json!([document(4, "other", "open"), document(2, "tagboat/web", "open")])),
+            (200, json!([])),
+        ]);
+        let opened = run(gitea(&script).open(&new())).unwrap();
+        assert_eq!((opened.pull_request.number, opened.is_new), (2, false));
+
+        let script = Script::new([(422, json!({"message": "no such branch"})), (200, json!([]))]);
+        let error = run(gitea(&script).open(&new())).unwrap_err();
+        assert_eq!(error.to_string(), "forge.example refuses to open a pull request: no such branch");
+    }
+
+    #[test]
+    fn missing_labels_are_created() {
+        let label = |name: &str| json!({"id": 1, "name": name});
+        let script = Script::new([
+            (201, document(1, "tagboat/web", "open")),
+            (200, json!([label("images")])),
+            (201, label("fleet")),
+            (200, json!([label("images"), label("fleet")])),
+        ]);
+        let new = NewPullRequest { labels: vec!["images".to_owned(), "fleet".to_owned()], ..new() };
+        let opened = run(gitea(&script).open(&new)).unwrap();
+        assert_eq!(opened.pull_request.labels, ["images", "fleet"]);
+        let sent = script.requests();
+        assert_eq!(sent[1].1, json!({"labels": ["images", "fleet"]}));
+        assert_eq!(
+            sent[2],
+            ("Post repos/team/fleet/labels".to_owned(), json!({"name": "fleet", "color": LABEL_COLOR}))
+        );
+        assert_eq!(sent[3].1, json!({"labels": ["fleet"]}));
+    }
+
+    #[test]
+    fn find_searches_closed_ones_too() {
+        let script = Script::new([
+            (200, document(1, "tagboat/web", "closed")),
+            (200, json!([document(9, "tagboat/web", "open"), document(8, "other", "open")])),
+            (200, json!([document(1, "tagboat/web", "closed")])),
+            (200, json!([])),
+        ]);
+        let (head, base) = ("tagboat/web".parse().unwrap(), "main".parse().unwrap());
+        let found = run(gitea(&script).find(&head, &base)).unwrap();
+        assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [9, 1]);
+        assert_eq!(script.requests()[0].0, "Get repos/team/fleet/pulls/main/tagboat%2Fweb");
+        let script = Script::new([(404, json!({}))]);
+        assert_eq!(run(gitea(&script).find(&head, &base)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_page_loop_is_an_error() {
+        let page = json!([document(2, "a", "open")]);
+        let script = Script::new([(200, page.clone()), (200, page)]);
+        let error = run(gitea(&script).open_pull_requests()).unwrap_err();
+        assert!(error.to_string().contains("repeats"), "{error}");
+    }
+
+    #[test]
+    fn a_merge_needs_a_rule_unless_it_is_immediate() {
+        let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+        for rules in [
+            json!({"protected": false, "enable_status_check": true}),
+            json!({"protected": true, "enable_status_check": false, "required_approvals": 0}),
+            json!({"protected": true}),
+        ] {
+            let script = Script::new([(200, document(1, "tagboat/web", "open")), (200, rules)]);
+            let answer = run(gitea(&script).merge(&current, &when_ready()));
+            assert_eq!(answer, Ok(MergeAnswer::NothingRequired));
+        }
+        let rules = json!({"protected": true, "enable_status_check": true});
+        let script =
+            Script::new([(200, document(1, "tagboat/web", "open")), (200, rules), (201, json!(null))]);
+        assert_eq!(run(gitea(&script).merge(&current, &when_ready())), Ok(MergeAnswer::Scheduled));
+        let body = json!({"do": "squash", "head_commit_id": HEAD, "merge_when_checks_succeed": true});
+        assert_eq!(script.requests()[2], ("Post repos/team/fleet/pulls/1/merge".to_owned(), body));
+
+        let now = Merge { time: MergeTime::Immediately, method: None, ..when_ready() };
+        let script = Script::new([
+            (200, document(1, "tagboat/web", "open")),
+            (200, json!({"default_merge_style": "rebase-merge"})),
+            (200, json!(null)),
+        ]);
+        assert_eq!(run(gitea(&script).merge(&current, &now)), Ok(MergeAnswer::Merged));
+        assert_eq!(script.requests()[2].1, json!({"do": "rebase-merge", "head_commit_id": HEAD}));
+    }
+
+    #[test]
+    fn answers_to_a_merge_are_told_apart() {
+        let answer = |status, text: &str| {
+            let body = json!({ "message": text });
+            merge_answer(&ApiResponse { status, headers: Vec::new(), body })
+        };
+        let not_yet = |text: &str| Some(MergeAnswer::NotYet { reason: text.to_owned() });
+        assert_eq!(answer(405, "Please try again later"), not_yet("Please try again later"));
+        assert_eq!(answer(409, "head out of date"), not_yet("head out of date"));
+        assert_eq!(answer(409, "x is already scheduled to auto merge"), Some(MergeAnswer::Scheduled));
+        assert_eq!(answer(405, "The PR is already merged"), Some(MergeAnswer::Merged));
+        assert!(matches!(answer(405, "User not allowed to merge PR"), Some(MergeAnswer::Refused { .. })));
+        assert_eq!(answer(403, "no"), None);
+        assert_eq!(answer(500, "no"), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! Reads responses of forges, which are not trusted: bounded, printable, and without assumptions.
+
+use serde_json::Value;
+use url::Url;
+
+use super::exchange::ApiResponse;
+use crate::git::{BranchName, CommitId};
+use crate::printable::printable;
+
+/// The maximum length of a message of a forge, in characters.
+const MAX_MESSAGE: usize = 300;
+
+/// The maximum length of the address of a page, in bytes.
+const MAX_URL: usize = 2_048;
+
+/// A part that a response lacks, or that has another form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Defect(pub(super) &'static str);
+
+/// Returns the text at a JSON pointer.
+pub(super) fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
+}
+
+/// Returns the number at a JSON pointer, written as a number or as digits.
+pub(super) fn number(value: &Value, pointer: &str) -> Option<u64> {
+    let value = value.pointer(pointer)?;
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Returns true if a JSON pointer leads to `true`.
+pub(super) fn flag(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// Returns the list at a JSON pointer; empty if there is none.
+pub(super) fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Returns the texts at a JSON pointer in each element of a list.
+pub(super) fn texts(values: &[Value], pointer: &str) -> Vec<String> {
+    values.iter().filter_map(|value| text(value, pointer)).map(str::to_owned).collect()
+}
+
+/// Returns the branch at a JSON pointer, with or without `refs/heads/`.
+pub(super) fn branch(value: &Value, pointer: &str) -> Option<BranchName> {
+    let name = text(value, pointer)?;
+    name.strip_prefix("refs/heads/").unwrap_or(name).parse().ok()
+}
+
+/// Returns the commit at a JSON pointer, if its id is not shortened.
+pub(super) fn commit(value: &Value, pointer: &str) -> Option<CommitId> {
+    text(value, pointer)?.parse().ok()
+}
+
+/// Returns the address of a page at a JSON pointer, if it is one.
+pub(super) fn page_url(value: &Value, pointer: &str) -> Result<String, Defect> {
+    let address = text(value, pointer).filter(|address| address.len() <= MAX_URL);
+    let url = address.and_then(|address| Url::parse(address).ok());
+    let is_page = |url: &Url| matches!(url.scheme(), "http" | "https") && url.username().is_empty();
+    // The parsed form has no unprintable characters.
+    url.filter(is_page).map(String::from).ok_or(Defect("no address of the pull request's page"))
+}
+
+/// Returns the forge's message about a failure, on one line of bounded length.
+pub(super) fn message(response: &ApiResponse) -> String {
+    let mut parts = Vec::new();
+    collect_messages(&response.body, &mut parts, 0);
+    parts.dedup();
+    let joined = parts.join("; ");
+    if joined.is_empty() { format!("status {}", response.status) } else { one_line(&joined) }
+}
+
+/// Returns a foreign text on one line of bounded length.
+pub(super) fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = words.chars().take(MAX_MESSAGE).collect();
+    let mark = if cut.len() < words.len() { "…" } else { "" };
+    format!("{}{mark}", printable(&cut))
+}
+
+/// Collects the texts of a failure, in all the forms that forges have for them.
+fn collect_messages(value: &Value, parts: &mut Vec<String>, depth: usize) {
+    if parts.len() >= 4 || depth > 4 {
+        return;
+    }
+    match value {
+        Value::String(text) if !text.trim().is_empty() => parts.push(one_line(text)),
+        Value::Array(values) => values.iter().for_each(|value| collect_messages(value, parts, depth + 1)),
+        Value::Object(members) => {
+            let named =
+                ["message", "error", "error_description", "errors", "detail", "required", "scope", "base"];
+            for name in named {
+                if let Some(value) = members.get(name) {
+                    collect_messages(value, parts, depth + 1);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_found_in_all_forms() {
+        let cases = [
+            (json!({"message": "no", "url": "https://x"}), "no"),
+            (json!({"message": ["a", "b"]}), "a; b"),
+            (json!({"message": {"base": ["blocked"]}}), "blocked"),
+            (json!({"error": "insufficient_scope", "scope": "api"}), "insufficient_scope; api"),
+            (
+                json!({"error": {"message": "lacks scopes", "detail": {"required": ["pullrequest:write"]}}}),
+                "lacks scopes; pullrequest:write",
+            ),
+            (json!({"errors": [{"context": null, "message": "only one"}]}), "only one"),
+            (json!({"message": "two\nlines\u{202e}"}), "two lines\\u{202e}"),
+            (json!(null), "status 418"),
+            (json!({"message": 3}), "status 418"),
+        ];
+        for (body, wanted) in cases {
+            let response = ApiResponse { status: 418, headers: Vec::new(), body };
+            assert_eq!(message(&response), wanted, "{:?}", response.body);
+        }
+    }
+
+    #[test]
+    fn messages_are_bounded() {
+        let mut body = json!("deep");
+        for _ in 0..100 {
+            body = json!({ "message": body });
+        }
+        let deep = ApiResponse { status: 400, headers: Vec::new(), body };
+        assert_eq!(message(&deep), "status 400");
+        let long = json!({"errors": vec!["é".repeat(100_000); 50]});
+        let long = ApiResponse { status: 400, headers: Vec::new(), body: long };
+        assert!(message(&long).chars().count() <= MAX_MESSAGE + 1);
+    }
+
+    #[test]
+    fn an_address_is_one_of_a_web_page() {
+        let read = |text: &str| page_url(&json!({ "url": text }), "/url").ok();
+        assert_eq!(read("https://forge.example/a/b/1").as_deref(), Some("https://forge.example/a/b/1"));
+        for bad in ["", "javascript:alert(1)", "https://user@forge.example/", "/a", &"https://a/".repeat(300)]
+        {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}

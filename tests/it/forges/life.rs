@@ -1,0 +1,111 @@
+//! The life of a pull request, which is the same on each forge.
+
+use tagboat::forge::{
+    Forge, Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequest, PullRequestEdit,
+    PullRequestState,
+};
+
+/// A pull request to be opened from a branch.
+pub(super) fn new(head: &str) -> NewPullRequest {
+    NewPullRequest {
+        head: head.parse().unwrap(),
+        base: "main".parse().unwrap(),
+        title: format!("Update {head}"),
+        body: "A table.\n\n[//]: # (tagboat 1)".to_owned(),
+        is_draft: false,
+        labels: Vec::new(),
+        reviewers: Vec::new(),
+        assignees: Vec::new(),
+    }
+}
+
+pub(super) fn merge(time: MergeTime, method: Option<MergeMethod>, head: &str) -> Merge {
+    Merge { time, method, head_commit: head.parse().unwrap() }
+}
+
+/// Opens, finds, edits and closes a pull request of a branch that has one commit.
+pub(super) async fn open_edit_close(forge: &impl Forge, head: &str) -> PullRequest {
+    let new = NewPullRequest { is_draft: true, ..new(head) };
+    assert_eq!(forge.find(&new.head, &new.base).await, Ok(Vec::new()));
+    let opened = forge.open(&new).await.unwrap();
+    assert!(opened.is_new && opened.refused.is_empty(), "{opened:?}");
+    let first = opened.pull_request;
+    assert_eq!((first.title.as_str(), first.body.as_str()), (new.title.as_str(), new.body.as_str()));
+    assert!(first.is_draft && first.state == PullRequestState::Open, "{first:?}");
+
+    let again = forge.open(&NewPullRequest { title: "Another".to_owned(), ..new.clone() }).await.unwrap();
+    assert_eq!((again.is_new, again.pull_request.number), (false, first.number));
+    assert_eq!(again.pull_request.title, new.title, "the text of one that exists stays");
+
+    let listed = forge.open_pull_requests().await.unwrap();
+    let found = listed.iter().find(|one| one.head == new.head).unwrap();
+    assert_eq!((found.number, &found.body, found.is_draft), (first.number, &new.body, true));
+
+    let body = format!("{}\n\n[//]: # (tagboat 2)", "A long line. ".repeat(200));
+    let edit = PullRequestEdit {
+        title: Some("New".to_owned()),
+        body: Some(body.clone()),
+        ..PullRequestEdit::default()
+    };
+    let edited = forge.edit(found, &edit).await.unwrap();
+    assert_eq!((edited.title.as_str(), &edited.body, edited.is_draft), ("New", &body, true));
+    let listed = forge.open_pull_requests().await.unwrap();
+    let found = listed.iter().find(|one| one.head == new.head).unwrap();
+    assert_eq!((found.title.as_str(), &found.body), ("New", &body), "the whole body is listed");
+
+    let close = PullRequestEdit {
+        body: Some("Nothing is left.".to_owned()),
+        is_closed: true,
+        ..PullRequestEdit::default()
+    };
+    let closed = forge.edit(found, &close).await.unwrap();
+    assert_eq!(closed.state, PullRequestState::Closed);
+    assert!(forge.open_pull_requests().await.unwrap().iter().all(|one| one.head != new.head));
+    let found = forge.find(&new.head, &new.base).await.unwrap();
+    let found: Vec<_> = found.iter().map(|one| (one.number, one.state, one.body.as_str())).collect();
+    assert_eq!(found, [(first.number, PullRequestState::Closed, "Nothing is left.")]);
+
+    // One that was closed is not in the way of another.
+    let second = forge.open(&NewPullRequest { is_draft: false, ..new.clone() }).await.unwrap();
+    assert!(second.is_new && second.pull_request.number > first.number);
+    let found = forge.find(&new.head, &new.base).await.unwrap();
+    let found: Vec<_> = found.iter().map(|one| (one.number, one.state)).collect();
+    let second = second.pull_request;
+    assert_eq!(
+        found,
+        [(second.number, PullRequestState::Open), (first.number, PullRequestState::Closed)],
+        "the newest first"
+    );
+    second
+}
+
+/// Merges at once by each method.
+/// `branch` makes a branch on top of `main`, and returns its tip.
+pub(super) async fn merge_immediately(forge: &impl Forge, branch: impl AsyncFn(&str) -> String) {
+    let methods = [None, Some(MergeMethod::Commit), Some(MergeMethod::Squash), Some(MergeMethod::Rebase)];
+    for (count, method) in methods.into_iter().enumerate() {
+        let head = format!("tagboat/merge-{count}");
+        let tip = branch(&head).await;
+        let opened = forge.open(&new(&head)).await.unwrap().pull_request;
+        let other = merge(MergeTime::Immediately, method, &"1".repeat(40));
+        let answer = forge.merge(&opened, &other).await.unwrap();
+        assert!(matches!(answer, MergeAnswer::NotYet { .. }), "another head: {answer:?}");
+        let now = merge(MergeTime::Immediately, method, &tip);
+        assert_eq!(answered(forge, &opened, &now).await, MergeAnswer::Merged, "{method:?}");
+        let found = forge.find(&opened.head, &opened.base).await.unwrap();
+        assert_eq!(found[0].state, PullRequestState::Merged);
+        assert_eq!(forge.merge(&opened, &now).await, Ok(MergeAnswer::Merged), "again");
+    }
+}
+
+/// Asks for a merge until the answer is final.
+/// Forges test for conflicts in the background.
+pub(super) async fn answered(forge: &impl Forge, current: &PullRequest, merge: &Merge) -> MergeAnswer {
+    let mut answer = MergeAnswer::NothingRequired;
+    crate::support::eventually::eventually("an answer to a merge", async || {
+        answer = forge.merge(current, merge).await.unwrap();
+        !matches!(answer, MergeAnswer::NotYet { .. })
+    })
+    .await;
+    answer
+}

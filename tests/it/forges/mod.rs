@@ -1,0 +1,8 @@
+//! Pull requests on the real Gitea, and on test servers of the other forges.
+
+mod azure_devops;
+mod bitbucket;
+mod bitbucket_data_center;
+mod gitea;
+mod gitlab;
+mod life;
