@@ -38,7 +38,8 @@ fn after(seconds: i64) -> Timestamp {
 
 /// The clouds of a process with some environment variables; one server replays all of them.
 fn clouds(recording: &Recording, variables: &[(&str, &str)]) -> Arc<Clouds> {
-    Arc::new(Clouds::new(&options(recording, variables)))
+    let options = options(recording, variables);
+    Arc::new(Clouds::new(options.http(), options.clouds.clone()))
 }
 
 fn options(recording: &Recording, variables: &[(&str, &str)]) -> RegistryOptions {

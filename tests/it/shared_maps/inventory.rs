@@ -310,19 +310,19 @@ pub(super) const INVENTORY: &[Row] = &[
         "64 clusters; goes with the kubeconfig",
     ),
     row(
-        "src/registry/rate_limit.rs",
+        "src/net/http/rate_limit.rs",
         "RateLimiters.servers",
         "server and route",
         "2,048; idle ones go first, then those of the namespace with most entries",
     ),
     row(
-        "src/registry/login/cache.rs",
+        "src/cloud/cache.rs",
         "CredentialCache.slots",
         "fingerprint of a login, with the namespace and all that it was made from",
         "--token-cache-max-size; expired ones go first, then those of the namespace with most entries",
     ),
     row(
-        "src/registry/pauses.rs",
+        "src/net/http/pauses.rs",
         "Pauses.0",
         "server and route, namespace and login of the request that was answered with Retry-After",
         "4,096; past ones go first, then those of the namespace with most entries",
@@ -340,7 +340,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "8,192; idle ones go first, then those of the namespace with most entries",
     ),
     row(
-        "src/registry/client.rs",
+        "src/net/http/client.rs",
         "ClientState.transports",
         "fingerprint of a route: proxy, certificates and timeouts",
         "256; idle ones go first, then those of the namespace with most entries",
