@@ -49,6 +49,71 @@ pub enum CloudIdentity {
     Account(CloudAccount),
 }
 
+/// The service accounts as which objects log in at clouds.
+#[derive(Clone, Debug)]
+pub struct ServiceAccounts {
+    /// Issues tokens for service accounts.
+    pub accounts: Arc<dyn Accounts>,
+    /// The name of the service account for objects that name none.
+    ///
+    /// Without it, they log in as this process.
+    pub default: Option<String>,
+}
+
+/// The error of a service account that cannot log in.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The service account cannot be read.
+    #[error("cannot log in as the service account '{account}'")]
+    Account {
+        /// Namespace and name of the account.
+        account: String,
+        /// The cause.
+        #[source]
+        cause: AccountError,
+    },
+    /// The default service account does not exist; the end of the sentence is Flux's.
+    #[error(
+        "cannot log in as '{account}': the specified default service account does not exist in the object namespace. your \
+         cluster is subject to multi-tenant workload identity lockdown, reach out to your cluster administrator for help"
+    )]
+    NoDefaultAccount {
+        /// Namespace and name of the account.
+        account: String,
+    },
+}
+
+impl ServiceAccounts {
+    /// Returns the identity of an object that may name a service account of its namespace.
+    ///
+    /// # Errors
+    ///
+    /// If the account cannot be read.
+    pub async fn identity(
+        &self,
+        namespace: &str,
+        named: Option<&str>,
+    ) -> Result<CloudIdentity, IdentityError> {
+        let Self { accounts, default } = self;
+        let Some(name) = named.or(default.as_deref()) else { return Ok(CloudIdentity::Process) };
+        let annotations = accounts.annotations(namespace, name).await.map_err(|cause| {
+            let account = format!("{namespace}/{name}");
+            match cause {
+                AccountError::Missing { .. } if named.is_none() => {
+                    IdentityError::NoDefaultAccount { account }
+                }
+                cause => IdentityError::Account { account, cause },
+            }
+        })?;
+        Ok(CloudIdentity::Account(CloudAccount {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            annotations,
+            accounts: Arc::clone(accounts),
+        }))
+    }
+}
+
 impl CloudIdentity {
     /// Returns a fingerprint that is equal for identities that are the same for every cloud.
     pub fn fingerprint(&self) -> Fingerprint {

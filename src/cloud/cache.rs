@@ -18,6 +18,12 @@ const MARGIN: SignedDuration = SignedDuration::from_secs(300);
 /// Otherwise a thousand objects would repeat it one after the other.
 const FAILURE_TTL: SignedDuration = SignedDuration::from_secs(5);
 
+/// The minimum number of entries of a cache for git.
+pub(super) const MIN_GIT_ENTRIES: usize = 4096;
+
+/// The refresh time of a value that a server refused.
+const REFUSED: Timestamp = Timestamp::MIN;
+
 /// The limits of a credential cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CredentialCacheOptions {
@@ -25,6 +31,16 @@ pub struct CredentialCacheOptions {
     pub max_entries: usize,
     /// The maximum time for which an entry is used.
     pub max_ttl: Duration,
+}
+
+impl CredentialCacheOptions {
+    /// Returns the options of caches that hold credentials for git.
+    ///
+    /// They have room for repositories in use, whatever `--token-cache-max-size` is: an entry goes when its token expires.
+    pub(super) fn of_git(self) -> Self {
+        let max_entries = if self.max_entries == 0 { 0 } else { self.max_entries.max(MIN_GIT_ENTRIES) };
+        Self { max_entries, ..self }
+    }
 }
 
 impl Default for CredentialCacheOptions {
@@ -56,6 +72,8 @@ struct CachedOutcome<T> {
     outcome: Result<Expiring<T>, LoginError>,
     /// The time until which the outcome is reused.
     refresh_at: Timestamp,
+    /// Set if it replaces a value that a server refused.
+    is_replacement: bool,
 }
 
 impl<T: Clone> CredentialCache<T> {
@@ -76,6 +94,7 @@ impl<T: Clone> CredentialCache<T> {
         }
         let slot = self.slot(namespace, key, now);
         let mut cached = slot.lock().await;
+        let is_replacement = cached.as_ref().is_some_and(|cached| cached.refresh_at == REFUSED);
         if let Some(cached) = cached.as_ref().filter(|cached| now < cached.refresh_at) {
             return cached.outcome.clone();
         }
@@ -84,8 +103,23 @@ impl<T: Clone> CredentialCache<T> {
             Ok(expiring) => self.refresh_at(expiring.expires_at, now),
             Err(_) => now + FAILURE_TTL,
         };
-        *cached = Some(CachedOutcome { outcome: outcome.clone(), refresh_at });
+        *cached = Some(CachedOutcome { outcome: outcome.clone(), refresh_at, is_replacement });
         outcome
+    }
+
+    /// Has the value of a key fetched again, because a server refused it.
+    ///
+    /// A value that replaces a refused one is kept: a server that refuses it too has another reason.
+    pub(super) fn refuse(&self, key: Fingerprint) {
+        let slot = self.slots.lock().get(&key).cloned();
+        let Some(slot) = slot else { return };
+        // While the slot is locked, the value is fetched already.
+        let Ok(mut cached) = slot.try_lock() else { return };
+        if let Some(cached) =
+            cached.as_mut().filter(|cached| cached.outcome.is_ok() && !cached.is_replacement)
+        {
+            cached.refresh_at = REFUSED;
+        }
     }
 
     /// Returns the time until which a value is reused that expires at `expires_at`.
@@ -106,7 +140,11 @@ impl<T: Clone> CredentialCache<T> {
         slots.retain(|_, slot| {
             let cached = slot.try_lock();
             Arc::strong_count(slot) > 1
-                || cached.is_ok_and(|cached| cached.as_ref().is_some_and(|cached| now < cached.refresh_at))
+                || cached.is_ok_and(|cached| {
+                    cached
+                        .as_ref()
+                        .is_some_and(|cached| now < cached.refresh_at || cached.refresh_at == REFUSED)
+                })
         });
         let slot = Arc::<Slot<T>>::default();
         slots.insert(namespace, key, Arc::clone(&slot));
@@ -165,6 +203,21 @@ mod tests {
         assert_eq!(source.0.slots.lock().len(), 2);
         let none = Source::new(0, 3600);
         assert_eq!((none.get("a", 0, 3600).await, none.get("a", 0, 3600).await), (1, 2));
+    }
+
+    #[tokio::test]
+    async fn a_refused_credential_is_replaced_once() {
+        let source = Source::new(10, 3600);
+        let key = Fingerprint::of([&b"a"[..]]);
+        assert_eq!(source.get("a", 0, 3600).await, 1);
+        source.0.refuse(key);
+        assert_eq!((source.get("b", 1, 3600).await, source.get("a", 1, 3600).await), (2, 3));
+        source.0.refuse(key);
+        assert_eq!(source.get("a", 2, 3600).await, 3);
+        // An expired replacement is followed by an ordinary value.
+        assert_eq!(source.get("a", 4000, 3600).await, 4);
+        source.0.refuse(key);
+        assert_eq!(source.get("a", 4001, 3600).await, 5);
     }
 
     #[tokio::test]

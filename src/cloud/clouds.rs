@@ -1,4 +1,4 @@
-//! Logins at clouds, for their registries.
+//! State of logins at clouds, and their logins at registries.
 
 use std::sync::Arc;
 
@@ -10,6 +10,8 @@ use super::azure::Azure;
 use super::context::LoginContext;
 use super::credential::Credential;
 use super::error::LoginError;
+use super::git_login::GitLogins;
+use super::github_app::AppTokens;
 use super::google::Google;
 use super::network::Network;
 use super::options::CloudOptions;
@@ -24,11 +26,13 @@ use crate::reference::RepositoryAddress;
 /// Credentials are shared by objects with the same identity and route.
 #[derive(Debug)]
 pub struct Clouds {
-    options: CloudOptions,
-    network: Network,
+    pub(super) options: CloudOptions,
+    pub(super) network: Network,
     aws: Aws,
     azure: Azure,
     google: Google,
+    pub(super) git: GitLogins,
+    pub(super) apps: AppTokens,
 }
 
 /// The login of an identity at one cloud.
@@ -58,6 +62,8 @@ impl Clouds {
             aws: Aws::new(cache),
             azure: Azure::new(cache),
             google: Google::new(cache),
+            git: GitLogins::new(cache),
+            apps: AppTokens::new(cache),
         }
     }
 

@@ -108,6 +108,24 @@ pub enum LoginError {
         /// The defect, as the rest of the sentence.
         defect: &'static str,
     },
+    /// The repository is not on a server of the provider.
+    #[error("the provider {provider} cannot log in at '{url}': the URL must {must}")]
+    GitUrl {
+        /// The provider.
+        provider: &'static str,
+        /// The URL, without a login.
+        url: String,
+        /// The rule that the URL violates.
+        must: &'static str,
+    },
+    /// A GitHub App cannot log in.
+    #[error("cannot log in as the GitHub App {app}: {problem}")]
+    App {
+        /// The ID of the App.
+        app: u64,
+        /// The problem and its remedy.
+        problem: String,
+    },
     /// The login would be sent without encryption.
     #[error(
         "cannot send cloud credentials to the registry {host} without TLS: remove spec.insecure, or give the registry \

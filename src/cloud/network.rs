@@ -78,6 +78,18 @@ impl Network {
         label.success(response.map_err(|cause| label.unreachable(cause))?)
     }
 
+    /// Sends a request with the secrets of an object over the object's own route.
+    pub(super) async fn of_object(
+        &self,
+        route: &Route,
+        requester: Requester,
+        request: Request,
+    ) -> Result<Response, HttpError> {
+        let client =
+            Client::new(route.clone(), Arc::clone(&self.services), Arc::clone(&self.state), requester);
+        client.send(&request.without_redirects(), &Deadline::within(REQUEST_TIMEOUT)).await
+    }
+
     /// Sends a request to a metadata server.
     ///
     /// The address is ours, not an object's, so it may be on the machine's own link, and no proxy is used.
@@ -171,7 +183,7 @@ pub(super) fn form<'p>(pairs: impl IntoIterator<Item = (&'p str, &'p str)>) -> V
 }
 
 /// Extracts code and message from the error response of a cloud, as one line.
-fn error_message(body: &[u8]) -> String {
+pub(super) fn error_message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let parts = match serde_json::from_str::<Value>(&text) {
         Ok(json) => {

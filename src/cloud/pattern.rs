@@ -12,6 +12,11 @@ pub(super) fn is_match(pattern: &'static str, text: &str) -> bool {
     compile(pattern).is_match(text.as_bytes())
 }
 
+/// Returns the captures of a text that matches one of our patterns.
+pub(super) fn captures<'t>(pattern: &'static str, text: &'t str) -> Option<Captures<'t>> {
+    compile(pattern).captures(text.as_bytes())
+}
+
 fn compile(pattern: &'static str) -> Regexp {
     Regexp::compile_within(pattern, MAX_MEMORY).expect("the patterns of clouds are expressions")
 }

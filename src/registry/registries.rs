@@ -68,6 +68,11 @@ impl Registries {
         }))
     }
 
+    /// Returns the logins at clouds, which logins at git servers share.
+    pub fn clouds(&self) -> Arc<Clouds> {
+        Arc::clone(&self.0.clouds)
+    }
+
     /// Returns the maximum number of tags of one repository.
     pub fn max_tags(&self) -> usize {
         self.0.options.max_tags

@@ -192,8 +192,8 @@ pub(super) const GATES: &[Gate] = &[
     gate("FluxStorage", false, Nothing(OWN_STORE)),
 ];
 
-const IDENTITY_EFFECT: &str = "an ImageRepository with a provider and a serviceAccountName logs in to that cloud as \
-    this service account";
+const IDENTITY_EFFECT: &str = "an ImageRepository or GitRepository with a provider and a serviceAccountName logs in to \
+    that cloud as this service account";
 
 const fn gate(name: &'static str, default: bool, effect: Effect) -> Gate {
     Gate { name, default, effect }

@@ -5,7 +5,7 @@
 
 use super::metadata;
 use super::profile::{self, Source};
-use super::registry::{CLOUD, EcrRegistry};
+use super::region::{AwsRegion, CLOUD};
 use super::signature::AwsCredentials;
 use super::sts::{self, Role};
 use crate::cloud::account::CloudIdentity;
@@ -14,13 +14,13 @@ use crate::cloud::context::LoginContext;
 use crate::cloud::environment::{CloudEnvironment, token_file};
 use crate::cloud::{LoginError, environment};
 
-/// Finds the credentials of the identity that logs in, for the region of a registry.
+/// Finds the credentials of the identity that logs in, for a region.
 pub(super) async fn find(
-    registry: &EcrRegistry,
+    region: &AwsRegion,
     context: LoginContext<'_>,
 ) -> Result<Expiring<AwsCredentials>, LoginError> {
     if let CloudIdentity::Account(account) = context.identity {
-        return sts::for_account(registry, account, context).await;
+        return sts::for_account(region, account, context).await;
     }
     let environment = &context.options.environment;
     if let Some(credentials) = from_environment(environment) {
@@ -31,13 +31,13 @@ pub(super) async fn find(
     {
         let role = Role { arn, session: environment.text("AWS_ROLE_SESSION_NAME") };
         let token = environment::form_text(&token);
-        return sts::assume(registry, &role, (sts::ENVIRONMENT_ROLE, &token), context).await;
+        return sts::assume(region, &role, (sts::ENVIRONMENT_ROLE, &token), context).await;
     }
     match profile::source(environment).await? {
         Some(Source::Credentials(credentials)) => Ok(Expiring { value: credentials, expires_at: None }),
         Some(Source::WebIdentity(role, file)) => {
             let token = environment::form_text(&token_file(CLOUD, file).await?);
-            sts::assume(registry, &role, (sts::PROFILE_ROLE, &token), context).await
+            sts::assume(region, &role, (sts::PROFILE_ROLE, &token), context).await
         }
         None => metadata::from_metadata(context).await,
     }

@@ -5,7 +5,7 @@ use reqwest::header::HeaderName;
 use serde::Deserialize;
 use url::Url;
 
-use super::registry::CLOUD;
+use super::region::CLOUD;
 use super::signature::AwsCredentials;
 use crate::cloud::LoginError;
 use crate::cloud::cache::Expiring;

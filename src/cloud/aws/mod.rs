@@ -1,11 +1,13 @@
 //! Logins at AWS: signed requests for the tokens of a region's registries.
 //!
-//! [`registry`] parses a registry's name; [`credentials`] finds credentials: in the files of a [`profile`], from a
+//! [`registry`] parses a registry's name, [`code_commit`] the URL of a git repository; [`credentials`] finds credentials: in the files of a [`profile`], from a
 //! [`metadata`] server, or with the web identity of [`roles`]; [`signature`] signs requests with them.
 
+mod code_commit;
 mod credentials;
 mod metadata;
 mod profile;
+mod region;
 mod registry;
 mod signature;
 mod sts;
@@ -25,8 +27,11 @@ use super::pattern::HostPattern;
 use crate::net::http::secret_header;
 use crate::net::http::{Body, Request};
 use crate::secrets::Secret;
-use registry::{CLOUD, EcrRegistry, HOSTS, endpoint};
-use signature::{AwsCredentials, JSON, Signable};
+pub(super) use code_commit::CodeCommit;
+use region::{CLOUD, endpoint};
+use registry::{EcrRegistry, HOSTS};
+pub(super) use signature::AwsCredentials;
+use signature::{JSON, Signable};
 
 const TOKEN: RequestLabel =
     RequestLabel { cloud: CLOUD, item: "a token of the registry (GetAuthorizationToken)" };
@@ -79,12 +84,13 @@ impl Aws {
         let registry = EcrRegistry::parse(&self.hosts, host)?;
         // A token is valid for all registries of a region. Objects choose the region, so cache entries are charged to
         // their namespace, even if other namespaces use them too.
-        let key = context.key(["registry", registry.service(), &registry.region, &registry.domain]);
+        let key =
+            context.key(["registry", registry.service(), &registry.region.name, &registry.region.domain]);
         let fetch = async {
-            let key = context.key(["keys", &registry.region, &registry.domain]);
+            let key = context.key(["keys", &registry.region.name, &registry.region.domain]);
             let aws_credentials = self
                 .aws_credentials
-                .get(context.tenant, key, context.now, credentials::find(&registry, context))
+                .get(context.tenant, key, context.now, credentials::find(&registry.region, context))
                 .await?
                 .value;
             credential(&registry, &aws_credentials, context).await
@@ -103,7 +109,7 @@ async fn credential(
     let url = endpoint(registry.api_host(is_fips), context)?;
     let signable = Signable {
         service: registry.service(),
-        region: &registry.region,
+        region: &registry.region.name,
         target: registry.target(),
         url: &url,
         body: b"{}",

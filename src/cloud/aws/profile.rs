@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use super::registry::CLOUD;
+use super::region::CLOUD;
 use super::signature::AwsCredentials;
 use super::sts::Role;
 use crate::cloud::LoginError;

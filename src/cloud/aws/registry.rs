@@ -1,13 +1,8 @@
 //! Parses names of AWS registries into region and service endpoints.
 
-use url::Url;
-
-use crate::cloud::context::LoginContext;
+use super::region::AwsRegion;
 use crate::cloud::error::LoginError;
 use crate::cloud::pattern::HostPattern;
-
-/// The name of the cloud in messages.
-pub(super) const CLOUD: &str = "AWS";
 
 /// The pattern of AWS's private registry names.
 pub(super) const HOSTS: &str = concat!(
@@ -26,9 +21,7 @@ const CHINESE: &str = "amazonaws.com.cn";
 /// An ECR registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EcrRegistry {
-    pub(super) region: String,
-    /// The domain of the region's services.
-    pub(super) domain: String,
+    pub(super) region: AwsRegion,
     is_public: bool,
 }
 
@@ -37,8 +30,7 @@ impl EcrRegistry {
     pub(super) fn parse(hosts: &HostPattern, host: &str) -> Result<Self, LoginError> {
         if PUBLIC.contains(&host) {
             return Ok(Self {
-                region: PUBLIC_REGION.to_owned(),
-                domain: COMMERCIAL.to_owned(),
+                region: AwsRegion { name: PUBLIC_REGION.to_owned(), domain: COMMERCIAL.to_owned() },
                 is_public: true,
             });
         }
@@ -50,23 +42,18 @@ impl EcrRegistry {
             "on.amazonwebservices.com.cn" => CHINESE,
             domain => domain,
         };
-        Ok(Self { region: part(2).to_owned(), domain: domain.to_owned(), is_public: false })
+        let region = AwsRegion { name: part(2).to_owned(), domain: domain.to_owned() };
+        Ok(Self { region, is_public: false })
     }
 
     /// Returns the host that issues tokens for registries.
     pub(super) fn api_host(&self, is_fips: bool) -> String {
-        let Self { region, domain, is_public } = self;
+        let Self { region: AwsRegion { name: region, domain }, is_public } = self;
         match (is_public, is_fips) {
             (true, _) => format!("api.ecr-public.{region}.{domain}"),
             (false, false) => format!("api.ecr.{region}.{domain}"),
             (false, true) => format!("ecr-fips.{region}.{domain}"),
         }
-    }
-
-    /// Returns the host of STS, where roles are assumed.
-    pub(super) fn sts_host(&self, is_fips: bool) -> String {
-        let name = if is_fips { "sts-fips" } else { "sts" };
-        format!("{name}.{}.{}", self.region, self.domain)
     }
 
     /// Returns the service's name in signatures.
@@ -84,18 +71,10 @@ impl EcrRegistry {
     }
 }
 
-/// Returns the endpoint of a service, or the configured one in its place.
-pub(super) fn endpoint(host: String, context: LoginContext<'_>) -> Result<Url, LoginError> {
-    if let Some(endpoint) = &context.options.endpoints.aws {
-        return Ok(endpoint.clone());
-    }
-    let url = Url::parse(&format!("https://{host}/"));
-    url.map_err(|_| LoginError::Registry { cloud: CLOUD, host, must: "name a region".to_owned() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cloud::aws::region::CLOUD;
 
     #[test]
     fn a_registry_names_its_region() {
@@ -147,12 +126,15 @@ mod tests {
             ("ecr-public.aws.com", "us-east-1", "api.ecr-public.us-east-1.amazonaws.com"),
         ] {
             let registry = EcrRegistry::parse(&hosts, host).unwrap();
-            assert_eq!((registry.region.as_str(), registry.api_host(false).as_str()), (region, api_host));
+            assert_eq!(
+                (registry.region.name.as_str(), registry.api_host(false).as_str()),
+                (region, api_host)
+            );
         }
         let registry = EcrRegistry::parse(&hosts, "012345678901.dkr.ecr.us-east-1.amazonaws.com").unwrap();
         assert_eq!(registry.api_host(true), "ecr-fips.us-east-1.amazonaws.com");
-        assert_eq!(registry.sts_host(true), "sts-fips.us-east-1.amazonaws.com");
-        assert_eq!(registry.sts_host(false), "sts.us-east-1.amazonaws.com");
+        assert_eq!(registry.region.sts_host(true), "sts-fips.us-east-1.amazonaws.com");
+        assert_eq!(registry.region.sts_host(false), "sts.us-east-1.amazonaws.com");
     }
 
     #[test]

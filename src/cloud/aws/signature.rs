@@ -18,11 +18,11 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// The credentials that sign requests.
 #[derive(Debug, Clone)]
-pub(super) struct AwsCredentials {
-    pub(super) id: String,
-    pub(super) secret: Secret,
+pub(in crate::cloud) struct AwsCredentials {
+    pub(in crate::cloud) id: String,
+    pub(in crate::cloud) secret: Secret,
     /// The session token of temporary credentials.
-    pub(super) session: Option<Secret>,
+    pub(in crate::cloud) session: Option<Secret>,
 }
 
 /// A POST of JSON to a service.
@@ -83,13 +83,7 @@ impl CanonicalRequest<'_> {
         let scope = format!("{day}/{region}/{service}/aws4_request");
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
-        let text =
-            format!("{ALGORITHM}\n{date}\n{scope}\n{}", hex(&Sha256::digest(self.text(&names).as_bytes())));
-        let mut key = Zeroizing::new([b"AWS4", credentials.secret.expose()].concat());
-        for part in [day, region, service, "aws4_request"] {
-            key = Zeroizing::new(hmac_sha256(&key, part.as_bytes()));
-        }
-        let signature = hex(&hmac_sha256(&key, text.as_bytes()));
+        let signature = signature(credentials, self.text(&names).as_bytes(), date, [region, service]);
         format!(
             "{ALGORITHM} Credential={}/{scope}, SignedHeaders={names}, Signature={signature}",
             credentials.id
@@ -106,6 +100,36 @@ impl CanonicalRequest<'_> {
         let _infallible = write!(text, "\n{names}\n{}", hex(&Sha256::digest(self.body)));
         text
     }
+}
+
+/// Signs access to a git repository of CodeCommit.
+///
+/// The canonical request has no hash of a payload, and `date` has no `Z`.
+pub(super) fn git_signature(
+    credentials: &AwsCredentials,
+    [host, path]: [&str; 2],
+    date: &str,
+    region: &str,
+) -> String {
+    let request = format!("GIT\n{path}\n\nhost:{host}\n\nhost\n");
+    signature(credentials, request.as_bytes(), date, [region, "codecommit"])
+}
+
+/// Signs a canonical request.
+fn signature(
+    credentials: &AwsCredentials,
+    request: &[u8],
+    date: &str,
+    [region, service]: [&str; 2],
+) -> String {
+    let day = date.split('T').next().unwrap_or_default();
+    let scope = format!("{day}/{region}/{service}/aws4_request");
+    let text = format!("{ALGORITHM}\n{date}\n{scope}\n{}", hex(&Sha256::digest(request)));
+    let mut key = Zeroizing::new([b"AWS4", credentials.secret.expose()].concat());
+    for part in [day, region, service, "aws4_request"] {
+        key = Zeroizing::new(hmac_sha256(&key, part.as_bytes()));
+    }
+    hex(&hmac_sha256(&key, text.as_bytes()))
 }
 
 /// Returns host and port as in the header `Host`.

@@ -1,6 +1,6 @@
 //! Assumes roles with a web identity token (STS).
 
-use super::registry::{CLOUD, EcrRegistry, endpoint};
+use super::region::{AwsRegion, CLOUD, endpoint};
 use super::signature::AwsCredentials;
 use crate::cloud::LoginError;
 use crate::cloud::account::CloudAccount;
@@ -42,7 +42,7 @@ pub(super) struct Role {
 
 /// Assumes the role of a service account.
 pub(super) async fn for_account(
-    registry: &EcrRegistry,
+    region: &AwsRegion,
     account: &CloudAccount,
     context: LoginContext<'_>,
 ) -> Result<Expiring<AwsCredentials>, LoginError> {
@@ -55,9 +55,9 @@ pub(super) async fn for_account(
         ));
     }
     let token = account.token(CLOUD, AUDIENCE).await?;
-    let session = session_name(account, &registry.region);
+    let session = session_name(account, &region.name);
     let role = Role { arn: arn.to_owned(), session: Some(session) };
-    assume(registry, &role, (ACCOUNT_ROLE, &token), context).await
+    assume(region, &role, (ACCOUNT_ROLE, &token), context).await
 }
 
 /// Returns the session name of Flux, cut at the length that AWS allows.
@@ -68,13 +68,13 @@ fn session_name(account: &CloudAccount, region: &str) -> String {
 
 /// Assumes a role with a web identity token, which the label names in messages.
 pub(super) async fn assume(
-    registry: &EcrRegistry,
+    region: &AwsRegion,
     role: &Role,
     (label, token): (RequestLabel, &str),
     context: LoginContext<'_>,
 ) -> Result<Expiring<AwsCredentials>, LoginError> {
     let is_fips = context.options.environment.is_true("AWS_USE_FIPS_ENDPOINT");
-    let url = endpoint(registry.sts_host(is_fips), context)?;
+    let url = endpoint(region.sts_host(is_fips), context)?;
     let pairs = [
         ("Version", "2011-06-15"),
         ("RoleArn", role.arn.as_str()),

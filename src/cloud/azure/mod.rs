@@ -2,7 +2,10 @@
 //!
 //! The registry token is the password.
 
+mod dev_ops;
 mod entra;
+
+pub(super) use dev_ops::DevOps;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,28 +1,14 @@
 //! JWT assertions of service account keys, signed with RSA.
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
-use rustls::SignatureScheme;
-use rustls::crypto::ring::sign::RsaSigningKey;
-use rustls::pki_types::PrivateKeyDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::sign::SigningKey;
 use serde::Serialize;
 use zeroize::Zeroizing;
 
+use crate::cloud::jwt;
 use crate::secrets::Secret;
 
 /// The lifetime in seconds, the longest that Google allows.
 const TOKEN_LIFETIME: i64 = 3600;
-
-#[derive(Serialize)]
-struct Header<'h> {
-    alg: &'static str,
-    typ: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kid: Option<&'h str>,
-}
 
 /// The claims of the JWT.
 #[derive(Serialize)]
@@ -51,8 +37,6 @@ pub(super) struct Assertion<'a> {
 impl Assertion<'_> {
     /// Signs the assertion, if the key is an RSA key in PEM.
     pub(super) fn sign(&self, key: &Secret) -> Option<Zeroizing<String>> {
-        let key = PrivateKeyDer::from_pem_slice(key.expose()).ok()?;
-        let signer = RsaSigningKey::new(&key).ok()?.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256])?;
         let begin = self.now.as_second();
         let claims = Claims {
             iss: self.issuer,
@@ -61,15 +45,8 @@ impl Assertion<'_> {
             iat: begin,
             exp: begin.saturating_add(TOKEN_LIFETIME),
         };
-        let header = Header { alg: "RS256", typ: "JWT", kid: self.key_id };
-        let text = format!("{}.{}", part(&header), part(&claims));
-        let signature = signer.sign(text.as_bytes()).ok()?;
-        Some(Zeroizing::new(format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))))
+        jwt::sign(&claims, self.key_id, key)
     }
-}
-
-fn part(value: &impl Serialize) -> String {
-    URL_SAFE_NO_PAD.encode(serde_json::to_vec(value).expect("texts and numbers are JSON"))
 }
 
 #[cfg(test)]

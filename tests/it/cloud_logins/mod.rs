@@ -5,6 +5,7 @@ mod cluster_tokens;
 mod credential_files;
 mod credentials;
 mod errors;
+mod git_servers;
 mod registries;
 mod service_accounts;
 

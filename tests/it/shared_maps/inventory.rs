@@ -319,7 +319,19 @@ pub(super) const INVENTORY: &[Row] = &[
         "src/cloud/cache.rs",
         "CredentialCache.slots",
         "fingerprint of a login, with the namespace and all that it was made from",
-        "--token-cache-max-size; expired ones go first, then those of the namespace with most entries",
+        "--token-cache-max-size, at least 4,096 for git; expired ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/cloud/github_app/tokens.rs",
+        "AppTokens.installations",
+        "fingerprint of a GitHub App with its namespace, key, base URL and route",
+        "4,096; goes with a refused token, or by the namespace with most entries",
+    ),
+    row(
+        "src/cloud/github_app/tokens.rs",
+        "AppTokens.unrestricted",
+        "fingerprint of a login that was logged as unrestricted",
+        "4,096; then those of the namespace with most entries",
     ),
     row(
         "src/net/http/pauses.rs",
