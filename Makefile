@@ -71,6 +71,8 @@ oracle: ## Regenerate the tables of comments, versions, filters, numbers, templa
 	mv testdata/template/table.json.new testdata/template/table.json
 	cd hack/oracle && $(GO) run ./message "$(CURDIR)"/testdata/message/data "$(CURDIR)"/testdata/message/cases/*.txt >"$(CURDIR)/testdata/message/table.json.new"
 	mv testdata/message/table.json.new testdata/message/table.json
+	python3 hack/oracle/code_commit/generate.py >"$(CURDIR)/testdata/clouds/code-commit.json.new" # needs botocore
+	mv testdata/clouds/code-commit.json.new testdata/clouds/code-commit.json
 	cd hack/oracle/health && $(GO) vet . && $(GO) run . >"$(CURDIR)/testdata/rollout/health.json.new"
 	mv testdata/rollout/health.json.new testdata/rollout/health.json
 	cd hack/oracle/forges && $(GO) vet . && $(GO) run . >"$(CURDIR)/testdata/forges/go-clients.json.new"

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod backoff;
 pub mod cancel;
 pub mod cli;
+pub mod cloud;
 pub mod controller;
 pub mod directory;
 pub mod error;

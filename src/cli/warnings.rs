@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use kube::ResourceExt;
+use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::automation::CommitAuthor;
-use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::outcome::Outcome;
 use super::output::prefixed;
@@ -74,18 +74,6 @@ pub(super) fn warn_of_nameless_author(automation: &ImageUpdateAutomation, outcom
     if author.is_some_and(is_nameless) {
         let sentence =
             "spec.git.commit.author has neither a name nor an e-mail address; commits will have neither";
-        say(&format!("warning: {}", prefixed(outcome, sentence)));
-    }
-}
-
-/// Warns that a GitRepository cannot log in through its service account here.
-///
-/// Flux's message about it is advice for a controller.
-pub(super) fn warn_of_service_account(source: Option<&GitRepository>, outcome: &Outcome) {
-    let account = source.and_then(|source| source.spec.service_account_name.as_deref());
-    if account.is_some_and(|account| !account.is_empty()) {
-        let sentence = "spec.serviceAccountName of the GitRepository: logging in through a service account is not \
-                        supported yet; remove the field and name a Secret in spec.secretRef";
         say(&format!("warning: {}", prefixed(outcome, sentence)));
     }
 }

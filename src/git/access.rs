@@ -125,6 +125,15 @@ impl AccessPlan {
         Ok(Self { url: url.clone(), login, options })
     }
 
+    /// Returns the same plan with another login over HTTP, beside the same certificates.
+    #[must_use]
+    pub fn with_http_login(mut self, login: HttpLogin) -> Self {
+        if let Login::Given(Credentials::Http(http)) = &mut self.login {
+            http.login = login;
+        }
+        self
+    }
+
     /// Returns the same plan with these addresses as the only ones of servers over HTTP.
     #[must_use]
     pub fn pinned(mut self, pins: Vec<Pin>) -> Self {

@@ -13,6 +13,7 @@ use crate::error::chain;
 use crate::git::refspec::RefspecError;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
 use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::reconcile::repository::request::ObjectIdentity;
 use crate::update::{ScopeError, SkipReason};
 use crate::yaml::Node;
 use crate::yaml::tree::Content;
@@ -60,7 +61,7 @@ fn check_git(git: &Node, is_complete: bool, findings: &mut Findings<'_>) {
     // The schema reports values of another type.
     let (Ok(automation), Some(repository)) = (automation, any_repository()) else { return };
     let configured = SourceReference::of(&automation, CrossNamespace::Allowed)
-        .and_then(|reference| reference.configure(Some(&repository)));
+        .and_then(|reference| reference.configure(Some(&repository), ObjectIdentity::On));
     let Err(error) = configured else { return };
     let way: &[&str] = match &error {
         SourceError::NoPushBranch if is_complete => &[],

@@ -24,6 +24,7 @@ use crate::reconcile::automation::delivery::{
 };
 use crate::reconcile::automation::source::SourceReference;
 use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reference::ImageReference;
 use crate::yaml::Node;
 
@@ -208,7 +209,7 @@ fn target(object: &Object<'_>, repository: Option<&Object<'_>>) -> Option<Target
     let repository: GitRepository =
         serde_json::from_value(json!({"metadata": metadata, "spec": spec})).ok()?;
     let reference = SourceReference::of(&automation, CrossNamespace::Allowed).ok()?;
-    Some(reference.configure(Some(&repository)).ok()?.target)
+    Some(reference.configure(Some(&repository), ObjectIdentity::On).ok()?.target)
 }
 
 /// Renders the branches of the policies among the files, or of a sample policy.

@@ -6,11 +6,13 @@
 //! | `percent` | percent-encoding |
 //! | `proxy`, `proxy_choice` | a proxy from a Secret, and the choice between it and those of the environment |
 //! | `http_client`, `tls` | the builder of HTTP clients; the verification of servers at the TLS handshake |
+//! | `http` | requests: rate limiters, retries, bounded responses, redaction |
 //! | `ssrf_guard` | the SSRF guard: objects may not lead the controller to its own machine or network link |
 //! | `retry_after` | the pause that a server asks for with `Retry-After` |
 //! | `root_cause` | the root cause of an error of a connection |
 
 mod address;
+pub mod http;
 mod http_client;
 mod lookup;
 pub mod percent;

@@ -7,6 +7,7 @@ use super::repository::access_error::AccessError;
 use super::repository::logins::Logins;
 use super::tags::{ListFailure, Registry, RepositoryTarget};
 use crate::error::chain;
+use crate::net::http::HttpError;
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reference::Tag;
@@ -69,7 +70,7 @@ impl<O: Objects + Send + Sync + 'static> Registry for AuthenticatedRegistries<O>
                 }
                 Ok(listed)
             }
-            Err(error @ (RegistryError::Tls(_) | RegistryError::Connection(_))) => {
+            Err(error @ RegistryError::Http(HttpError::Tls(_) | HttpError::Connection(_))) => {
                 Err(ListFailure::Login(chain(&error)))
             }
             Err(error @ RegistryError::Forbidden { .. }) => Err(ListFailure::Forbidden(format!(
@@ -153,12 +154,12 @@ fn kind_of(error: &RegistryError) -> LookupFailureKind {
             LookupFailureKind::Denied
         }
         RegistryError::Handshake(cause) if !cause.is_not_found() => kind_of(cause),
-        RegistryError::Tls(_)
-        | RegistryError::Connection(_)
+        RegistryError::Http(
+            HttpError::Tls(_) | HttpError::Connection(_) | HttpError::ForbiddenRedirect { .. },
+        )
         | RegistryError::Login(_)
         | RegistryError::TokenRealm { .. }
-        | RegistryError::Forbidden { .. }
-        | RegistryError::ForbiddenRedirect { .. } => LookupFailureKind::Denied,
+        | RegistryError::Forbidden { .. } => LookupFailureKind::Denied,
         error if error.is_server_fault() => LookupFailureKind::Unavailable,
         _ => LookupFailureKind::Unreadable,
     }

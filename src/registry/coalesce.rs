@@ -13,8 +13,8 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use tokio::task::yield_now;
 
-use super::deadline::{Deadline, WaitClock};
 use super::error::RegistryError;
+use crate::net::http::{Deadline, WaitClock};
 
 /// Coalesces calls of one operation.
 #[derive(Debug)]
@@ -91,7 +91,9 @@ impl<T: Clone + Send + Sync + 'static> Coalescer<T> {
         let flight = self.enter(options, work);
         // Callers that arrive in the same moment join the same flight.
         yield_now().await;
-        let started = Deadline::with_clock(&self.clock, timeout).limit(&operation, flight.map(Ok)).await?;
+        let started = Deadline::with_clock(&self.clock, timeout)
+            .limit(&operation, flight.map(Ok::<_, RegistryError>))
+            .await?;
         started.deadline.with_timeout(timeout).limit(operation, started.work).await
     }
 
@@ -257,7 +259,10 @@ mod tests {
         let coalescer: Arc<Coalescer<()>> = Arc::default();
         let ask = || {
             let work = |_, deadline: Deadline| async move {
-                deadline.wait_for(tokio::time::sleep(Duration::from_secs(300))).await
+                deadline
+                    .wait_for(tokio::time::sleep(Duration::from_secs(300)))
+                    .await
+                    .map_err(RegistryError::from)
             };
             coalescer.join(options(60, ""), || "the work".to_owned(), work)
         };

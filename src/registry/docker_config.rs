@@ -13,7 +13,7 @@ use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use super::glob::matches_glob;
-use super::login::Credential;
+use crate::cloud::Credential;
 use crate::reference::RepositoryAddress;
 use crate::secrets::Secret;
 

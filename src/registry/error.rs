@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use super::error_response::ErrorResponse;
-use super::login::LoginError;
-use super::tls::TlsError;
-use crate::net::HttpClientError;
+use crate::cloud::LoginError;
+use crate::net::http::HttpError;
 
 /// An error of a registry or of the connection to it.
 ///
@@ -25,16 +24,6 @@ pub enum RegistryError {
     /// An error response to a probe or token request, before the request itself is sent.
     #[error(transparent)]
     Handshake(Box<RegistryError>),
-    /// The response is missing or incomplete.
-    #[error("{request}: {cause}")]
-    Unreachable {
-        /// The request.
-        request: String,
-        /// The cause.
-        cause: String,
-        /// Set if no connection was made.
-        is_connection: bool,
-    },
     /// Neither HTTPS nor HTTP works.
     #[error("{secured}; {plain}")]
     NeitherScheme {
@@ -42,74 +31,6 @@ pub enum RegistryError {
         secured: Box<RegistryError>,
         /// The error without TLS.
         plain: Box<RegistryError>,
-    },
-    /// The timeout of the whole operation is over.
-    #[error("{operation}: no complete response within {allowed:?}; raise spec.timeout (--timeout of scan)")]
-    Timeout {
-        /// The operation.
-        operation: String,
-        /// The timeout.
-        allowed: Duration,
-    },
-    /// A response that memory is held for did not arrive soon enough.
-    #[error(
-        "{operation}: the large response was not complete within {allowed:?} after memory was reserved for it; the next run \
-         tries again"
-    )]
-    MemoryTimeout {
-        /// The request or the list.
-        operation: String,
-        /// The time in which it must be complete.
-        allowed: Duration,
-    },
-    /// No memory or slot for a large response was free for too long.
-    #[error(
-        "no memory was free for a large response of the registry, because other runs hold it; the next run tries again"
-    )]
-    NoCapacity,
-    /// The server did not begin to respond in time.
-    #[error("{request}: the server did not start to respond within {allowed:?}")]
-    NoResponse {
-        /// The request.
-        request: String,
-        /// The timeout.
-        allowed: Duration,
-    },
-    /// The server has asked for a pause that is longer than the deadline allows.
-    #[error(
-        "requests to {server} are paused for another {pause:?}, as its last response asked (Retry-After)"
-    )]
-    Paused {
-        /// The server's host and port.
-        server: String,
-        /// The rest of the pause.
-        pause: Duration,
-    },
-    /// The response is too large.
-    #[error("{request}: the response is larger than {largest} bytes")]
-    TooLarge {
-        /// The request.
-        request: String,
-        /// The maximum size in bytes.
-        largest: usize,
-    },
-    /// The response is malformed.
-    #[error("{request}: malformed response: {defect}")]
-    Malformed {
-        /// The request.
-        request: String,
-        /// The defect.
-        defect: String,
-    },
-    /// A redirect that is not followed.
-    #[error("{request}: cannot follow the redirect to {to:?}: {defect}")]
-    Redirect {
-        /// The request.
-        request: String,
-        /// The target.
-        to: String,
-        /// The reason, as the rest of a sentence.
-        defect: &'static str,
     },
     /// A token server that must not get credentials.
     #[error("{registry} requires a token from {realm:?}, which cannot be used: {defect}")]
@@ -155,31 +76,18 @@ pub enum RegistryError {
         /// The digest of the response.
         found: String,
     },
-    /// The certificates of the object cannot be used.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
     /// The login at a cloud fails.
     #[error(transparent)]
     Login(#[from] LoginError),
-    /// No HTTP client can be made.
-    #[error(transparent)]
-    Connection(#[from] HttpClientError),
     /// The registry's address is forbidden for objects.
     #[error("{message}")]
     Forbidden {
         /// A sentence with the host and the remedy.
         message: String,
     },
-    /// A redirect, or a token server, leads to an address that is forbidden for objects.
-    #[error("{request}: {message}")]
-    ForbiddenRedirect {
-        /// The request.
-        request: String,
-        /// The forbidden host.
-        host: String,
-        /// A sentence with the host and the remedy.
-        message: String,
-    },
+    /// The request fails.
+    #[error(transparent)]
+    Http(#[from] HttpError),
 }
 
 /// Formats the pause that a server asks for, in whole seconds.
@@ -209,7 +117,7 @@ impl RegistryError {
             Self::Refused { retry_after, .. } => *retry_after,
             Self::Handshake(cause) => cause.retry_after(),
             Self::NeitherScheme { secured, plain } => secured.retry_after().max(plain.retry_after()),
-            Self::Paused { pause, .. } => Some(*pause),
+            Self::Http(error) => error.retry_after(),
             Self::Login(error) => error.retry_after(),
             _ => None,
         }
@@ -219,13 +127,8 @@ impl RegistryError {
     pub fn is_server_fault(&self) -> bool {
         match self {
             Self::Refused { response, .. } => matches!(response.status, 408 | 429 | 500..),
-            Self::Handshake(_)
-            | Self::Unreachable { .. }
-            | Self::NeitherScheme { .. }
-            | Self::Timeout { .. }
-            | Self::MemoryTimeout { .. }
-            | Self::NoResponse { .. }
-            | Self::Paused { .. } => true,
+            Self::Handshake(_) | Self::NeitherScheme { .. } => true,
+            Self::Http(error) => error.is_server_fault(),
             _ => false,
         }
     }
@@ -237,7 +140,7 @@ impl RegistryError {
 
     /// Adds the remedy to the error of a server without TLS.
     pub(super) fn with_insecure_advice(mut self) -> Self {
-        if let Self::Unreachable { cause, .. } = &mut self
+        if let Self::Http(HttpError::Unreachable { cause, .. }) = &mut self
             && cause.contains("received corrupt message")
         {
             cause.push_str(
@@ -245,11 +148,6 @@ impl RegistryError {
             );
         }
         self
-    }
-
-    /// Returns `true` if a retry of the same request may succeed.
-    pub(super) fn is_transient(&self) -> bool {
-        matches!(self, Self::Unreachable { is_connection: false, .. })
     }
 }
 
@@ -259,7 +157,8 @@ mod tests {
 
     #[test]
     fn errors_are_classified() {
-        let error = RegistryError::Paused { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
+        let paused = HttpError::Paused { server: "r.io".to_owned(), pause: Duration::from_secs(30) };
+        let error = RegistryError::from(paused);
         assert_eq!(
             error.to_string(),
             "requests to r.io are paused for another 30s, as its last response asked (Retry-After)"

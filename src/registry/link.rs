@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::error_response::origin;
+use crate::net::http::origin;
 
 /// The next page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use url::Url;
 
-use super::client::Client;
-use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::error_response::ErrorResponse;
 use super::gathered_tags::{GatheredTags, PageEnd};
 use super::link::{NextPage, next_page};
-use super::login::Fingerprint;
 use super::options::MAX_TAGS;
 use super::page::{PageError, TagLimits, TagSet};
 use super::repository::Repository;
-use super::request::{Request, WorkingMemory};
-use super::response::Response;
 use super::server::Server;
 use super::session::FULL_PAGE;
+use crate::net::http::Deadline;
+use crate::net::http::Response;
+use crate::net::http::{Client, HttpError};
+use crate::net::http::{Request, WorkingMemory};
 use crate::reference::TagList;
+use crate::secrets::Fingerprint;
 use crate::tenancy::{MemoryReservation, Permit};
 
 /// The maximum size in bytes of one page.
@@ -229,7 +229,7 @@ impl Repository {
             page = match next {
                 NextPage::At(next) if next.as_str().len() > MAX_ADDRESS => {
                     let defect = "the address of the next page is too long".to_owned();
-                    return Err(RegistryError::Malformed { request, defect });
+                    return Err(HttpError::Malformed { request, defect }.into());
                 }
                 NextPage::At(next)
                     if !seen.insert(fingerprint(&next)) || pages_without_news > MAX_PAGES_WITHOUT_NEWS =>
@@ -242,14 +242,14 @@ impl Repository {
                 }
                 NextPage::Unreadable => {
                     let defect = "the address of the next page of tags (Link) cannot be read".to_owned();
-                    return Err(RegistryError::Malformed { request, defect });
+                    return Err(HttpError::Malformed { request, defect }.into());
                 }
                 // A full page may be the first of several for a registry that sends no link.
                 NextPage::None if is_full => match &last {
                     Some(last) => page_after(&page, last),
                     None => {
                         let defect = "the last tag of a full page is too long to request the next page";
-                        return Err(RegistryError::Malformed { request, defect: defect.to_owned() });
+                        return Err(HttpError::Malformed { request, defect: defect.to_owned() }.into());
                     }
                 },
                 NextPage::None => break,
@@ -263,7 +263,9 @@ impl Repository {
             }
             let request = Request { memory: None, ..Request::get(page.clone(), partial.max_page()) };
             let further = match self.send_authenticated(&server, request, &deadline).await {
-                Err(RegistryError::TooLarge { .. }) if !partial.is_complete => return Ok(None),
+                Err(RegistryError::Http(HttpError::TooLarge { .. })) if !partial.is_complete => {
+                    return Ok(None);
+                }
                 further => further?,
             };
             // A registry that does not know the parameter has sent all tags already.
@@ -313,7 +315,8 @@ impl Repository {
                 RegistryError::Refused { request, response, retry_after: None }
             }
             PageError::NotATagList { defect } => {
-                RegistryError::Malformed { request, defect: format!("it is not a list of tags ({defect})") }
+                HttpError::Malformed { request, defect: format!("it is not a list of tags ({defect})") }
+                    .into()
             }
         })?;
         // The memory of the first page; further pages have none.
@@ -364,10 +367,11 @@ impl Repository {
     /// Returns the address of a resource of this repository.
     pub(super) fn url(&self, server: &Server, what: &str) -> Result<Url, RegistryError> {
         let path = format!("v2/{}/{what}", self.address().repository());
-        server.base.join(&path).map_err(|error| RegistryError::Malformed {
+        let url = server.base.join(&path).map_err(|error| HttpError::Malformed {
             request: format!("GET {}{path}", server.base),
             defect: error.to_string(),
-        })
+        });
+        Ok(url?)
     }
 }
 

@@ -3,14 +3,14 @@
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
-use super::deadline::Deadline;
 use super::error::RegistryError;
 use super::listing::success;
 use super::manifest_document::{self, ManifestDocument, configured_creation};
 use super::repository::Repository;
-use super::request::Request;
-use super::response::Response;
 use super::server::Server;
+use crate::net::http::Request;
+use crate::net::http::Response;
+use crate::net::http::{Deadline, HttpError};
 use crate::reference::{Digest, Tag};
 
 /// The media types of manifests, in the order in which Flux requests them.
@@ -133,7 +133,7 @@ impl Repository {
         if expected.is_some_and(|expected| *expected != found) {
             return Err(RegistryError::DigestMismatch { request, found: found.to_string() });
         }
-        let read = read.map_err(|defect| RegistryError::Malformed {
+        let read = read.map_err(|defect| HttpError::Malformed {
             request,
             defect: format!("it is not a manifest ({defect})"),
         })?;

@@ -1,11 +1,10 @@
 //! Options of requests to registries.
 
-use super::login::{CloudEnvironment, CloudOptions};
-use super::rate_limit::RateLimitOptions;
-use super::route::Timeouts;
 use crate::backoff::random_fraction;
+use crate::cloud::{CloudEnvironment, CloudOptions};
 use crate::metrics::Metrics;
 use crate::net::LocalAddresses;
+use crate::net::http::{HttpOptions, RateLimitOptions, Timeouts};
 use crate::tenancy::Capacity;
 
 /// The default maximum number of tags of one repository.
@@ -37,6 +36,18 @@ impl RegistryOptions {
     pub fn from_env() -> Self {
         let environment = CloudEnvironment::from_env();
         Self { clouds: CloudOptions { environment, ..CloudOptions::default() }, ..Self::default() }
+    }
+
+    /// Returns the options of the requests.
+    pub fn http(&self) -> HttpOptions {
+        HttpOptions {
+            rate_limits: self.rate_limits,
+            timeouts: self.timeouts,
+            local_addresses: self.local_addresses,
+            jitter: self.jitter,
+            capacity: self.capacity.clone(),
+            metrics: self.metrics.clone(),
+        }
     }
 }
 

@@ -5,17 +5,19 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::client::{Client, ClientState};
+use super::choice::{Login, LoginChoice};
 use super::coalesce::{CallOptions, Coalescer};
 use super::error::RegistryError;
 use super::listing::{ListOptions, Listed};
-use super::login::{Clouds, Fingerprint, Login, LoginChoice};
 use super::options::RegistryOptions;
 use super::repository::{Repository, RepositoryAuth};
 use super::server::Servers;
 use super::session::Session;
+use crate::cloud::Clouds;
+use crate::net::http::{Client, ClientState, HttpOptions};
 use crate::net::{Host, ProxyChoice};
 use crate::reference::{Digest, Tag};
+use crate::secrets::Fingerprint;
 use crate::tenancy::{BlockingPool, IdleCache, InUseMap};
 
 /// The maximum number of entries in the cache of repositories.
@@ -32,7 +34,8 @@ pub struct Registries(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    options: Arc<RegistryOptions>,
+    options: RegistryOptions,
+    http: Arc<HttpOptions>,
     state: Arc<ClientState>,
     servers: Arc<Servers>,
     clouds: Arc<Clouds>,
@@ -53,14 +56,21 @@ struct Entry {
 impl Registries {
     /// Makes the shared state; no registry is known yet.
     pub fn new(options: RegistryOptions) -> Self {
-        let state = Arc::new(ClientState::new(&options));
+        let http = Arc::new(options.http());
+        let state = Arc::new(ClientState::new(&http));
         Self(Arc::new(Shared {
-            clouds: Arc::new(Clouds::sharing(&options, Arc::clone(&state))),
+            clouds: Arc::new(Clouds::sharing(options.http(), options.clouds.clone(), Arc::clone(&state))),
             state,
-            options: Arc::new(options),
+            options,
+            http,
             servers: Arc::default(),
             entries: Mutex::new(IdleCache::new(MAX_ENTRIES, MAX_IDLE)),
         }))
+    }
+
+    /// Returns the logins at clouds, which logins at git servers share.
+    pub fn clouds(&self) -> Arc<Clouds> {
+        Arc::clone(&self.0.clouds)
     }
 
     /// Returns the maximum number of tags of one repository.
@@ -126,10 +136,10 @@ impl Registries {
             access.route.proxy = ProxyChoice::Direct;
         }
         let entry = self.entry(&access);
-        let Shared { options, state, .. } = &*self.0;
+        let Shared { http, state, .. } = &*self.0;
         // The client is not cached: certificates are dropped with the requester that brought them.
         let client =
-            Client::new(access.route.clone(), Arc::clone(options), Arc::clone(state), access.requester());
+            Client::new(access.route.clone(), Arc::clone(http), Arc::clone(state), access.requester());
         let repository = Repository {
             route: access.route.fingerprint(),
             login: Arc::clone(&entry.login),

@@ -8,19 +8,21 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderValue;
 
 use super::challenge::{Bearer, Challenge};
-use super::client::Client;
-use super::deadline::Deadline;
+use super::choice::{Login, LoginChoice};
 use super::error::RegistryError;
-use super::headers::{basic, bearer};
-use super::login::{Credential, Fingerprint, Login, LoginChoice, LoginError};
-use super::pauses::Requester;
-use super::request::Request;
-use super::response::Response;
-use super::route::Route;
 use super::server::{Server, Servers};
 use super::session::Session;
 use super::token::TokenRequest;
+use crate::cloud::{Credential, LoginError};
+use crate::net::http::Deadline;
+use crate::net::http::Request;
+use crate::net::http::Requester;
+use crate::net::http::Response;
+use crate::net::http::Route;
+use crate::net::http::{Client, HttpError};
+use crate::net::http::{basic, bearer};
 use crate::reference::RepositoryAddress;
+use crate::secrets::Fingerprint;
 
 /// A repository with the requester's login and route, as an ImageRepository defines them.
 #[derive(Debug, Clone)]
@@ -159,10 +161,10 @@ impl Repository {
 
     async fn send(&self, request: &Request, deadline: &Deadline) -> Result<Response, RegistryError> {
         let sent = self.client.send(request, deadline).await;
-        if let Err(RegistryError::Unreachable { .. }) = &sent {
+        if let Err(HttpError::Unreachable { .. }) = &sent {
             self.servers.forget(&self.auth.address, self.route);
         }
-        sent
+        Ok(sent?)
     }
 
     /// Returns the header `Authorization`; `refused` is a value that the registry refused.
@@ -209,7 +211,9 @@ impl Repository {
     /// Returns the credential, if it may be sent over this route.
     async fn credential(&self, server: &Server, deadline: &Deadline) -> Result<Credential, RegistryError> {
         let host = self.auth.address.registry();
-        let login = async { Ok(self.login.credential(&self.auth.address, Timestamp::now()).await?) };
+        let login = async {
+            Ok::<_, RegistryError>(self.login.credential(&self.auth.address, Timestamp::now()).await?)
+        };
         let credential = deadline.limit(|| format!("the login for {host}"), login).await?;
         self.session.sent_secrets().note_credential(&credential);
         if self.login.needs_encryption() && server.base.scheme() != "https" {

@@ -11,12 +11,12 @@ use tokio::time::{Instant, timeout};
 use url::Url;
 
 use super::challenge::Challenge;
-use super::client::Client;
-use super::deadline::Deadline;
 use super::error::RegistryError;
-use super::login::Fingerprint;
-use super::request::Request;
+use crate::net::http::Deadline;
+use crate::net::http::Request;
+use crate::net::http::{Client, HttpError};
 use crate::reference::{RepositoryAddress, Scheme};
+use crate::secrets::Fingerprint;
 use crate::tenancy::{FairCache, InUseMap};
 
 /// The maximum size in bytes of the response to a probe.
@@ -161,7 +161,7 @@ async fn ping(
     deadline: &Deadline,
 ) -> Result<Server, RegistryError> {
     let address = Url::parse(base).and_then(|base| Ok((base.join("v2/")?, base)));
-    let (url, base) = address.map_err(|error| RegistryError::Malformed {
+    let (url, base) = address.map_err(|error| HttpError::Malformed {
         request: format!("GET {base}v2/"),
         defect: error.to_string(),
     })?;
@@ -169,10 +169,10 @@ async fn ping(
     let request = if is_retried { request } else { request.without_retries() };
     let asked = request.url.host_str().map(str::to_owned);
     let response = client.send(&request, deadline).await.map_err(|error| match error {
-        RegistryError::ForbiddenRedirect { host, message, .. } if Some(&host) == asked.as_ref() => {
+        HttpError::ForbiddenRedirect { host, message, .. } if Some(&host) == asked.as_ref() => {
             RegistryError::Forbidden { message }
         }
-        error => error,
+        error => error.into(),
     })?;
     let challenge = match response.status {
         StatusCode::OK => None,

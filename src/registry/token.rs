@@ -9,15 +9,15 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::challenge::Bearer;
-use super::client::Client;
-use super::deadline::Deadline;
 use super::error::RegistryError;
-use super::error_response::origin;
-use super::headers::{basic, bearer};
-use super::login::Credential;
-use super::redirect::is_internal;
-use super::request::Request;
-use super::response::Response;
+use crate::cloud::Credential;
+use crate::net::http::Deadline;
+use crate::net::http::Request;
+use crate::net::http::Response;
+use crate::net::http::is_internal;
+use crate::net::http::origin;
+use crate::net::http::{Client, HttpError};
+use crate::net::http::{basic, bearer};
 use crate::secrets::Secret;
 
 /// The maximum size of the response, in bytes.
@@ -100,7 +100,8 @@ impl TokenRequest<'_> {
             return Err(response.to_error());
         }
         let (bytes, request) = (response.body.len(), response.request.clone());
-        let malformed = |defect: &str| RegistryError::Malformed { request, defect: defect.to_owned() };
+        let malformed =
+            |defect: &str| RegistryError::from(HttpError::Malformed { request, defect: defect.to_owned() });
         // The parser's message may contain a token.
         let body = client.process(bytes, move || response.object::<Body>().ok()).await;
         let Some(body) = body else { return Err(malformed("it is not JSON with a token")) };
@@ -134,7 +135,7 @@ impl TokenRequest<'_> {
         }
         let request =
             self.get_request(realm).with_authorization(basic(TOKEN_USER.as_bytes(), token.expose()));
-        client.send(&request, deadline).await
+        Ok(client.send(&request, deadline).await?)
     }
 
     fn form(&self, token: &Secret) -> String {

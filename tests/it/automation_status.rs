@@ -19,6 +19,7 @@ use tagboat::reconcile::automation::conclusion::{Conclusion, RunFailure, Stage};
 use tagboat::reconcile::automation::report::{report, while_suspended};
 use tagboat::reconcile::automation::source::SourceReference;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
+use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::run::ReconcileRun;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{ImageRef, ImageUpdateAutomation, Reason};
@@ -96,7 +97,7 @@ fn without_source(git: &serde_json::Value) -> Conclusion {
     }))
     .unwrap();
     let error = SourceReference::of(&automation, CrossNamespace::Forbidden)
-        .and_then(|reference| reference.configure(None))
+        .and_then(|reference| reference.configure(None, ObjectIdentity::Off))
         .unwrap_err();
     Conclusion::stopped(Stage::Source, &error)
 }

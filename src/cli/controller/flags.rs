@@ -198,8 +198,8 @@ pub(super) const GATES: &[Gate] = &[
 const ALL_REFERENCES_EFFECT: &str = "commits are added to an existing push branch; if it is false, a push branch other than the \
     checked-out branch begins at the latter, as with tagboat.dev/delivery: branch";
 
-const IDENTITY_EFFECT: &str = "an ImageRepository with a provider and a serviceAccountName logs in to that cloud as \
-    this service account";
+const IDENTITY_EFFECT: &str = "an ImageRepository or GitRepository with a provider and a serviceAccountName logs in to \
+    that cloud as this service account";
 
 const fn gate(name: &'static str, default: bool, effect: Effect) -> Gate {
     Gate { name, default, effect }

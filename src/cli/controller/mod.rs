@@ -31,6 +31,7 @@ use crate::objects::cluster::{
 use crate::objects::remote_clusters::RemoteClusters;
 use crate::reconcile::automation::batch_logins::LargeLogins;
 use crate::reconcile::automation::login::LoginOptions;
+use crate::reconcile::automation::provider_login::GitClouds;
 use crate::reconcile::registries::AuthenticatedRegistries;
 use crate::reconcile::repository::logins::{Logins, ServiceAccounts};
 use crate::reconcile::repository::request::ObjectIdentity;
@@ -93,10 +94,19 @@ async fn serve(options: Options) -> Result<(), Failure> {
         ..options.registries.clone()
     };
     let (tags, registries) = (options.state.join("tags"), Registries::new(registries));
-    let (default_account, capacity) = (options.default_account.clone(), options.capacity.clone());
+    let capacity = options.capacity.clone();
     let guard = ApiGuard::measured(&metrics);
+    let accounts = (options.policies.identity == ObjectIdentity::On).then(|| {
+        let accounts = ClusterObjects::with_guard(client.clone(), guard.clone()).accounts();
+        ServiceAccounts { accounts: Arc::new(accounts), default: options.default_account.clone() }
+    });
+    let git = GitClouds {
+        clouds: registries.clouds(),
+        identity: options.policies.identity,
+        accounts: accounts.clone(),
+    };
     let ControllerSet { reflector: second, automation: mut options, nodes: node_options } =
-        controller_options(options, &scope, &namespace, &guard)?;
+        controller_options(options, &scope, &namespace, &guard, git)?;
     options.remote_clusters = remote_clusters;
     let mut controllers = Vec::new();
     if let Some(push) = push {
@@ -114,8 +124,6 @@ async fn serve(options: Options) -> Result<(), Failure> {
     }
     if reflector {
         let objects = ClusterObjects::with_guard(client.clone(), guard);
-        let accounts = (second.policies.identity == ObjectIdentity::On)
-            .then(|| ServiceAccounts { accounts: Arc::new(objects.accounts()), default: default_account });
         let registry = AuthenticatedRegistries { objects, registries, logins: Logins::Named(accounts) };
         let sources =
             Sources { registry, tag_store: SharedTagStore::new(TagStore::new(Some(tags)), capacity) };
@@ -171,6 +179,7 @@ fn controller_options(
     scope: &Scope,
     namespace: &str,
     guard: &ApiGuard,
+    git: GitClouds,
 ) -> Result<ControllerSet, Failure> {
     let notifier = options.events.as_deref().map(Notifier::new).transpose();
     let notifier = notifier.map_err(|error| Failure::Usage(chain(&error)))?;
@@ -219,6 +228,7 @@ fn controller_options(
         mirror_size: options.mirror_size,
         files: PrivateFiles::default(),
         capacity: options.capacity.clone(),
+        git,
         large: Some(LargeLogins::default()),
     };
     let automation = AutomationOptions {

@@ -1,6 +1,7 @@
 //! Inputs of a run: manifests, state and options, read and checked.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -15,6 +16,7 @@ use crate::cli::inputs::{SECRET_ADVICE, read_manifests, secret_directory};
 use crate::cli::overrides::image_overrides;
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
+use crate::cloud::Clouds;
 use crate::error::chain;
 use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, ProcessEnv, SshAlgorithms};
 use crate::net::LocalAddresses;
@@ -25,12 +27,15 @@ use crate::policy::DowngradeProtection;
 use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
+use crate::reconcile::automation::provider_login::GitClouds;
 use crate::reconcile::automation::source::ObjectName;
 use crate::reconcile::automation::transaction::TransactionOptions;
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::logins::Logins;
+use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::times::TimeBounds;
+use crate::registry::RegistryOptions;
 use crate::tenancy::Capacity;
 
 /// The inputs of a run.
@@ -142,6 +147,11 @@ impl Inputs {
                 mirror_size: arguments.mirror_max_size.0,
                 files: PrivateFiles::default(),
                 capacity: capacity.clone(),
+                git: GitClouds {
+                    clouds: Arc::new(clouds(&capacity)),
+                    identity: ObjectIdentity::On,
+                    accounts: None,
+                },
                 large: None,
             },
             logins: BatchLogins::default(),
@@ -230,4 +240,10 @@ fn required_secrets(
 /// Returns the full name of a reference within the namespace of an object.
 fn beside(object: &impl ResourceExt, reference: &LocalObjectReference) -> ObjectName {
     ObjectName { namespace: object.namespace().unwrap_or_default(), name: reference.name.clone() }
+}
+
+/// Returns the logins at clouds, with the identity in the environment.
+fn clouds(capacity: &Capacity) -> Clouds {
+    let options = RegistryOptions { capacity: capacity.clone(), ..RegistryOptions::from_env() };
+    Clouds::new(options.http(), options.clouds)
 }

@@ -13,7 +13,7 @@ use crate::cli::outcome::{Outcome, OutcomeKind};
 use crate::cli::output::prefixed;
 use crate::cli::report::{self, Report, ReportMode};
 use crate::cli::terminal::{Palette, coloured, say};
-use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author, warn_of_service_account};
+use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author};
 use crate::error::chain;
 use crate::git::outcome as git;
 use crate::objects::ObjectName;
@@ -139,7 +139,6 @@ impl<'i> Work<'i> {
         }
         warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
         warn_of_nameless_author(self.automation, &self.outcome);
-        warn_of_service_account(source_of(self.automation, &inputs.store.manifests), &self.outcome);
     }
 
     /// Returns true if the automation selects a policy, or may select it.

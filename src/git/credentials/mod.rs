@@ -1,4 +1,5 @@
 //! The login for a remote repository, by the rules of Flux's provider `generic`.
+//! For the other providers, it has the certificates of their Secrets.
 
 mod error;
 
@@ -117,6 +118,21 @@ impl Credentials {
             Some(secret) => Err(CredentialsError::UnexpectedAppData { secret: secret.name.to_owned() }),
             None => Ok(credentials),
         }
+    }
+}
+
+impl HttpCredentials {
+    /// Reads the certificates of a provider's secret, which has no login.
+    ///
+    /// # Errors
+    ///
+    /// If a certificate is malformed.
+    pub fn certificates(secret: Option<SecretData<'_>>) -> Result<Self, CredentialsError> {
+        Ok(Self {
+            login: HttpLogin::Anonymous,
+            authority: secret.map_or(Ok(None), authority)?,
+            certificate: secret.map_or(Ok(None), client_certificate)?,
+        })
     }
 }
 

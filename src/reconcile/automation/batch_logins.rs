@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use super::conclusion::Conclusion;
-use super::login::{LoginOptions, log_in};
+use super::login::{LoggedIn, LoginOptions, log_in};
 use super::source::{ObjectName, SourceConfiguration};
 use crate::git::RemotePlan;
 use crate::objects::Objects;
@@ -41,11 +41,15 @@ impl Default for LargeLogins {
 /// while it holds one: all others could do the same. It only ever does if a GitRepository changes while the
 /// batch begins.
 #[derive(Clone, Debug, Default)]
-pub struct BatchLogins(Arc<Mutex<HashMap<LoginKey, RemotePlan>>>);
+pub struct BatchLogins(Arc<Mutex<HashMap<LoginKey, LoggedIn>>>);
 
 /// The parts of a source that its login depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct LoginKey {
+    /// The namespace of the automation, in which a service account is.
+    namespace: String,
+    provider: String,
+    service_account: Option<String>,
     repository: ObjectName,
     url: String,
     secret: Option<ObjectName>,
@@ -64,8 +68,11 @@ impl BatchLogins {
         namespace: &str,
         source: &SourceConfiguration,
         options: &LoginOptions,
-    ) -> Result<RemotePlan, Conclusion> {
+    ) -> Result<LoggedIn, Conclusion> {
         let key = LoginKey {
+            namespace: namespace.to_owned(),
+            provider: source.provider.to_string(),
+            service_account: source.service_account.clone(),
             repository: source.repository.clone(),
             url: source.url.clone(),
             secret: source.secret.clone(),
@@ -81,7 +88,7 @@ impl BatchLogins {
                 login
             }
         };
-        Ok(RemotePlan { timeout: source.timeout, ..login })
+        Ok(LoggedIn { remote: RemotePlan { timeout: source.timeout, ..login.remote }, ..login })
     }
 }
 
@@ -97,11 +104,15 @@ pub(super) mod tests {
     use tagboat_api::{GitRepository, ImagePolicy};
 
     use super::*;
+    use crate::cloud::{CloudOptions, Clouds};
     use crate::git::{PrivateFiles, ProcessEnv, SshAlgorithms};
     use crate::net::LocalAddresses;
     use crate::objects::ObjectsError;
+    use crate::reconcile::automation::provider_login::GitClouds;
     use crate::reconcile::automation::source::SourceReference;
     use crate::reconcile::cross_namespace::CrossNamespace;
+    use crate::reconcile::repository::request::ObjectIdentity;
+    use crate::registry::RegistryOptions;
     use crate::secrets::Secret;
     use crate::tenancy::{BlockingPool, Capacity, INLINE_BYTES};
 
@@ -160,7 +171,8 @@ pub(super) mod tests {
         });
         let automation = serde_json::from_value(automation).unwrap();
         let reference = SourceReference::of(&automation, CrossNamespace::Allowed).unwrap();
-        reference.configure(Some(&serde_json::from_value(repository).unwrap())).unwrap()
+        let repository = serde_json::from_value(repository).unwrap();
+        reference.configure(Some(&repository), ObjectIdentity::Off).unwrap()
     }
 
     fn options(slots: u64) -> LoginOptions {
@@ -174,6 +186,11 @@ pub(super) mod tests {
             mirror_size: 1,
             files: PrivateFiles::default(),
             capacity: Capacity::default(),
+            git: GitClouds {
+                clouds: Arc::new(Clouds::new(RegistryOptions::default().http(), CloudOptions::default())),
+                identity: ObjectIdentity::Off,
+                accounts: None,
+            },
             large: Some(LargeLogins(FairSemaphore::new(limits))),
         }
     }

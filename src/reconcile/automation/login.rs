@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tagboat_api::Reason;
+use tagboat_api::git_repository::GitProvider;
 
 use super::batch_logins::LargeLogins;
 use super::conclusion::Stage;
+use super::provider_login::{GitClouds, ProviderLogin, ProviderLoginError};
 use super::source::{ObjectName, SourceConfiguration};
+use crate::cloud::{GitLoginEntry, GithubAppError};
 use crate::error::ReconcileError;
 use crate::git::{
     AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, PrivateFiles,
@@ -40,6 +43,8 @@ pub struct LoginOptions {
     pub files: PrivateFiles,
     /// The threads on which names are looked up and large secrets are read.
     pub capacity: Capacity,
+    /// The logins by providers.
+    pub git: GitClouds,
     /// The slots of large logins; none if all logins belong to one tenant.
     pub large: Option<LargeLogins>,
 }
@@ -125,6 +130,9 @@ pub enum LoginError {
     /// They cannot be handed to git.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// The provider gives no login.
+    #[error(transparent)]
+    Provider(#[from] ProviderLoginError),
 }
 
 impl From<CredentialsError> for LoginError {
@@ -141,7 +149,8 @@ impl ReconcileError for LoginError {
         match self {
             // What a name leads to may change; what the URL itself says changes with the object.
             Self::Server { cause: LookupError::Local { .. }, .. } => Reason::AccessDenied,
-            Self::Credentials(CredentialsError::UnexpectedAppData { .. }) => {
+            Self::Credentials(CredentialsError::UnexpectedAppData { .. })
+            | Self::Provider(ProviderLoginError::App(GithubAppError::NoData)) => {
                 Reason::InvalidSourceConfiguration
             }
             _ => Reason::SourceManagerFailed,
@@ -181,7 +190,7 @@ pub(super) async fn log_in(
     source: &SourceConfiguration,
     options: &LoginOptions,
     may_wait: bool,
-) -> Result<RemotePlan, LoginError> {
+) -> Result<LoggedIn, LoginError> {
     let locals = options.local_paths.as_deref().map_or(LocalPaths::Refused, LocalPaths::Under);
     let url = RemoteUrl::parse(&source.url, locals)?;
     let mut secrets = LoginSecrets::read(objects, source, options).await?;
@@ -195,17 +204,26 @@ pub(super) async fn log_in(
     }
     let (size, advice) = (secrets.size(), objects.advice().ssh_key);
     let read = {
-        let (url, options) = (url.clone(), options.clone());
-        move || secrets.plan(&url, &options, advice)
+        let (url, options, provider) = (url.clone(), options.clone(), source.provider.clone());
+        let remote = PlannedRemote { url, provider };
+        move || secrets.plan(&remote, &options, advice)
     };
     let (proxy, planned) = options.capacity.pool.run_sized(namespace, size, read).await?;
     let pins = match options.local_addresses {
         LocalAddresses::Refused => look_up(source, &url, proxy.as_ref(), namespace, options).await?,
         LocalAddresses::Allowed => Vec::new(),
     };
-    let (access, route) = planned?;
-    let (access, size_limit) = (access.pinned(pins), options.mirror_size);
-    Ok(RemotePlan { url, access, timeout: source.timeout, route, size_limit, large })
+    let PlannedAccess { access, route, provider } = planned?;
+    let (mut access, size_limit, mut entry) = (access.pinned(pins), options.mirror_size, None);
+    if let Some(provider) = provider {
+        let (login, of_cache) = provider.log_in(source, namespace, &options.git).await?;
+        access = access.with_http_login(login);
+        entry = Some(of_cache);
+    }
+    Ok(LoggedIn {
+        remote: RemotePlan { url, access, timeout: source.timeout, route, size_limit, large },
+        entry,
+    })
 }
 
 /// The secrets that a login is made from.
@@ -220,8 +238,28 @@ struct LoginSecrets {
 /// The data of a secret, and its name.
 type NamedData = (ObjectName, BTreeMap<String, Secret>);
 
+/// A remote with a login.
+#[derive(Clone, Debug)]
+pub struct LoggedIn {
+    /// The remote.
+    pub remote: RemotePlan,
+    /// The cache entry of a provider's login.
+    pub entry: Option<GitLoginEntry>,
+}
+
+/// The remote that an access is planned for.
+struct PlannedRemote {
+    url: RemoteUrl,
+    provider: GitProvider,
+}
+
 /// The access to a remote, and the route there.
-type PlannedAccess = (AccessPlan, RouteKey);
+struct PlannedAccess {
+    access: AccessPlan,
+    route: RouteKey,
+    /// The login that is made later.
+    provider: Option<ProviderLogin>,
+}
 
 impl LoginSecrets {
     async fn read(
@@ -267,7 +305,7 @@ impl LoginSecrets {
     /// The server of the proxy is known even if the rest fails.
     fn plan(
         self,
-        url: &RemoteUrl,
+        PlannedRemote { url, provider }: &PlannedRemote,
         options: &LoginOptions,
         ssh_advice: &'static str,
     ) -> Result<(Option<Server>, Result<PlannedAccess, LoginError>), LoginError> {
@@ -277,8 +315,16 @@ impl LoginSecrets {
         let proxy = proxy.map(read).transpose().map_err(CredentialsError::from)?;
         let server = proxy.as_ref().map(|proxy| proxy.server().clone());
         let plan = || -> Result<PlannedAccess, LoginError> {
+            let mut by_provider = None;
             let login = match own? {
                 _ if options.is_of_the_user => Login::OfUser,
+                own if *provider != GitProvider::Generic => {
+                    let name = own.as_ref().map(|(name, _)| name.to_string()).unwrap_or_default();
+                    let secret = own.as_ref().map(|(_, data)| SecretData { name: &name, data });
+                    let (credentials, login) = ProviderLogin::plan(provider, url, secret, proxy.as_ref())?;
+                    by_provider = Some(login);
+                    Login::Given(Credentials::Http(credentials))
+                }
                 Some((name, data)) => {
                     let secret = SecretData { name: &name.to_string(), data: &data };
                     Login::Given(Credentials::generic(url, Some(secret))?)
@@ -297,7 +343,7 @@ impl LoginSecrets {
                 pins: Vec::new(),
                 files: options.files.clone(),
             };
-            Ok((AccessPlan::new(url, login, access)?, route))
+            Ok(PlannedAccess { access: AccessPlan::new(url, login, access)?, route, provider: by_provider })
         };
         Ok((server, plan()))
     }

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `request`, `source` | the wanted values; repository, branches and commit settings, checked in Flux's order |
-//! | `login`, `batch_logins` | the credentials for the repository, shared by automations that are reconciled together |
+//! | `login`, `provider_login`, `batch_logins` | the credentials for the repository, of its Secret or of a provider, shared by automations that are reconciled together |
 //! | `signing` | the signing key |
 //! | `reselection` | the policies, read again after a wait |
 //! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
@@ -27,6 +27,7 @@ pub mod findings;
 pub mod login;
 pub mod places;
 pub mod proposal;
+pub mod provider_login;
 pub mod report;
 pub mod request;
 pub mod reselection;

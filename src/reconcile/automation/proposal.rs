@@ -16,6 +16,7 @@ use super::places::{PlaceScan, ProposedPolicies, ProposedPolicy};
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::transaction::{observed, stage_of};
+use crate::cloud::GitLoginEntry;
 use crate::error::ReconcileError;
 use crate::git::checkout::Revision;
 use crate::git::{
@@ -60,6 +61,8 @@ pub struct UpdateProposal {
     pub unusable: Vec<UnusableImage>,
     /// The images that count, by the name of their policy.
     pub policies: BTreeMap<String, ImageRef>,
+    /// The cache entry of a provider's login, which a server may refuse.
+    pub login: Option<GitLoginEntry>,
     /// Selects the images again after a wait; none if they cannot change meanwhile.
     pub reselection: Option<Reselection>,
     /// The level of detail in the findings.

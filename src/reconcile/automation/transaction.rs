@@ -11,7 +11,7 @@ use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
 use super::conclusion::{Conclusion, Stage};
 use super::delivered::Delivered;
-use super::login::LoginOptions;
+use super::login::{LoggedIn, LoginOptions};
 use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, ImageOverrides, Request, RequestError};
 use super::signing::signing_key;
@@ -19,10 +19,13 @@ use super::source::{SourceConfiguration, SourceError, SourceReference};
 use crate::cancel::Cancellation;
 use crate::error::chain;
 use crate::git::outcome::Outcome;
-use crate::git::{self, Answer, BranchOutcome, CommitTime, Failure, Keyring, Known, MirrorKey, Proposal};
+use crate::git::{
+    self, Answer, BranchOutcome, CommitTime, Failure, FailureKind, Keyring, Known, MirrorKey, Proposal,
+};
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::times::TimeBounds;
 use crate::update::UpdateRequest;
 
@@ -95,7 +98,8 @@ pub async fn prepare(
     selected: Selected,
     options: &TransactionOptions,
 ) -> Result<Prepared, Conclusion> {
-    let source = configure(objects, automation, options.cross_namespace).await?;
+    let identity = options.login.git.identity;
+    let source = configure(objects, automation, options.cross_namespace, identity).await?;
     let mut source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
     let branches = own_branches(automation, &selected, &source, options.references)
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
@@ -104,7 +108,8 @@ pub async fn prepare(
         source.target.push = source.target.checkout.branch().unwrap_or(source.target.push);
     }
     let namespace = automation.namespace().unwrap_or_default();
-    let remote = options.logins.log_in(objects, &namespace, &source, &options.login).await?;
+    let LoggedIn { remote, entry } =
+        options.logins.log_in(objects, &namespace, &source, &options.login).await?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
@@ -133,6 +138,7 @@ pub async fn prepare(
         signer,
         unusable: request.unusable,
         policies,
+        login: entry,
         reselection: None,
         detail: options.detail,
         places: None,
@@ -200,6 +206,11 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
         Ok(outcome) => Conclusion::Success { outcome, policies },
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
         Err(Failure::Sync(error)) => {
+            if error.failure_kind() == Some(FailureKind::Authentication)
+                && let Some(entry) = &answer.proposer.login
+            {
+                entry.refuse();
+            }
             let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
             Conclusion::stopped(stage, error.as_ref()).with_hint(error.hint())
         }
@@ -219,13 +230,14 @@ async fn configure(
     objects: &impl Objects,
     automation: &ImageUpdateAutomation,
     cross_namespace: CrossNamespace,
+    identity: ObjectIdentity,
 ) -> Result<SourceConfiguration, Conclusion> {
     let stopped = |error: SourceError| Conclusion::stopped(Stage::Source, &error);
     let reference = SourceReference::of(automation, cross_namespace).map_err(stopped)?;
     let name = reference.repository();
     let found = objects.git_repository(&name.namespace, &name.name).await;
     let found = found.map_err(|cause| stopped(SourceError::UnreadableRepository { cause: cause.into() }))?;
-    reference.configure(found.as_ref()).map_err(stopped)
+    reference.configure(found.as_ref(), identity).map_err(stopped)
 }
 
 /// Returns the images of the selected policies, as a status has them.

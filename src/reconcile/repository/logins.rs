@@ -1,15 +1,13 @@
 //! The sources of logins for ImageRepositories.
 
-use std::sync::Arc;
-
 use kube::ResourceExt;
 use tagboat_api::ImageRepository;
 
 use super::access_error::AccessError;
+use crate::cloud::IdentityError;
+pub use crate::cloud::ServiceAccounts;
 use crate::reference::RepositoryAddress;
-use crate::registry::{
-    AccountError, Accounts, CloudAccount, CloudIdentity, CloudProvider, Credential, DockerConfig, LoginChoice,
-};
+use crate::registry::{CloudIdentity, CloudProvider, Credential, DockerConfig, LoginChoice};
 
 /// The source of logins for objects.
 #[derive(Clone, Debug)]
@@ -25,17 +23,6 @@ impl Default for Logins {
     fn default() -> Self {
         Self::Named(None)
     }
-}
-
-/// The service accounts as which objects log in at clouds.
-#[derive(Clone, Debug)]
-pub struct ServiceAccounts {
-    /// Issues tokens for service accounts.
-    pub accounts: Arc<dyn Accounts>,
-    /// The name of the service account for objects that name none.
-    ///
-    /// Without it, they log in as this process.
-    pub default: Option<String>,
 }
 
 /// Logins of the caller.
@@ -73,24 +60,16 @@ pub(super) async fn at_cloud(
     provider: CloudProvider,
 ) -> Result<LoginChoice, AccessError> {
     let named = repository.spec.service_account_name.as_deref().filter(|name| !name.is_empty());
-    let Some(ServiceAccounts { accounts, default }) = accounts else {
+    let Some(accounts) = accounts else {
         return match named {
             Some(_) => Err(AccessError::Identity),
             None => Ok(LoginChoice::Cloud(provider, CloudIdentity::Process)),
         };
     };
-    let Some(name) = named.or(default.as_deref()) else {
-        return Ok(LoginChoice::Cloud(provider, CloudIdentity::Process));
-    };
     let namespace = repository.namespace().unwrap_or_default();
-    let annotations = accounts.annotations(&namespace, name).await.map_err(|cause| {
-        let account = format!("{namespace}/{name}");
-        match cause {
-            AccountError::Missing { .. } if named.is_none() => AccessError::NoDefaultAccount { account },
-            cause => AccessError::Account { account, cause },
-        }
+    let identity = accounts.identity(&namespace, named).await.map_err(|error| match error {
+        IdentityError::Account { account, cause } => AccessError::Account { account, cause },
+        IdentityError::NoDefaultAccount { account } => AccessError::NoDefaultAccount { account },
     })?;
-    let (name, accounts) = (name.to_owned(), Arc::clone(accounts));
-    let account = CloudAccount { namespace, name, annotations, accounts };
-    Ok(LoginChoice::Cloud(provider, CloudIdentity::Account(account)))
+    Ok(LoginChoice::Cloud(provider, identity))
 }

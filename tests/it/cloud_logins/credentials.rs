@@ -180,7 +180,7 @@ async fn the_regions_of_one_namespace_displace_no_login_of_another() {
         endpoints: CloudEndpoints { aws: Some(front.url("/").parse().unwrap()), ..CloudEndpoints::default() },
         credential_cache: CredentialCacheOptions { max_entries: 4, ..CredentialCacheOptions::default() },
     };
-    let clouds = Arc::new(Clouds::new(&RegistryOptions { clouds: options, ..RegistryOptions::default() }));
+    let clouds = Arc::new(Clouds::new(RegistryOptions::default().http(), options));
     let log_in = async |namespace: &str, region: &str| {
         let image = format!("012345678901.dkr.ecr.{region}.amazonaws.com/web");
         let address = RepositoryAddress::parse(&image, false).unwrap();

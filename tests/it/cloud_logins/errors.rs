@@ -111,7 +111,7 @@ async fn without_an_identity_the_error_lists_the_sources() {
     drop(gone);
     // The port is free again, and is not reused at once.
     options.timeouts.connect = std::time::Duration::from_secs(5);
-    let known = std::sync::Arc::new(Clouds::new(&options));
+    let known = std::sync::Arc::new(Clouds::new(options.http(), options.clouds.clone()));
     for (image, words) in [
         (
             ECR,

@@ -5,6 +5,7 @@ mod cluster_tokens;
 mod credential_files;
 mod credentials;
 mod errors;
+mod git_servers;
 mod registries;
 mod service_accounts;
 
@@ -38,7 +39,8 @@ fn after(seconds: i64) -> Timestamp {
 
 /// The clouds of a process with some environment variables; one server replays all of them.
 fn clouds(recording: &Recording, variables: &[(&str, &str)]) -> Arc<Clouds> {
-    Arc::new(Clouds::new(&options(recording, variables)))
+    let options = options(recording, variables);
+    Arc::new(Clouds::new(options.http(), options.clouds.clone()))
 }
 
 fn options(recording: &Recording, variables: &[(&str, &str)]) -> RegistryOptions {

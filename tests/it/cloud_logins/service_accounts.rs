@@ -13,7 +13,7 @@ use super::{ACR, ECR, GAR, KEYS, after, clouds, log_in, log_in_as};
 use crate::support::recording::Recording;
 
 const AWS: (&str, &str) = ("eks.amazonaws.com/role-arn", "arn:aws:iam::012345678901:role/web");
-const AZURE: [(&str, &str); 2] =
+pub(super) const AZURE: [(&str, &str); 2] =
     [("azure.workload.identity/tenant-id", "tenant-2"), ("azure.workload.identity/client-id", "client-2")];
 const POOL: (&str, &str) = (
     "gcp.auth.fluxcd.io/workload-identity-provider",
@@ -23,7 +23,7 @@ const ACCOUNT: (&str, &str) = ("iam.gke.io/gcp-service-account", "puller@project
 
 /// A cluster that issues every token, and records the accounts.
 #[derive(Debug, Default)]
-struct RecordingIssuer(Mutex<Vec<String>>);
+pub(super) struct RecordingIssuer(Mutex<Vec<String>>);
 
 impl Accounts for RecordingIssuer {
     fn annotations<'a>(
@@ -51,7 +51,11 @@ impl Accounts for RecordingIssuer {
     }
 }
 
-fn account(cluster: &Arc<RecordingIssuer>, name: &str, annotations: &[(&str, &str)]) -> CloudIdentity {
+pub(super) fn account(
+    cluster: &Arc<RecordingIssuer>,
+    name: &str,
+    annotations: &[(&str, &str)],
+) -> CloudIdentity {
     let annotations =
         annotations.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let (namespace, name) = name.split_once('/').unwrap();

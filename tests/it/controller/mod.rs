@@ -9,6 +9,7 @@ mod downgrades;
 mod floating_tags;
 mod floods;
 mod flux_takeover;
+mod git_providers;
 mod git_secrets;
 mod hung_servers;
 mod invalid_objects;

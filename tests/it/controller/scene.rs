@@ -20,6 +20,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::{Value, json};
 use tagboat::backoff::Backoff;
+use tagboat::cloud::{CloudOptions, Clouds};
 use tagboat::controller::automation::{self, AutomationOptions, RunOptions};
 use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, ProcessEnv, SshAlgorithms};
@@ -28,8 +29,11 @@ use tagboat::net::LocalAddresses;
 use tagboat::objects::cluster::{ApiGuard, FIELD_MANAGER, Notifier, Scope};
 use tagboat::reconcile::automation::batch_logins::LargeLogins;
 use tagboat::reconcile::automation::login::LoginOptions;
+use tagboat::reconcile::automation::provider_login::GitClouds;
 use tagboat::reconcile::cross_namespace::CrossNamespace;
+use tagboat::reconcile::repository::request::ObjectIdentity;
 use tagboat::reconcile::times::TimeBounds;
+use tagboat::registry::RegistryOptions;
 use tagboat::tenancy::Capacity;
 use tempfile::TempDir;
 use tokio::sync::{oneshot, watch};
@@ -331,6 +335,11 @@ impl ControllerBuilder {
             mirror_size: 1 << 30,
             files: PrivateFiles::default(),
             capacity: capacity.clone(),
+            git: GitClouds {
+                clouds: Arc::new(Clouds::new(RegistryOptions::default().http(), CloudOptions::default())),
+                identity: ObjectIdentity::Off,
+                accounts: None,
+            },
             large: Some(LargeLogins::default()),
         };
         let controller = ControllerOptions {

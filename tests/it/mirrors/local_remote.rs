@@ -193,6 +193,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         signer: None,
         unusable: Vec::new(),
         policies: BTreeMap::new(),
+        login: None,
         reselection: None,
         detail: Detail::Everything,
         places: None,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::net::Proxy;
+use tagboat::net::http::HttpError;
 use tagboat::registry::{
     ProxyChoice, RateLimitOptions, Registries, RegistryError, RegistryOptions, RepositoryAuth,
 };
@@ -119,7 +120,7 @@ async fn a_retry_after_applies_to_its_namespace_and_login_only() {
     // The login that got the `Retry-After` respects it.
     is_over.store(true, Ordering::SeqCst);
     let error = tags_by(&registries, of("evil", user(&server, "evil/other"))).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Paused { .. }), "{error}");
+    assert!(matches!(error, RegistryError::Http(HttpError::Paused { .. })), "{error}");
 }
 
 /// The `Retry-After` of a redirect's target does not concern the server that redirects.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tagboat::net::Proxy;
+use tagboat::net::http::HttpError;
 use tagboat::registry::{
     ProxyChoice, RateLimitOptions, Registries, RegistryError, RegistryOptions, RepositoryAuth,
 };
@@ -95,7 +96,7 @@ async fn a_retry_after_beyond_the_deadline_ends_the_call_at_once() {
     assert!(error.to_string().contains("429 Too Many Requests"), "{error}");
     assert!(error.to_string().ends_with("; retry after 120s"), "{error}");
     let error = tags_by(&registries, anonymous(&front.address(), "app/web")).await.unwrap_err();
-    assert!(matches!(error, RegistryError::Paused { .. }), "{error}");
+    assert!(matches!(error, RegistryError::Http(HttpError::Paused { .. })), "{error}");
     assert!(error.to_string().contains("are paused for another"), "{error}");
     assert!(begin.elapsed() < Duration::from_secs(60));
     assert_eq!(front.requests_for(LIST).len(), 1);

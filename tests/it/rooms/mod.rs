@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 30] = [
+const ORDER: [&str; 31] = [
     "error",
     "secrets",
     "backoff",
@@ -36,6 +36,7 @@ const ORDER: [&str; 30] = [
     "nodes",
     "host",
     "directory",
+    "cloud",
     "git",
     "registry",
     "forge",

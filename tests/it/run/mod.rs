@@ -7,6 +7,7 @@ mod images;
 mod logins;
 mod output;
 mod process_audit;
+mod providers;
 mod refusals;
 pub(crate) mod scene;
 mod shared_branch;

@@ -89,12 +89,10 @@ pub enum SourceError {
         /// The timeout as it was written.
         text: String,
     },
-    /// A GitHub App without a secret.
-    ///
-    /// The sentence has Flux's words, and adds that a secret would not be enough yet.
+    /// A GitHub App without a secret, in Flux's words.
     #[error(
         "secretRef with github app data must be specified when provider is set to github: \
-         invalid source configuration; logging in through providers is not supported yet"
+         invalid source configuration"
     )]
     NoGitHubSecret,
     /// An unknown provider.
@@ -113,17 +111,6 @@ pub enum SourceError {
          ObjectLevelWorkloadIdentity feature gate in the controller"
     )]
     ServiceAccount,
-    /// A provider without support for logins.
-    #[error(
-        "GitRepository {repository} has the provider {provider}, and logging in through it is not supported yet: \
-         use the provider generic and a secret with a token or a key"
-    )]
-    UnsupportedProvider {
-        /// The repository.
-        repository: ObjectName,
-        /// The provider.
-        provider: String,
-    },
 }
 
 impl ReconcileError for SourceError {
@@ -131,10 +118,9 @@ impl ReconcileError for SourceError {
         match self {
             Self::CrossNamespace { .. } => Reason::AccessDenied,
             Self::ServiceAccount => Reason::FeatureGateDisabled,
-            Self::NoRepository { .. }
-            | Self::UnreadableRepository { .. }
-            | Self::NoPushBranch
-            | Self::UnsupportedProvider { .. } => Reason::SourceManagerFailed,
+            Self::NoRepository { .. } | Self::UnreadableRepository { .. } | Self::NoPushBranch => {
+                Reason::SourceManagerFailed
+            }
             _ => Reason::InvalidSourceConfiguration,
         }
     }

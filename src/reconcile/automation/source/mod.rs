@@ -21,6 +21,7 @@ use crate::git::author::Author;
 use crate::git::outcome::Target;
 pub use crate::objects::ObjectName;
 use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::reconcile::repository::request::ObjectIdentity;
 
 /// The configuration of an automation's work: its repository, target and author.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub struct SourceConfiguration {
     pub branches: Branches,
     /// The time that git may take to read, and again to push.
     pub timeout: Duration,
+    /// The provider of the login.
+    pub provider: GitProvider,
+    /// The service account of the automation's namespace that logs in at a cloud.
+    pub service_account: Option<String>,
     /// The secret with the credentials.
     pub secret: Option<ObjectName>,
     /// The secret that names a proxy.
@@ -97,7 +102,11 @@ impl<'a> SourceReference<'a> {
     /// # Errors
     ///
     /// If the two objects together do not make a configuration.
-    pub fn configure(self, found: Option<&GitRepository>) -> Result<SourceConfiguration, SourceError> {
+    pub fn configure(
+        self,
+        found: Option<&GitRepository>,
+        identity: ObjectIdentity,
+    ) -> Result<SourceConfiguration, SourceError> {
         let Self { git, namespace, repository } = self;
         let Some(GitRepository { spec, .. }) = found else {
             return Err(SourceError::NoRepository { repository });
@@ -110,7 +119,7 @@ impl<'a> SourceReference<'a> {
         if timeout.is_zero() {
             return Err(SourceError::NoTime { repository, text: spec.timeout.to_string() });
         }
-        check_login(spec, &repository)?;
+        check_login(spec, &repository, identity)?;
         let beside = |secret: &Option<LocalObjectReference>| {
             let name = secret.as_ref().map(|secret| secret.name.clone());
             name.map(|name| ObjectName { namespace: repository.namespace.clone(), name })
@@ -121,6 +130,8 @@ impl<'a> SourceReference<'a> {
         });
         let author = &git.commit.author;
         Ok(SourceConfiguration {
+            provider: spec.effective_provider(),
+            service_account: spec.service_account_name.clone().filter(|name| !name.is_empty()),
             secret: beside(&spec.secret_ref),
             proxy_secret: beside(&spec.proxy_secret_ref),
             repository,
@@ -136,7 +147,11 @@ impl<'a> SourceReference<'a> {
 }
 
 /// Checks the login before any secret is read (`docs/flux-behaviour.md`, Source of an automation).
-fn check_login(spec: &GitRepositorySpec, repository: &ObjectName) -> Result<(), SourceError> {
+fn check_login(
+    spec: &GitRepositorySpec,
+    repository: &ObjectName,
+    identity: ObjectIdentity,
+) -> Result<(), SourceError> {
     let provider = spec.effective_provider();
     if let GitProvider::Other(provider) = provider {
         return Err(SourceError::UnknownProvider { repository: repository.clone(), provider });
@@ -144,12 +159,9 @@ fn check_login(spec: &GitRepositorySpec, repository: &ObjectName) -> Result<(), 
     if provider == GitProvider::GitHub && spec.secret_ref.is_none() {
         return Err(SourceError::NoGitHubSecret);
     }
-    if spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty()) {
+    let names_account = spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty());
+    if names_account && identity == ObjectIdentity::Off {
         return Err(SourceError::ServiceAccount);
-    }
-    if provider != GitProvider::Generic {
-        let provider = provider.to_string();
-        return Err(SourceError::UnsupportedProvider { repository: repository.clone(), provider });
     }
     Ok(())
 }
@@ -196,7 +208,7 @@ mod tests {
         automation: &ImageUpdateAutomation,
         repository: Option<&GitRepository>,
     ) -> Result<SourceConfiguration, SourceError> {
-        SourceReference::of(automation, CrossNamespace::Forbidden)?.configure(repository)
+        SourceReference::of(automation, CrossNamespace::Forbidden)?.configure(repository, ObjectIdentity::Off)
     }
 
     #[test]
@@ -214,7 +226,7 @@ mod tests {
             "timeout": "1m30s", "secretRef": {"name": "login"}, "proxySecretRef": {"name": "proxy"},
             "suspend": true, "provider": "generic",
         });
-        let found = reference.configure(Some(&repository(&spec))).unwrap();
+        let found = reference.configure(Some(&repository(&spec)), ObjectIdentity::Off).unwrap();
         assert_eq!(found.url, "https://git.example/r");
         assert_eq!(found.timeout, Duration::from_secs(90));
         assert_eq!(found.secret.unwrap().to_string(), "other/login");
@@ -236,6 +248,19 @@ mod tests {
             assert_eq!(found.author, Author::new("", "a@example.com"));
             assert_eq!(found.timeout, Duration::from_secs(60));
             assert_eq!((found.secret, found.proxy_secret, found.signing_secret), (None, None, None));
+        }
+    }
+
+    #[test]
+    fn a_provider_logs_in_with_an_account_if_the_gate_is_on() {
+        let spec = json!({"provider": "azure", "serviceAccountName": "robot", "secretRef": {"name": "tls"}});
+        let automation = automation(&own(), &git());
+        let reference = SourceReference::of(&automation, CrossNamespace::Forbidden).unwrap();
+        let found = reference.configure(Some(&repository(&spec)), ObjectIdentity::On).unwrap();
+        assert_eq!((found.provider, found.service_account.as_deref()), (GitProvider::Azure, Some("robot")));
+        for provider in ["aws", "azure"] {
+            let found = configure(&automation, Some(&repository(&json!({"provider": provider})))).unwrap();
+            assert_eq!((found.provider.to_string().as_str(), found.service_account), (provider, None));
         }
     }
 
@@ -315,7 +340,7 @@ mod tests {
                 Some(json!({"provider": "github", "serviceAccountName": "s"})),
                 InvalidSourceConfiguration,
                 "secretRef with github app data must be specified when provider is set to github: invalid source \
-                 configuration; logging in through providers is not supported yet",
+                 configuration",
             ),
             (
                 own(),
@@ -326,27 +351,11 @@ mod tests {
             ),
             (
                 own(),
-                signing.clone(),
+                signing,
                 Some(json!({"provider": "azure", "serviceAccountName": "s"})),
                 FeatureGateDisabled,
                 "to use spec.serviceAccountName for provider authentication please enable the \
                  ObjectLevelWorkloadIdentity feature gate in the controller",
-            ),
-            (
-                own(),
-                signing,
-                Some(json!({"provider": "aws"})),
-                SourceManagerFailed,
-                "GitRepository n/r has the provider aws, and logging in through it is not supported yet: use the \
-                 provider generic and a secret with a token or a key",
-            ),
-            (
-                own(),
-                git(),
-                Some(json!({"provider": "github", "secretRef": {"name": "app"}})),
-                SourceManagerFailed,
-                "GitRepository n/r has the provider github, and logging in through it is not supported yet: use \
-                 the provider generic and a secret with a token or a key",
             ),
         ];
         for (source, git, spec, reason, message) in rows {

@@ -109,16 +109,6 @@ fn objects_with_missing_fields() {
     scene.automation(json!({}));
     for (spec, sentence) in [
         (
-            json!({"provider": "github"}),
-            "secretRef with github app data must be specified when provider is set to github: invalid source configuration; \
-             logging in through providers is not supported yet",
-        ),
-        (
-            json!({"provider": "github", "secretRef": {"name": "app"}}),
-            "failed configuring source manager: GitRepository default/fleet has the provider github, and logging in through it is \
-             not supported yet: use the provider generic and a secret with a token or a key",
-        ),
-        (
             json!({"timeout": "1h"}),
             "spec.timeout of GitRepository default/fleet cannot be used: `1h` counts hours, which this field does not take: write \
              it in ms, s and m, such as 90m",
@@ -134,23 +124,6 @@ fn objects_with_missing_fields() {
         spec["url"] = host.url("fleet.git").into();
         scene.source(spec);
         refused(&scene, NONE, sentence);
-    }
-}
-
-#[test]
-fn a_service_account_has_the_message_of_flux_and_a_warning_with_advice() {
-    let scene = Scene::new();
-    let host = scene.serve(Settings::default());
-    for provider in ["azure", "generic"] {
-        scene.source(json!({"url": host.url("fleet.git"), "provider": provider, "serviceAccountName": "x"}));
-        let run = scene.run(NONE).with_status(1);
-        assert_eq!(
-            run.errors,
-            "warning: default/fleet: spec.serviceAccountName of the GitRepository: logging in through a service account is \
-             not supported yet; remove the field and name a Secret in spec.secretRef\n\
-             default/fleet: to use spec.serviceAccountName for provider authentication please enable the \
-             ObjectLevelWorkloadIdentity feature gate in the controller\n"
-        );
     }
 }
 
