@@ -52,6 +52,10 @@ pub enum Reason {
     EditedByOthers,
     /// Automations, in `Delivery`: a branch cannot have its name.
     InvalidBranch,
+    /// Automations, in `CommitsSigned`: the forge signed the last commit.
+    SignedByForge,
+    /// Automations, in `CommitsSigned`: our own commit was pushed, without a signature of the forge.
+    NotSignedByForge,
     /// Automations: the message template uses a field that newer versions of Flux removed.
     RemovedTemplateField,
 

@@ -50,6 +50,8 @@ pub enum Cost {
     Write,
     /// It creates content of which users are notified.
     Create,
+    /// It closes or signs, which goes on when little is left of a limit.
+    Essential,
 }
 
 /// The response of an API to a request that was answered.

@@ -6,6 +6,8 @@
 //! | `address` | the forge of a repository, the URL of its API, and the place of the repository there |
 //! | `pull_request` | a pull request, and the changes that are made to one |
 //! | `exchange` | a request to an API and its response, as values |
+//! | `http` | sends requests: login, rate limiters, redaction, limits of size and time |
+//! | `github` | GitHub: signed commits |
 //! | `api` | the operations on pull requests that every forge has |
 //! | `client`, `reading` | failures and paging; the parts of responses, which are not trusted |
 //! | `gitea`, `gitlab`, `bitbucket`, `bitbucket_data_center`, `azure_devops` | a forge each |
@@ -21,7 +23,9 @@ mod conformance;
 mod error;
 mod exchange;
 mod gitea;
+pub mod github;
 mod gitlab;
+mod http;
 mod kind;
 mod pull_request;
 mod reading;
@@ -38,6 +42,10 @@ pub use error::ForgeError;
 pub use exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 pub use gitea::{Gitea, GiteaRepository};
 pub use gitlab::{Gitlab, GitlabProject};
+pub use http::{
+    ApiLogin, ApiRoute, Call, ForgeClientOptions, ForgeClients, ForgeCredential, ForgeRateLimits,
+    HttpTransport, refusal,
+};
 pub use kind::{ForgeFeatures, ForgeKind, UnknownForge};
 pub use pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,

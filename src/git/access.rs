@@ -134,6 +134,19 @@ impl AccessPlan {
         self
     }
 
+    /// Returns the login over HTTP, unless it is that of the calling user.
+    pub fn http_credentials(&self) -> Option<&HttpCredentials> {
+        match &self.login {
+            Login::Given(Credentials::Http(http)) => Some(http),
+            Login::Given(Credentials::Local | Credentials::Ssh(_)) | Login::OfUser => None,
+        }
+    }
+
+    /// Returns the object's own proxy.
+    pub fn proxy(&self) -> Option<&Proxy> {
+        self.options.proxy.as_ref()
+    }
+
     /// Returns the same plan with these addresses as the only ones of servers over HTTP.
     #[must_use]
     pub fn pinned(mut self, pins: Vec<Pin>) -> Self {

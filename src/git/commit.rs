@@ -1,6 +1,7 @@
 //! Commits of edits, without a work tree.
 
 use git2::{ObjectType, Oid};
+use memchr::memmem;
 
 use super::author::Author;
 use super::commit_error::CommitError;
@@ -75,6 +76,61 @@ pub(super) fn write_commit_of(
     Ok(objects.write(ObjectType::Commit, content, checkpoint)?.into())
 }
 
+/// Writes a commit again on top of another parent, signed anew.
+///
+/// # Errors
+///
+/// If the commit cannot be read, or the new one cannot be written.
+pub(super) fn rewrite_commit(
+    objects: &mut NewObjects<'_>,
+    commit: CommitId,
+    parent: CommitId,
+    signing: (Option<&SigningKey>, CommitTime),
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<CommitId, CommitError> {
+    let raw = object::read_commit(objects.database(), commit)?.data().to_vec();
+    let (headers, message) = split(&raw);
+    let mut kept: Vec<String> = Vec::new();
+    let mut is_signature = false;
+    for line in String::from_utf8_lossy(headers).lines() {
+        is_signature = line.starts_with("gpgsig ") || is_signature && line.starts_with(' ');
+        match line.starts_with("parent ") {
+            true => kept.push(format!("parent {parent}")),
+            false if is_signature => {}
+            false => kept.push(line.to_owned()),
+        }
+    }
+    let headers = kept.join("\n");
+    let mut content = encode(&headers, message);
+    if let (Some(signer), time) = signing {
+        let signature = signer.sign(&content, time)?;
+        content = encode(&with_signature(&headers, &signature), message);
+    }
+    Ok(objects.write(ObjectType::Commit, content, checkpoint)?.into())
+}
+
+/// Assembles a signed commit, as git stores it, from the signed bytes and the signature.
+///
+/// Some signers end the signature with a line break that becomes a line of its own; the id tells whether it is there.
+pub(super) fn assemble(payload: &str, signature: &str, id: CommitId) -> Option<Vec<u8>> {
+    let (headers, message) = payload.split_once("\n\n")?;
+    let folded = signature.replace('\n', "\n ");
+    let trimmed = signature.trim_end_matches('\n').replace('\n', "\n ");
+    [trimmed, folded].into_iter().find_map(|signature| {
+        let content = encode(&format!("{headers}\ngpgsig {signature}"), message.as_bytes());
+        let hash = Oid::hash_object(ObjectType::Commit, &content).ok()?;
+        (hash == id.oid()).then_some(content)
+    })
+}
+
+/// Divides a stored commit into its headers and its message.
+pub(super) fn split(commit: &[u8]) -> (&[u8], &[u8]) {
+    match memmem::find(commit, b"\n\n") {
+        Some(end) => (&commit[..end], &commit[end + 2..]),
+        None => (commit, b""),
+    }
+}
+
 /// Returns the parents that a stored commit states.
 /// Libgit2 leaves out parents that the mirror does not have.
 pub(super) fn stated_parents(commit: &[u8]) -> Vec<CommitId> {
@@ -128,6 +184,26 @@ mod tests {
             let headers = format!("tree {id}\nparent {id}\nauthor {expected}\ncommitter {expected}\n\n");
             assert_eq!(content, [headers.as_bytes(), b" as it is\xe9\n\n"].concat());
         }
+    }
+
+    #[test]
+    fn a_signed_commit_is_assembled_in_the_form_that_has_its_id() {
+        let payload = "tree 0\nparent 1\nauthor a\ncommitter c\n\nmessage\n\nmore\n";
+        let signature = "-----BEGIN-----\n\nabc\n-----END-----\n";
+        let stored = |end: &str| {
+            format!(
+                "tree 0\nparent 1\nauthor a\ncommitter c\ngpgsig -----BEGIN-----\n \n abc\n -----END-----{end}\n\n\
+                 message\n\nmore\n"
+            )
+        };
+        for end in ["", "\n "] {
+            let content = stored(end).into_bytes();
+            let id = Oid::hash_object(ObjectType::Commit, &content).unwrap().into();
+            assert_eq!(assemble(payload, signature, id), Some(content));
+        }
+        let other = Oid::hash_object(ObjectType::Commit, b"other").unwrap().into();
+        assert_eq!(assemble(payload, signature, other), None);
+        assert_eq!(assemble("no message", signature, other), None);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! The errors of making a commit.
 
+use std::sync::Arc;
+
+use super::commit_signer::ForgeSigningError;
 use super::object::{ObjectError, ObjectTooLarge};
 use super::signature::SigningError;
 use super::tree_entries::MalformedTree;
@@ -57,6 +60,9 @@ pub enum CommitError {
     /// The commit cannot be signed.
     #[error("cannot sign the commit")]
     Signature(#[from] SigningError),
+    /// The forge did not sign the commit, and nothing else may be pushed.
+    #[error(transparent)]
+    ForgeSignature(#[from] Arc<ForgeSigningError>),
 }
 
 impl CommitError {

@@ -60,6 +60,24 @@ impl Mirror {
         Ok(())
     }
 
+    /// Removes a commit from git's list of cut-off commits, because its parents are here.
+    ///
+    /// A server refuses a push of a commit in this list.
+    pub(super) fn join_to_parents(&self, commit: CommitId) -> io::Result<()> {
+        let folder = self.folder.join(REPOSITORY);
+        let (shallow, line) =
+            (directory::read(&folder.join(SHALLOW)).unwrap_or_default(), commit.to_string());
+        let mut rest = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
+        for other in shallow
+            .split_inclusive(|&byte| byte == b'\n')
+            .filter(|other| other.trim_ascii() != line.as_bytes())
+        {
+            rest.write_all(other)?;
+        }
+        rest.persist(folder.join(SHALLOW)).map_err(|error| error.error)?;
+        Ok(())
+    }
+
     /// Packs the mirror and prunes all other objects if it has become slow.
     ///
     /// A mirror that cannot be packed is created anew. Without free memory, or when all work is being
@@ -103,11 +121,13 @@ impl Mirror {
     }
 
     fn pack(&self, kept: &[CommitId], deadline: &ServerDeadline) -> Result<(), PackError> {
-        // The parents of commits that were made here are here too, and would stay: cut them off as a fetch does.
+        // The parents of commits that were made here are here too, and would stay: cut them off as a fetch does. Kept
+        // ones stay in any case, and a commit may be pushed again that a forge signed on one of them.
         let mut shallow = tempfile::Builder::new().prefix("tmp_").tempfile_in(&self.folder)?;
         let objects = self.repository.odb()?;
         for commit in kept {
-            if !stated_parents(object::read_commit(&objects, *commit)?.data()).is_empty() {
+            let parents = stated_parents(object::read_commit(&objects, *commit)?.data());
+            if !parents.iter().all(|parent| kept.contains(parent)) {
                 writeln!(shallow, "{commit}")?;
             }
         }

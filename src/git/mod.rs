@@ -18,6 +18,7 @@
 //! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors; eviction |
 //! | `push_journal` | the push journal, and the state of the remote after the last run |
 //! | `tree`, `commit`, `commit_time`, `commit_error`, `edited_tree` | the tree of a commit; commits of edits |
+//! | `commit_signer` | the trait of forges that sign commits |
 //! | `object`, `tree_entries`, `pack` | objects with a size limit; the bytes of a tree; packs of new objects |
 //! | `signature` | signing keys from Secrets, and the keyring that caches them |
 //! | `remote`, `remote_error`, `listing`, `push`, `redirect` | listing, fetch, push, the replies, and redirects |
@@ -37,6 +38,7 @@ pub mod checkout;
 mod command;
 mod commit;
 mod commit_error;
+mod commit_signer;
 mod commit_time;
 mod configuration;
 mod context;
@@ -91,6 +93,10 @@ pub use branches::{
 pub use command::{Call, Git, GitError, Output};
 pub use commit::CommitDraft;
 pub use commit_error::CommitError;
+pub use commit_signer::{
+    ChangedFile, CommitSigner, ForgeCommit, ForgeSigning, ForgeSigningError, MAX_SIGNED_COMMITS, SignerError,
+    UnsignedCommit,
+};
 pub use commit_time::CommitTime;
 pub use configuration::Configuration;
 pub use context::WriterContext;

@@ -54,6 +54,11 @@ impl NewPacks {
         self.0.clear();
     }
 
+    /// Adds other packs.
+    pub(super) fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
     /// Removes the packs; returns true if there were any.
     pub(super) fn remove(self) -> bool {
         !self.0.is_empty()

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
+use super::commit_signer::{ForgeSigning, ForgeSigningError};
 use super::error::SyncError;
 use super::name::{BranchName, CommitId};
 use super::outcome::{Outcome, Target};
@@ -48,6 +49,9 @@ pub trait Proposer: Send + 'static {
         _checkpoint: &mut Checkpoint<'_>,
     ) {
     }
+
+    /// Observes whether a forge signed the commit, or why it did not.
+    fn observe_signing(&mut self, _result: Result<(), Arc<ForgeSigningError>>) {}
 
     /// Proposes a commit on top of a tree, unless it needs no change.
     ///
@@ -130,6 +134,8 @@ pub struct Proposal<P> {
     pub target: Target,
     /// Earlier results, which may make a run unnecessary.
     pub known: Known,
+    /// The forge that signs the commit.
+    pub signing: Option<ForgeSigning>,
     /// Cancels it.
     pub cancellation: Cancellation,
     /// The proposer.

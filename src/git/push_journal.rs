@@ -51,6 +51,9 @@ pub(super) struct PendingPush {
     pub(super) refspec: Option<String>,
     /// True if the branch is known to be updated. Only the refspec is pending then.
     pub(super) is_branch_done: bool,
+    /// True if a forge signed the proposer's commit, so that it cannot be made again.
+    #[serde(default)]
+    pub(super) is_signed_by_forge: bool,
     /// An earlier push to the same tip whose result is not known either.
     ///
     /// Of the two, at most one arrives.
@@ -142,9 +145,12 @@ impl PushJournal {
     /// It has room for thousands of pushes that are not reported yet.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-    /// Returns the commits that runs started from and left.
+    /// Returns the commits of earlier runs, and those that cannot be made again.
     pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
-        self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push].into_iter().flatten())
+        let pending =
+            self.pending.values().filter(|pending| pending.is_signed_by_forge && !pending.is_branch_done);
+        let seen = self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push]);
+        seen.flatten().chain(pending.map(|pending| pending.commit))
     }
 
     /// Deletes the entries of the proposers in `gone`, and returns the names that had one.

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, spawn_blocking};
 
+use super::commit_signer::MAX_SIGNED_COMMITS;
 use super::error::SyncError;
 use super::mirror::Mirror;
 use super::mirror_key::MirrorKey;
@@ -236,7 +237,7 @@ impl<P: Proposer> Drop for QueueGuard<'_, P> {
 /// Divides requests into batches that can each share a transaction.
 ///
 /// The requests of a batch are of one namespace, start from the same reference, and go to the same branch
-/// with the same options. A full batch ends, and the rest is the next one.
+/// with the same options. A full batch ends, and the rest is the next one. Those that a forge must sign come first.
 fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequest<P>>> {
     let mut batches: Vec<Vec<QueuedRequest<P>>> = Vec::new();
     for queued in requests {
@@ -247,10 +248,21 @@ fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequ
                 first.namespace == proposal.namespace && first.target.shares_transaction(&proposal.target)
             })
         };
-        match batches.iter_mut().filter(|batch| batch.len() < MAX_BATCH).find(is_alike) {
+        let is_signed = |queued: &QueuedRequest<P>| queued.request.proposal.signing.is_some();
+        let has_room = |batch: &&mut Vec<QueuedRequest<P>>| {
+            let signed = batch.iter().filter(|queued| is_signed(queued)).count();
+            batch.len() < MAX_BATCH && (!is_signed(&queued) || signed < MAX_SIGNED_COMMITS)
+        };
+        match batches.iter_mut().filter(has_room).find(is_alike) {
             Some(batch) => batch.push(queued),
             None => batches.push(vec![queued]),
         }
+    }
+    for batch in &mut batches {
+        // A forge signs no commit on top of one that it does not have.
+        batch.sort_by_key(|queued| {
+            queued.request.proposal.signing.as_ref().map_or(2, |signing| u8::from(!signing.is_required))
+        });
     }
     batches
 }
@@ -308,6 +320,7 @@ mod tests {
             namespace: "n".to_owned(),
             target: Target { checkout, push, refspec: None, own_branches: None, options: Vec::new() },
             known: Known::default(),
+            signing: None,
             cancellation: Cancellation::default(),
             proposer: Nothing,
         };

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 use tagboat_api::Kind;
+use tagboat_api::settings::{AutomationSettings, SignedBy};
 use tagboat_api::substitution;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
@@ -11,6 +12,7 @@ use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use crate::error::chain;
 use crate::git::refspec::RefspecError;
+use crate::reconcile::automation::forge_signing::ForgeSigningRefused;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::request::ObjectIdentity;
@@ -30,6 +32,23 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
     }
     if let Some(git) = object.node.at(&["spec", "git"]).filter(|git| git.is_mapping()) {
         check_git(git, is_complete, findings);
+        check_signing(object, git, findings);
+    }
+}
+
+/// Checks the fields of a commit that the forge makes.
+fn check_signing(object: &Object<'_>, git: &Node, findings: &mut Findings<'_>) {
+    // Invalid ones are reported elsewhere.
+    let settings = AutomationSettings::from_annotations(&object.own_annotations()).unwrap_or_default();
+    if settings.signed_by != SignedBy::Forge {
+        return;
+    }
+    if let Some(key) = git.at(&["commit", "signingKey"]).filter(|key| !key.is_null()) {
+        findings.add(Location::of(key), Rule::InvalidValue, chain(&ForgeSigningRefused::KeyToo));
+    }
+    if let Some(author) = git.at(&["commit", "author"]).filter(|author| !author.is_null()) {
+        let message = "`spec.git.commit.author` has no effect: with tagboat.dev/signed-by `forge`, the forge sets the author";
+        findings.add(Location::of(author), Rule::IneffectiveField, message);
     }
 }
 

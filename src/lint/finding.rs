@@ -44,6 +44,8 @@ rules! {
     UnknownAnnotation = "unknown-annotation",
     /// An annotation `tagboat.dev/…` has an invalid value.
     InvalidAnnotation = "invalid-annotation",
+    /// A field has no effect together with an annotation `tagboat.dev/…`.
+    IneffectiveField = "ineffective-field",
     /// A branch of a delivery has no usable name.
     InvalidBranch = "invalid-branch",
     /// The forge of a repository is unknown, or its API cannot be used.

@@ -9,6 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::deployments::Deployments;
+use super::forges::ForgeFamilies;
 use super::in_flight::InFlight;
 use super::labels::{
     ComparisonLabels, ControllerLabels, GitLabels, ObjectLabels, RequestLabels, ResultLabels, RunLabels,
@@ -49,6 +50,7 @@ pub(super) struct Families {
     pub(super) deployments: Deployments,
     pub(super) rollouts: Histogram,
     pub(super) node_pools: NodePoolFamilies,
+    pub(super) forges: ForgeFamilies,
 }
 
 impl Default for Families {
@@ -73,6 +75,7 @@ impl Default for Families {
             deployments: Deployments::default(),
             rollouts: histogram(ROLLOUT),
             node_pools: NodePoolFamilies::default(),
+            forges: ForgeFamilies::default(),
         }
     }
 }
@@ -154,6 +157,7 @@ impl Families {
             self.rollouts.clone(),
         );
         self.node_pools.register(&mut registry);
+        self.forges.register(&mut registry);
         registry
     }
 }

@@ -6,12 +6,14 @@
 //! |---|---|
 //! | `families`, `labels` | the metric families with their registration; their labels |
 //! | `deployments` | the states of deployments, and the availability of clusters |
+//! | `forges` | requests to forges, and their rate limits |
 //! | `in_flight` | the duration of the longest reconcile in flight |
 //! | `namespaces` | waits for shared slots, and time on the blocking pool, by namespace |
 //! | `process` | process metrics, read on each scrape |
 
 mod deployments;
 mod families;
+mod forges;
 mod in_flight;
 mod labels;
 mod namespaces;
@@ -169,6 +171,21 @@ impl Metrics {
     /// This process does not watch them any more.
     pub fn forget_deployments(&self) {
         self.families.deployments.clear();
+    }
+
+    /// Records a request to a forge by its status, if there was one.
+    pub fn forge_requested(&self, forge: &'static str, operation: &'static str, status: Option<u16>) {
+        self.families.forges.requested(forge, operation, status);
+    }
+
+    /// Records the time that rate limits paused calls to a forge.
+    pub fn forge_rested(&self, forge: &'static str, duration: Duration) {
+        self.families.forges.rested(forge, duration);
+    }
+
+    /// Records the number of calls that a host still allows to the last login.
+    pub fn forge_remaining(&self, host: &str, remaining: u64) {
+        self.families.forges.remaining(host, remaining);
     }
 
     /// Records the state of a node pool; `None` if it was deleted.

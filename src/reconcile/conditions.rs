@@ -30,6 +30,8 @@ pub enum ConditionType {
     ///
     /// Flux does not know this condition.
     Delivery,
+    /// The forge signs the commits. Flux does not know this condition.
+    CommitsSigned,
     /// A policy holds a downgrade. Flux does not know this condition.
     RegressionHeld,
     /// The image of a policy may be outdated, because its registry does not respond.
@@ -39,12 +41,13 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Stalled,
         Self::Reconciling,
         Self::Ready,
         Self::MarkersResolved,
         Self::Delivery,
+        Self::CommitsSigned,
         Self::RegressionHeld,
         Self::Stale,
     ];

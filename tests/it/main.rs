@@ -13,6 +13,7 @@ mod documented_paths;
 mod explain;
 mod forges;
 mod git_access;
+mod github;
 mod glossary;
 mod harness;
 mod help;

@@ -7,6 +7,7 @@
 mod delivery;
 mod forge;
 mod reading;
+mod signing;
 mod table;
 mod values;
 
@@ -17,12 +18,14 @@ use table::{
     AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, MINIMUM_AGE, ORDER,
     POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY, PULL_REQUEST_DRAFT,
     PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD, PULL_REQUEST_REFRESH,
-    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, REPOSITORY, TEMPLATE_LANGUAGE, UNKNOWN_AGE,
+    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, REPOSITORY, SIGNED_BY, TEMPLATE_LANGUAGE,
+    UNKNOWN_AGE,
 };
 
 pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, TemplateText};
 pub use forge::{ForgeName, ForgeSecret, ForgeUrl};
 pub use reading::{SettingError, SettingErrors};
+pub use signing::SignedBy;
 pub use table::{KindSettings, Setting, TABLE};
 pub use values::{
     ExcludedTags, MinimumAge, PollGroup, PollInterval, TemplateLanguage, TextOrder, UnknownAge,
@@ -41,6 +44,8 @@ pub fn own_annotations(annotations: &BTreeMap<String, String>) -> impl Iterator<
 pub struct AutomationSettings {
     /// The language of the templates.
     pub template_language: TemplateLanguage,
+    /// The party that signs the commits.
+    pub signed_by: SignedBy,
     /// The way by which commits reach the base.
     pub delivery: Delivery,
     /// The template of the branches, with delivery by branch or pull request.
@@ -93,6 +98,7 @@ impl AutomationSettings {
         }
         let settings = Self {
             template_language: reader.read(TEMPLATE_LANGUAGE),
+            signed_by: reader.read(SIGNED_BY),
             delivery: reader.read(DELIVERY),
             push_branch: reader.read(PUSH_BRANCH),
             pull_request,
@@ -181,8 +187,8 @@ mod tests {
     use super::{
         AutomationSettings, DELIVERY, Delivery, ExcludedTags, FORGE, ForgeName, GitRepositorySettings,
         MergeMethod, MergeTime, MinimumAge, NameList, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
-        PULL_REQUEST_REFRESH, PolicySettings, Refresh, RepositorySettings, TEMPLATE_LANGUAGE,
-        TemplateLanguage, TextOrder, UnknownAge,
+        PULL_REQUEST_REFRESH, PolicySettings, Refresh, RepositorySettings, SIGNED_BY, SignedBy,
+        TEMPLATE_LANGUAGE, TemplateLanguage, TextOrder, UnknownAge,
     };
 
     fn annotations(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -221,7 +227,7 @@ mod tests {
         assert_eq!(
             automation_error(&[("tagboat.dev/window", "9-17")]),
             "annotation tagboat.dev/window (value `9-17`) is not a setting of ImageUpdateAutomation: allowed are \
-             tagboat.dev/template-language, tagboat.dev/delivery, tagboat.dev/push-branch, \
+             tagboat.dev/template-language, tagboat.dev/signed-by, tagboat.dev/delivery, tagboat.dev/push-branch, \
              tagboat.dev/pull-request-title, tagboat.dev/pull-request-body, tagboat.dev/pull-request-labels, \
              tagboat.dev/pull-request-reviewers, tagboat.dev/pull-request-assignees, \
              tagboat.dev/pull-request-draft, tagboat.dev/pull-request-merge, tagboat.dev/pull-request-merge-method, \
@@ -277,6 +283,10 @@ mod tests {
         for value in TEMPLATE_LANGUAGE.allowed.split(", ") {
             assert!(value.parse::<TemplateLanguage>().is_ok(), "{value}");
         }
+        for value in SIGNED_BY.allowed.split(", ") {
+            assert!(value.parse::<SignedBy>().is_ok(), "{value}");
+        }
+        assert_eq!("key".parse(), Ok(SignedBy::default()));
         assert_eq!("go".parse(), Ok(TemplateLanguage::default()));
         assert_eq!("bytes".parse(), Ok(TextOrder::default()));
         assert_eq!("wait".parse(), Ok(UnknownAge::default()));

@@ -25,6 +25,7 @@ pub(super) const AUTOMATION: KindSettings = KindSettings {
     kind: "ImageUpdateAutomation",
     settings: &[
         TEMPLATE_LANGUAGE,
+        SIGNED_BY,
         DELIVERY,
         PUSH_BRANCH,
         PULL_REQUEST_TITLE,
@@ -51,6 +52,8 @@ pub(super) const GIT_REPOSITORY: KindSettings =
 
 pub(super) const TEMPLATE_LANGUAGE: Setting =
     Setting { name: "template-language", allowed: "go, handlebars" };
+
+pub(super) const SIGNED_BY: Setting = Setting { name: "signed-by", allowed: "key, forge, forge-or-key" };
 
 pub(super) const ORDER: Setting = Setting { name: "order", allowed: "bytes, natural" };
 

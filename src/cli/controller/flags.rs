@@ -146,6 +146,11 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Does("Hold a downgrade until this many complete scans in a row have found it");
     "regression-time", Text("DURATION"), "15m", Tagboat =>
         Does("Hold a downgrade for this long since the first of these scans");
+    "forge-concurrency", Text("COUNT"), "4", Tagboat =>
+        Does("The maximum number of concurrent calls to the API of a forge with one token");
+    "forge-writes-per-minute", Text("COUNT"), "", Tagboat =>
+        Does("The maximum number of writing calls a minute to the API of a forge with one token [default: 60 on public \
+         forges, 600 elsewhere]");
     "registry-concurrency", Text("COUNT"), "16", Tagboat =>
         Does("The maximum number of concurrent requests to one registry, by all objects together");
     "registry-max-tags", Text("COUNT"), "250000", Tagboat =>

@@ -24,6 +24,7 @@ use crate::controller::nodes::{self, NodeOptions};
 use crate::controller::reflector::{self, ReflectorOptions, Sources};
 use crate::controller::{self, ControllerOptions, Election, lease_name};
 use crate::error::chain;
+use crate::forge::{ForgeClientOptions, ForgeClients};
 use crate::git::{Keyring, MirrorStore, PrivateDirectory, PrivateFiles, ProcessEnv};
 use crate::objects::cluster::{
     ApiGuard, ClusterObjects, FIELD_MANAGER, Notifier, REFLECTOR, Scope, counting_client,
@@ -229,6 +230,13 @@ fn controller_options(
         files: PrivateFiles::default(),
         capacity: options.capacity.clone(),
         git,
+        forges: ForgeClients::new(ForgeClientOptions {
+            rate_limits: options.forge_limits,
+            local_addresses: options.local_addresses,
+            capacity: options.capacity.clone(),
+            metrics: options.measures.clone(),
+            ..ForgeClientOptions::default()
+        }),
         large: Some(LargeLogins::default()),
     };
     let automation = AutomationOptions {

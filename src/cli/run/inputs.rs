@@ -18,6 +18,7 @@ use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
 use crate::cloud::Clouds;
 use crate::error::chain;
+use crate::forge::{ForgeClientOptions, ForgeClients};
 use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, ProcessEnv, SshAlgorithms};
 use crate::net::LocalAddresses;
 use crate::objects::manifests::{
@@ -152,6 +153,10 @@ impl Inputs {
                     identity: ObjectIdentity::On,
                     accounts: None,
                 },
+                forges: ForgeClients::new(ForgeClientOptions {
+                    capacity: capacity.clone(),
+                    ..ForgeClientOptions::default()
+                }),
                 large: None,
             },
             logins: BatchLogins::default(),

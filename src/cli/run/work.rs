@@ -22,7 +22,7 @@ use crate::printable::printable;
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::delivered::DeliveryOutcome;
-use crate::reconcile::automation::findings::Findings;
+use crate::reconcile::automation::findings::{Findings, SigningResult};
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::report::{interval, report};
 use crate::reconcile::automation::request::Request;
@@ -72,6 +72,10 @@ impl Job for Work<'_> {
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
         let delivery = proposal.as_ref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
+        if let Some(SigningResult::Unsigned(reason)) = findings.as_ref().map(|findings| &findings.signing) {
+            let sentence = format!("our own commits are pushed instead of commits of the forge: {reason}");
+            say(&format!("warning: {}", prefixed(&self.outcome, &sentence)));
+        }
         if let Some(proposal) = proposal {
             if let Some(plan) = proposal.plan {
                 self.outcome.set_plan(&plan);

@@ -8,6 +8,7 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use crate::objects::ObjectName;
 use tagboat_api::selector;
+use tagboat_api::settings::own_annotations;
 
 /// Returns whether a change of a policy makes an automation due.
 ///
@@ -54,14 +55,16 @@ pub(super) fn source_of(automation: &ImageUpdateAutomation) -> ObjectName {
 
 /// Returns whether a change of a git repository makes its automations due.
 ///
-/// These are the automations that name it. They are due if it is new or its spec has changed. A deleted one
+/// These are the automations that name it. They are due if it is new, or its spec or a setting of its forge has changed. A deleted one
 /// is noticed by the next reconcile, since it is often created again at once.
 pub(super) fn is_due_for_source(old: Option<&GitRepository>, new: Option<&GitRepository>) -> bool {
     match (old, new) {
         (_, None) => false,
         (None, Some(_)) => true,
         (Some(old), Some(new)) => {
-            old.uid() != new.uid() || old.metadata.generation != new.metadata.generation
+            old.uid() != new.uid()
+                || old.metadata.generation != new.metadata.generation
+                || !own_annotations(old.annotations()).eq(own_annotations(new.annotations()))
         }
     }
 }

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `context`, `deadline` | mirror, remote and listing; the deadline of one commit |
 //! | `proposal_state` | the state of one proposal: its source, commit and result |
+//! | `forge_signing` | the signing of commits by a forge, after they were made |
 //! | `push_plan`, `rejected_refs` | the push of all proposals; the references that it did not update |
 
 pub(super) mod context;
 pub(super) mod deadline;
+mod forge_signing;
 mod proposal_state;
 mod push_plan;
 
@@ -16,6 +18,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::commit_signer::ForgeSigningError;
 use super::error::SyncError;
 use super::listing::Listing;
 use super::mirror::Mirror;
@@ -65,6 +68,8 @@ pub(super) struct Attempt<P: Proposer> {
     packs: NewPacks,
     /// True if it is not the first attempt.
     is_another: bool,
+    /// The reason why the forge signs no commit in this transaction.
+    forge_failure: Option<Arc<ForgeSigningError>>,
 }
 
 impl<P: Proposer> Attempt<P> {
@@ -73,7 +78,14 @@ impl<P: Proposer> Attempt<P> {
         let branch = proposals.first().map(|proposal| proposal.target.push.clone());
         let limit = message_limit(proposals.len());
         let states = proposals.into_iter().map(|proposal| ProposalState::new(proposal, limit)).collect();
-        Self { states, branch, is_dry_run, packs: NewPacks::default(), is_another: false }
+        Self {
+            states,
+            branch,
+            is_dry_run,
+            packs: NewPacks::default(),
+            is_another: false,
+            forge_failure: None,
+        }
     }
 
     /// Returns true if several proposals have no answer yet.
@@ -159,6 +171,8 @@ impl<P: Proposer> Attempt<P> {
             self.open().for_each(ProposalState::settle_dry_run);
             return Ok(());
         }
+        let tip =
+            if self.is_to_be_signed() { deadline.pause(|| self.sign(&context, base, journal))? } else { tip };
         let mut plan = push_plan::plan_push(&self.states, base, tip, journal, &context)?;
         if !plan.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
@@ -166,6 +180,8 @@ impl<P: Proposer> Attempt<P> {
                 state.record_pending(old, tip, journal);
             }
             store(journal, mirror)?;
+            // What a forge signed is pushed again if the result stays unknown.
+            mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
             if mirror.is_cancelled() {
                 return Err(AttemptOutcome::Repaired);
             }

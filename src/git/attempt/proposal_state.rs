@@ -14,6 +14,7 @@ use crate::git::outcome::{Outcome, Push, excerpt};
 use crate::git::pack::NewObjects;
 use crate::git::proposal::{Answer, Failure, Freshness, Proposal, Proposer};
 use crate::git::push_journal::{LastSeen, PendingPush, PushJournal};
+use crate::git::signature::SigningKey;
 use crate::git::source::{self, Source};
 use crate::git::tree::GitTree;
 use crate::update::{FileTree, MarkerIndex};
@@ -31,6 +32,8 @@ pub(super) struct ProposalState<P: Proposer> {
     earlier: Option<Push>,
     /// Its commit of this attempt.
     pub(super) commit: Option<ProposedCommit>,
+    /// The last commit that a forge signed for it, as git stores it.
+    pub(super) signed: Option<Vec<u8>>,
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
 }
 
@@ -47,7 +50,11 @@ pub(super) struct ProposedCommit {
     pub(super) id: CommitId,
     /// The message, as far as an outcome keeps it.
     message: String,
-    time: CommitTime,
+    pub(super) time: CommitTime,
+    /// The key that signed it.
+    pub(super) signer: Option<SigningKey>,
+    /// True if a forge signed it.
+    pub(super) is_signed_by_forge: bool,
 }
 
 impl<P: Proposer> ProposalState<P> {
@@ -59,6 +66,7 @@ impl<P: Proposer> ProposalState<P> {
             observed_source: None,
             earlier: None,
             commit: None,
+            signed: None,
             result: None,
         }
     }
@@ -276,7 +284,8 @@ impl<P: Proposer> ProposalState<P> {
         match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
             Ok(Some(id)) => {
                 let message = excerpt(&String::from_utf8_lossy(&draft.message), self.message_limit);
-                self.commit = Some(ProposedCommit { id, message, time: draft.time });
+                let (time, signer) = (draft.time, draft.signer);
+                self.commit = Some(ProposedCommit { id, message, time, signer, is_signed_by_forge: false });
                 let replaced = draft.edits.iter().filter_map(|edit| edit.entry.content);
                 replaced.for_each(|content| index.remove(&content));
                 Ok(id)
@@ -309,6 +318,7 @@ impl<P: Proposer> ProposalState<P> {
             time: commit.time,
             refspec: target.refspec.as_ref().map(ToString::to_string),
             is_branch_done: false,
+            is_signed_by_forge: commit.is_signed_by_forge,
             earlier: None,
         };
         // A batch with other members has other commits, and the push of an earlier batch may still arrive.

@@ -105,6 +105,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::cloud::{CloudOptions, Clouds};
+    use crate::forge::ForgeClients;
     use crate::git::{PrivateFiles, ProcessEnv, SshAlgorithms};
     use crate::net::LocalAddresses;
     use crate::objects::ObjectsError;
@@ -191,6 +192,7 @@ pub(super) mod tests {
                 identity: ObjectIdentity::Off,
                 accounts: None,
             },
+            forges: ForgeClients::default(),
             large: Some(LargeLogins(FairSemaphore::new(limits))),
         }
     }

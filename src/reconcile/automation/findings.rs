@@ -15,7 +15,7 @@ use super::request::UnusableImage;
 use crate::objects::{Event, EventType};
 use crate::printable::printable;
 use crate::reconcile::conditions::ConditionStatus::{False, True};
-use crate::reconcile::conditions::ConditionType::MarkersResolved;
+use crate::reconcile::conditions::ConditionType::{CommitsSigned, MarkersResolved};
 use crate::reconcile::conditions::{self, ConditionsBuilder};
 use crate::reconcile::run::ReconcileRun;
 use crate::update::UpdatePlan;
@@ -46,6 +46,22 @@ pub struct Findings {
     lines: Vec<String>,
     /// The name of the set, where there is a problem.
     set: Option<String>,
+    /// The signing of the commit by the forge.
+    pub signing: SigningResult,
+}
+
+/// The signing of an automation's commits by the forge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SigningResult {
+    /// The forge does not sign them.
+    #[default]
+    NotWanted,
+    /// There was no commit, or it failed.
+    Unknown,
+    /// The forge signed the last one.
+    Signed,
+    /// Our own was pushed, or would be, with the reason.
+    Unsigned(String),
 }
 
 /// An ineffective marker, an unreadable file with markers, or an unusable image.
@@ -82,7 +98,8 @@ impl Findings {
         let mut problems: Vec<Finding<'_>> = images.chain(markers).chain(files).collect();
         problems.sort();
         let lines = problems.iter().take(LOGGED).map(Finding::line).collect();
-        Self { count: problems.len(), lines, set: name_of_set(&problems) }
+        let signing = SigningResult::default();
+        Self { count: problems.len(), lines, set: name_of_set(&problems), signing }
     }
 
     /// The number of problems.
@@ -174,6 +191,17 @@ impl Report {
         }
         let mut builder = ConditionsBuilder::new(stored, run.generation);
         builder.set(MarkersResolved, status, reason, &message);
+        match &findings.signing {
+            SigningResult::NotWanted => builder.remove(CommitsSigned),
+            SigningResult::Unknown => {}
+            SigningResult::Signed => {
+                builder.set(CommitsSigned, True, Reason::SignedByForge, "the forge signed the last commit");
+            }
+            SigningResult::Unsigned(reason) => {
+                let message = format!("our own commits are pushed instead of commits of the forge: {reason}");
+                builder.set(CommitsSigned, False, Reason::NotSignedByForge, &message);
+            }
+        }
         self.status.conditions = builder.build(stored, now);
         self
     }
@@ -321,6 +349,38 @@ mod tests {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), 4, "{keys:?}");
+    }
+
+    #[test]
+    fn the_condition_of_signatures_stays_until_the_next_commit_or_another_setting() {
+        let done = Conclusion::Success { outcome: Outcome::NothingNew, policies: [].into() };
+        let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);
+        let unsigned = || SigningResult::Unsigned("why".to_owned());
+        for (signing, condition) in [
+            (SigningResult::NotWanted, None),
+            (SigningResult::Unknown, None),
+            (SigningResult::Signed, Some("True SignedByForge the forge signed")),
+            (SigningResult::Unknown, Some("True SignedByForge the forge signed")),
+            (
+                unsigned(),
+                Some(
+                    "False NotSignedByForge our own commits are pushed instead of commits of the forge: why",
+                ),
+            ),
+            (SigningResult::Unknown, Some("False NotSignedByForge our own")),
+            (SigningResult::NotWanted, None),
+        ] {
+            let findings = Findings { signing: signing.clone(), ..findings(&[]) };
+            let report = report(&run(1), Duration::ZERO, &before, &done, now());
+            before = report.with_findings(Some(&findings), &run(1), now()).status;
+            let found = short(&before.conditions);
+            let found = found.iter().find_map(|one| one.strip_prefix("CommitsSigned="));
+            assert_eq!(found.is_some(), condition.is_some(), "{signing:?}");
+            assert!(
+                found.unwrap_or_default().starts_with(condition.unwrap_or_default()),
+                "{signing:?} {found:?}"
+            );
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::provider_login::{GitClouds, ProviderLogin, ProviderLoginError};
 use super::source::{ObjectName, SourceConfiguration};
 use crate::cloud::{GitLoginEntry, GithubAppError};
 use crate::error::ReconcileError;
+use crate::forge::ForgeClients;
 use crate::git::{
     AccessError, AccessOptions, AccessPlan, Credentials, CredentialsError, LocalPaths, Login, PrivateFiles,
     ProcessEnv, RemotePlan, RemoteUrl, RemoteUrlError, RouteKey, SshAlgorithms, Transport,
@@ -45,6 +46,8 @@ pub struct LoginOptions {
     pub capacity: Capacity,
     /// The logins by providers.
     pub git: GitClouds,
+    /// The connections and rate limiters of calls to forges.
+    pub forges: ForgeClients,
     /// The slots of large logins; none if all logins belong to one tenant.
     pub large: Option<LargeLogins>,
 }

@@ -9,7 +9,8 @@
 //! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
 //! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
 //! | `branch_plan`, `delivered` | the automation's own branches; condition `Delivery`, and their events |
-//! | `findings` | condition `MarkersResolved` |
+//! | `findings` | conditions `MarkersResolved` and `CommitsSigned` |
+//! | `forge_login`, `forge_signing` | the login at the API of the forge; commits that it signs |
 //! | `places` | the places of markers, for reports of rollouts |
 //! | `batch` | reconciles several automations in one transaction |
 //! | `delivery` | decisions on branches and pull requests |
@@ -24,6 +25,8 @@ pub mod delivered;
 pub mod delivery;
 pub mod event;
 pub mod findings;
+pub mod forge_login;
+pub mod forge_signing;
 pub mod login;
 pub mod places;
 pub mod proposal;

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_api::{ImageRef, Reason};
@@ -11,17 +12,17 @@ use super::compare::{CompareRun, View};
 use super::conclusion::Stage;
 use super::delivered::{Delivered, DeliveryOutcome};
 use super::delivery;
-use super::findings::Findings;
+use super::findings::{Findings, SigningResult};
 use super::places::{PlaceScan, ProposedPolicies, ProposedPolicy};
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::transaction::{observed, stage_of};
 use crate::cloud::GitLoginEntry;
-use crate::error::ReconcileError;
+use crate::error::{ReconcileError, chain};
 use crate::git::checkout::Revision;
 use crate::git::{
     Author, BranchAction, BranchDraft, BranchFacts, BranchName, CommitDraft, CommitPeople, CommitTime,
-    FileChange, Freshness, Proposer, SigningKey,
+    FileChange, ForgeSigningError, Freshness, Proposer, SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -79,6 +80,8 @@ pub struct UpdateProposal {
     pub plan: Option<UpdatePlan>,
     /// The problems that the last plan found.
     pub findings: Option<Findings>,
+    /// The signing of the commit by the forge.
+    pub signing: SigningResult,
     /// The changes of the last plan as a unified diff.
     pub diff: Option<String>,
 }
@@ -298,6 +301,13 @@ impl Proposer for UpdateProposal {
         if let Some(places) = &mut self.places {
             places.observe_source(revision, tree, &self.update, index, checkpoint);
         }
+    }
+
+    fn observe_signing(&mut self, result: Result<(), Arc<ForgeSigningError>>) {
+        self.signing = match result {
+            Ok(()) => SigningResult::Signed,
+            Err(error) => SigningResult::Unsigned(chain(&*error)),
+        };
     }
 
     fn propose(

@@ -11,6 +11,7 @@ use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
 use super::conclusion::{Conclusion, Stage};
 use super::delivered::Delivered;
+use super::forge_signing::forge_signing;
 use super::login::{LoggedIn, LoginOptions};
 use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::request::{self, ImageOverrides, Request, RequestError};
@@ -110,10 +111,15 @@ pub async fn prepare(
     let namespace = automation.namespace().unwrap_or_default();
     let LoggedIn { remote, entry } =
         options.logins.log_in(objects, &namespace, &source, &options.login).await?;
+    let Selected { request, settings, .. } = selected;
+    let signed_by = (namespace.as_str(), settings.signed_by);
+    let (signing, signing_result) =
+        forge_signing(objects, signed_by, &source, &remote, &options.login.forges)
+            .await
+            .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
-    let Selected { request, settings, .. } = selected;
     let policies = observed(&request.update);
     let status = automation.status.as_ref();
     let is_unchanged =
@@ -147,6 +153,7 @@ pub async fn prepare(
         delivered: None,
         plan: None,
         findings: None,
+        signing: signing_result,
         diff: None,
     };
     let repository = source.repository;
@@ -156,7 +163,8 @@ pub async fn prepare(
     let repository = if is_own { repository.name } else { repository.to_string() };
     let mirror = MirrorKey { namespace: namespace.clone(), name: repository, url: remote.url.to_string() };
     let cancellation = Cancellation::default();
-    let proposal = Proposal { name, namespace, target: source.target, known, cancellation, proposer };
+    let proposal =
+        Proposal { name, namespace, target: source.target, known, signing, cancellation, proposer };
     Ok(git::Request { mirror, remote, proposal })
 }
 
@@ -187,6 +195,9 @@ pub fn proposal_name(automation: &ImageUpdateAutomation) -> String {
 /// Makes the conclusion of a run from the answer of the writer.
 pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdateProposal) {
     let policies = std::mem::take(&mut answer.proposer.policies);
+    if let Some(findings) = &mut answer.proposer.findings {
+        findings.signing = answer.proposer.signing.clone();
+    }
     let conclusion = match answer.result {
         Ok(Outcome::Branches { base: source, branches, is_dry_run }) => {
             let base = source.reference.as_ref().map(|name| name.short().to_owned()).unwrap_or_default();

@@ -9,6 +9,7 @@ mod downgrades;
 mod floating_tags;
 mod floods;
 mod flux_takeover;
+mod forge_signing;
 mod git_providers;
 mod git_secrets;
 mod hung_servers;

@@ -23,6 +23,7 @@ use tagboat::backoff::Backoff;
 use tagboat::cloud::{CloudOptions, Clouds};
 use tagboat::controller::automation::{self, AutomationOptions, RunOptions};
 use tagboat::controller::{ControllerError, ControllerOptions, Election, lease_name};
+use tagboat::forge::{ForgeClientOptions, ForgeClients};
 use tagboat::git::{Keyring, MirrorStore, PrivateFiles, ProcessEnv, SshAlgorithms};
 use tagboat::metrics::Metrics;
 use tagboat::net::LocalAddresses;
@@ -325,7 +326,7 @@ pub(super) struct Controller {
 impl ControllerBuilder {
     fn new(scene: &Scene) -> Self {
         let namespace = scene.cluster.namespace().to_owned();
-        let capacity = Capacity::default();
+        let (capacity, metrics) = (Capacity::default(), Metrics::default());
         let login = LoginOptions {
             local_paths: None,
             local_addresses: LocalAddresses::Allowed,
@@ -340,6 +341,10 @@ impl ControllerBuilder {
                 identity: ObjectIdentity::Off,
                 accounts: None,
             },
+            forges: ForgeClients::new(ForgeClientOptions {
+                metrics: metrics.clone(),
+                ..ForgeClientOptions::default()
+            }),
             large: Some(LargeLogins::default()),
         };
         let controller = ControllerOptions {
@@ -370,7 +375,7 @@ impl ControllerBuilder {
             places: None,
             remote_clusters: None,
         };
-        Self { client: scene.cluster.client(), options, metrics: Metrics::default() }
+        Self { client: scene.cluster.client(), options, metrics }
     }
 
     /// Sets the client.

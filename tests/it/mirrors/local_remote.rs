@@ -15,6 +15,7 @@ use tagboat::git::{
     TransactionSlots, Writer, WriterContext, WriterOptions,
 };
 use tagboat::metrics::Metrics;
+use tagboat::reconcile::automation::findings::SigningResult;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reference::ImageReference;
 use tagboat::tenancy::Capacity;
@@ -123,6 +124,7 @@ impl LocalRemote {
             namespace: "default".to_owned(),
             target,
             known: Known { pushed: self.pushed.lock().unwrap().clone(), ..Known::default() },
+            signing: None,
             cancellation: Cancellation::default(),
             proposer,
         };
@@ -200,6 +202,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         compare: None,
         plan: None,
         findings: None,
+        signing: SigningResult::default(),
         diff: None,
     }
 }

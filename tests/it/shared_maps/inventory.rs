@@ -183,6 +183,42 @@ pub(super) const INVENTORY: &[Row] = &[
         "64 clusters; goes with the kubeconfig",
     ),
     row(
+        "src/forge/github/pull_requests/tests.rs",
+        "Recorded.requests",
+        "the order of requests; a test",
+        "ends with the test",
+    ),
+    row(
+        "src/forge/github/pull_requests/tests.rs",
+        "Recorded.responses",
+        "the order of responses; a test",
+        "ends with the test",
+    ),
+    row(
+        "src/forge/http/clients.rs",
+        "ForgeState.clients",
+        "namespace and route",
+        "256, none unused for 5 minutes; evicts from the namespace with most entries",
+    ),
+    row(
+        "src/forge/http/etag_cache.rs",
+        "EtagCache.0",
+        "namespace, origin, route and login; the address of a request",
+        "32 MiB; evicts from the namespace with most bytes",
+    ),
+    row(
+        "src/forge/http/rate_limit.rs",
+        "RateLimiters.limiters",
+        "namespace, origin, route and login",
+        "2,048; idle ones go first, then those of the namespace with most entries",
+    ),
+    row(
+        "src/forge/http/rate_limit.rs",
+        "RateLimiter.state",
+        "the name of a server's limit, of one login",
+        "8; further limits are not noted",
+    ),
+    row(
         "src/git/mirror_store.rs",
         "Shared.mirrors",
         "folder of a mirror: namespace, name and a hash with the URL",
@@ -235,6 +271,12 @@ pub(super) const INVENTORY: &[Row] = &[
         "SsrfGuard.admitted",
         "host name that was checked; a guard belongs to one transport (route)",
         "1,024; evicts the least recently used name of the namespace with most",
+    ),
+    row(
+        "src/metrics/forges.rs",
+        "ForgeFamilies.hosts",
+        "the host of a forge's API",
+        "100; further hosts have no metric",
     ),
     row(
         "src/metrics/deployments.rs",

@@ -6,16 +6,17 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::run::scene::Scene;
+use crate::support::bare_repository::BareRepository;
 use crate::support::git_program::{harden, output};
 use crate::support::program::run;
 
 /// A gpg home directory; its agent ends with it.
-pub(super) struct GpgHome {
+pub(crate) struct GpgHome {
     directory: TempDir,
 }
 
 impl GpgHome {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // The sockets of an agent need a short path.
         Self { directory: tempfile::Builder::new().prefix("gpg").tempdir_in("/tmp").unwrap() }
     }
@@ -23,13 +24,13 @@ impl GpgHome {
     /// Makes a key of a kind for a use, and returns its fingerprint.
     /// The use is `sign`, `cert` or another one of gpg.
     #[track_caller]
-    pub(super) fn key(&self, kind: &str, usage: &str, passphrase: &str) -> String {
+    pub(crate) fn key(&self, kind: &str, usage: &str, passphrase: &str) -> String {
         self.dated_key(kind, usage, passphrase, ("", "never"))
     }
 
     /// Makes a key at another time (such as `20200101T000000`, or none) and with an expiry.
     #[track_caller]
-    pub(super) fn dated_key(
+    pub(crate) fn dated_key(
         &self,
         kind: &str,
         usage: &str,
@@ -45,12 +46,12 @@ impl GpgHome {
 
     /// Adds a subkey to a key, and returns its fingerprint.
     #[track_caller]
-    pub(super) fn subkey(&self, key: &str, kind: &str, usage: &str, passphrase: &str) -> String {
+    pub(crate) fn subkey(&self, key: &str, kind: &str, usage: &str, passphrase: &str) -> String {
         self.dated_subkey(key, kind, usage, passphrase, ("", "never"))
     }
 
     #[track_caller]
-    pub(super) fn dated_subkey(
+    pub(crate) fn dated_subkey(
         &self,
         key: &str,
         kind: &str,
@@ -75,7 +76,7 @@ impl GpgHome {
     /// Returns the output of gpg for an export of a key.
     /// It is text unless the arguments ask for bytes.
     #[track_caller]
-    pub(super) fn export(&self, how: &[&str], key: &str, passphrase: &str) -> Vec<u8> {
+    pub(crate) fn export(&self, how: &[&str], key: &str, passphrase: &str) -> Vec<u8> {
         let mut arguments = vec!["--passphrase", passphrase];
         arguments.extend(how);
         arguments.push(key);
@@ -84,13 +85,13 @@ impl GpgHome {
 
     /// The secret key as text.
     #[track_caller]
-    pub(super) fn secret_key(&self, key: &str, passphrase: &str) -> String {
+    pub(crate) fn secret_key(&self, key: &str, passphrase: &str) -> String {
         String::from_utf8(self.export(&["--armor", "--export-secret-keys"], key, passphrase)).unwrap()
     }
 
     /// Revokes a whole key.
     #[track_caller]
-    pub(super) fn revoke(&self, key: &str) {
+    pub(crate) fn revoke(&self, key: &str) {
         let place = self.path().join("openpgp-revocs.d").join(format!("{key}.rev"));
         // gpg puts a colon in front, against imports by mistake.
         let certificate = std::fs::read_to_string(place).unwrap().replace("\n:-----BEGIN", "\n-----BEGIN");
@@ -99,7 +100,7 @@ impl GpgHome {
 
     /// Revokes the first subkey of a key.
     #[track_caller]
-    pub(super) fn revoke_subkey(&self, key: &str) {
+    pub(crate) fn revoke_subkey(&self, key: &str) {
         self.gpg(
             &["--no-tty", "--passphrase", "", "--command-fd", "0", "--edit-key", key],
             b"key 1\nrevkey\ny\n0\n\ny\nsave\n",
@@ -107,7 +108,7 @@ impl GpgHome {
     }
 
     #[track_caller]
-    pub(super) fn gpg(&self, arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    pub(crate) fn gpg(&self, arguments: &[&str], input: &[u8]) -> Vec<u8> {
         self.gpg_at("", arguments, input)
     }
 
@@ -125,22 +126,28 @@ impl GpgHome {
         output(command.args(arguments), input)
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
     /// Asserts that git finds a good signature on a commit.
     /// The signature must be made by the key part with the fingerprint.
     #[track_caller]
-    pub(super) fn assert_signed(&self, scene: &Scene, revision: &str, fingerprint: &str) {
+    pub(crate) fn assert_signed(&self, scene: &Scene, revision: &str, fingerprint: &str) {
+        self.assert_signed_in(&scene.repository, revision, fingerprint);
+    }
+
+    /// The same in any repository.
+    #[track_caller]
+    pub(crate) fn assert_signed_in(&self, repository: &BareRepository, revision: &str, fingerprint: &str) {
         let mut command = Command::new("git");
-        harden(&mut command).env("GNUPGHOME", self.path()).current_dir(scene.repository.path());
+        harden(&mut command).env("GNUPGHOME", self.path()).current_dir(repository.path());
         let check = run(command.args(["verify-commit", "--raw", revision]));
         assert_eq!(check.status, Some(0), "{check:?}");
         let says =
             |word: &str| check.errors.lines().any(|line| line.starts_with(&format!("[GNUPG:] {word} ")));
         assert!(says("GOODSIG") && says(&format!("VALIDSIG {fingerprint}")), "{fingerprint}: {check:?}");
-        scene.repository.assert_sound();
+        repository.assert_sound();
     }
 }
 

@@ -10,6 +10,7 @@ mod refusals;
 mod ssh;
 mod ssh_signer;
 
+pub(crate) use gpg_home::GpgHome;
 pub(crate) use ssh_signer::SshSigner;
 
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ mod push;
 mod status;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use crate::backoff::Backoff;
 use crate::cli::Failure;
 use crate::cli::service::{ProbeAddresses, log_encoding, log_level};
 use crate::cli::size::ByteSize;
+use crate::forge::ForgeRateLimits;
 use crate::git::SshAlgorithms;
 use crate::metrics::Metrics;
 use crate::net::LocalAddresses;
@@ -88,6 +89,8 @@ pub(super) struct Options {
     pub(super) controllers: BTreeSet<Controller>,
     pub(super) policies: PolicyOptions,
     pub(super) registries: RegistryOptions,
+    /// The rate limits of calls to forges.
+    pub(super) forge_limits: ForgeRateLimits,
     /// Limits of the timeouts of all objects.
     pub(super) times: TimeBounds,
     /// The metrics of this process and of its capacity.
@@ -162,6 +165,7 @@ impl ControllerArguments {
     ///
     /// If a value is invalid; the message names its flag.
     pub(super) fn read(&self) -> Result<Options, Failure> {
+        const WRITES: &str = "forge-writes-per-minute";
         let duration = self.duration("leader-election-lease-duration")?;
         let renew_deadline = self.duration("leader-election-renew-deadline")?;
         let retry_period = self.duration("leader-election-retry-period")?;
@@ -257,6 +261,14 @@ impl ControllerArguments {
                 first_image: FirstImage::Counts,
                 times: bounds,
                 capacity: capacity.clone(),
+            },
+            forge_limits: ForgeRateLimits {
+                concurrency: self.number::<NonZeroUsize>("forge-concurrency")?.get(),
+                writes_per_minute: self
+                    .text(WRITES)
+                    .map(|_| self.number::<NonZeroU32>(WRITES))
+                    .transpose()?
+                    .map(NonZeroU32::get),
             },
             registries: RegistryOptions {
                 rate_limits: RateLimitOptions {

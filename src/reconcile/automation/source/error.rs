@@ -4,6 +4,7 @@ use std::error::Error;
 
 use tagboat_api::Reason;
 use tagboat_api::duration::DurationError;
+use tagboat_api::settings::SettingErrors;
 
 use super::ObjectName;
 use crate::error::ReconcileError;
@@ -88,6 +89,15 @@ pub enum SourceError {
         repository: ObjectName,
         /// The timeout as it was written.
         text: String,
+    },
+    /// The annotations of the repository are invalid.
+    #[error("the settings of GitRepository {repository} cannot be used")]
+    Settings {
+        /// The repository.
+        repository: ObjectName,
+        /// The defects.
+        #[source]
+        cause: SettingErrors,
     },
     /// A GitHub App without a secret, in Flux's words.
     #[error(

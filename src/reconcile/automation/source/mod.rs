@@ -12,6 +12,7 @@ use kube::ResourceExt;
 use tagboat_api::automation::{GitSpec, SigningKeyType, SourceKind};
 use tagboat_api::git_repository::{GitProvider, GitRepositorySpec};
 use tagboat_api::reference::LocalObjectReference;
+use tagboat_api::settings::GitRepositorySettings;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 pub use self::error::SourceError;
@@ -46,6 +47,8 @@ pub struct SourceConfiguration {
     pub proxy_secret: Option<ObjectName>,
     /// The secret with the signing key, which is in the automation's namespace.
     pub signing_secret: Option<SigningSecret>,
+    /// The settings of the repository's forge.
+    pub forge: GitRepositorySettings,
     /// The author and committer.
     pub author: Author,
     /// The template of the message; without it, the message is the default.
@@ -108,7 +111,7 @@ impl<'a> SourceReference<'a> {
         identity: ObjectIdentity,
     ) -> Result<SourceConfiguration, SourceError> {
         let Self { git, namespace, repository } = self;
-        let Some(GitRepository { spec, .. }) = found else {
+        let Some(GitRepository { spec, metadata, .. }) = found else {
             return Err(SourceError::NoRepository { repository });
         };
         let (target, branches) = target(git, spec, &repository)?;
@@ -120,6 +123,9 @@ impl<'a> SourceReference<'a> {
             return Err(SourceError::NoTime { repository, text: spec.timeout.to_string() });
         }
         check_login(spec, &repository, identity)?;
+        let annotations = metadata.annotations.clone().unwrap_or_default();
+        let forge = GitRepositorySettings::from_annotations(&annotations)
+            .map_err(|cause| SourceError::Settings { repository: repository.clone(), cause })?;
         let beside = |secret: &Option<LocalObjectReference>| {
             let name = secret.as_ref().map(|secret| secret.name.clone());
             name.map(|name| ObjectName { namespace: repository.namespace.clone(), name })
@@ -140,6 +146,7 @@ impl<'a> SourceReference<'a> {
             branches,
             timeout,
             signing_secret,
+            forge,
             author: Author::new(author.name.as_deref().unwrap_or_default(), &author.email),
             message_template: git.commit.message_template.clone().filter(|template| !template.is_empty()),
         })

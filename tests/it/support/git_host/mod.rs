@@ -71,6 +71,11 @@ impl GitHost {
         format!("{scheme}://{}/{repository}", self.address)
     }
 
+    /// Its port on loopback.
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Adds a fault for the next request of this operation.
     /// Several faults apply in their order.
     pub(crate) fn once(&self, operation: Operation, fault: Fault) {

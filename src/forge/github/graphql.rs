@@ -1,0 +1,162 @@
+//! The three documents of GraphQL, for what the REST API lacks: merge queues and auto-merge.
+
+use serde_json::{Value, json};
+
+use super::repository::{GithubRepository, headers};
+use crate::forge::exchange::{ApiRequest, Cost, Method};
+use crate::forge::pull_request::{Merge, MergeMethod};
+
+/// The state of a pull request, as far as merging depends on it.
+const MERGE_STATE: &str = include_str!("merge_state.graphql");
+
+/// Puts a pull request into the merge queue.
+const ENQUEUE: &str = include_str!("enqueue.graphql");
+
+/// Has a pull request merged when its requirements are met.
+const ENABLE_AUTO_MERGE: &str = include_str!("enable_auto_merge.graphql");
+
+/// The maximum length of the errors of a response, in bytes.
+const MAX_ERRORS: usize = 500;
+
+/// The state of a pull request, as far as merging depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MergeState {
+    /// The id by which mutations name it.
+    pub(super) id: String,
+    /// The id of its head commit.
+    pub(super) head: String,
+    /// True if it waits in the merge queue.
+    pub(super) is_in_queue: bool,
+    /// True if its base has a merge queue.
+    pub(super) has_queue: bool,
+    /// True if GitHub merges it when it is ready.
+    pub(super) has_auto_merge: bool,
+    /// True if a check or an approval is required.
+    pub(super) requires_something: bool,
+    /// True if it could be merged at once.
+    pub(super) is_ready: bool,
+}
+
+impl MergeState {
+    /// Reads the response to [`merge_state`].
+    pub(super) fn read(body: &Value) -> Option<Self> {
+        let found = &body["data"]["repository"]["pullRequest"];
+        let base = &found["baseRef"];
+        let protection = &base["branchProtectionRule"];
+        let rules = base["rules"]["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let requires = |rule: &Value| match rule["type"].as_str() {
+            Some("REQUIRED_STATUS_CHECKS" | "WORKFLOWS" | "CODE_SCANNING" | "REQUIRED_DEPLOYMENTS") => true,
+            Some("PULL_REQUEST") => rule["parameters"]["requiredApprovingReviewCount"].as_u64() > Some(0),
+            _ => false,
+        };
+        let is_true = |value: &Value| *value == Value::Bool(true);
+        Some(Self {
+            id: found["id"].as_str()?.to_owned(),
+            head: found["headRefOid"].as_str()?.to_owned(),
+            is_in_queue: is_true(&found["isInMergeQueue"]),
+            has_queue: is_true(&found["isMergeQueueEnabled"]),
+            has_auto_merge: !found["autoMergeRequest"].is_null(),
+            requires_something: is_true(&protection["requiresStatusChecks"])
+                || is_true(&protection["requiresApprovingReviews"])
+                || rules.iter().any(requires),
+            is_ready: matches!(found["mergeStateStatus"].as_str(), Some("CLEAN" | "HAS_HOOKS" | "UNSTABLE")),
+        })
+    }
+}
+
+/// Makes the request for the state of a pull request.
+pub(super) fn merge_state(repository: &GithubRepository, number: u64) -> ApiRequest {
+    let variables = json!({"owner": repository.owner, "name": repository.name, "number": number});
+    request(MERGE_STATE, &variables, Cost::Read)
+}
+
+/// Makes the request that puts a pull request into the merge queue.
+pub(super) fn enqueue(id: &str, merge: &Merge) -> ApiRequest {
+    let input = json!({"pullRequestId": id, "expectedHeadOid": merge.head_commit.to_string()});
+    request(ENQUEUE, &json!({"input": input}), Cost::Write)
+}
+
+/// Makes the request that has a pull request merged when it is ready.
+pub(super) fn enable_auto_merge(id: &str, merge: &Merge) -> ApiRequest {
+    let mut input = json!({"pullRequestId": id, "expectedHeadOid": merge.head_commit.to_string()});
+    if let Some(method) = merge.method {
+        input["mergeMethod"] = match method {
+            MergeMethod::Commit => "MERGE",
+            MergeMethod::Squash => "SQUASH",
+            MergeMethod::Rebase => "REBASE",
+        }
+        .into();
+    }
+    request(ENABLE_AUTO_MERGE, &json!({"input": input}), Cost::Write)
+}
+
+/// Returns the errors of a response as one sentence, if there are any.
+pub(super) fn errors(body: &Value) -> Option<String> {
+    let errors = body["errors"].as_array().filter(|errors| !errors.is_empty())?;
+    let messages: Vec<&str> = errors.iter().filter_map(|error| error["message"].as_str()).take(5).collect();
+    let mut sentence = crate::printable::printable(&messages.join("; ")).into_owned();
+    sentence.truncate(sentence.floor_char_boundary(MAX_ERRORS));
+    Some(sentence)
+}
+
+fn request(document: &str, variables: &Value, cost: Cost) -> ApiRequest {
+    ApiRequest {
+        method: Method::Post,
+        path: Vec::new(),
+        query: Vec::new(),
+        headers: headers(),
+        body: Some(json!({"query": document, "variables": variables})),
+        cost,
+        operation: "merge a pull request",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(changes: &Value) -> MergeState {
+        let mut found = json!({
+            "id": "PR_1", "headRefOid": "abc", "isInMergeQueue": false, "isMergeQueueEnabled": false,
+            "mergeStateStatus": "BLOCKED", "autoMergeRequest": null,
+            "baseRef": {"branchProtectionRule": null, "rules": {"nodes": []}},
+        });
+        found.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        MergeState::read(&json!({"data": {"repository": {"pullRequest": found}}})).unwrap()
+    }
+
+    #[test]
+    fn only_checks_and_approvals_are_requirements() {
+        let rule = |kind: &str, approvals: u64| {
+            json!({"baseRef": {"branchProtectionRule": null, "rules": {"nodes": [
+                {"type": kind, "parameters": {"requiredApprovingReviewCount": approvals}},
+            ]}}})
+        };
+        let protection = |checks: bool, reviews: bool| {
+            json!({"baseRef": {"branchProtectionRule": {
+                "requiresStatusChecks": checks, "requiresApprovingReviews": reviews,
+            }}})
+        };
+        for (changes, expected) in [
+            (json!({}), false),
+            (json!({"baseRef": null}), false),
+            (rule("REQUIRED_STATUS_CHECKS", 0), true),
+            (rule("PULL_REQUEST", 0), false),
+            (rule("PULL_REQUEST", 1), true),
+            (rule("DELETION", 1), false),
+            (protection(false, false), false),
+            (protection(true, false), true),
+            (protection(false, true), true),
+        ] {
+            assert_eq!(state(&changes).requires_something, expected, "{changes}");
+        }
+        assert!(state(&json!({"mergeStateStatus": "CLEAN"})).is_ready && !state(&json!({})).is_ready);
+    }
+
+    #[test]
+    fn errors_are_one_sentence() {
+        assert_eq!(errors(&json!({"data": {}})), None);
+        let body = json!({"errors": [{"message": "Pull request is in clean status"}, {"message": "x\ny"}]});
+        assert_eq!(errors(&body).as_deref(), Some("Pull request is in clean status; x\\ny"));
+    }
+}

@@ -1,0 +1,380 @@
+//! Pull requests of a repository at GitHub.
+
+use serde_json::{Value, json};
+
+use crate::forge::api::Forge;
+use crate::forge::error::ForgeError;
+use crate::forge::exchange::{ApiResponse, Cost, Method, Transport};
+use crate::forge::github::graphql::{self, MergeState};
+use crate::forge::github::repository::GithubRepository;
+use crate::forge::http::{Call, refusal};
+use crate::forge::pull_request::{
+    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
+};
+use crate::git::BranchName;
+
+/// The number of pull requests on a page, which is GitHub's maximum.
+const PAGE: usize = 100;
+
+/// The maximum number of pages that are read.
+const MAX_PAGES: usize = 50;
+
+const LIST: &str = "list pull requests";
+const FIND: &str = "find a pull request";
+const OPEN: &str = "open a pull request";
+const EDIT: &str = "change a pull request";
+const CLOSE: &str = "close a pull request";
+const LABEL: &str = "label a pull request";
+const REVIEW: &str = "ask for a review";
+const ASSIGN: &str = "assign a pull request";
+const MERGE: &str = "merge a pull request";
+
+/// The pull requests of a repository at GitHub.
+#[derive(Clone, Debug)]
+pub struct Github<T> {
+    /// Sends requests to the REST API.
+    rest: T,
+    /// Sends requests to the GraphQL API.
+    graphql: T,
+    repository: GithubRepository,
+    host: String,
+    /// The object that has the credentials.
+    owner: String,
+}
+
+impl<T: Transport> Github<T> {
+    /// Makes it from transports for both APIs; `owner` is the object that has the credentials.
+    pub fn new((rest, graphql): (T, T), repository: GithubRepository, host: String, owner: String) -> Self {
+        Self { rest, graphql, repository, host, owner }
+    }
+
+    async fn send(
+        &self,
+        (method, cost): (Method, Cost),
+        resource: &[&str],
+        body: Option<Value>,
+        operation: &'static str,
+    ) -> Result<ApiResponse, ForgeError> {
+        self.rest.send(self.repository.request((method, cost), resource, body, operation)).await
+    }
+
+    fn refusal(&self, operation: &'static str, response: &ApiResponse) -> ForgeError {
+        refusal(Call { host: &self.host, owner: &self.owner, operation }, response)
+    }
+
+    fn malformed(&self, operation: &'static str, detail: &str) -> ForgeError {
+        ForgeError::Malformed { host: self.host.clone(), operation, detail: detail.to_owned() }
+    }
+
+    /// Reads all pages of a list of pull requests, those of forks excepted.
+    async fn list(
+        &self,
+        query: &[(&'static str, String)],
+        operation: &'static str,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
+        let mut found: Vec<PullRequest> = Vec::new();
+        let mut first_of_page = None;
+        for page in 1..=MAX_PAGES {
+            let mut request = self.repository.request((Method::Get, Cost::Read), &["pulls"], None, operation);
+            request.query = query.to_vec();
+            request.query.extend([("per_page", PAGE.to_string()), ("page", page.to_string())]);
+            let response = self.rest.send(request).await?;
+            if response.status != 200 {
+                return Err(self.refusal(operation, &response));
+            }
+            let items = response.body.as_array();
+            let items = items.ok_or_else(|| self.malformed(operation, "a response that is no list"))?;
+            let first = items.first().map(|item| item["number"].as_u64());
+            if first.is_some() && first == first_of_page {
+                return Err(self.malformed(operation, "the same page again and again"));
+            }
+            first_of_page = first;
+            for item in items {
+                found.extend(self.read(item, operation)?);
+            }
+            if items.len() < PAGE {
+                return Ok(found);
+            }
+        }
+        Err(self.malformed(operation, "more than 5,000 pull requests"))
+    }
+
+    /// Reads a pull request, unless its head is in another repository.
+    fn read(&self, item: &Value, operation: &'static str) -> Result<Option<PullRequest>, ForgeError> {
+        let full_name = format!("{}/{}", self.repository.owner, self.repository.name);
+        // A fork that was deleted is null. A repository that was renamed has its new name on both sides.
+        let head = &item["head"]["repo"]["full_name"];
+        let base = item["base"]["repo"]["full_name"].as_str().unwrap_or(&full_name);
+        if !head.as_str().is_some_and(|head| head.eq_ignore_ascii_case(base)) {
+            return Ok(None);
+        }
+        let missing = |name: &str| self.malformed(operation, &format!("a pull request without {name}"));
+        let branch = |side: &str| -> Result<BranchName, ForgeError> {
+            item[side]["ref"].as_str().and_then(|name| name.parse().ok()).ok_or_else(|| missing("branches"))
+        };
+        let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+        let labels = item["labels"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let state = match (item["state"].as_str(), item["merged_at"].is_null()) {
+            (Some("open"), _) => PullRequestState::Open,
+            (Some("closed"), true) => PullRequestState::Closed,
+            (Some("closed"), false) => PullRequestState::Merged,
+            _ => return Err(missing("a known state")),
+        };
+        Ok(Some(PullRequest {
+            number: item["number"].as_u64().ok_or_else(|| missing("a number"))?,
+            url: text("html_url"),
+            state,
+            head: branch("head")?,
+            head_commit: item["head"]["sha"].as_str().and_then(|id| id.parse().ok()),
+            base: branch("base")?,
+            title: text("title"),
+            body: text("body"),
+            is_draft: item["draft"] == Value::Bool(true),
+            labels: labels.iter().filter_map(|label| label["name"].as_str().map(str::to_owned)).collect(),
+            is_in_merge_queue: false,
+            has_auto_merge: !item["auto_merge"].is_null(),
+            version: None,
+        }))
+    }
+
+    /// Reads a pull request of ours from the response to a change.
+    fn read_own(&self, item: &Value, operation: &'static str) -> Result<PullRequest, ForgeError> {
+        self.read(item, operation)?
+            .ok_or_else(|| self.malformed(operation, "a pull request of another repository"))
+    }
+
+    /// Adds labels, reviewers or assignees; a part that is refused gives a sentence.
+    async fn add(
+        &self,
+        number: u64,
+        (resource, cost, operation): ([&str; 2], Cost, &'static str),
+        body: Value,
+    ) -> Result<Option<String>, ForgeError> {
+        let number = number.to_string();
+        let path = [resource[0], &number, resource[1]];
+        let response = self.send((Method::Post, cost), &path, Some(body), operation).await?;
+        match response.status {
+            200 | 201 => Ok(None),
+            403 | 404 | 422 => Ok(Some(self.refusal(operation, &response).to_string())),
+            _ => Err(self.refusal(operation, &response)),
+        }
+    }
+
+    /// Adds what a new pull request has beside its text.
+    async fn complete(
+        &self,
+        number: u64,
+        new: &NewPullRequest,
+        is_new: bool,
+    ) -> Result<Vec<String>, ForgeError> {
+        let mut refused = Vec::new();
+        if !new.labels.is_empty() {
+            let labels = (["issues", "labels"], Cost::Write, LABEL);
+            refused.extend(self.add(number, labels, json!({"labels": new.labels})).await?);
+        }
+        if !new.assignees.is_empty() {
+            let assignees = (["issues", "assignees"], Cost::Write, ASSIGN);
+            refused.extend(self.add(number, assignees, json!({"assignees": new.assignees})).await?);
+        }
+        // Each request notifies the reviewers.
+        if is_new && !new.reviewers.is_empty() {
+            let (teams, users): (Vec<&String>, Vec<&String>) =
+                new.reviewers.iter().partition(|name| name.contains('/'));
+            let teams: Vec<&str> = teams.iter().filter_map(|team| Some(team.rsplit_once('/')?.1)).collect();
+            let body = json!({"reviewers": users, "team_reviewers": teams});
+            refused.extend(
+                self.add(number, (["pulls", "requested_reviewers"], Cost::Create, REVIEW), body).await?,
+            );
+        }
+        Ok(refused)
+    }
+
+    /// Merges a pull request at once.
+    async fn merge_now(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        let mut body = json!({"sha": merge.head_commit.to_string()});
+        if let Some(method) = merge.method {
+            body["merge_method"] = match method {
+                MergeMethod::Commit => "merge",
+                MergeMethod::Squash => "squash",
+                MergeMethod::Rebase => "rebase",
+            }
+            .into();
+        }
+        let path = ["pulls", &number.to_string(), "merge"];
+        let response = self.send((Method::Put, Cost::Write), &path, Some(body), MERGE).await?;
+        let reason = || self.refusal(MERGE, &response).to_string();
+        match response.status {
+            200 => Ok(MergeAnswer::Merged),
+            // It cannot be merged now, or its head is another commit.
+            405 | 409 => Ok(MergeAnswer::NotYet { reason: reason() }),
+            422 => Ok(MergeAnswer::Refused { reason: reason() }),
+            _ => Err(self.refusal(MERGE, &response)),
+        }
+    }
+
+    /// Has the pull request merged when its checks have passed.
+    async fn merge_when_ready(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        let state = self.merge_state(number).await?;
+        if state.head != merge.head_commit.to_string() {
+            return Ok(MergeAnswer::NotYet {
+                reason: "the head of the pull request is another commit".to_owned(),
+            });
+        }
+        if state.is_in_queue || state.has_auto_merge {
+            return Ok(MergeAnswer::Scheduled);
+        }
+        if state.has_queue {
+            return self.mutate(graphql::enqueue(&state.id, merge)).await;
+        }
+        if !state.requires_something {
+            return Ok(MergeAnswer::NothingRequired);
+        }
+        if state.is_ready {
+            return self.merge_now(number, merge).await;
+        }
+        self.mutate(graphql::enable_auto_merge(&state.id, merge)).await
+    }
+
+    async fn merge_state(&self, number: u64) -> Result<MergeState, ForgeError> {
+        let response = self.graphql.send(graphql::merge_state(&self.repository, number)).await?;
+        if response.status != 200 {
+            return Err(self.refusal(MERGE, &response));
+        }
+        if let Some(reason) = graphql::errors(&response.body) {
+            let (host, status) = (self.host.clone(), response.status);
+            return Err(ForgeError::Refused { host, operation: MERGE, status, detail: reason });
+        }
+        MergeState::read(&response.body)
+            .ok_or_else(|| self.malformed(MERGE, "a response without the pull request's state"))
+    }
+
+    /// Sends a mutation; an error among its results is GitHub's reason to refuse.
+    async fn mutate(&self, request: crate::forge::exchange::ApiRequest) -> Result<MergeAnswer, ForgeError> {
+        let response = self.graphql.send(request).await?;
+        if response.status != 200 {
+            return Err(self.refusal(MERGE, &response));
+        }
+        Ok(match graphql::errors(&response.body) {
+            Some(reason) => MergeAnswer::Refused { reason },
+            None => MergeAnswer::Scheduled,
+        })
+    }
+}
+
+impl<T: Transport> Forge for Github<T> {
+    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
+        let query =
+            [("state", "open".to_owned()), ("sort", "created".to_owned()), ("direction", "asc".to_owned())];
+        self.list(&query, LIST).await
+    }
+
+    async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+        let query = [
+            ("state", "all".to_owned()),
+            ("head", format!("{}:{head}", self.repository.owner)),
+            ("base", base.to_string()),
+            ("sort", "created".to_owned()),
+            ("direction", "desc".to_owned()),
+        ];
+        let mut found = self.list(&query, FIND).await?;
+        // GitHub ignores a head that it does not understand.
+        found.retain(|one| one.head == *head && one.base == *base);
+        for one in found.iter_mut().filter(|one| one.state == PullRequestState::Open) {
+            let state = self.merge_state(one.number).await?;
+            one.is_in_merge_queue = state.is_in_queue;
+            one.has_auto_merge |= state.has_auto_merge;
+        }
+        Ok(found)
+    }
+
+    async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
+        let mut body = json!({
+            "title": new.title,
+            "head": new.head.to_string(),
+            "base": new.base.to_string(),
+            "body": new.body,
+            "draft": new.is_draft,
+        });
+        let mut refused = Vec::new();
+        let open = (Method::Post, Cost::Create);
+        let mut response = self.send(open, &["pulls"], Some(body.clone()), OPEN).await?;
+        if response.status == 422 && new.is_draft && says(&response, "draft") {
+            refused.push(self.refusal(OPEN, &response).to_string());
+            body["draft"] = false.into();
+            response = self.send(open, &["pulls"], Some(body), OPEN).await?;
+        }
+        let (pull_request, is_new) = match response.status {
+            201 => (self.read_own(&response.body, OPEN)?, true),
+            422 if says(&response, "already exists") => {
+                let found = self.find(&new.head, &new.base).await?;
+                let open = found.into_iter().find(|one| one.state == PullRequestState::Open);
+                (open.ok_or_else(|| self.refusal(OPEN, &response))?, false)
+            }
+            _ => return Err(self.refusal(OPEN, &response)),
+        };
+        refused.extend(self.complete(pull_request.number, new, is_new).await?);
+        Ok(Opened { pull_request, is_new, refused })
+    }
+
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        let PullRequestEdit { title, body, added_labels, removed_labels, is_closed } = edit;
+        let number = current.number.to_string();
+        let mut changed = current.clone();
+        if title.is_some() || body.is_some() || *is_closed {
+            let mut change = json!({});
+            for (name, text) in [("title", title), ("body", body)] {
+                if let Some(text) = text {
+                    change[name] = text.as_str().into();
+                }
+            }
+            let (cost, operation) = if *is_closed { (Cost::Essential, CLOSE) } else { (Cost::Write, EDIT) };
+            if *is_closed {
+                change["state"] = "closed".into();
+            }
+            let path = ["pulls", number.as_str()];
+            let response = self.send((Method::Patch, cost), &path, Some(change), operation).await?;
+            if response.status != 200 {
+                return Err(self.refusal(operation, &response));
+            }
+            changed = PullRequest { labels: changed.labels, ..self.read_own(&response.body, operation)? };
+        }
+        if !added_labels.is_empty() {
+            let path = ["issues", number.as_str(), "labels"];
+            let body = json!({"labels": added_labels});
+            let response = self.send((Method::Post, Cost::Write), &path, Some(body), LABEL).await?;
+            if response.status != 200 {
+                return Err(self.refusal(LABEL, &response));
+            }
+            changed
+                .labels
+                .extend(added_labels.iter().filter(|label| !current.labels.contains(label)).cloned());
+        }
+        for label in removed_labels {
+            let path = ["issues", number.as_str(), "labels", label.as_str()];
+            let response = self.send((Method::Delete, Cost::Write), &path, None, LABEL).await?;
+            // 404: it is gone already.
+            if !matches!(response.status, 200 | 404) {
+                return Err(self.refusal(LABEL, &response));
+            }
+            changed.labels.retain(|known| known != label);
+        }
+        Ok(changed)
+    }
+
+    async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        match merge.time {
+            MergeTime::Immediately => self.merge_now(current.number, merge).await,
+            MergeTime::WhenReady => self.merge_when_ready(current.number, merge).await,
+        }
+    }
+}
+
+/// Returns true if a refusal has a word in its message or errors.
+fn says(response: &ApiResponse, word: &str) -> bool {
+    let (message, errors) = (response.body["message"].to_string(), response.body["errors"].to_string());
+    [message, errors].iter().any(|text| text.to_ascii_lowercase().contains(word))
+}
+
+#[cfg(test)]
+mod tests;

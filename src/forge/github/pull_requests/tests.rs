@@ -1,0 +1,256 @@
+//! Requests for pull requests, and the reading of responses.
+
+use std::collections::VecDeque;
+
+use futures::FutureExt;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::Github;
+use crate::forge::api::Forge;
+use crate::forge::error::ForgeError;
+use crate::forge::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
+use crate::forge::github::GithubRepository;
+use crate::forge::pull_request::{
+    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
+};
+
+const HEAD: &str = "1111111111111111111111111111111111111111";
+
+/// Gives responses in their order, and keeps the requests.
+#[derive(Default)]
+struct Recorded {
+    responses: Mutex<VecDeque<(u16, Value)>>,
+    requests: Mutex<Vec<ApiRequest>>,
+}
+
+impl Transport for &Recorded {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, ForgeError> {
+        self.requests.lock().push(request);
+        let (status, body) = self.responses.lock().pop_front().expect("no further request was expected");
+        Ok(ApiResponse { status, headers: Vec::new(), body })
+    }
+}
+
+fn recorded(responses: impl IntoIterator<Item = (u16, Value)>) -> Recorded {
+    Recorded { responses: Mutex::new(responses.into_iter().collect()), requests: Mutex::default() }
+}
+
+fn github(recorded: &Recorded) -> Github<&Recorded> {
+    let repository = GithubRepository { owner: "acme".to_owned(), name: "fleet".to_owned() };
+    Github::new((recorded, recorded), repository, "api.github.com".to_owned(), "Secret a/b".to_owned())
+}
+
+/// A pull request from `bot/app` to `main`, with changes.
+fn item(number: u64, changes: Value) -> Value {
+    let mut item = json!({
+        "number": number, "html_url": format!("https://github.com/acme/fleet/pull/{number}"), "state": "open",
+        "merged_at": null, "title": "T", "body": null, "draft": false, "auto_merge": null, "labels": [{"name": "x"}],
+        "head": {"ref": "bot/app", "sha": HEAD, "repo": {"full_name": "acme/fleet"}},
+        "base": {"ref": "main", "repo": {"full_name": "acme/fleet"}},
+    });
+    item.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    item
+}
+
+fn state(changes: Value) -> Value {
+    let mut found = json!({
+        "id": "PR_1", "headRefOid": HEAD, "isInMergeQueue": false, "isMergeQueueEnabled": false,
+        "mergeStateStatus": "BLOCKED", "autoMergeRequest": null,
+        "baseRef": {"branchProtectionRule": {"requiresStatusChecks": true, "requiresApprovingReviews": false}},
+    });
+    found.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    json!({"data": {"repository": {"pullRequest": found}}})
+}
+
+/// The result of calls that never wait.
+fn now<T>(work: impl Future<Output = T>) -> T {
+    work.now_or_never().expect("recorded responses are there at once")
+}
+
+/// The method and path of each request.
+fn calls(recorded: &Recorded) -> Vec<String> {
+    let requests = recorded.requests.lock();
+    let paths = requests.iter().map(|request| (request.method, request.path.join("/")));
+    paths.map(|(method, path)| format!("{method:?} {path}")).collect()
+}
+
+fn new() -> NewPullRequest {
+    NewPullRequest {
+        head: "bot/app".parse().unwrap(),
+        base: "main".parse().unwrap(),
+        title: "T".to_owned(),
+        body: "B".to_owned(),
+        is_draft: false,
+        labels: vec!["images".to_owned()],
+        reviewers: vec!["ann".to_owned(), "acme/web".to_owned()],
+        assignees: vec!["bob".to_owned()],
+    }
+}
+
+#[test]
+fn open_pull_requests_are_read_page_by_page_without_those_of_forks() {
+    let full: Vec<Value> = (1..=100).map(|number| item(number, json!({}))).collect();
+    let fork = json!({"head": {"ref": "bot/app", "sha": HEAD, "repo": {"full_name": "eve/fleet"}}});
+    let gone = json!({"head": {"ref": "bot/app", "sha": HEAD, "repo": null}});
+    let last = vec![item(101, fork), item(102, gone), item(103, json!({"draft": true, "auto_merge": {}}))];
+    let api = recorded([(200, full.clone().into()), (200, last.into())]);
+    let found = now(github(&api).open_pull_requests()).unwrap();
+    assert_eq!(found.len(), 101);
+    let one = &found[100];
+    assert_eq!(
+        (one.number, one.is_draft, one.has_auto_merge, one.labels.as_slice()),
+        (103, true, true, &["x".to_owned()][..])
+    );
+    assert_eq!(one.head_commit, Some(HEAD.parse().unwrap()));
+    let queries: Vec<_> =
+        api.requests.lock().iter().map(|request| request.query.last().cloned().unwrap().1).collect();
+    assert_eq!(queries, ["1", "2"]);
+    // A server that gives the same page for ever.
+    let api = recorded([(200, full.clone().into()), (200, full.into())]);
+    let error = now(github(&api).open_pull_requests()).unwrap_err();
+    assert!(error.to_string().contains("the same page again and again"), "{error}");
+}
+
+#[test]
+fn a_pull_request_is_found_by_owner_and_branch_in_any_state() {
+    let closed = json!({"state": "closed"});
+    let merged = json!({"state": "closed", "merged_at": "2026-01-01T00:00:00Z"});
+    let other = json!({"head": {"ref": "other", "sha": HEAD, "repo": {"full_name": "acme/fleet"}}});
+    let listed = vec![item(4, json!({})), item(3, closed), item(2, merged), item(1, other)];
+    let api = recorded([(200, listed.into()), (200, state(json!({"isInMergeQueue": true})))]);
+    let found = now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap();
+    let states: Vec<_> = found.iter().map(|one| (one.number, one.state, one.is_in_merge_queue)).collect();
+    use PullRequestState::{Closed, Merged, Open};
+    assert_eq!(states, [(4, Open, true), (3, Closed, false), (2, Merged, false)]);
+    let requests = api.requests.lock();
+    assert!(requests[0].query.contains(&("head", "acme:bot/app".to_owned())), "{:?}", requests[0].query);
+}
+
+#[test]
+fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refused() {
+    let unknown = json!({"message": "Reviews may only be requested from collaborators."});
+    let api = recorded([(201, item(7, json!({}))), (200, json!([])), (201, json!({})), (422, unknown)]);
+    let opened = now(github(&api).open(&new())).unwrap();
+    assert!(opened.is_new && opened.pull_request.number == 7);
+    let refused =
+        "api.github.com refuses to ask for a review: Reviews may only be requested from collaborators.";
+    assert_eq!(opened.refused, [refused]);
+    assert_eq!(
+        calls(&api),
+        [
+            "Post repos/acme/fleet/pulls",
+            "Post repos/acme/fleet/issues/7/labels",
+            "Post repos/acme/fleet/issues/7/assignees",
+            "Post repos/acme/fleet/pulls/7/requested_reviewers",
+        ]
+    );
+    let requests = api.requests.lock();
+    assert_eq!(requests[3].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
+    let costs: Vec<Cost> = requests.iter().map(|request| request.cost).collect();
+    assert_eq!(costs, [Cost::Create, Cost::Write, Cost::Write, Cost::Create]);
+}
+
+#[test]
+fn a_pull_request_that_exists_already_is_found() {
+    let exists = json!({"message": "Validation Failed", "errors": [{"message": "A pull request already exists for acme:bot/app."}]});
+    let plain = NewPullRequest { labels: Vec::new(), assignees: Vec::new(), ..new() };
+    let api = recorded([(422, exists), (200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let opened = now(github(&api).open(&plain)).unwrap();
+    assert!(!opened.is_new && opened.pull_request.number == 5);
+    // Drafts may not be available; the pull request opens without.
+    let no_draft = json!({"message": "Draft pull requests are not supported in this repository."});
+    let draft = NewPullRequest { is_draft: true, reviewers: Vec::new(), ..plain };
+    let api = recorded([(422, no_draft), (201, item(6, json!({})))]);
+    let opened = now(github(&api).open(&draft)).unwrap();
+    assert!(
+        opened.is_new
+            && opened.refused[0].ends_with("Draft pull requests are not supported in this repository.")
+    );
+    assert_eq!(api.requests.lock()[1].body.as_ref().unwrap()["draft"], false);
+}
+
+#[test]
+fn a_change_sends_only_what_changes_and_closing_goes_on_at_a_low_limit() {
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let edit = PullRequestEdit {
+        body: Some("closed: nothing is left".to_owned()),
+        removed_labels: vec!["x".to_owned()],
+        is_closed: true,
+        ..PullRequestEdit::default()
+    };
+    let api = recorded([
+        (200, item(5, json!({"state": "closed"}))),
+        (404, json!({"message": "Label does not exist"})),
+    ]);
+    let changed = now(github(&api).edit(&current, &edit)).unwrap();
+    assert_eq!((changed.state, changed.labels.len()), (PullRequestState::Closed, 0));
+    let requests = api.requests.lock();
+    assert_eq!(requests[0].body, Some(json!({"body": "closed: nothing is left", "state": "closed"})));
+    assert_eq!((requests[0].method, requests[0].cost), (Method::Patch, Cost::Essential));
+    assert_eq!(requests[1].path.last().unwrap(), "x");
+}
+
+#[test]
+fn a_merge_is_bound_to_the_head_and_waits_for_what_is_required() {
+    use MergeAnswer::{Merged, NothingRequired, Scheduled};
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let merge = |time| Merge { time, method: Some(MergeMethod::Squash), head_commit: HEAD.parse().unwrap() };
+    let no_rule = json!({"baseRef": {"branchProtectionRule": null, "rules": {"nodes": []}}, "mergeStateStatus": "CLEAN"});
+    let done = || (200, json!({"data": {}}));
+    for (time, responses, expected, last) in [
+        (
+            MergeTime::Immediately,
+            vec![(200, json!({"merged": true}))],
+            Merged,
+            "Put repos/acme/fleet/pulls/5/merge",
+        ),
+        (MergeTime::WhenReady, vec![(200, state(json!({}))), done()], Scheduled, "Post "),
+        (
+            MergeTime::WhenReady,
+            vec![(200, state(json!({"isMergeQueueEnabled": true}))), done()],
+            Scheduled,
+            "Post ",
+        ),
+        (MergeTime::WhenReady, vec![(200, state(json!({"isInMergeQueue": true})))], Scheduled, "Post "),
+        (MergeTime::WhenReady, vec![(200, state(no_rule))], NothingRequired, "Post "),
+        (
+            MergeTime::WhenReady,
+            vec![(200, state(json!({"mergeStateStatus": "CLEAN"}))), (200, json!({"merged": true}))],
+            Merged,
+            "Put repos/acme/fleet/pulls/5/merge",
+        ),
+    ] {
+        let api = recorded(responses);
+        assert_eq!(now(github(&api).merge(&current, &merge(time))).unwrap(), expected);
+        assert_eq!(calls(&api).last().unwrap(), last);
+        if let Some(Value::String(sha)) =
+            api.requests.lock().last().unwrap().body.as_ref().map(|body| body["sha"].clone())
+        {
+            assert_eq!(sha, HEAD);
+        }
+        assert!(api.responses.lock().is_empty());
+    }
+    for (responses, is_final) in [
+        (vec![(200, state(json!({"headRefOid": "2"})))], false),
+        (
+            vec![
+                (200, state(json!({}))),
+                (200, json!({"errors": [{"message": "Auto merge is not allowed"}]})),
+            ],
+            true,
+        ),
+    ] {
+        let answer = now(github(&recorded(responses)).merge(&current, &merge(MergeTime::WhenReady))).unwrap();
+        assert_eq!(matches!(answer, MergeAnswer::Refused { .. }), is_final, "{answer:?}");
+    }
+    for (status, is_final) in [(405, false), (409, false), (422, true)] {
+        let api = recorded([(status, json!({"message": "no"}))]);
+        let answer = now(github(&api).merge(&current, &merge(MergeTime::Immediately))).unwrap();
+        assert_eq!(matches!(answer, MergeAnswer::Refused { .. }), is_final, "{answer:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The state that all calls to forges share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use url::Url;
+
+use super::credential::ForgeCredential;
+use super::etag_cache::EtagCache;
+use super::rate_limit::{ForgeRateLimits, LimiterKey, RateLimiters};
+use super::route::ApiRoute;
+use super::transport::{ApiLogin, HttpTransport};
+use crate::forge::error::ForgeError;
+use crate::forge::kind::ForgeKind;
+use crate::metrics::Metrics;
+use crate::net::{LocalAddresses, SsrfGuard};
+use crate::secrets::Fingerprint;
+use crate::tenancy::{Capacity, IdleCache};
+
+/// The timeout of a call.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The maximum number of clients that are kept. Each takes about 0.15 MiB.
+const MAX_CLIENTS: usize = 256;
+
+/// The time after which an unused client is dropped.
+const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
+
+/// The options of all calls to forges.
+#[derive(Clone, Debug)]
+pub struct ForgeClientOptions {
+    /// The rate limits of a login.
+    pub rate_limits: ForgeRateLimits,
+    /// The timeout of a call.
+    pub timeout: Duration,
+    /// The policy for addresses of this machine and its link.
+    pub local_addresses: LocalAddresses,
+    /// The threads of the process.
+    pub capacity: Capacity,
+    /// The metrics.
+    pub metrics: Metrics,
+}
+
+impl Default for ForgeClientOptions {
+    fn default() -> Self {
+        Self {
+            rate_limits: ForgeRateLimits::default(),
+            timeout: TIMEOUT,
+            local_addresses: LocalAddresses::Allowed,
+            capacity: Capacity::default(),
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+/// The connections, rate limiters and cached responses of all calls to forges. Clones share them.
+#[derive(Clone, Debug)]
+pub struct ForgeClients(Arc<ForgeState>);
+
+#[derive(Debug)]
+pub(super) struct ForgeState {
+    pub(super) options: ForgeClientOptions,
+    pub(super) limiters: RateLimiters,
+    pub(super) cache: EtagCache,
+    clients: Mutex<IdleCache<Fingerprint, reqwest::Client>>,
+}
+
+impl Default for ForgeClients {
+    fn default() -> Self {
+        Self::new(ForgeClientOptions::default())
+    }
+}
+
+impl ForgeClients {
+    /// Makes the state without any connection.
+    pub fn new(options: ForgeClientOptions) -> Self {
+        Self(Arc::new(ForgeState {
+            limiters: RateLimiters::new(options.rate_limits),
+            cache: EtagCache::default(),
+            clients: Mutex::new(IdleCache::new(MAX_CLIENTS, MAX_IDLE)),
+            options,
+        }))
+    }
+
+    /// Returns a transport for an API with a login.
+    ///
+    /// # Errors
+    ///
+    /// If the address has no host, or a header cannot carry the login.
+    pub fn transport(
+        &self,
+        kind: ForgeKind,
+        base: Url,
+        login: ApiLogin,
+    ) -> Result<HttpTransport, ForgeError> {
+        HttpTransport::new(Arc::clone(&self.0), kind, base, login)
+    }
+}
+
+impl ForgeState {
+    /// Returns the client of a namespace for a route, from the cache or newly made.
+    ///
+    /// # Errors
+    ///
+    /// If the proxy or the certificates cannot be used.
+    pub(super) async fn client(
+        &self,
+        key: &LimiterKey,
+        route: &Arc<ApiRoute>,
+    ) -> Result<reqwest::Client, String> {
+        let fingerprint = Fingerprint::of([key.namespace.as_bytes(), key.route.as_bytes()]);
+        let cached = self.clients.lock().get(&fingerprint);
+        if let Some(client) = cached {
+            return Ok(client);
+        }
+        let ForgeClientOptions { timeout, local_addresses, capacity, .. } = self.options.clone();
+        let (route, lookups) = (Arc::clone(route), capacity.lookups.clone());
+        let connect = move || route.connect(timeout, local_addresses, lookups);
+        let client = capacity.pool.run(&key.namespace, connect).await.map_err(|error| error.to_string())?;
+        self.clients.lock().insert(&key.namespace, fingerprint, client.clone());
+        Ok(client)
+    }
+
+    /// Returns the SSRF guard of a route.
+    pub(super) fn guard(&self, route: &ApiRoute) -> SsrfGuard {
+        let ForgeClientOptions { local_addresses, capacity, .. } = &self.options;
+        SsrfGuard::new(*local_addresses, &route.proxy, capacity.lookups.clone())
+    }
+}
+
+/// Returns the key of a login at the server of an address.
+pub(super) fn limiter_key(
+    base: &Url,
+    namespace: &str,
+    route: &ApiRoute,
+    login: &ForgeCredential,
+) -> LimiterKey {
+    LimiterKey {
+        namespace: namespace.to_owned(),
+        origin: base.origin().ascii_serialization(),
+        route: route.fingerprint(),
+        login: login.fingerprint(),
+    }
+}

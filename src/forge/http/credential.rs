@@ -1,0 +1,116 @@
+//! A login at the API of a forge, and its header.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::header::HeaderValue;
+use zeroize::Zeroizing;
+
+use crate::forge::kind::ForgeKind;
+use crate::secrets::{Fingerprint, Redactor, Secret};
+
+/// A login at the API of a forge.
+#[derive(Clone, Debug)]
+pub enum ForgeCredential {
+    /// A token of the forge, such as a personal access token.
+    Token(Secret),
+    /// A bearer token of OAuth, or of an App.
+    Bearer(Secret),
+    /// User and password.
+    Basic {
+        /// The user.
+        user: Secret,
+        /// The password.
+        password: Secret,
+    },
+}
+
+impl ForgeCredential {
+    /// Returns the value of `Authorization`, unless a header cannot carry the secret.
+    pub(super) fn header(&self, kind: ForgeKind) -> Option<HeaderValue> {
+        let value = match (self, kind) {
+            (Self::Token(token), ForgeKind::Gitea | ForgeKind::Forgejo) => {
+                prefixed(b"token ", token.expose())
+            }
+            // Azure DevOps takes its tokens as passwords.
+            (Self::Token(token), ForgeKind::AzureDevops) => basic(b"", token.expose()),
+            (Self::Token(token) | Self::Bearer(token), _) => prefixed(b"Bearer ", token.expose()),
+            (Self::Basic { user, password }, _) => basic(user.expose(), password.expose()),
+        };
+        let mut value = HeaderValue::from_bytes(&value).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Returns a redactor of all that is sent.
+    pub(super) fn redactor(&self) -> Redactor {
+        let mut redactor = Redactor::default();
+        let secrets = match self {
+            Self::Token(token) | Self::Bearer(token) => vec![token.clone()],
+            Self::Basic { user, password } => {
+                let both = [user.expose(), b":", password.expose()].concat();
+                vec![Secret::new(both), password.clone()]
+            }
+        };
+        for secret in secrets.iter().filter(|secret| !secret.expose().is_empty()) {
+            redactor.add_secret(secret.expose());
+        }
+        redactor
+    }
+
+    /// Returns a fingerprint that is equal for equal logins.
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        match self {
+            Self::Token(token) => Fingerprint::of([&b"token"[..], token.expose()]),
+            Self::Bearer(token) => Fingerprint::of([&b"bearer"[..], token.expose()]),
+            Self::Basic { user, password } => {
+                Fingerprint::of([&b"basic"[..], user.expose(), password.expose()])
+            }
+        }
+    }
+}
+
+fn prefixed(scheme: &[u8], secret: &[u8]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new([scheme, secret].concat())
+}
+
+fn basic(user: &[u8], password: &[u8]) -> Zeroizing<Vec<u8>> {
+    let pair = Zeroizing::new([user, b":", password].concat());
+    let text = Zeroizing::new(STANDARD.encode(&*pair));
+    prefixed(b"Basic ", text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_forge_gets_the_header_that_it_reads() {
+        let token = || ForgeCredential::Token(Secret::new("t0ken"));
+        let basic = || ForgeCredential::Basic { user: Secret::new("u@x"), password: Secret::new("p") };
+        for (credential, kind, expected) in [
+            (token(), ForgeKind::Github, "Bearer t0ken"),
+            (token(), ForgeKind::Gitlab, "Bearer t0ken"),
+            (token(), ForgeKind::Gitea, "token t0ken"),
+            (token(), ForgeKind::Forgejo, "token t0ken"),
+            (token(), ForgeKind::BitbucketDataCenter, "Bearer t0ken"),
+            (token(), ForgeKind::AzureDevops, "Basic OnQwa2Vu"),
+            (ForgeCredential::Bearer(Secret::new("b")), ForgeKind::AzureDevops, "Bearer b"),
+            (basic(), ForgeKind::Bitbucket, "Basic dUB4OnA="),
+        ] {
+            let header = credential.header(kind).unwrap();
+            assert!(header.is_sensitive());
+            assert_eq!(header.as_bytes(), expected.as_bytes());
+        }
+        assert_eq!(ForgeCredential::Token(Secret::new("a\nb")).header(ForgeKind::Github), None);
+    }
+
+    #[test]
+    fn what_is_sent_is_redacted_in_every_form() {
+        let basic = ForgeCredential::Basic { user: Secret::new("robot"), password: Secret::new("hunter2") };
+        let sent =
+            String::from_utf8_lossy(basic.header(ForgeKind::Bitbucket).unwrap().as_bytes()).into_owned();
+        let redacted = basic.redactor().redact(&format!("robot hunter2 {sent}"));
+        assert_eq!(redacted, "robot •••• Basic ••••");
+        assert!(!format!("{basic:?}").contains("hunter2"));
+    }
+}

@@ -1,0 +1,222 @@
+//! The rate limits that a server states in its responses.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::forge::exchange::Cost;
+use crate::net::retry_after;
+
+/// The first pause after a rate limit without a time. It doubles with each.
+const FIRST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The maximum pause. A server that limits for longer is asked again.
+const MAX_PAUSE: Duration = Duration::from_secs(3600);
+
+/// The maximum number of limits of one token, such as those of REST and GraphQL.
+const MAX_RESOURCES: usize = 8;
+
+/// The smallest number of seconds that is a point in time and not a duration.
+const EPOCH: i64 = 1_000_000_000;
+
+/// The rate limits of one token at one server, as far as its responses told.
+#[derive(Debug, Default)]
+pub(super) struct Quota {
+    /// No request is sent before this time.
+    paused_until: Option<Timestamp>,
+    /// The number of consecutive rate limits without a time.
+    untimed: u32,
+    /// The state by resource; empty for servers with one limit.
+    resources: BTreeMap<String, Resource>,
+}
+
+/// The state of one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Resource {
+    limit: u64,
+    remaining: u64,
+    reset: Timestamp,
+}
+
+/// The parts of a response that concern rate limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LimitedResponse<'r> {
+    /// The status.
+    pub(super) status: u16,
+    /// The headers, with names in lower case.
+    pub(super) headers: &'r [(String, String)],
+    /// The server's message, if there is one.
+    pub(super) message: &'r str,
+}
+
+impl LimitedResponse<'_> {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim())
+    }
+
+    /// The value of `X-RateLimit-NAME` or `RateLimit-NAME`.
+    fn number(&self, name: &str) -> Option<i64> {
+        let value = self.header(&format!("x-ratelimit-{name}"));
+        value.or_else(|| self.header(&format!("ratelimit-{name}")))?.parse().ok()
+    }
+
+    fn resource(&self) -> Option<Resource> {
+        let (limit, remaining) = (self.number("limit")?, self.number("remaining")?);
+        Some(Resource {
+            limit: limit.try_into().ok()?,
+            remaining: remaining.try_into().unwrap_or_default(),
+            reset: Timestamp::UNIX_EPOCH,
+        })
+    }
+
+    /// Returns true if the server refuses the request because of a rate limit.
+    pub(super) fn is_limited(&self) -> bool {
+        // GitHub answers 403 to both of its limits, and 429 to a few.
+        let is_refused = self.status == 403;
+        let is_stated = self.header("retry-after").is_some() || self.number("remaining") == Some(0);
+        let message = self.message.to_ascii_lowercase();
+        let is_said = message.contains("rate limit") || message.contains("abuse detection");
+        self.status == 429 || is_refused && (is_stated || is_said)
+    }
+}
+
+impl Quota {
+    /// Returns the time that a request must wait, if it must.
+    pub(super) fn pause(&self, cost: Cost, resource: &str, now: Timestamp) -> Option<Duration> {
+        let until = |time: Timestamp| Duration::try_from(time.duration_since(now)).ok();
+        if let Some(pause) = self.paused_until.and_then(until).filter(|pause| !pause.is_zero()) {
+            return Some(pause);
+        }
+        let resource = self.resources.get(resource)?;
+        let is_low = resource.remaining.saturating_mul(10) < resource.limit;
+        let is_empty = resource.remaining == 0;
+        let may_go_on = matches!(cost, Cost::Create | Cost::Essential) && !is_empty;
+        until(resource.reset).filter(|pause| is_low && !may_go_on && !pause.is_zero())
+    }
+
+    /// Notes what a response says; returns the pause if it refuses because of a limit.
+    pub(super) fn note(&mut self, response: LimitedResponse<'_>, now: Timestamp) -> Option<Duration> {
+        let reset = response.number("reset").and_then(|reset| match reset {
+            EPOCH.. => Timestamp::from_second(reset).ok(),
+            _ => now.checked_add(Duration::from_secs(reset.try_into().ok()?)).ok(),
+        });
+        // A clock that is wrong, or a server that says nonsense, must not pause for longer.
+        let latest = now + MAX_PAUSE;
+        let reset = reset.map(|reset| reset.min(latest));
+        if let (Some(resource), Some(reset)) = (response.resource(), reset) {
+            let name = response.header("x-ratelimit-resource").unwrap_or_default();
+            if self.resources.len() < MAX_RESOURCES || self.resources.contains_key(name) {
+                self.resources.insert(name.to_owned(), Resource { reset, ..resource });
+            }
+        }
+        if !response.is_limited() {
+            if response.status < 400 {
+                self.untimed = 0;
+            }
+            return None;
+        }
+        let given = response.header("retry-after").and_then(|value| retry_after(value, now));
+        let reset = reset.filter(|_| response.number("remaining") == Some(0));
+        let reset = reset.and_then(|reset| Duration::try_from(reset.duration_since(now)).ok());
+        let pause = given.or(reset).unwrap_or_else(|| {
+            let pause = FIRST_PAUSE.saturating_mul(1 << self.untimed.min(10));
+            self.untimed += 1;
+            pause
+        });
+        let pause = pause.clamp(Duration::from_secs(1), MAX_PAUSE);
+        let until = now + pause;
+        self.paused_until = Some(self.paused_until.map_or(until, |other| other.max(until)));
+        Some(pause)
+    }
+
+    /// Returns the lowest number of requests that are left, of all resources.
+    pub(super) fn remaining(&self) -> Option<u64> {
+        self.resources.values().map(|resource| resource.remaining).min()
+    }
+
+    /// Returns true if a new value admits the same requests.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        let is_past = |time: Timestamp| time <= now;
+        self.paused_until.is_none_or(is_past)
+            && self.resources.values().all(|resource| is_past(resource.reset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-21T10:00:00Z".parse().unwrap()
+    }
+
+    fn headers(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn note(quota: &mut Quota, status: u16, list: &[(&str, &str)], message: &str) -> Option<u64> {
+        let headers = headers(list);
+        quota.note(LimitedResponse { status, headers: &headers, message }, now()).map(|pause| pause.as_secs())
+    }
+
+    #[test]
+    fn each_form_of_a_limit_pauses_all_calls() {
+        let at = (now() + Duration::from_secs(90)).as_second().to_string();
+        for (status, list, message, pause) in [
+            (200, vec![], "", None),
+            (403, vec![], "Resource not accessible by integration", None),
+            (403, vec![("retry-after", "30")], "You have exceeded a secondary rate limit", Some(30)),
+            (403, vec![("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", at.as_str())], "", Some(90)),
+            (403, vec![], "You have exceeded a secondary rate limit", Some(60)),
+            (429, vec![], "", Some(60)),
+            (429, vec![("ratelimit-remaining", "0"), ("ratelimit-reset", "45")], "", Some(45)),
+            (429, vec![("retry-after", "Sat, 21 Nov 2026 10:01:10 GMT")], "", Some(70)),
+            (429, vec![("retry-after", "99999999999999999999")], "", Some(3600)),
+            (429, vec![("retry-after", "0")], "", Some(1)),
+            (404, vec![("x-ratelimit-remaining", "0")], "", None),
+        ] {
+            let mut quota = Quota::default();
+            assert_eq!(note(&mut quota, status, &list, message), pause, "{status} {list:?} {message}");
+            for cost in [Cost::Read, Cost::Write, Cost::Create, Cost::Essential] {
+                assert_eq!(quota.pause(cost, "", now()).map(|pause| pause.as_secs()), pause);
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_without_a_time_pauses_twice_as_long_each_time() {
+        let mut quota = Quota::default();
+        let pauses: Vec<_> = (0..7).filter_map(|_| note(&mut quota, 429, &[], "")).collect();
+        assert_eq!(pauses, [60, 120, 240, 480, 960, 1920, 3600]);
+        assert_eq!(note(&mut quota, 201, &[], ""), None);
+        assert_eq!(note(&mut quota, 429, &[], ""), Some(60));
+    }
+
+    #[test]
+    fn below_a_tenth_only_opening_closing_and_signing_continue() {
+        let state = |remaining: &str| {
+            let mut quota = Quota::default();
+            let list = [
+                ("x-ratelimit-limit", "5000"),
+                ("x-ratelimit-remaining", remaining),
+                ("x-ratelimit-reset", "600"),
+                ("x-ratelimit-resource", "core"),
+            ];
+            note(&mut quota, 200, &list, "");
+            quota
+        };
+        for (remaining, allowed) in
+            [("500", [true; 4]), ("499", [false, false, true, true]), ("0", [false; 4])]
+        {
+            let costs = [Cost::Read, Cost::Write, Cost::Create, Cost::Essential];
+            let found = costs.map(|cost| state(remaining).pause(cost, "core", now()).is_none());
+            assert_eq!(found, allowed, "{remaining}");
+            assert_eq!(state(remaining).pause(Cost::Read, "graphql", now()), None);
+        }
+        let later = now() + Duration::from_secs(601);
+        assert_eq!(state("0").pause(Cost::Read, "core", later), None);
+        assert!(state("0").is_over(later) && !state("0").is_over(now()));
+        assert_eq!(state("7").remaining(), Some(7));
+    }
+}

@@ -1,0 +1,275 @@
+//! One API with one login: retries, redirects, conditional requests and rate limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::header::HeaderValue;
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use super::clients::{ForgeState, limiter_key};
+use super::credential::ForgeCredential;
+use super::exchange::{Failed, RawRequest, RawResponse, exchange};
+use super::quota::LimitedResponse;
+use super::rate_limit::{LimiterKey, RateLimiter};
+use super::route::ApiRoute;
+use crate::forge::error::ForgeError;
+use crate::forge::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use crate::forge::kind::ForgeKind;
+use crate::net::{self, SsrfGuard};
+use crate::printable::printable;
+use crate::secrets::Redactor;
+
+/// The maximum number of redirects that are followed.
+const MAX_REDIRECTS: usize = 3;
+
+/// The pauses before a reading call is repeated.
+const RETRIES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+
+/// The maximum length of a server's message in an error, in bytes.
+pub(super) const MAX_MESSAGE: usize = 500;
+
+/// The bytes of a path segment that are not escaped.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// A login at an API, and the way there.
+#[derive(Clone, Debug)]
+pub struct ApiLogin {
+    /// The namespace for which calls are made.
+    pub namespace: String,
+    /// The object that has the credentials, for errors.
+    pub owner: String,
+    /// The login.
+    pub credential: ForgeCredential,
+    /// The way to the server.
+    pub route: ApiRoute,
+}
+
+/// Sends requests to the API of one forge with one login.
+#[derive(Clone, Debug)]
+pub struct HttpTransport {
+    shared: Arc<ForgeState>,
+    kind: ForgeKind,
+    /// The base URL, without a slash at its end.
+    base: Url,
+    host: String,
+    owner: String,
+    authorization: HeaderValue,
+    redactor: Arc<Redactor>,
+    route: Arc<ApiRoute>,
+    guard: SsrfGuard,
+    key: LimiterKey,
+    /// The resource whose limit counts, where the server has several.
+    resource: &'static str,
+}
+
+impl HttpTransport {
+    pub(super) fn new(
+        shared: Arc<ForgeState>,
+        kind: ForgeKind,
+        base: Url,
+        login: ApiLogin,
+    ) -> Result<Self, ForgeError> {
+        let ApiLogin { namespace, owner, credential, route } = login;
+        let host = base.host_str().unwrap_or_default().to_owned();
+        let key = limiter_key(&base, &namespace, &route, &credential);
+        let authorization = credential.header(kind).filter(|_| !host.is_empty());
+        let authorization = authorization.ok_or_else(|| ForgeError::Unauthenticated {
+            host: host.clone(),
+            login: owner.clone(),
+            detail: "a header cannot carry them: correct the Secret".to_owned(),
+        })?;
+        let resource = match kind {
+            ForgeKind::Github if base.path().ends_with("/graphql") => "graphql",
+            ForgeKind::Github => "core",
+            _ => "",
+        };
+        let redactor = Arc::new(credential.redactor());
+        let (guard, route) = (shared.guard(&route), Arc::new(route));
+        Ok(Self { shared, kind, base, host, owner, authorization, redactor, route, guard, key, resource })
+    }
+
+    /// Returns the object that has the credentials.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Returns the host of the API.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns the address of a request.
+    fn url_of(&self, request: &ApiRequest) -> Result<Url, ForgeError> {
+        let mut path = self.base.path().trim_end_matches('/').to_owned();
+        for segment in &request.path {
+            if matches!(segment.as_str(), "" | "." | "..") {
+                return Err(self.malformed(request, format!("no answer: the path has the part {segment:?}")));
+            }
+            path.push('/');
+            path.extend(utf8_percent_encode(segment, SEGMENT));
+        }
+        let mut url = self.base.clone();
+        url.set_path(&path);
+        url.set_query(None);
+        if !request.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&request.query);
+        }
+        Ok(url)
+    }
+
+    fn malformed(&self, request: &ApiRequest, detail: String) -> ForgeError {
+        ForgeError::Malformed { host: self.host.clone(), operation: request.operation, detail }
+    }
+
+    fn unavailable(&self, detail: &str) -> ForgeError {
+        let detail = excerpt(&self.redactor.redact(detail));
+        ForgeError::Unavailable { host: self.host.clone(), detail }
+    }
+
+    /// Sends a request with retries, if it only reads.
+    async fn send_with_retries(&self, request: &ApiRequest) -> Result<ApiResponse, ForgeError> {
+        let mut retries = RETRIES.iter().filter(|_| request.method == Method::Get);
+        let limiter = self.shared.limiters.of(&self.key, &self.host);
+        loop {
+            let result = self.send_once(request, &limiter).await;
+            let is_transient = matches!(result, Err(ForgeError::Unavailable { .. }));
+            let Some(pause) = retries.next().filter(|_| is_transient) else { return result };
+            sleep(*pause).await;
+        }
+    }
+
+    /// Sends a request when the limiter admits it, and reads the response.
+    async fn send_once(
+        &self,
+        request: &ApiRequest,
+        limiter: &RateLimiter,
+    ) -> Result<ApiResponse, ForgeError> {
+        let metrics = &self.shared.options.metrics;
+        let limited = |retry_after| {
+            metrics.forge_rested(self.kind.name(), retry_after);
+            ForgeError::RateLimited { host: self.host.clone(), retry_after }
+        };
+        let admitted = limiter.admit(request.cost, self.resource).await.map_err(limited)?;
+        metrics.forge_rested(self.kind.name(), admitted.waited);
+        let url = self.url_of(request)?;
+        let cached = match request.method {
+            Method::Get => self.shared.cache.get(&self.key, &url),
+            _ => None,
+        };
+        let etag = cached.as_ref().map(|cached| cached.etag.as_str());
+        let limit = self.shared.options.timeout;
+        let raw = match timeout(limit, self.follow(request, url.clone(), etag)).await {
+            Ok(raw) => raw,
+            Err(_) => Err(self.unavailable(&format!("no answer within {} s", limit.as_secs()))),
+        };
+        let code = raw.as_ref().ok().map(|raw| raw.status);
+        metrics.forge_requested(self.kind.name(), request.operation, code);
+        let raw = raw?;
+        if let (304, Some(cached)) = (raw.status, &cached) {
+            limiter.note(LimitedResponse { status: 304, headers: &raw.headers, message: "" });
+            return Ok(cached.response.clone());
+        }
+        let (status, headers, size) = (raw.status, raw.headers.clone(), raw.body.len());
+        let body = self.parse(request, raw).await;
+        let message = body.as_ref().ok().map(|body| body["message"].as_str().unwrap_or_default().to_owned());
+        let message = message.unwrap_or_default();
+        let pause = limiter.note(LimitedResponse { status, headers: &headers, message: &message });
+        if let Some(remaining) = limiter.remaining() {
+            metrics.forge_remaining(&self.host, remaining);
+        }
+        if let Some(retry_after) = pause {
+            return Err(limited(retry_after));
+        }
+        if status >= 500 {
+            return Err(self.unavailable(format!("it answers {status} {message}").trim_end()));
+        }
+        let response = ApiResponse { status, headers, body: body? };
+        if request.method == Method::Get {
+            self.shared.cache.insert(&self.key, &url, &response, size);
+        }
+        Ok(response)
+    }
+
+    /// Sends a request and follows redirects within the origin.
+    async fn follow(
+        &self,
+        request: &ApiRequest,
+        mut url: Url,
+        etag: Option<&str>,
+    ) -> Result<RawResponse, ForgeError> {
+        let namespace = &self.key.namespace;
+        self.guard.admit(namespace, &url).await.map_err(|error| self.unavailable(&error.to_string()))?;
+        let client = self.shared.client(&self.key, &self.route).await;
+        let client = client.map_err(|error| self.unavailable(&error))?;
+        for _ in 0..=MAX_REDIRECTS {
+            let raw = RawRequest { url: url.clone(), request, authorization: &self.authorization, etag };
+            let sent = net::on_behalf_of(namespace, exchange(&client, raw)).await;
+            let response = sent.map_err(|error| match error {
+                Failed::Connection(cause) => self.unavailable(&cause),
+                Failed::TooLarge(largest) => self.malformed(request, format!("more than {largest} bytes")),
+            })?;
+            let is_redirect = match response.status {
+                301 | 307 | 308 => true,
+                302 | 303 => request.method == Method::Get,
+                _ => false,
+            };
+            if !is_redirect {
+                return Ok(response);
+            }
+            let target = response.header("location").and_then(|location| url.join(location).ok());
+            let target = target.ok_or_else(|| self.malformed(request, "a redirect to nowhere".to_owned()))?;
+            if target.origin() != self.base.origin() {
+                let host = printable(target.host_str().unwrap_or_default());
+                let detail =
+                    format!("a redirect to another server, {host}, which does not get the credentials");
+                return Err(self.malformed(request, detail));
+            }
+            url = target;
+        }
+        Err(self.malformed(request, "too many redirects".to_owned()))
+    }
+
+    /// Parses a body, without our secrets if it refuses.
+    async fn parse(&self, request: &ApiRequest, raw: RawResponse) -> Result<Value, ForgeError> {
+        if raw.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        let is_html = raw.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
+        let (is_success, size, redactor) = (raw.status < 300, raw.body.len(), Arc::clone(&self.redactor));
+        let read = move || match is_success {
+            true => serde_json::from_slice::<Value>(&raw.body),
+            false => serde_json::from_str(&redactor.redact(&String::from_utf8_lossy(&raw.body))),
+        };
+        let pool = &self.shared.options.capacity.pool;
+        let parsed = pool.run_sized(&self.key.namespace, size, read).await;
+        parsed.map_err(|error| {
+            let kind = match (is_html, error.is_eof()) {
+                (true, _) => "a page of HTML instead of JSON: check tagboat.dev/forge-url",
+                (false, true) => "JSON that ends too early",
+                (false, false) => "a body that is no JSON",
+            };
+            self.malformed(request, kind.to_owned())
+        })
+    }
+}
+
+impl Transport for HttpTransport {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, ForgeError> {
+        // Boxed: many calls may wait for their turn.
+        Box::pin(self.send_with_retries(&request)).await
+    }
+}
+
+/// Returns a server's text in one line of bounded length.
+pub(super) fn excerpt(text: &str) -> String {
+    let text = printable(text).into_owned();
+    let text = text.trim();
+    if text.len() <= MAX_MESSAGE {
+        text.to_owned()
+    } else {
+        format!("{}…", &text[..text.floor_char_boundary(MAX_MESSAGE)])
+    }
+}

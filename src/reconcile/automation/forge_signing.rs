@@ -1,0 +1,114 @@
+//! The signing of an automation's commits by its forge.
+
+use std::sync::Arc;
+
+use tagboat_api::Reason;
+use tagboat_api::settings::SignedBy;
+
+use super::findings::SigningResult;
+use super::forge_login::{ForgeAccess, ForgeAccessError, forge_access};
+use super::source::SourceConfiguration;
+use crate::error::{ReconcileError, chain};
+use crate::forge::github::{GithubRepository, GithubSigner};
+use crate::forge::{ForgeClients, ForgeError, ForgeKind};
+use crate::git::{ForgeSigning, RemotePlan};
+use crate::objects::Objects;
+
+/// The error of an automation whose commits its forge cannot sign.
+#[derive(Debug, thiserror::Error)]
+pub enum ForgeSigningRefused {
+    /// It has a key, too.
+    #[error(
+        "annotation tagboat.dev/signed-by is `forge`, and spec.git.commit.signingKey names a key: remove one of them, or \
+         write `forge-or-key`"
+    )]
+    KeyToo,
+    /// The forge signs no commits.
+    #[error(
+        "annotation tagboat.dev/signed-by is `forge`, and {kind} does not sign commits: write `key`, and use a signingKey"
+    )]
+    OtherForge {
+        /// The forge.
+        kind: ForgeKind,
+    },
+    /// The commits are on branches of the automation's own.
+    #[error(
+        "annotation tagboat.dev/signed-by is not `key`, and the forge signs no commits of delivery by branch: write `key`, or \
+         `tagboat.dev/delivery: push`"
+    )]
+    OwnBranches,
+    /// The forge, or the login there, cannot be used.
+    #[error(transparent)]
+    Access(#[from] ForgeAccessError),
+    /// No call can be made.
+    #[error(transparent)]
+    Call(#[from] ForgeError),
+}
+
+impl ReconcileError for ForgeSigningRefused {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::KeyToo | Self::OtherForge { .. } | Self::OwnBranches => Reason::InvalidSourceConfiguration,
+            Self::Access(error) => error.reason(),
+            Self::Call(_) => Reason::SourceManagerFailed,
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::KeyToo | Self::OtherForge { .. } | Self::OwnBranches => false,
+            Self::Access(error) => error.is_retryable(),
+            Self::Call(_) => true,
+        }
+    }
+}
+
+/// Returns the forge that signs an automation's commits, if one does.
+///
+/// # Errors
+///
+/// If the commits must be signed by the forge, and cannot be.
+pub async fn forge_signing(
+    objects: &impl Objects,
+    (namespace, signed_by): (&str, SignedBy),
+    source: &SourceConfiguration,
+    remote: &RemotePlan,
+    clients: &ForgeClients,
+) -> Result<(Option<ForgeSigning>, SigningResult), ForgeSigningRefused> {
+    let is_required = match signed_by {
+        SignedBy::Key => return Ok((None, SigningResult::NotWanted)),
+        SignedBy::Forge => true,
+        SignedBy::ForgeOrKey => false,
+    };
+    if is_required && source.signing_secret.is_some() {
+        return Err(ForgeSigningRefused::KeyToo);
+    }
+    let signer = async {
+        if source.target.own_branches.is_some() {
+            return Err(ForgeSigningRefused::OwnBranches);
+        }
+        let access = forge_access(objects, namespace, source, remote).await?;
+        signer(access, clients)
+    };
+    match signer.await {
+        Ok(signer) => {
+            Ok((Some(ForgeSigning { signer: Arc::new(signer), is_required }), SigningResult::Unknown))
+        }
+        Err(error) if is_required => Err(error),
+        Err(error) => Ok((None, SigningResult::Unsigned(chain(&error)))),
+    }
+}
+
+fn signer(
+    access: ForgeAccess,
+    clients: &ForgeClients,
+) -> Result<GithubSigner<crate::forge::HttpTransport>, ForgeSigningRefused> {
+    let ForgeAccess { address, api, login } = access;
+    if !address.kind.features().signing {
+        return Err(ForgeSigningRefused::OtherForge { kind: address.kind });
+    }
+    let transport = clients.transport(address.kind, api, login)?;
+    let (host, owner) = (transport.host().to_owned(), transport.owner().to_owned());
+    let repository = GithubRepository { owner: address.repository.owner, name: address.repository.name };
+    Ok(GithubSigner::new(transport, repository, host, owner))
+}

@@ -1,0 +1,5 @@
+//! Tests at a test server of GitHub: commits that it signs.
+
+mod faults;
+mod scene;
+mod signing;

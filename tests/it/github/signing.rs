@@ -1,0 +1,194 @@
+//! Commits that GitHub signs and git pushes.
+
+use serde_json::json;
+
+use super::scene::{GithubScene, line};
+use crate::signing::GpgHome;
+use crate::support::content::{Content, change, file};
+use crate::support::git_host::{Fault, Operation};
+
+/// A file above the size that is sent within a tree.
+fn large(name: &str) -> String {
+    let padding = format!("  {}\n", "x".repeat(1021)).repeat(2048);
+    format!("{}\npadding: |\n{padding}", line(name))
+}
+
+#[test]
+fn commits_of_several_automations_are_signed_and_pushed_once() {
+    for description in ["github.json", "github-enterprise-3.19.json"] {
+        let files = [
+            change("run.yaml", Content::Executable(format!("#!/bin/app\n{}\n", line("exec")).into_bytes())),
+            file("dos.yaml", format!("first: 1\r\n{}\r\n", line("dos"))),
+            file("deep/er/large.yaml", large("large")),
+            file("other.yaml", "untouched\n"),
+        ];
+        let automations = [("exec", "forge"), ("dos", "forge"), ("large", "forge-or-key")];
+        let fleet = GithubScene::at(&files, &automations, description);
+        let run = fleet.run(0);
+        assert_eq!(run.errors, "");
+        fleet.assert_signed(3);
+        let log = fleet.scene.repository.log("main");
+        assert_eq!(log.len(), 4);
+        assert!(log[..3].iter().all(|commit| commit.message.ends_with("\n\nWith a body.\n")), "{log:?}");
+        assert_eq!(fleet.host.requests_for(Operation::Push).len(), 1);
+        assert_eq!(fleet.calls(), (3, 1, 3));
+        let tree = fleet.scene.repository.tree("main");
+        assert!(
+            matches!(&tree[&b"run.yaml"[..]], Content::Executable(text) if text.starts_with(b"#!/bin/app\nexec: 2.0.0 "))
+        );
+        assert!(
+            matches!(&tree[&b"dos.yaml"[..]], Content::File(text) if text.starts_with(b"first: 1\r\ndos: 2.0.0 "))
+        );
+        assert!(
+            matches!(&tree[&b"deep/er/large.yaml"[..]], Content::File(text) if text.len() == large("large").len())
+        );
+        let signed = fleet.condition("exec", "CommitsSigned").unwrap();
+        assert_eq!((signed.0.as_str(), signed.1.as_str()), ("True", "SignedByForge"));
+        // Nothing is left to sign.
+        fleet.run(0);
+        assert_eq!(fleet.calls(), (3, 1, 3));
+    }
+}
+
+/// GitHub signs for Apps only.
+#[test]
+fn without_a_signature_nothing_is_pushed_or_our_own_commit_is() {
+    let files = [file("app.yaml", format!("{}\n{}\n", line("must"), line("may")))];
+    let fleet = GithubScene::new(&files, &[("must", "forge"), ("may", "forge-or-key")]);
+    let home = GpgHome::new();
+    let key = home.key("ed25519", "sign", "");
+    fleet.scene.secret("key", json!({"stringData": {"git.asc": home.secret_key(&key, "")}}));
+    fleet.automation("may", "forge-or-key", json!({"secretRef": {"name": "key"}}));
+    fleet.github.demote();
+    let run = fleet.run(1);
+    let reason = "the forge did not sign the commit: 127.0.0.1 did not sign the commit (unsigned): it signs for the token of a \
+                  GitHub App or of GitHub Actions only; the credentials are those of GitRepository default/fleet";
+    assert!(run.errors.contains(&format!("default/must: failed to update source: {reason}")), "{run:?}");
+    let warning =
+        format!("warning: default/may: our own commits are pushed instead of commits of the forge: {reason}");
+    assert!(run.errors.contains(&warning), "{run:?}");
+    let log = fleet.scene.repository.log("main");
+    assert_eq!(log.len(), 2);
+    assert_eq!(log[0].author, "may <bot@example.com>");
+    home.assert_signed(&fleet.scene, "main", &key);
+    let unsigned = fleet.condition("may", "CommitsSigned").unwrap();
+    let message = format!("our own commits are pushed instead of commits of the forge: {reason}");
+    assert_eq!(unsigned, ("False".to_owned(), "NotSignedByForge".to_owned(), message));
+    // One failed call for the whole transaction.
+    assert_eq!(fleet.calls(), (1, 0, 1));
+}
+
+#[test]
+fn a_key_or_another_forge_stalls_an_automation_that_must_be_signed() {
+    let files = [file("app.yaml", format!("{}\n", line("app")))];
+    let fleet = GithubScene::new(&files, &[("app", "forge")]);
+    let before = fleet.scene.repository.id("main");
+    fleet.automation("app", "forge", json!({"secretRef": {"name": "key"}}));
+    let key = "annotation tagboat.dev/signed-by is `forge`, and spec.git.commit.signingKey names a key: remove one of them, \
+               or write `forge-or-key`";
+    assert_eq!(fleet.run(1).only_error(), format!("default/app: {key}"));
+    let stalled = fleet.condition("app", "Stalled").unwrap();
+    assert_eq!(stalled, ("True".to_owned(), "InvalidSourceConfiguration".to_owned(), key.to_owned()));
+    fleet.automation("app", "forge", json!({}));
+    for (annotations, sentence) in [
+        (
+            json!({"tagboat.dev/forge": "gitlab"}),
+            "annotation tagboat.dev/signed-by is `forge`, and gitlab does not sign commits",
+        ),
+        (json!({}), "the forge of GitRepository default/fleet cannot be used: the host 127.0.0.1:"),
+    ] {
+        fleet.source(annotations);
+        let run = fleet.run(1);
+        assert!(run.only_error().starts_with(&format!("default/app: {sentence}")), "{run:?}");
+        assert_eq!(fleet.condition("app", "Stalled").unwrap().0, "True");
+    }
+    assert_eq!(fleet.scene.repository.id("main"), before);
+    // A key works at any forge.
+    fleet.automation("app", "forge-or-key", json!({}));
+    let run = fleet.run(0);
+    assert!(run.errors.contains("warning: default/app: our own commits are pushed"), "{run:?}");
+    assert_eq!(fleet.scene.repository.log("main")[0].author, "app <bot@example.com>");
+    assert_eq!(fleet.calls(), (0, 0, 0));
+}
+
+#[test]
+fn the_secret_of_the_annotation_comes_before_the_login_of_git() {
+    let files = [file("app.yaml", format!("{}\n", line("app")))];
+    let fleet = GithubScene::new(&files, &[("app", "forge")]);
+    let annotations = json!({"tagboat.dev/forge": "github", "tagboat.dev/forge-secret": "api"});
+    fleet.source(annotations);
+    fleet.scene.secret("api", json!({"stringData": {"token": "ghs_planted_of_another"}}));
+    let run = fleet.run(1);
+    let refused = "127.0.0.1 refuses the credentials of Secret default/api: Bad credentials";
+    assert!(run.only_error().ends_with(refused), "{run:?}");
+    fleet.scene.secret("api", json!({"stringData": {"username": "x"}}));
+    assert!(
+        fleet.run(1).only_error().ends_with("has no login: give a `token`, or `username` and `password`")
+    );
+    fleet.scene.secret("api", json!({"stringData": {"token": super::scene::TOKEN}}));
+    fleet.run(0);
+    fleet.assert_signed(1);
+}
+
+/// A commit that is signed anew is another one.
+#[test]
+fn signed_commits_of_a_push_without_a_reply_are_pushed_again_and_not_signed_anew() {
+    let files = [file("app.yaml", format!("{}\n{}\n", line("one"), line("two")))];
+    let fleet = GithubScene::new(&files, &[("one", "forge"), ("two", "forge")]);
+    fleet.host.always(Operation::Push, Fault::Reset);
+    fleet.run(1);
+    assert_eq!(fleet.calls(), (2, 0, 2));
+    fleet.host.heal();
+    fleet.run(0);
+    assert_eq!(fleet.calls(), (2, 0, 2));
+    fleet.assert_signed(2);
+}
+
+#[test]
+fn after_a_lost_race_the_commit_is_signed_on_the_new_tip() {
+    let files = [file("app.yaml", format!("{}\n", line("app")))];
+    let fleet = GithubScene::new(&files, &[("app", "forge")]);
+    let repository = fleet.scene.repository.clone();
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    fleet.host.meanwhile(Operation::ListForPush, move || {
+        if !is_done.swap(true, std::sync::atomic::Ordering::SeqCst) {
+            repository.commit("main", "Of a person", &[file("person.yaml", "1\n")]);
+        }
+    });
+    fleet.run(0);
+    let log = fleet.scene.repository.log("main");
+    assert_eq!(log[1].message, "Of a person\n");
+    assert_eq!(fleet.calls(), (2, 0, 2));
+    fleet.assert_signed(1);
+}
+
+#[test]
+fn twenty_five_commits_are_signed_for_a_push() {
+    let names: Vec<String> = (0..27).map(|number| format!("app{number}")).collect();
+    let lines: Vec<String> = names.iter().map(|name| line(name)).collect();
+    let automations: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "forge")).collect();
+    let fleet = GithubScene::new(&[file("app.yaml", lines.join("\n"))], &automations);
+    fleet.run(0);
+    assert_eq!(fleet.calls(), (27, 0, 27));
+    assert_eq!(fleet.host.requests_for(Operation::Push).len(), 2);
+    fleet.assert_signed(27);
+}
+
+#[test]
+fn commits_with_a_key_stand_above_those_of_the_forge() {
+    let files = [file("app.yaml", format!("{}\n{}\n{}\n", line("a"), line("b"), line("c")))];
+    let fleet = GithubScene::new(&files, &[("a", "key"), ("b", "forge"), ("c", "key")]);
+    let home = GpgHome::new();
+    let key = home.key("ed25519", "sign", "");
+    fleet.scene.secret("key", json!({"stringData": {"git.asc": home.secret_key(&key, "")}}));
+    fleet.automation("a", "key", json!({"secretRef": {"name": "key"}}));
+    fleet.run(0);
+    let log = fleet.scene.repository.log("main");
+    assert_eq!(fleet.host.requests_for(Operation::Push).len(), 1);
+    assert_eq!(log.len(), 4);
+    assert_eq!(log[2].committer, "GitHub <noreply@github.com>");
+    fleet.github.home.assert_signed(&fleet.scene, &log[2].id, &fleet.github.key);
+    let own = log.iter().find(|commit| commit.author.starts_with("a ")).unwrap();
+    home.assert_signed(&fleet.scene, &own.id, &key);
+    assert!(log.iter().any(|commit| commit.author.starts_with("c ")));
+}
