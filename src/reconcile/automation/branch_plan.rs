@@ -99,6 +99,12 @@ impl BranchNaming {
 /// The error of a source from which no branches can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchSourceError {
+    /// Pull requests, which are not opened yet.
+    #[error(
+        "tagboat.dev/delivery: pull requests are not opened yet: write `branch`, and have them opened from the branches by a \
+         pipeline"
+    )]
+    PullRequests,
     /// It is no branch that is checked out.
     #[error(
         "tagboat.dev/delivery: branches are made on a branch, and {checkout} is checked out: name a branch in \
@@ -125,7 +131,9 @@ pub enum BranchSourceError {
 impl ReconcileError for BranchSourceError {
     fn reason(&self) -> Reason {
         match self {
-            Self::NoBase { .. } | Self::Refspec { .. } => Reason::InvalidSourceConfiguration,
+            Self::PullRequests | Self::NoBase { .. } | Self::Refspec { .. } => {
+                Reason::InvalidSourceConfiguration
+            }
             Self::Names(error) => error.reason(),
         }
     }
@@ -151,6 +159,9 @@ pub fn base(
     if settings.delivery == Delivery::Push {
         let is_separate = base.as_ref() != Some(&target.push) && target.refspec.is_none();
         return Ok(base.filter(|_| is_separate && references == BranchReferences::Fresh));
+    }
+    if settings.delivery == Delivery::PullRequest {
+        return Err(BranchSourceError::PullRequests);
     }
     let Some(base) = base else {
         return Err(BranchSourceError::NoBase { checkout: target.checkout.to_string() });
@@ -243,7 +254,7 @@ mod tests {
     #[test]
     fn own_branches_are_made_on_a_branch() {
         use BranchReferences::{All, Fresh};
-        use Delivery::{Branch, PullRequest, Push};
+        use Delivery::{Branch, Push};
         let main = || CheckoutReference::Branch("main".parse().unwrap());
         let name = || CheckoutReference::Name("refs/heads/main".parse().unwrap());
         let tag = || CheckoutReference::Tag("refs/tags/v1".parse().unwrap());
@@ -256,7 +267,7 @@ mod tests {
             (Push, Fresh, tag(), "main", Ok(None)),
             (Branch, All, main(), "main", Ok(Some("main"))),
             (Branch, All, name(), "auto", Ok(Some("main"))),
-            (PullRequest, Fresh, main(), "auto", Ok(Some("main"))),
+            (Branch, Fresh, main(), "auto", Ok(Some("main"))),
             (Branch, All, tag(), "main", Err("tag v1")),
         ] {
             let push = push.parse().unwrap();
@@ -268,5 +279,17 @@ mod tests {
                 .map_err(|checkout: &str| BranchSourceError::NoBase { checkout: checkout.to_owned() });
             assert_eq!(found, expected, "{delivery:?} {references:?} {target:?}");
         }
+    }
+
+    #[test]
+    fn an_automation_that_wants_pull_requests_is_stalled() {
+        let main: BranchName = "main".parse().unwrap();
+        let checkout = CheckoutReference::Branch(main.clone());
+        let target = Target { checkout, push: main, refspec: None, own_branches: None, options: Vec::new() };
+        let delivery = Delivery::PullRequest;
+        let settings = AutomationSettings { delivery, ..AutomationSettings::default() };
+        let error = base(&target, &settings, BranchReferences::All).unwrap_err();
+        assert_eq!(error, BranchSourceError::PullRequests);
+        assert!(!error.is_retryable());
     }
 }
