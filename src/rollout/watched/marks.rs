@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::rollout::components::testing::watched;
 
-    fn deployment(labels: Value, tracking: Value) -> WatchedObject {
+    fn deployment(labels: &Value, tracking: &Value) -> WatchedObject {
         watched(json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {
@@ -124,14 +124,14 @@ mod tests {
             ("::", vec![]),
             ("", vec![]),
         ] {
-            let object = deployment(json!({}), json!(tracking));
+            let object = deployment(&json!({}), &json!(tracking));
             assert_eq!(marks(&object), expected, "{tracking}");
             // Without a valid annotation, the label counts.
-            let object = deployment(json!({"app.kubernetes.io/instance": "label"}), json!(tracking));
+            let object = deployment(&json!({"app.kubernetes.io/instance": "label"}), &json!(tracking));
             let expected = if expected.is_empty() { application("label") } else { expected };
             assert_eq!(marks(&object), expected, "{tracking} with a label");
         }
-        let object = deployment(json!({}), json!(7));
+        let object = deployment(&json!({}), &json!(7));
         assert_eq!(marks(&object), []);
         let cluster_scoped = watched(json!({
             "apiVersion": "db.example.com/v1", "kind": "Engine",
@@ -151,10 +151,10 @@ mod tests {
         {
             let labels = |group: &str| json!({key(group, "name"): name, key(group, "namespace"): namespace});
             let owner = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
-            let kustomized = deployment(labels("kustomize"), json!(null));
+            let kustomized = deployment(&labels("kustomize"), &json!(null));
             let expected = is_complete.then(|| Mark::Kustomization(owner.clone()));
             assert_eq!(marks(&kustomized), Vec::from_iter(expected), "{name} {namespace}");
-            let released = deployment(labels("helm"), json!(null));
+            let released = deployment(&labels("helm"), &json!(null));
             assert_eq!(super::release(&released), is_complete.then_some(owner), "{name} {namespace}");
         }
     }

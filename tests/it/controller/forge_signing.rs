@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 
 use super::scene::{Kind, Scene, condition};
+use crate::github::server::GithubServer;
 use crate::support::git_host::{Access, Operation, Settings};
-use crate::support::github::GithubServer;
 
 const TOKEN: &str = "ghs_planted0123456789abcdef";
 

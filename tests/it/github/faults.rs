@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::scene::{GithubScene, TOKEN, line};
+use crate::github::server::answer;
 use crate::support::content::file;
-use crate::support::github::answer;
 use crate::support::http_front::Reply;
 
 fn fleet() -> GithubScene {

@@ -2,4 +2,5 @@
 
 mod faults;
 mod scene;
+pub(crate) mod server;
 mod signing;

@@ -4,10 +4,10 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
+use crate::github::server::GithubServer;
 use crate::run::scene::Scene;
 use crate::support::content::Change;
 use crate::support::git_host::{Access, GitHost, Settings};
-use crate::support::github::GithubServer;
 use crate::support::manifests::{marker, policy_with_status};
 use crate::support::program::Run;
 
@@ -41,7 +41,7 @@ impl GithubScene {
         let host = GitHost::start(&served, settings);
         let github = GithubServer::start(&scene.repository, &host, TOKEN, description);
         let result = Self { github, host, scene };
-        result.source(json!({"tagboat.dev/forge": "github"}));
+        result.source(&json!({"tagboat.dev/forge": "github"}));
         result
             .scene
             .secret("login", json!({"stringData": {"username": "x-access-token", "password": TOKEN}}));
@@ -56,7 +56,7 @@ impl GithubScene {
     }
 
     /// Writes the GitRepository with these annotations.
-    pub(super) fn source(&self, annotations: Value) {
+    pub(super) fn source(&self, annotations: &Value) {
         let source = json!({
             "apiVersion": "source.toolkit.fluxcd.io/v1",
             "kind": "GitRepository",

@@ -97,7 +97,7 @@ fn a_key_or_another_forge_stalls_an_automation_that_must_be_signed() {
         ),
         (json!({}), "the forge of GitRepository default/fleet cannot be used: the host 127.0.0.1:"),
     ] {
-        fleet.source(annotations);
+        fleet.source(&annotations);
         let run = fleet.run(1);
         assert!(run.only_error().starts_with(&format!("default/app: {sentence}")), "{run:?}");
         assert_eq!(fleet.condition("app", "Stalled").unwrap().0, "True");
@@ -116,7 +116,7 @@ fn the_secret_of_the_annotation_comes_before_the_login_of_git() {
     let files = [file("app.yaml", format!("{}\n", line("app")))];
     let fleet = GithubScene::new(&files, &[("app", "forge")]);
     let annotations = json!({"tagboat.dev/forge": "github", "tagboat.dev/forge-secret": "api"});
-    fleet.source(annotations);
+    fleet.source(&annotations);
     fleet.scene.secret("api", json!({"stringData": {"token": "ghs_planted_of_another"}}));
     let run = fleet.run(1);
     let refused = "127.0.0.1 refuses the credentials of Secret default/api: Bad credentials";

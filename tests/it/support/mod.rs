@@ -13,7 +13,6 @@ pub(crate) mod forges;
 pub(crate) mod git_host;
 pub(crate) mod git_program;
 pub(crate) mod gitea;
-pub(crate) mod github;
 pub(crate) mod http_front;
 pub(crate) mod manifests;
 pub(crate) mod patches;

@@ -49,7 +49,8 @@ fn item(number: u64, changes: Value) -> Value {
         "head": {"ref": "bot/app", "sha": HEAD, "repo": {"full_name": "acme/fleet"}},
         "base": {"ref": "main", "repo": {"full_name": "acme/fleet"}},
     });
-    item.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    let Value::Object(changes) = changes else { panic!("{changes} is no object") };
+    item.as_object_mut().unwrap().extend(changes);
     item
 }
 
@@ -59,7 +60,8 @@ fn state(changes: Value) -> Value {
         "mergeStateStatus": "BLOCKED", "autoMergeRequest": null,
         "baseRef": {"branchProtectionRule": {"requiresStatusChecks": true, "requiresApprovingReviews": false}},
     });
-    found.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    let Value::Object(changes) = changes else { panic!("{changes} is no object") };
+    found.as_object_mut().unwrap().extend(changes);
     json!({"data": {"repository": {"pullRequest": found}}})
 }
 

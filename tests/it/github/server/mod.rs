@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 
 use self::description::Description;
 use self::objects::Objects;
-use super::bare_repository::BareRepository;
-use super::git_host::GitHost;
-use super::git_host::request::Request;
-use super::http_front::{Front, Reply};
 use crate::signing::GpgHome;
+use crate::support::bare_repository::BareRepository;
+use crate::support::git_host::GitHost;
+use crate::support::git_host::request::Request;
+use crate::support::http_front::{Front, Reply};
 
 /// The path of the repository at the server.
 pub(crate) const REPOSITORY: &str = "acme/fleet";
