@@ -36,7 +36,7 @@ pub struct CredentialCacheOptions {
 impl CredentialCacheOptions {
     /// Returns the options of caches that hold credentials for git.
     ///
-    /// They have room for repositories in use, whatever `--token-cache-max-size` is: an entry goes when its token expires.
+    /// They have room for repositories in use, with any `--token-cache-max-size`: an entry goes when its token expires.
     pub(super) fn of_git(self) -> Self {
         let max_entries = if self.max_entries == 0 { 0 } else { self.max_entries.max(MIN_GIT_ENTRIES) };
         Self { max_entries, ..self }

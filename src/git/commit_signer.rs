@@ -86,7 +86,7 @@ pub struct ForgeCommit {
 /// The error of a commit that a forge did not sign as it should.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ForgeSigningError {
-    /// The forge failed, whatever the commit.
+    /// The forge failed, and would for any commit.
     #[error("the forge did not sign the commit")]
     Forge(#[source] Arc<dyn Error + Send + Sync>),
     /// The forge refused this commit.

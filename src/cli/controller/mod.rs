@@ -213,7 +213,7 @@ fn controller_options(
     let second =
         ReflectorOptions { controller: controller(REFLECTOR, false)?, policies: options.policies.clone() };
     let nodes = options.tag_resolution.map(|tag_interval| {
-        // Nodes belong to the cluster, so one process has all pools, whatever their labels.
+        // Nodes belong to the cluster, so one process has all pools, with any labels.
         let (scope, election) = (Scope::default(), election(nodes::NAME, None));
         let controller = ControllerOptions { scope, election, ..controller(nodes::NAME, false)? };
         let own_pod = (namespace.to_owned(), instance.clone());

@@ -26,7 +26,7 @@ pub struct BranchFacts {
     pub is_refused: bool,
     /// It is in a merge queue: the branch stays as it is until then.
     pub is_in_merge_queue: bool,
-    /// A person has handed the branch back: it is rebuilt whatever commits it has.
+    /// A person has handed the branch back: it is rebuilt with any commits.
     pub is_handed_back: bool,
     /// The branch has served its purpose.
     ///

@@ -65,9 +65,9 @@ fn a_github_app_pushes_with_a_token_for_its_repository() {
 
 #[test]
 fn the_certificates_of_the_secret_are_for_the_api_and_for_git() {
-    let (scene, authority) = (Scene::new(), Authority::of_loopback());
-    let front = Front::secured(None, authority.server_of_its_own(), answer);
-    let tls = Some(authority.server_of_its_own());
+    let (scene, authority) = (Scene::new(), Authority::new());
+    let front = Front::secured(None, authority.server(false), answer);
+    let tls = Some(authority.server(false));
     let host = scene.serve(Settings { access: Access::basic("x-access-token", TOKEN), tls });
     scene.source(json!({"url": host.url("fleet.git"), "provider": "github", "secretRef": {"name": "app"}}));
     scene.secret("app", app(&front));

@@ -36,7 +36,7 @@ pub(crate) struct GithubServer {
 
 struct State {
     token: String,
-    /// False if the token belongs to a person, for whom GitHub does not sign.
+    /// False if the token belongs to a person: GitHub signs for Apps only.
     is_app: Mutex<bool>,
     /// True if the payload of a signature is another one than that of the commit.
     is_garbled: Mutex<bool>,
