@@ -388,11 +388,6 @@ impl Proposer for UpdateProposal {
     }
 
     fn is_author(&self, people: CommitPeople<'_>) -> bool {
-        let person = |name, email| delivery::Person { name, email };
-        let people = delivery::CommitPeople {
-            author: person(people.author_name, people.author_email),
-            committer: person(people.committer_name, people.committer_email),
-        };
         let own = self.author.clone();
         let scope = delivery::OwnershipScope { people: vec![(own.clone(), own)], ..Default::default() };
         scope.has_people(people)

@@ -34,5 +34,5 @@ pub use decision::{
 pub use found::{BranchFacts, FoundPullRequests, REBUILD_LABEL, branch_facts};
 pub use memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash, TextHash};
 pub use options::{PullRequestOptions, UnsupportedSetting, check_support};
-pub use ownership::{CommitPeople, OwnershipScope, Person};
+pub use ownership::OwnershipScope;
 pub use text::{MAX_TITLE, PullRequestText, TextError, TextSource, Texts};

@@ -8,29 +8,11 @@ use std::collections::BTreeSet;
 
 use tagboat_api::ObjectName;
 
-use crate::git::Author;
+use crate::git::{Author, CommitPeople};
 use crate::update::TreePath;
 use crate::update::history::is_file_name;
 use crate::update::marker_values::strip_values;
 use crate::yaml::Limits;
-
-/// A name and an address in a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Person<'c> {
-    /// The name.
-    pub name: &'c [u8],
-    /// The address.
-    pub email: &'c [u8],
-}
-
-/// The author and the committer of a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommitPeople<'c> {
-    /// The author.
-    pub author: Person<'c>,
-    /// The committer.
-    pub committer: Person<'c>,
-}
 
 /// The commits and changes of a branch that count as ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,12 +28,12 @@ pub struct OwnershipScope {
 impl OwnershipScope {
     /// Returns true if a commit has one of the pairs of author and committer.
     pub fn has_people(&self, people: CommitPeople<'_>) -> bool {
-        let is = |person: Person<'_>, known: &Author| {
-            (person.name, person.email) == (known.name().as_bytes(), known.email().as_bytes())
+        let is = |(name, email): (&[u8], &[u8]), known: &Author| {
+            (name, email) == (known.name().as_bytes(), known.email().as_bytes())
         };
-        self.people
-            .iter()
-            .any(|(author, committer)| is(people.author, author) && is(people.committer, committer))
+        let author = (people.author_name, people.author_email);
+        let committer = (people.committer_name, people.committer_email);
+        self.people.iter().any(|(first, second)| is(author, first) && is(committer, second))
     }
 
     /// Returns true if a file has changed in values of own markers only.
@@ -94,11 +76,12 @@ mod tests {
             (("bot", "ann@example.com"), bot, false),
             (("ann", "bot@example.com"), bot, false),
         ] {
-            let person = |(name, email): (&'static str, &'static str)| Person {
-                name: name.as_bytes(),
-                email: email.as_bytes(),
+            let people = CommitPeople {
+                author_name: author.0.as_bytes(),
+                author_email: author.1.as_bytes(),
+                committer_name: committer.0.as_bytes(),
+                committer_email: committer.1.as_bytes(),
             };
-            let people = CommitPeople { author: person(author), committer: person(committer) };
             assert_eq!(scope().has_people(people), is_ours, "{author:?} {committer:?}");
         }
     }
