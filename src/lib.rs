@@ -25,6 +25,7 @@ pub mod reconcile;
 pub mod reference;
 pub mod registry;
 pub mod rollout;
+pub mod schedule;
 pub mod secrets;
 pub mod telemetry;
 pub mod tenancy;

@@ -52,6 +52,34 @@ pub enum Reason {
     EditedByOthers,
     /// Automations, in `Delivery`: a branch cannot have its name.
     InvalidBranch,
+    /// Automations, in `Delivery`: the forge refuses the login, or a permission is missing.
+    Forbidden,
+    /// Automations, in `Delivery`: a rate limit of the forge applies.
+    RateLimited,
+    /// Automations, in `Delivery`: the forge does not answer, or not as its API promises.
+    ForgeUnavailable,
+    /// Automations, in `Delivery`: the forge does not merge a pull request, though it should.
+    AutoMergeRefused,
+    /// Automations, in events: a pull request was opened.
+    PullRequestOpened,
+    /// Automations, in events: the branch of a pull request was rebuilt.
+    PullRequestRefreshed,
+    /// Automations, in events: a pull request was closed.
+    PullRequestClosed,
+    /// Automations, in events: a pull request was merged.
+    PullRequestMerged,
+    /// Automations, in `UpdatesWaiting`: a freeze stops them, or a setting of their Namespace is invalid.
+    Frozen,
+    /// Automations, in `UpdatesWaiting`: a window is closed.
+    WindowClosed,
+    /// Automations, in `UpdatesWaiting`: the policies of a release group have different values.
+    ReleaseGroupIncomplete,
+    /// Automations, in `UpdatesWaiting`: nothing waits.
+    NothingWaiting,
+    /// Automations, in `RevertHeld`: others took images back.
+    TakenBack,
+    /// Automations, in `RevertHeld`: no image is held.
+    NothingHeld,
     /// Automations, in `CommitsSigned`: the forge signed the last commit.
     SignedByForge,
     /// Automations, in `CommitsSigned`: our own commit was pushed, without a signature of the forge.
@@ -84,7 +112,9 @@ pub enum Reason {
     ///
     /// It lists the tag, or listed it once.
     TagNotFound,
-    /// Policies, in `Stale`: the digest of another policy of the group is unknown.
+    /// Policies, in `Stale`: another policy of the group keeps the image.
+    ///
+    /// Its digest is unknown, or the release group does not move.
     GroupIncomplete,
 }
 

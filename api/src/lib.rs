@@ -89,3 +89,8 @@ pub const FINALIZER: &str = "finalizers.fluxcd.io";
 ///
 /// Each new value is one request.
 pub const RECONCILE_REQUEST_ANNOTATION: &str = "reconcile.fluxcd.io/requestedAt";
+
+/// The annotation that makes a request a forced one.
+///
+/// It has the same value as the request.
+pub const FORCE_REQUEST_ANNOTATION: &str = "reconcile.fluxcd.io/forceAt";

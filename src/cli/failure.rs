@@ -16,6 +16,8 @@ pub(super) enum Failure {
     FailedFor(Vec<String>),
     /// Errors that are in the log already: exit status 1.
     Logged,
+    /// Facts that the output has already: exit status 1.
+    Reported,
     /// The reader of standard output has closed it: exit status 0.
     OutputClosed,
 }
@@ -31,7 +33,7 @@ impl Failure {
         match self {
             Self::Usage(sentence) => std::slice::from_ref(sentence),
             Self::Failed(sentences) | Self::FailedFor(sentences) => sentences,
-            Self::Logged | Self::OutputClosed => &[],
+            Self::Logged | Self::Reported | Self::OutputClosed => &[],
         }
     }
 
@@ -54,7 +56,7 @@ impl Failure {
                 }
                 ExitCode::FAILURE
             }
-            Self::Logged => ExitCode::FAILURE,
+            Self::Logged | Self::Reported => ExitCode::FAILURE,
             Self::OutputClosed => ExitCode::SUCCESS,
         }
     }

@@ -57,9 +57,10 @@ pub(super) fn read_manifests(paths: &[PathBuf], state: Option<&Path>) -> Result<
 
 /// Reads manifests for a command that needs a few of the objects only.
 ///
-/// Returns the defects of all objects; those of other objects are no error of the command.
-pub(super) fn read_manifests_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Defect>) {
-    let (manifests, defects) = manifests::read_in_part(paths);
+/// Those in a state directory are left out. Returns the defects of all objects; those of other objects are no error of
+/// the command.
+pub(super) fn read_manifests_in_part(paths: &[PathBuf], state: Option<&Path>) -> (Manifests, Vec<Defect>) {
+    let (manifests, defects) = manifests::read_in_part(paths, state);
     if defects.is_empty() {
         warn_of_manifests(&manifests);
     } else {

@@ -5,6 +5,7 @@
 //! | `agent`, `controller`, `demo`, `explain`, `history`, `lint`, `nodes`, `render`, `run`, `scan`, `status`, `update` | a subcommand each |
 //! | `generate` | `tagboat crds`, `rbac`, `schema` and `completions` |
 //! | `reconcile_arguments`, `inputs`, `choice`, `overrides` | arguments of every command that reconciles; manifests and Secrets; `--automation`; `--latest` |
+//! | `namespace_rules` | the windows and freezes of the Namespaces among manifests |
 //! | `cluster`, `kubeconfig` | `--kubeconfig` and `--context`; the kubeconfig of the environment |
 //! | `registry_login`, `refused_login` | sources of registry logins; advice if a registry refused one |
 //! | `values`, `size` | values of options: durations, numbers, sizes |
@@ -30,6 +31,7 @@ mod history;
 mod inputs;
 mod kubeconfig;
 mod lint;
+mod namespace_rules;
 mod nodes;
 mod outcome;
 mod output;

@@ -16,7 +16,13 @@ use crate::git::{BranchAction, BranchOutcome, LeftReason};
 use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::delivered::Delivered;
+use crate::reconcile::automation::delivery::PullRequestReason;
+use crate::reconcile::automation::pull_requests::{
+    OutcomeReason, PullRequestOutcome, PullRequestProgress, PullRequestVerb,
+};
 use crate::reconcile::automation::request::Request;
+use crate::reconcile::automation::reverts::{HeldMarker, RevertOutcome};
+use crate::reconcile::automation::waiting::WaitOutcome;
 use crate::update::{MarkerOutcome, NearMiss, ResultV2, Severity, Skipped, Unparsable, UpdatePlan};
 
 /// The outcome of one automation, or of a run with policies only.
@@ -65,6 +71,18 @@ pub(super) struct Outcome {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(super) branches: Vec<Branch>,
+    /// The pull requests of these branches, by branch; absent if none was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) pull_requests: Vec<PullRequest>,
+    /// What may not be written yet; absent if nothing waits.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) waiting: Vec<Waiting>,
+    /// The values that others took back and that are not written; absent without any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) held: Vec<Held>,
     /// The errors, one sentence each.
     pub(super) errors: Vec<String>,
     /// The changes of a dry run as a unified diff; absent in other runs.
@@ -88,6 +106,42 @@ pub(super) struct Commit {
     branch: String,
     /// The message of the commit. One of more than 255 KiB, or beyond 16 MiB of a push, is truncated, with a note at its
     /// end.
+    message: String,
+}
+
+/// A value that is not written, because others took it back.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Held {
+    /// The policy, as namespace/name.
+    policy: String,
+    /// The image that is not written.
+    image: String,
+    /// The value in the file.
+    value: String,
+    /// The file, relative to `update.path`.
+    file: String,
+    /// The line, counted from 1.
+    line: usize,
+    /// The commits between which the value was changed; null if they are not known.
+    between: Option<[String; 2]>,
+    /// The author of the change; null unless the second commit is the only one.
+    author: Option<String>,
+    /// `hold` or `pause`.
+    mode: String,
+}
+
+/// Wanted images that may not be written yet.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(super) struct Waiting {
+    /// The policies, as namespace/name.
+    policies: Vec<String>,
+    /// `Frozen`, `WindowClosed` or `ReleaseGroupIncomplete`.
+    reason: String,
+    /// The rule that delays them.
+    by: String,
+    /// The end of the wait in RFC 3339; null if none is known.
+    until: Option<String>,
+    /// The wait as a sentence.
     message: String,
 }
 
@@ -142,10 +196,77 @@ pub(super) enum LeftReasonKind {
     Unreadable,
     /// A person has refused the change.
     ClosedByAPerson,
+    /// The forge has not answered about its pull request.
+    AwaitingForge,
     /// It is in a merge queue.
     InMergeQueue,
     /// Nothing is left to change on the base.
     NothingLeft,
+    /// It may not be pushed yet; `waiting` says why.
+    Waiting,
+}
+
+/// The pull request of one of the automation's own branches.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PullRequest {
+    /// The branch that has the commits.
+    branch: String,
+    /// The branch into which they are merged.
+    base: String,
+    /// The number; null if there is no pull request.
+    number: Option<u64>,
+    /// The address of its page; empty if there is none.
+    url: String,
+    /// The title.
+    pub(super) title: String,
+    /// The id of the branch's tip; null if it is unknown.
+    commit: Option<String>,
+    /// The action as a sentence.
+    pub(super) message: String,
+    /// The action on it; in a dry run, the one that would be taken.
+    action: PullRequestActionKind,
+    /// The reason, if the action is not the usual one; else null.
+    reason: Option<PullRequestReasonKind>,
+    /// The body that a dry run would give it; absent in other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) body: Option<String>,
+}
+
+/// The action on a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PullRequestActionKind {
+    /// It was opened.
+    Opened,
+    /// Its branch was rebuilt.
+    Refreshed,
+    /// It stays open.
+    Kept,
+    /// It was closed.
+    Closed,
+    /// It was merged.
+    Merged,
+    /// It was left alone, or there is none.
+    Left,
+}
+
+/// The reason of an action on a pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum PullRequestReasonKind {
+    /// A person has refused the change.
+    ClosedByAPerson,
+    /// It has commits of others.
+    EditedByOthers,
+    /// It is in a merge queue.
+    InMergeQueue,
+    /// Another branch supersedes it.
+    Superseded,
+    /// Nothing is left to change on the base.
+    NothingLeft,
+    /// The forge failed.
+    ForgeFailed,
 }
 
 /// An automation's namespace and name.
@@ -171,6 +292,8 @@ pub(super) enum OutcomeKind {
     Skipped,
     /// Something would change, and nothing was written.
     DryRun,
+    /// Something would change, and may not be written yet; `waiting` says why.
+    Waiting,
     /// Something failed.
     #[default]
     Failed,
@@ -219,7 +342,7 @@ pub(super) struct Marker {
     /// The setter as written.
     setter: String,
     /// One of changed, current, other-namespace, policy-not-selected, unknown-policy, policy-without-image,
-    /// unknown-field, not-on-scalar.
+    /// unknown-field, not-on-scalar, waiting, held.
     #[schemars(schema_with = "marker_outcomes")]
     outcome: MarkerOutcome,
     /// `warning` if the marker should be looked at, else `info`.
@@ -283,6 +406,37 @@ impl Outcome {
         self.values = self.automation.is_some().then(|| request.values.clone());
     }
 
+    /// Sets what waits; this comes before the result.
+    pub(super) fn set_wait(&mut self, namespace: &str, outcome: &WaitOutcome) {
+        let WaitOutcome::Waiting(wait) = outcome else { return };
+        self.waiting = vec![Waiting {
+            policies: wait.policies.iter().map(|policy| format!("{namespace}/{policy}")).collect(),
+            reason: wait.reason.reason().to_string(),
+            by: wait.by.clone(),
+            until: wait.until.map(|until| until.to_string()),
+            message: wait.to_string(),
+        }];
+    }
+
+    /// Sets the values that are held.
+    pub(super) fn set_held(&mut self, namespace: &str, outcome: &RevertOutcome) {
+        let RevertOutcome::Known(holds) = outcome else { return };
+        let held = |marker: &HeldMarker| {
+            let between = marker.between.as_ref();
+            Held {
+                policy: format!("{namespace}/{}", marker.policy),
+                image: marker.image.clone(),
+                value: marker.value.clone(),
+                file: marker.file.clone(),
+                line: marker.line,
+                between: between.map(|between| [between.from.to_string(), between.to.to_string()]),
+                author: between.and_then(|between| between.author.clone()),
+                mode: holds.mode.as_str().to_owned(),
+            }
+        };
+        self.held = holds.markers.iter().map(held).collect();
+    }
+
     /// Sets the result of the reconcile.
     pub(super) fn set_conclusion(&mut self, conclusion: &Conclusion) {
         let (kind, message) = match conclusion {
@@ -291,13 +445,20 @@ impl Outcome {
                     (OutcomeKind::Skipped, "no change since last reconciliation".to_owned())
                 }
                 git::Outcome::NothingToCommit { .. } | git::Outcome::Branches { .. } => {
-                    (OutcomeKind::Unchanged, "repository up-to-date".to_owned())
+                    match self.waiting.first() {
+                        Some(wait) => (OutcomeKind::Waiting, wait.message.clone()),
+                        None => (OutcomeKind::Unchanged, "repository up-to-date".to_owned()),
+                    }
                 }
                 git::Outcome::DryRun { .. } => {
                     let objects = self.changes.values().flat_map(|file| &file.objects);
                     let values = count(objects.map(|object| object.changes.len()).sum(), "value");
                     let files = count(self.changes.len(), "file");
                     (OutcomeKind::DryRun, format!("would change {values} in {files}"))
+                }
+                git::Outcome::Waiting { .. } => {
+                    let message = self.waiting.first().map(|wait| wait.message.clone());
+                    (OutcomeKind::Waiting, message.unwrap_or_else(|| "a push waits".to_owned()))
                 }
                 git::Outcome::Pushed(push) => {
                     let (branch, message) = (push.branch.to_string(), push.message.clone());
@@ -318,6 +479,8 @@ impl Outcome {
     /// Sets the automation's own branches.
     pub(super) fn set_branches(&mut self, delivered: &Delivered) {
         self.branches = delivered.branches.iter().map(|branch| Branch::of(branch, &delivered.base)).collect();
+        let invalid: Vec<String> = delivered.invalid.iter().map(|error| prefixed(self, error)).collect();
+        self.errors.extend(invalid);
         let Some(last) = delivered.pushed().last() else { return };
         let count = delivered.pushed().count();
         if let Some(id) = last.commit.map(|commit| commit.to_string()) {
@@ -331,6 +494,12 @@ impl Outcome {
                 _ => format!("pushed commits to {count} branches"),
             });
         }
+    }
+
+    /// Sets the pull requests.
+    pub(super) fn set_pull_requests(&mut self, progress: &PullRequestProgress, is_dry_run: bool) {
+        let of = |outcome: &PullRequestOutcome| PullRequest::of(outcome, is_dry_run);
+        self.pull_requests = progress.outcomes.iter().map(of).collect();
     }
 
     /// Sets the markers, files and changes of a plan.
@@ -367,13 +536,53 @@ impl Branch {
                 LeftReason::EditedByOthers { .. } => LeftReasonKind::EditedByOthers,
                 LeftReason::Unreadable { .. } => LeftReasonKind::Unreadable,
                 LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
+                LeftReason::AwaitingForge => LeftReasonKind::AwaitingForge,
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
+                LeftReason::Waiting => LeftReasonKind::Waiting,
                 LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
             }),
             _ => None,
         };
         let tip = outcome.tip.map(|tip| tip.to_string());
         Self { branch: name.to_string(), base: base.to_owned(), action, reason, tip, commit, message }
+    }
+}
+
+impl PullRequest {
+    fn of(outcome: &PullRequestOutcome, is_dry_run: bool) -> Self {
+        use PullRequestActionKind::{Closed, Kept, Left, Merged, Opened, Refreshed};
+        let action = match outcome.action {
+            PullRequestVerb::Opened => Opened,
+            PullRequestVerb::Refreshed => Refreshed,
+            PullRequestVerb::Kept => Kept,
+            PullRequestVerb::Closed => Closed,
+            PullRequestVerb::Merged => Merged,
+            PullRequestVerb::Left => Left,
+        };
+        let reason = outcome.reason.as_ref().map(|reason| match reason {
+            OutcomeReason::Decided(reason) => match reason {
+                PullRequestReason::ClosedByPerson => PullRequestReasonKind::ClosedByAPerson,
+                PullRequestReason::EditedByOthers | PullRequestReason::OwnedByOthers => {
+                    PullRequestReasonKind::EditedByOthers
+                }
+                PullRequestReason::InMergeQueue => PullRequestReasonKind::InMergeQueue,
+                PullRequestReason::Superseded => PullRequestReasonKind::Superseded,
+                PullRequestReason::NothingLeft => PullRequestReasonKind::NothingLeft,
+            },
+            OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_) => PullRequestReasonKind::ForgeFailed,
+        });
+        Self {
+            branch: outcome.branch.to_string(),
+            base: outcome.base.to_string(),
+            number: outcome.number,
+            url: outcome.url.clone(),
+            title: outcome.title.clone(),
+            commit: outcome.commit.map(|commit| commit.to_string()),
+            message: outcome.sentence(is_dry_run),
+            action,
+            reason,
+            body: outcome.body.clone(),
+        }
     }
 }
 

@@ -58,7 +58,12 @@ fn write_policies(report: &Report<'_>, palette: Palette, text: &mut String) -> s
     for (policy, image) in report.setters.selected() {
         is_empty = false;
         let name = if report.automation.is_some() { policy.name.clone() } else { policy.to_string() };
-        let image = image.map_or_else(|| "no latest image that can be used".to_owned(), ToString::to_string);
+        let is_held = || report.setters.wanted().any(|(wanted, _)| wanted == policy);
+        let image = match image {
+            Some(image) => image.to_string(),
+            None if is_held() => "its image waits".to_owned(),
+            None => "no latest image that can be used".to_owned(),
+        };
         writeln!(text, "- {}: {image}", printable(&name))?;
     }
     if is_empty {

@@ -17,7 +17,7 @@ use super::progress::ProgressLine;
 use super::reconcile_arguments::ReconcileArguments;
 use super::report::{self, Report, ReportMode};
 use super::terminal::{Palette, coloured, count, print, say};
-use super::warnings::{warn_of_empty_selection, warn_of_idle_images};
+use super::warnings::{warn_of_empty_selection, warn_of_idle_images, warn_of_wait};
 use crate::directory::{self, Directory, Lock};
 use crate::error::chain;
 use crate::objects::manifests::Manifests;
@@ -117,6 +117,9 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
         .map_err(|error| Failure::new(format!("failed to apply policies: {}", chain(&error))))?;
     drop(progress);
     outcome.set_plan(&plan);
+    if let Some(automation) = automation.filter(|_| !plan.edits.is_empty()) {
+        warn_of_wait(automation, &manifests);
+    }
     let palette = Palette::for_output();
     let mut text = String::new();
     let mut result = plan.result.clone();

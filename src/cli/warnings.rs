@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::automation::CommitAuthor;
+use tagboat_api::settings::AutomationSettings;
 
+use super::namespace_rules::namespace_rules;
 use super::outcome::Outcome;
 use super::output::prefixed;
 use super::terminal::say;
+use crate::error::chain;
 use crate::objects::manifests::{Manifests, SecretDirectory};
 use crate::reconcile::automation::request::{ImageOverrides, Request};
 use crate::reconcile::automation::source::ObjectName;
+use crate::reconcile::automation::waiting::{ParsedRules, own_windows};
+use crate::schedule::{Agenda, State};
 
 /// Warns if an automation selects no policy although its namespace has some.
 pub(super) fn warn_of_empty_selection(
@@ -63,6 +69,34 @@ pub(super) fn warn_of_idle_secrets(
             say(&format!("warning: --secret {text:?} is not used: {reason}"));
         }
     }
+}
+
+/// Warns if windows and freezes among the manifests close an automation, which a command ignores.
+pub(super) fn warn_of_wait(automation: &ImageUpdateAutomation, manifests: &Manifests) {
+    let name = ObjectName::of(automation);
+    let closed_by = match agenda(automation, manifests) {
+        Ok(agenda) => match agenda.state(Timestamp::now()) {
+            State::Open => return,
+            State::Closed(cause) => cause.to_string(),
+        },
+        Err(error) => error,
+    };
+    say(&format!("warning: {name}: windows and freezes do not count here: {closed_by}"));
+}
+
+/// Returns the windows and freezes of an automation among manifests.
+///
+/// # Errors
+///
+/// The sentence about a setting that is not valid.
+fn agenda(automation: &ImageUpdateAutomation, manifests: &Manifests) -> Result<Agenda, String> {
+    let (name, parsed) = (ObjectName::of(automation), ParsedRules::default());
+    let settings = AutomationSettings::from_annotations(automation.annotations());
+    let own = own_windows(&settings.map_err(|errors| chain(&errors))?, &parsed);
+    let own = own.map_err(|error| chain(&error))?;
+    let rules = namespace_rules(manifests).map_err(|error| error.to_string())?;
+    let agenda = rules.read(&name.namespace).and_then(|rules| rules.agenda(&name, own.as_deref(), &parsed));
+    agenda.map_err(|error| chain(&error))
 }
 
 /// Warns if commits will have an author without name and e-mail address.

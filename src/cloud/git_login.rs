@@ -1,6 +1,7 @@
 //! Logins at git servers, by the providers of Flux.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use url::Url;
@@ -73,6 +74,8 @@ pub enum GitSecret {
 pub struct GitLoginEntry {
     clouds: Arc<Clouds>,
     key: Fingerprint,
+    /// True if a server refused the login. Clones share it.
+    is_refused: Arc<AtomicBool>,
 }
 
 /// Logins at git servers, and what they are made from.
@@ -94,9 +97,17 @@ impl GitLoginEntry {
     ///
     /// A token that replaces a refused one is kept.
     pub fn refuse(&self) {
+        if self.is_refused.swap(true, Ordering::SeqCst) {
+            return;
+        }
         self.clouds.git.tokens.refuse(self.key);
         self.clouds.git.aws_credentials.refuse(self.key);
         self.clouds.apps.refuse(self.key);
+    }
+
+    /// Returns true if a server refused the login.
+    pub fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::SeqCst)
     }
 }
 
@@ -126,7 +137,8 @@ impl Clouds {
                 GitSecret::Basic { user: Secret::new(APP_USER), password }
             }
         };
-        Ok(GitLogin { secret, entry: GitLoginEntry { clouds: Arc::clone(self), key } })
+        let entry = GitLoginEntry { clouds: Arc::clone(self), key, is_refused: Arc::default() };
+        Ok(GitLogin { secret, entry })
     }
 
     fn context<'c>(&'c self, identity: &'c CloudIdentity, request: &GitLoginRequest<'c>) -> LoginContext<'c> {

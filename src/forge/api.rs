@@ -1,6 +1,9 @@
 //! The operations on pull requests that every forge has.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::error::ForgeError;
+use super::listing::Listing;
 use super::pull_request::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit};
 use crate::git::BranchName;
 
@@ -8,12 +11,31 @@ use crate::git::BranchName;
 ///
 /// Values go in and values come out; no call keeps anything. Each call can be repeated.
 pub trait Forge: Send + Sync {
-    /// Lists the open pull requests whose head is in the repository itself.
+    /// Lists those open pull requests of a choice whose head is in the repository itself.
+    ///
+    /// One that is too large to be read alone is left out.
     ///
     /// # Errors
     ///
     /// If the forge does not answer, or refuses.
-    fn open_pull_requests(&self) -> impl Future<Output = Result<Vec<PullRequest>, ForgeError>> + Send;
+    fn open_pull_requests(
+        &self,
+        listing: &mut Listing,
+    ) -> impl Future<Output = Result<Vec<PullRequest>, ForgeError>> + Send;
+
+    /// Returns the numbers of the pull requests in the merge queue of a base.
+    ///
+    /// There is none without a queue, and none if the lists of pull requests say which ones are in a queue.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    fn merge_queue(
+        &self,
+        _base: &BranchName,
+    ) -> impl Future<Output = Result<Option<BTreeSet<u64>>, ForgeError>> + Send {
+        async { Ok(None) }
+    }
 
     /// Finds all pull requests of a head branch and a base, newest first.
     ///
@@ -25,6 +47,23 @@ pub trait Forge: Send + Sync {
         head: &BranchName,
         base: &BranchName,
     ) -> impl Future<Output = Result<Vec<PullRequest>, ForgeError>> + Send;
+
+    /// Finds all pull requests of several head branches and a base.
+    ///
+    /// There is none if it takes fewer calls to find those of each head.
+    ///
+    /// There is an entry for each head, with the newest first.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    fn find_many(
+        &self,
+        _heads: &BTreeSet<BranchName>,
+        _base: &BranchName,
+    ) -> impl Future<Output = Result<Option<BTreeMap<BranchName, Vec<PullRequest>>>, ForgeError>> + Send {
+        async { Ok(None) }
+    }
 
     /// Opens a pull request, or finds the open one with the same branches.
     ///

@@ -1,14 +1,16 @@
 //! Azure DevOps.
 //!
 //! Reviewers are ids, and there are no assignees. A body has at most 4,000 characters. A listing cuts bodies after 400, so longer
-//! ones are read one by one. Auto-complete is set in the name of the user who created the pull request.
+//! ones are read one by one: those of wanted heads in each listing, and any other once, to see if it has a mark. Auto-complete is set in the name of the user who created the pull request.
 
 use serde_json::{Value, json};
 
 use super::api::Forge;
-use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::client::{Client, Endpoint, newest_first, path};
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
 use super::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
@@ -63,46 +65,46 @@ impl<T: Transport> AzureDevops<T> {
     }
 
     /// Lists pull requests whose head is in the repository itself, with whole bodies.
-    async fn list(&self, query: &[(&'static str, String)]) -> Result<Vec<PullRequest>, ForgeError> {
+    async fn list(
+        &self,
+        query: &[(&'static str, String)],
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
         const OPERATION: &str = "list pull requests";
-        let (mut paging, mut found, mut skipped) = (Paging::default(), Vec::new(), 0);
+        let (mut pages, mut found) = (Pages::of(PAGE_SIZE), Vec::new());
         loop {
             let mut request = self.repository.request(Method::Get, &[], OPERATION);
             request.query.extend(query.iter().cloned());
-            let request = request.with_query("$top", &PAGE_SIZE).with_query("$skip", &skipped);
-            let response = self.client.call(request).await?;
+            let request = request.with_query("$top", &pages.size()).with_query("$skip", &pages.offset());
+            let request = request.essential_if(listing.is_urgent);
+            let Some(response) = pages.admit(self.client.call(request).await)? else { continue };
             let all = response.body.get("value").and_then(Value::as_array);
             let all = self.client.checked(OPERATION, all.ok_or(Defect("no list of pull requests")))?;
             let numbers = all.iter().filter_map(|entry| number(entry, "/pullRequestId"));
-            self.client.checked(OPERATION, paging.count(numbers))?;
+            self.client.checked(OPERATION, pages.count(numbers))?;
             for entry in all {
                 let read = self.repository.pull_request(entry);
-                found.extend(self.client.checked(OPERATION, read)?);
+                let Some(mut one) = self.client.checked(OPERATION, read)? else { continue };
+                if one.body.chars().count() >= CUT && listing.needs_whole_body(&one) {
+                    one = self.read(one.number, listing.is_urgent).await?.0;
+                }
+                if listing.keeps(&one) {
+                    found.push(one);
+                }
             }
-            if all.len() < PAGE_SIZE {
-                break;
+            if all.len() < pages.size() {
+                return Ok(newest_first(found));
             }
-            skipped += all.len();
+            pages.go_on();
         }
-        for one in &mut found {
-            if one.body.chars().count() >= CUT {
-                *one = self.read(one.number).await?.0;
-            }
-        }
-        Ok(newest_first(found))
     }
 
-    async fn read(&self, number: u64) -> Result<(PullRequest, Value), ForgeError> {
+    async fn read(&self, number: u64, is_essential: bool) -> Result<(PullRequest, Value), ForgeError> {
         const OPERATION: &str = "read a pull request";
         let request = self.repository.request(Method::Get, &[&number.to_string()], OPERATION);
-        let response = self.client.call(request).await?;
+        let response = self.client.call(request.essential_if(is_essential)).await?;
         let read = self.repository.own_pull_request(&response.body);
         Ok((self.client.checked(OPERATION, read)?, response.body))
-    }
-
-    async fn change(&self, number: u64, body: Value, operation: &'static str) -> Result<Value, ForgeError> {
-        let request = self.repository.request(Method::Patch, &[&number.to_string()], operation);
-        Ok(self.client.call(request.with_body(body)).await?.body)
     }
 
     /// Adds reviewers; returns a sentence for each that is refused.
@@ -127,11 +129,12 @@ impl<T: Transport> AzureDevops<T> {
         const OPERATION: &str = "remove a label";
         for name in &edit.added_labels {
             let request = self.repository.labels(Method::Post, number, &[], "add a label");
-            self.client.call(request.with_body(json!({ "name": name }))).await?;
+            let request = request.with_body(json!({ "name": name })).essential_if(edit.is_closed);
+            self.client.call(request).await?;
         }
         for name in &edit.removed_labels {
             let request = self.repository.labels(Method::Delete, number, &[name.as_str()], OPERATION);
-            let response = self.client.send(request).await?;
+            let response = self.client.send(request.essential_if(edit.is_closed)).await?;
             if !response.is_success() && response.status != 404 {
                 return Err(self.client.failure(OPERATION, &response));
             }
@@ -155,8 +158,8 @@ impl<T: Transport> AzureDevops<T> {
 }
 
 impl<T: Transport> Forge for AzureDevops<T> {
-    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
-        self.list(&[("searchCriteria.status", "active".to_owned())]).await
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        self.list(&[("searchCriteria.status", "active".to_owned())], listing).await
     }
 
     async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
@@ -165,7 +168,7 @@ impl<T: Transport> Forge for AzureDevops<T> {
             ("searchCriteria.sourceRefName", head.reference().to_string()),
             ("searchCriteria.targetRefName", base.reference().to_string()),
         ];
-        let mut found = self.list(&query).await?;
+        let mut found = self.list(&query, &mut Listing::of_head(head)).await?;
         found.retain(|one| one.head == *head && one.base == *base);
         Ok(found)
     }
@@ -197,15 +200,21 @@ impl<T: Transport> Forge for AzureDevops<T> {
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         const OPERATION: &str = "edit a pull request";
+        if edit.depends_on_text() {
+            let (found, _) = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged(OPERATION, (&found, current))?;
+        }
         self.edit_labels(current.number, edit).await?;
-        let Some(body) = edit_body(edit) else { return Ok(self.read(current.number).await?.0) };
-        let document = self.change(current.number, body, OPERATION).await?;
+        let Some(body) = edit_body(edit) else { return Ok(self.read(current.number, false).await?.0) };
+        let request = self.repository.request(Method::Patch, &[&current.number.to_string()], OPERATION);
+        let request = request.with_body(body).essential_if(edit.is_closed);
+        let document = self.client.call(request).await?.body;
         self.client.checked(OPERATION, self.repository.own_pull_request(&document))
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
         const OPERATION: &str = "merge a pull request";
-        let (found, document) = self.read(current.number).await?;
+        let (found, document) = self.read(current.number, false).await?;
         if let Some(answer) = found.obstacle(merge) {
             return Ok(answer);
         }
@@ -484,6 +493,7 @@ mod tests {
         let opened = run(azure(&script).open(&new())).unwrap();
         assert_eq!(opened.pull_request.url, "https://dev.azure.com/acme/Web%20Shop/_git/fleet/pullrequest/7");
         assert_eq!(opened.pull_request.labels, ["images"]);
+        script.assert_essential();
         assert_eq!(opened.refused.len(), 2, "{:?}", opened.refused);
         let sent = script.requests();
         let path = "Web%20Shop/_apis/git/repositories/fleet/pullrequests";
@@ -500,8 +510,38 @@ mod tests {
         whole["description"] = json!("é".repeat(900));
         let page = json!({"count": 2, "value": [cut, document(6, "active")]});
         let script = Script::new([(200, page), (200, whole)]);
-        let found = run(azure(&script).open_pull_requests()).unwrap();
+        let found = run(azure(&script).open_pull_requests(&mut Listing::all())).unwrap();
         assert_eq!(found.iter().map(|one| one.body.chars().count()).collect::<Vec<_>>(), [900, 4]);
+    }
+
+    #[test]
+    fn a_long_body_of_a_stranger_is_read_once() {
+        let long = |number: u64, head: &str, end: &str| {
+            let mut document = document(number, "active");
+            document["sourceRefName"] = json!(format!("refs/heads/{head}"));
+            document["description"] = json!("é".repeat(CUT) + end);
+            document
+        };
+        // One of a head that is wanted, one with a mark, and one of a person.
+        let all = [("tagboat/web", ""), ("tagboat/old", "mark"), ("fix", "")];
+        let answers = || {
+            let whole = (1..).zip(all).map(|(number, (head, end))| long(number, head, end));
+            let cut = (1..).zip(all).map(|(number, (head, _))| long(number, head, ""));
+            [json!({ "value": cut.collect::<Vec<_>>() })].into_iter().chain(whole).collect::<Vec<_>>()
+        };
+        let listing =
+            || Listing::of(["tagboat/web".parse().unwrap()].into(), |body: &str| body.ends_with("mark"));
+        let numbers = |script: &Script, listing: &mut Listing| {
+            let found = run(azure(script).open_pull_requests(listing)).unwrap();
+            (found.iter().map(|one| one.number).collect::<Vec<_>>(), script.requests().len() - 1)
+        };
+        let mut first = listing();
+        let script = Script::new(answers().into_iter().map(|body| (200, body)));
+        assert_eq!(numbers(&script, &mut first), (vec![2, 1], 3));
+        let mut second = Listing { strangers: first.left_out, ..listing() };
+        let script = Script::new(answers().into_iter().take(3).map(|body| (200, body)));
+        assert_eq!(numbers(&script, &mut second), (vec![2, 1], 2));
+        assert_eq!(second.left_out, [3].into());
     }
 
     #[test]
@@ -521,6 +561,38 @@ mod tests {
         assert!(repository().pull_request(&odd).is_err());
         odd["sourceRefName"] = json!("refs/heads/a..b");
         assert_eq!(repository().pull_request(&odd), Ok(None));
+    }
+
+    #[test]
+    fn text_that_a_person_wrote_meanwhile_stays() {
+        let current = repository().own_pull_request(&document(1, "active")).unwrap();
+        let edit = PullRequestEdit {
+            title: Some("New".to_owned()),
+            added_labels: vec!["a".to_owned()],
+            ..PullRequestEdit::default()
+        };
+        for member in ["description", "title"] {
+            let mut changed = document(1, "active");
+            changed[member] = json!("A person's");
+            let script = Script::new([(200, changed)]);
+            let error = run(azure(&script).edit(&current, &edit)).unwrap_err();
+            assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+        }
+        let script =
+            Script::new([(200, document(1, "active")), (200, json!({})), (200, document(1, "active"))]);
+        run(azure(&script).edit(&current, &edit)).unwrap();
+        assert_eq!(script.requests()[2].1, json!({"title": "New"}));
+    }
+
+    #[test]
+    fn closing_goes_on_when_little_is_left_of_a_limit() {
+        let current = repository().own_pull_request(&document(1, "active")).unwrap();
+        let removed_labels = vec!["a".to_owned()];
+        let edit = PullRequestEdit { removed_labels, is_closed: true, ..PullRequestEdit::default() };
+        let script =
+            Script::new([(200, document(1, "active")), (404, json!({})), (200, document(1, "abandoned"))]);
+        assert_eq!(run(azure(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+        script.assert_essential();
     }
 
     #[test]

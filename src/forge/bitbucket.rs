@@ -7,9 +7,11 @@
 use serde_json::{Value, json};
 
 use super::api::Forge;
-use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::client::{Client, Endpoint, newest_first, path};
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
 use super::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
@@ -50,30 +52,36 @@ impl<T: Transport> Bitbucket<T> {
         Self { client: Client::new(transport, endpoint), repository }
     }
 
-    /// Lists pull requests whose head is in the repository itself.
-    async fn list(&self, query: &[(&'static str, String)]) -> Result<Vec<PullRequest>, ForgeError> {
+    /// Lists those pull requests of a choice whose head is in the repository itself.
+    async fn list(
+        &self,
+        query: &[(&'static str, String)],
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
         const OPERATION: &str = "list pull requests";
-        let (mut paging, mut found) = (Paging::default(), Vec::new());
-        for page in 1.. {
+        let (mut pages, mut found) = (Pages::of(PAGE_SIZE), Vec::new());
+        loop {
             let mut request = self.repository.request(Method::Get, &["pullrequests"], OPERATION);
             request.query.extend(query.iter().cloned());
-            let request = request.with_query("pagelen", &PAGE_SIZE).with_query("page", &page);
-            let response = self.client.call(request).await?;
+            let request = request.with_query("pagelen", &pages.size()).with_query("page", &pages.number());
+            let request = request.essential_if(listing.is_urgent);
+            let Some(response) = pages.admit(self.client.call(request).await)? else { continue };
             let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
             let numbers = list(&response.body, "/values").iter().filter_map(|entry| number(entry, "/id"));
-            self.client.checked(OPERATION, paging.count(numbers))?;
-            found.extend(entries);
+            self.client.checked(OPERATION, pages.count(numbers))?;
+            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
             if text(&response.body, "/next").is_none() {
-                break;
+                return Ok(newest_first(found));
             }
+            pages.go_on();
         }
-        Ok(newest_first(found))
     }
 
-    async fn read(&self, number: u64) -> Result<(PullRequest, Value), ForgeError> {
+    async fn read(&self, number: u64, is_essential: bool) -> Result<(PullRequest, Value), ForgeError> {
         const OPERATION: &str = "read a pull request";
         let path = ["pullrequests", &number.to_string()];
-        let response = self.client.call(self.repository.request(Method::Get, &path, OPERATION)).await?;
+        let request = self.repository.request(Method::Get, &path, OPERATION).essential_if(is_essential);
+        let response = self.client.call(request).await?;
         let read = own_pull_request(&response.body);
         Ok((self.client.checked(OPERATION, read)?, response.body))
     }
@@ -82,16 +90,18 @@ impl<T: Transport> Bitbucket<T> {
     async fn user_ids(&self, names: &[String]) -> Result<Vec<Option<String>>, ForgeError> {
         const OPERATION: &str = "list the members of the workspace";
         let mut ids: Vec<_> = names.iter().map(|name| name.starts_with('{').then(|| name.clone())).collect();
-        let mut paging = Paging::default();
+        let mut pages = Pages::of(100);
         for page in 1u64.. {
             if ids.iter().all(Option::is_some) {
                 break;
             }
             let path = path(&["workspaces", &self.repository.workspace, "members"]);
-            let request =
-                ApiRequest::get(path, OPERATION).with_query("pagelen", &100).with_query("page", &page);
+            let request = ApiRequest::get(path, OPERATION)
+                .with_query("pagelen", &100)
+                .with_query("page", &page)
+                .essential();
             let response = self.client.call(request).await?;
-            self.client.checked(OPERATION, paging.count([page]))?;
+            self.client.checked(OPERATION, pages.count([page]))?;
             for member in list(&response.body, "/values") {
                 let Some(id) = text(member, "/user/uuid") else { continue };
                 for (name, found) in names.iter().zip(&mut ids) {
@@ -123,7 +133,8 @@ impl<T: Transport> Bitbucket<T> {
         }
         let ids = |users: &[(&String, String)]| users.iter().map(|(_, id)| id.clone()).collect::<Vec<_>>();
         let update = |reviewers: &[String]| {
-            self.repository.update(opened.number, &text_body(opened, &opened.title, &opened.body, reviewers))
+            let body = text_body(opened, &opened.title, &opened.body, reviewers);
+            self.repository.update(opened.number, &body).essential()
         };
         if users.is_empty() || self.client.send(update(&ids(&users))).await?.is_success() {
             return Ok(refused);
@@ -150,15 +161,15 @@ impl<T: Transport> Bitbucket<T> {
 }
 
 impl<T: Transport> Forge for Bitbucket<T> {
-    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
-        self.list(&[("state", "OPEN".to_owned())]).await
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        self.list(&[("state", "OPEN".to_owned())], listing).await
     }
 
     async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
         let mut query: Vec<_> = STATES.iter().map(|state| ("state", (*state).to_owned())).collect();
         query.push(("q", branches_filter(head, base)));
         query.push(("sort", "-created_on".to_owned()));
-        let mut found = self.list(&query).await?;
+        let mut found = self.list(&query, &mut Listing::of_head(head)).await?;
         found.retain(|one| one.head == *head && one.base == *base);
         Ok(found)
     }
@@ -166,7 +177,7 @@ impl<T: Transport> Forge for Bitbucket<T> {
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
         const OPERATION: &str = "open a pull request";
         let query = [("state", "OPEN".to_owned()), ("q", branches_filter(&new.head, &new.base))];
-        let open = self.list(&query).await?;
+        let open = self.list(&query, &mut Listing::of_head(&new.head)).await?;
         if let Some(pull_request) = open.into_iter().find(|one| one.head == new.head && one.base == new.base)
         {
             return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
@@ -186,20 +197,25 @@ impl<T: Transport> Forge for Bitbucket<T> {
     }
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        let (mut found, document) = self.read(current.number).await?;
+        const OPERATION: &str = "edit a pull request";
+        let (mut found, document) = self.read(current.number, edit.is_closed).await?;
+        if edit.depends_on_text() {
+            self.client.unchanged(OPERATION, (&found, current))?;
+        }
         if edit.title.is_some() || edit.body.is_some() {
             let title = edit.title.as_ref().unwrap_or(&found.title);
             let body = edit.body.as_ref().unwrap_or(&found.body);
             // An update without reviewers could remove them.
             let reviewers = super::reading::texts(list(&document, "/reviewers"), "/uuid");
             let request = self.repository.update(current.number, &text_body(&found, title, body, &reviewers));
+            let request = request.essential_if(edit.is_closed);
             let operation = request.operation;
             let response = self.client.call(request).await?;
             found = self.client.checked(operation, own_pull_request(&response.body))?;
         }
         if edit.is_closed && found.state == PullRequestState::Open {
             let path = ["pullrequests", &current.number.to_string(), "decline"];
-            let request = self.repository.request(Method::Post, &path, "decline a pull request");
+            let request = self.repository.request(Method::Post, &path, "decline a pull request").essential();
             let operation = request.operation;
             let response = self.client.call(request).await?;
             found = self.client.checked(operation, own_pull_request(&response.body))?;
@@ -211,7 +227,7 @@ impl<T: Transport> Forge for Bitbucket<T> {
         if merge.time == MergeTime::WhenReady {
             return Ok(MergeAnswer::Refused { reason: "Bitbucket has no auto-merge".to_owned() });
         }
-        let (found, document) = self.read(current.number).await?;
+        let (found, document) = self.read(current.number, false).await?;
         if let Some(answer) = found.obstacle(merge) {
             return Ok(answer);
         }
@@ -413,6 +429,7 @@ pub(super) mod tests {
         ]);
         let opened = run(bitbucket(&script).open(&new())).unwrap();
         assert!(opened.is_new);
+        script.assert_essential();
         assert_eq!(
             opened.refused,
             [
@@ -450,9 +467,24 @@ pub(super) mod tests {
             PullRequestEdit { body: Some("why".to_owned()), is_closed: true, ..PullRequestEdit::default() };
         let closed = run(bitbucket(&script).edit(&current, &edit)).unwrap();
         assert_eq!(closed.state, PullRequestState::Closed);
+        script.assert_essential();
         let wanted = json!({"title": "Update web", "description": "why", "reviewers": [{"uuid": "{r}"}]});
         assert_eq!(script.requests()[1].1, wanted);
         assert_eq!(script.requests()[2].0, "Post repositories/team/fleet/pullrequests/1/decline");
+    }
+
+    #[test]
+    fn text_that_a_person_wrote_meanwhile_stays() {
+        let current = own_pull_request(&document(1, "OPEN")).unwrap();
+        let edit =
+            PullRequestEdit { body: Some("why".to_owned()), is_closed: true, ..PullRequestEdit::default() };
+        for member in ["description", "title"] {
+            let mut changed = document(1, "OPEN");
+            changed[member] = json!("A person's");
+            let script = Script::new([(200, changed)]);
+            let error = run(bitbucket(&script).edit(&current, &edit)).unwrap_err();
+            assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@
 use serde_json::{Value, json};
 
 use super::api::Forge;
-use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::client::{Client, Endpoint, newest_first, path};
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
 use super::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
@@ -44,21 +46,33 @@ impl<T: Transport> BitbucketDataCenter<T> {
         Self { client: Client::new(transport, endpoint), repository }
     }
 
-    /// Lists pull requests whose head is in the repository itself.
-    async fn list(&self, query: &[(&'static str, &str)]) -> Result<Vec<PullRequest>, ForgeError> {
+    /// Lists those pull requests of a choice whose head is in the repository itself.
+    async fn list(
+        &self,
+        query: &[(&'static str, &str)],
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
         const OPERATION: &str = "list pull requests";
-        let (mut paging, mut found, mut start) = (Paging::default(), Vec::new(), 0);
+        // The server says where the next page starts.
+        let (mut pages, mut found, mut start) = (Pages::of(PAGE_SIZE), Vec::new(), 0);
         loop {
             let mut request = self.repository.request(Method::Get, &["pull-requests"], OPERATION);
             for (name, value) in query {
                 request = request.with_query(name, value);
             }
-            let request = request.with_query("limit", &PAGE_SIZE).with_query("start", &start);
-            let response = self.client.call(request).await?;
+            let request = request.with_query("limit", &pages.size()).with_query("start", &start);
+            let request = request.essential_if(listing.is_urgent);
+            let before = pages.offset();
+            let Some(response) = pages.admit(self.client.call(request).await)? else {
+                // One that is too large alone is skipped.
+                start += (pages.offset() - before) as u64;
+                continue;
+            };
             let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
             let numbers = list(&response.body, "/values").iter().filter_map(|entry| number(entry, "/id"));
-            self.client.checked(OPERATION, paging.count(numbers))?;
-            found.extend(entries);
+            self.client.checked(OPERATION, pages.count(numbers))?;
+            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            pages.go_on();
             match number(&response.body, "/nextPageStart") {
                 Some(next) if !flag(&response.body, "/isLastPage") && next > start => start = next,
                 _ => return Ok(newest_first(found)),
@@ -66,10 +80,11 @@ impl<T: Transport> BitbucketDataCenter<T> {
         }
     }
 
-    async fn read(&self, number: u64) -> Result<(PullRequest, Value), ForgeError> {
+    async fn read(&self, number: u64, is_essential: bool) -> Result<(PullRequest, Value), ForgeError> {
         const OPERATION: &str = "read a pull request";
         let path = ["pull-requests", &number.to_string()];
-        let response = self.client.call(self.repository.request(Method::Get, &path, OPERATION)).await?;
+        let request = self.repository.request(Method::Get, &path, OPERATION).essential_if(is_essential);
+        let response = self.client.call(request).await?;
         let read = own_pull_request(&response.body);
         Ok((self.client.checked(OPERATION, read)?, response.body))
     }
@@ -90,15 +105,15 @@ impl<T: Transport> BitbucketDataCenter<T> {
 }
 
 impl<T: Transport> Forge for BitbucketDataCenter<T> {
-    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
-        self.list(&[("state", "OPEN"), ("order", "NEWEST")]).await
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        self.list(&[("state", "OPEN"), ("order", "NEWEST")], listing).await
     }
 
     async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
         let reference = head.reference().to_string();
         let query =
             [("state", "ALL"), ("direction", "OUTGOING"), ("at", reference.as_str()), ("order", "NEWEST")];
-        let mut found = self.list(&query).await?;
+        let mut found = self.list(&query, &mut Listing::of_head(head)).await?;
         found.retain(|one| one.head == *head && one.base == *base);
         Ok(found)
     }
@@ -139,7 +154,7 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
             refused.push("Bitbucket has no assignees for pull requests".to_owned());
         }
         if !new.reviewers.is_empty()
-            && let Ok((found, _)) = self.read(pull_request.number).await
+            && let Ok((found, _)) = self.read(pull_request.number, true).await
         {
             // Each reviewer may have raised the version.
             pull_request = found;
@@ -148,7 +163,7 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
     }
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        let (mut found, document) = self.read(current.number).await?;
+        let (mut found, document) = self.read(current.number, edit.is_closed).await?;
         // The version that the caller knows: an edit by a person meanwhile makes the server refuse.
         let version = current.version.or(found.version).unwrap_or_default();
         let mut next = version;
@@ -156,6 +171,7 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
             let body = edit_body(&found, &document, edit, version);
             let path = ["pull-requests", &current.number.to_string()];
             let request = self.repository.request(Method::Put, &path, "edit a pull request").with_body(body);
+            let request = request.essential_if(edit.is_closed);
             let operation = request.operation;
             let response = self.client.call(request).await?;
             found = self.client.checked(operation, own_pull_request(&response.body))?;
@@ -171,7 +187,7 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let (found, _) = self.read(current.number).await?;
+        let (found, _) = self.read(current.number, false).await?;
         if let Some(answer) = found.obstacle(merge) {
             return Ok(answer);
         }
@@ -241,7 +257,7 @@ impl DataCenterRepository {
 
     fn decline(&self, number: u64, version: u64) -> ApiRequest {
         let path = ["pull-requests", &number.to_string(), "decline"];
-        let request = self.request(Method::Post, &path, "decline a pull request");
+        let request = self.request(Method::Post, &path, "decline a pull request").essential();
         let mut request = request.with_query("version", &version);
         // A POST without a body is refused otherwise, as a defence of browsers.
         request.headers.push(("X-Atlassian-Token", "no-check".to_owned()));
@@ -420,6 +436,7 @@ pub(super) mod tests {
         ]);
         let opened = run(forge(&script).open(&new())).unwrap();
         assert_eq!(opened.pull_request.version, Some(1));
+        script.assert_essential();
         assert_eq!(
             opened.refused,
             ["reviewer \"ghost\" is refused: ghost is not a user", "this version of Bitbucket has no drafts",]
@@ -451,6 +468,7 @@ pub(super) mod tests {
             PullRequestEdit { body: Some("why".to_owned()), is_closed: true, ..PullRequestEdit::default() };
         let closed = run(forge(&script).edit(&current, &edit)).unwrap();
         assert_eq!((closed.state, closed.version), (PullRequestState::Closed, Some(8)));
+        script.assert_essential();
         let sent = script.requests();
         let wanted = json!({
             "version": 5, "title": "Update web", "description": "why", "reviewers": [{"user": {"name": "ann"}}],

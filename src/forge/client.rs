@@ -1,6 +1,4 @@
-//! The parts that all clients share: failures, paging, and short ways to make requests.
-
-use std::collections::BTreeSet;
+//! The parts that all clients share: failures, and short ways to make requests.
 
 use serde_json::Value;
 
@@ -8,9 +6,6 @@ use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use super::pull_request::{Merge, MergeAnswer, PullRequest, PullRequestState};
 use super::reading::{Defect, message};
-
-/// The maximum number of pages of one listing.
-const MAX_PAGES: usize = 100;
 
 /// The names by which errors refer to a forge and to its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +49,18 @@ impl<T: Transport> Client<T> {
             500..=599 => ForgeError::Unavailable { host, detail },
             400..=499 => ForgeError::Refused { host, operation, status: response.status, detail },
             status => ForgeError::Malformed { host, operation, detail: format!("status {status}") },
+        }
+    }
+
+    /// Refuses a change if title or body have changed since it was decided.
+    pub(super) fn unchanged(
+        &self,
+        operation: &'static str,
+        (found, known): (&PullRequest, &PullRequest),
+    ) -> Result<(), ForgeError> {
+        match found.has_text_of(known) {
+            true => Ok(()),
+            false => Err(ForgeError::changed_meanwhile(&self.endpoint.host, operation)),
         }
     }
 
@@ -109,6 +116,17 @@ impl ApiRequest {
         Self { body: Some(body), ..self }
     }
 
+    /// Marks a request that goes on when little is left of a limit.
+    pub(super) fn essential(self) -> Self {
+        let cost = if self.method == Method::Get { Cost::EssentialRead } else { Cost::Essential };
+        Self { cost, ..self }
+    }
+
+    /// Marks a request as essential on a condition.
+    pub(super) fn essential_if(self, is_essential: bool) -> Self {
+        if is_essential { self.essential() } else { self }
+    }
+
     /// Marks a request that creates content of which users are notified.
     pub(super) fn creating(self) -> Self {
         Self { cost: Cost::Create, ..self }
@@ -118,38 +136,6 @@ impl ApiRequest {
 /// Makes the segments of a path.
 pub(super) fn path(segments: &[&str]) -> Vec<String> {
     segments.iter().map(|&segment| segment.to_owned()).collect()
-}
-
-/// The progress through a listing, guarded against pages without end.
-#[derive(Debug, Default)]
-pub(super) struct Paging {
-    seen: BTreeSet<u64>,
-    pages: usize,
-}
-
-impl Paging {
-    /// Counts a page with the numbers of its entries.
-    pub(super) fn count(&mut self, numbers: impl IntoIterator<Item = u64>) -> Result<(), Defect> {
-        self.pages += 1;
-        if self.pages > MAX_PAGES {
-            return Err(Defect("more than 100 pages"));
-        }
-        let (before, mut entries) = (self.seen.len(), 0);
-        for number in numbers {
-            entries += 1;
-            self.seen.insert(number);
-        }
-        // Entries can move to the next page while pages are read, but not all of them.
-        if entries > 0 && self.seen.len() == before {
-            return Err(Defect("a page that repeats earlier ones"));
-        }
-        Ok(())
-    }
-
-    /// Returns the number of different entries so far.
-    pub(super) fn entries(&self) -> u64 {
-        self.seen.len() as u64
-    }
 }
 
 impl PullRequest {
@@ -172,22 +158,4 @@ pub(super) fn newest_first(mut found: Vec<PullRequest>) -> Vec<PullRequest> {
     found.sort_by_key(|one| std::cmp::Reverse(one.number));
     found.dedup_by_key(|one| one.number);
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_end() {
-        let mut paging = Paging::default();
-        assert_eq!(paging.count([3, 2]), Ok(()));
-        assert_eq!(paging.count([2, 1]), Ok(()), "an entry moved to the next page");
-        assert_eq!(paging.entries(), 3);
-        assert_eq!(paging.count([]), Ok(()));
-        assert!(paging.count([3]).is_err(), "a loop");
-        let mut endless = Paging::default();
-        let pages = (0..1_000).take_while(|page| endless.count([*page]).is_ok()).count();
-        assert_eq!(pages, MAX_PAGES);
-    }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::script::{endpoint, run};
 use super::{
     ApiRequest, ApiResponse, Bitbucket, BitbucketDataCenter, BitbucketRepository, DataCenterRepository,
-    Forge, ForgeError, Gitlab, GitlabProject, Merge, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit,
-    Transport, bitbucket, bitbucket_data_center, gitlab,
+    Forge, ForgeError, Gitlab, GitlabProject, Listing, Merge, MergeMethod, MergeTime, NewPullRequest,
+    PullRequestEdit, Transport, bitbucket, bitbucket_data_center, gitlab,
 };
 use crate::net::percent;
 
@@ -116,7 +116,7 @@ fn new() -> NewPullRequest {
 fn use_all(forge: &impl Forge, head: &str, times: &[MergeTime]) {
     let new = new();
     let opened = run(forge.open(&new)).unwrap().pull_request;
-    run(forge.open_pull_requests()).unwrap();
+    run(forge.open_pull_requests(&mut Listing::all())).unwrap();
     run(forge.find(&new.head, &new.base)).unwrap();
     let edit = PullRequestEdit {
         title: Some("New".to_owned()),

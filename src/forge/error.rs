@@ -53,6 +53,16 @@ pub enum ForgeError {
         /// The forge's message.
         detail: String,
     },
+    /// The answer is larger than is read.
+    #[error("{host} answers to {operation} with more than {limit} bytes")]
+    TooLarge {
+        /// The host.
+        host: String,
+        /// The operation.
+        operation: &'static str,
+        /// The maximum size in bytes.
+        limit: usize,
+    },
     /// The answer is not what the API promises.
     #[error("{host} answers to {operation} with {detail}")]
     Malformed {
@@ -63,4 +73,12 @@ pub enum ForgeError {
         /// The defect.
         detail: String,
     },
+}
+
+impl ForgeError {
+    /// Makes the error of a change to a text that others have changed.
+    pub(super) fn changed_meanwhile(host: &str, operation: &'static str) -> Self {
+        let detail = "its text has changed meanwhile, and the next round decides anew".to_owned();
+        Self::Refused { host: host.to_owned(), operation, status: 409, detail }
+    }
 }

@@ -50,8 +50,12 @@ pub enum Cost {
     Write,
     /// It creates content of which users are notified.
     Create,
-    /// It closes or signs, which goes on when little is left of a limit.
+    /// It opens, closes or signs.
+    ///
+    /// This goes on when little is left of a limit.
     Essential,
+    /// It reads something for that.
+    EssentialRead,
 }
 
 /// The response of an API to a request that was answered.

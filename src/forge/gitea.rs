@@ -1,15 +1,20 @@
 //! Gitea, and Forgejo, which has the same API.
 //!
 //! A draft is a title that begins with `WIP: `. Labels of unknown names are dropped silently, so missing ones are created. The
-//! listing has no filter for the head branch, and `pulls/BASE/HEAD` returns any one pull request, also a closed one. A pull
+//! listing has no filter for the head branch, and `pulls/BASE/HEAD` returns any one pull request, also a closed one; so those of
+//! many heads are found by one listing. A pull
 //! request does not say if it is scheduled for a merge: a second request to schedule it is refused, and counts as scheduled.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::api::Forge;
-use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::client::{Client, Endpoint, newest_first, path};
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
 use super::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
@@ -26,8 +31,8 @@ const DRAFT_PREFIXES: [&str; 2] = ["wip:", "[wip]"];
 /// The entries of a page; servers have the same maximum by default.
 const PAGE_SIZE: usize = 50;
 
-/// The maximum number of pages in which closed pull requests are searched, the newest first.
-const MAX_CLOSED_PAGES: usize = 20;
+/// The maximum number of pull requests among which closed ones are searched.
+const MAX_CLOSED: usize = 1_000;
 
 /// The color of a label that is created.
 const LABEL_COLOR: &str = "#6a7d90";
@@ -54,51 +59,57 @@ impl<T: Transport> Gitea<T> {
         Self { client: Client::new(transport, endpoint), repository }
     }
 
-    /// Lists pull requests up to a number of pages.
-    /// Returns true if there are no more.
+    /// Lists those pull requests of a choice, among the first `most`.
     async fn list(
         &self,
         query: &[(&'static str, &str)],
-        pages: usize,
-        found: &mut Vec<PullRequest>,
-    ) -> Result<bool, ForgeError> {
+        most: usize,
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
         const OPERATION: &str = "list pull requests";
-        let mut paging = Paging::default();
-        for page in 1..=pages {
+        let (mut pages, mut found) = (Pages::of(PAGE_SIZE), Vec::new());
+        while pages.offset() < most {
             let mut request = self.repository.request(Method::Get, &["pulls"], OPERATION);
             for (name, value) in query {
                 request = request.with_query(name, value);
             }
-            let request = request.with_query("limit", &PAGE_SIZE).with_query("page", &page);
-            let response = self.client.call(request).await?;
-            let read = pull_requests(&response.body);
-            let entries = self.client.checked(OPERATION, read)?;
-            let numbers = list(&response.body, "").iter().filter_map(|entry| number(entry, "/number"));
-            self.client.checked(OPERATION, paging.count(numbers))?;
-            let is_empty = list(&response.body, "").is_empty();
-            found.extend(entries);
+            let request = request.with_query("limit", &pages.size()).with_query("page", &pages.number());
+            let request = request.essential_if(listing.is_urgent);
+            let Some(response) = pages.admit(self.client.call(request).await)? else { continue };
+            let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
+            let all = list(&response.body, "");
+            let numbers = all.iter().filter_map(|entry| number(entry, "/number"));
+            self.client.checked(OPERATION, pages.count(numbers))?;
+            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
             let total = response.header("x-total-count").and_then(|total| total.parse::<u64>().ok());
-            if is_empty || total.is_some_and(|total| paging.entries() >= total) {
-                return Ok(true);
+            if all.is_empty() || total.is_some_and(|total| pages.entries() >= total) {
+                break;
             }
+            pages.go_on();
         }
-        Ok(false)
+        Ok(newest_first(found))
     }
 
-    async fn read(&self, number: u64) -> Result<(PullRequest, Value), ForgeError> {
+    async fn read(&self, number: u64, is_essential: bool) -> Result<(PullRequest, Value), ForgeError> {
         const OPERATION: &str = "read a pull request";
         let request = self.repository.request(Method::Get, &["pulls", &number.to_string()], OPERATION);
-        let response = self.client.call(request).await?;
+        let response = self.client.call(request.essential_if(is_essential)).await?;
         let read = own_pull_request(&response.body);
         Ok((self.client.checked(OPERATION, read)?, response.body))
     }
 
     /// Adds labels, and creates those that the repository and its organization lack.
-    async fn add_labels(&self, number: u64, names: &[String]) -> Result<Vec<String>, ForgeError> {
+    async fn add_labels(
+        &self,
+        number: u64,
+        names: &[String],
+        is_essential: bool,
+    ) -> Result<Vec<String>, ForgeError> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let response = self.client.call(self.repository.add_labels(number, names)).await?;
+        let add = |names: &[String]| self.repository.add_labels(number, names).essential_if(is_essential);
+        let response = self.client.call(add(names)).await?;
         let present = texts(list(&response.body, ""), "/name");
         let missing: Vec<_> = names.iter().filter(|name| !present.contains(name)).cloned().collect();
         if missing.is_empty() {
@@ -107,25 +118,26 @@ impl<T: Transport> Gitea<T> {
         for name in &missing {
             let body = json!({"name": name, "color": LABEL_COLOR});
             let request = self.repository.request(Method::Post, &["labels"], "create a label");
-            self.client.call(request.with_body(body)).await?;
+            self.client.call(request.with_body(body).essential_if(is_essential)).await?;
         }
-        let response = self.client.call(self.repository.add_labels(number, &missing)).await?;
+        let response = self.client.call(add(&missing)).await?;
         Ok(texts(list(&response.body, ""), "/name"))
     }
 
-    async fn remove_labels(&self, number: u64, names: &[String]) -> Result<(), ForgeError> {
+    async fn remove_labels(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
         const OPERATION: &str = "remove a label";
+        let names = &edit.removed_labels;
         if names.is_empty() {
             return Ok(());
         }
-        let (_, document) = self.read(number).await?;
+        let (_, document) = self.read(number, edit.is_closed).await?;
         for label in list(&document, "/labels") {
             let id = super::reading::number(label, "/id");
             let (Some(name), Some(id)) = (text(label, "/name"), id) else { continue };
             if names.iter().any(|wanted| wanted == name) {
                 let path = ["issues", &number.to_string(), "labels", &id.to_string()];
-                let response =
-                    self.client.send(self.repository.request(Method::Delete, &path, OPERATION)).await?;
+                let request = self.repository.request(Method::Delete, &path, OPERATION);
+                let response = self.client.send(request.essential_if(edit.is_closed)).await?;
                 if !response.is_success() && response.status != 404 {
                     return Err(self.client.failure(OPERATION, &response));
                 }
@@ -160,8 +172,8 @@ impl<T: Transport> Gitea<T> {
         if assignees.is_empty() {
             return Ok(Vec::new());
         }
-        let response =
-            self.client.send(self.repository.edit(number, json!({"assignees": assignees}))).await?;
+        let request = self.repository.edit(number, json!({"assignees": assignees}));
+        let response = self.client.send(request.essential()).await?;
         if response.is_success() {
             return Ok(Vec::new());
         }
@@ -169,7 +181,7 @@ impl<T: Transport> Gitea<T> {
         for assignee in assignees {
             accepted.push(assignee);
             let body = json!({ "assignees": accepted });
-            let response = self.client.send(self.repository.edit(number, body)).await?;
+            let response = self.client.send(self.repository.edit(number, body).essential()).await?;
             if !response.is_success() {
                 accepted.pop();
                 refused.push(format!("assignee {assignee:?} is refused: {}", message(&response)));
@@ -178,17 +190,60 @@ impl<T: Transport> Gitea<T> {
         Ok(refused)
     }
 
+    /// Finds all pull requests of heads and a base, newest first.
+    ///
+    /// The pull requests of the base are listed once, unless no head has one.
+    async fn find_each(
+        &self,
+        heads: &BTreeSet<BranchName>,
+        base: &BranchName,
+    ) -> Result<BTreeMap<BranchName, Vec<PullRequest>>, ForgeError> {
+        let (mut found, mut used) = (Vec::new(), BTreeSet::new());
+        for head in heads {
+            if let Some(any) = self.find_any(head, base).await? {
+                used.insert(head.clone());
+                found.extend(any);
+            }
+        }
+        if !used.is_empty() {
+            let query = [("state", "all"), ("base_branch", base.as_str()), ("sort", "recentupdate")];
+            found.extend(self.list(&query, MAX_CLOSED, &mut Listing::of_heads(used)).await?);
+        }
+        let mut by_head: BTreeMap<_, _> = heads.iter().map(|head| (head.clone(), Vec::new())).collect();
+        for one in newest_first(found).into_iter().filter(|one| one.base == *base) {
+            if let Some(of_head) = by_head.get_mut(&one.head) {
+                of_head.push(one);
+            }
+        }
+        Ok(by_head)
+    }
+
+    /// Finds any one pull request with these branches, unless its head is elsewhere.
+    async fn find_any(
+        &self,
+        head: &BranchName,
+        base: &BranchName,
+    ) -> Result<Option<Option<PullRequest>>, ForgeError> {
+        const OPERATION: &str = "find a pull request";
+        let path = ["pulls", base.as_str(), head.as_str()];
+        let request = self.repository.request(Method::Get, &path, OPERATION).essential();
+        let response = self.client.send(request).await?;
+        match response.status {
+            404 => Ok(None),
+            200..=299 => self.client.checked(OPERATION, pull_request(&response.body)).map(Some),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
+
     /// Finds the open pull request with these branches.
     async fn find_open(
         &self,
         head: &BranchName,
         base: &BranchName,
     ) -> Result<Option<PullRequest>, ForgeError> {
-        let mut found = Vec::new();
-        self.list(&[("state", "open"), ("base_branch", base.as_str())], 100, &mut found).await?;
-        Ok(found
-            .into_iter()
-            .find(|one| one.head == *head && one.base == *base && one.state == PullRequestState::Open))
+        let query = [("state", "open"), ("base_branch", base.as_str())];
+        let found = self.list(&query, usize::MAX, &mut Listing::of_head(head)).await?;
+        Ok(found.into_iter().find(|one| one.base == *base && one.state == PullRequestState::Open))
     }
 
     /// Returns true if the base requires a check or an approval.
@@ -214,29 +269,20 @@ impl<T: Transport> Gitea<T> {
 }
 
 impl<T: Transport> Forge for Gitea<T> {
-    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
-        let mut found = Vec::new();
-        // The guard of the paging ends it.
-        self.list(&[("state", "open")], usize::MAX, &mut found).await?;
-        Ok(newest_first(found))
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        self.list(&[("state", "open")], usize::MAX, listing).await
     }
 
     async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
-        const OPERATION: &str = "find a pull request";
-        let path = ["pulls", base.as_str(), head.as_str()];
-        let response = self.client.send(self.repository.request(Method::Get, &path, OPERATION)).await?;
-        if response.status == 404 {
-            return Ok(Vec::new());
-        }
-        if !response.is_success() {
-            return Err(self.client.failure(OPERATION, &response));
-        }
-        let one = self.client.checked(OPERATION, pull_request(&response.body))?;
-        let mut found = Vec::from_iter(one);
-        let query = [("state", "all"), ("base_branch", base.as_str()), ("sort", "recentupdate")];
-        self.list(&query, MAX_CLOSED_PAGES, &mut found).await?;
-        found.retain(|one| one.head == *head && one.base == *base);
-        Ok(newest_first(found))
+        Ok(self.find_each(&BTreeSet::from([head.clone()]), base).await?.remove(head).unwrap_or_default())
+    }
+
+    async fn find_many(
+        &self,
+        heads: &BTreeSet<BranchName>,
+        base: &BranchName,
+    ) -> Result<Option<BTreeMap<BranchName, Vec<PullRequest>>>, ForgeError> {
+        self.find_each(heads, base).await.map(Some)
     }
 
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
@@ -254,7 +300,7 @@ impl<T: Transport> Forge for Gitea<T> {
         let mut pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
         // It is open from here on: a failure is told, and not returned.
         let mut refused = Vec::new();
-        match self.add_labels(pull_request.number, &new.labels).await {
+        match self.add_labels(pull_request.number, &new.labels, true).await {
             Ok(labels) => pull_request.labels = labels,
             Err(error) => refused.push(format!("labels are missing: {error}")),
         }
@@ -268,17 +314,24 @@ impl<T: Transport> Forge for Gitea<T> {
     }
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        self.remove_labels(current.number, &edit.removed_labels).await?;
-        self.add_labels(current.number, &edit.added_labels).await?;
-        let Some(body) = edit_body(current, edit) else { return Ok(self.read(current.number).await?.0) };
-        let request = self.repository.edit(current.number, body);
+        if edit.depends_on_text() {
+            // The version is that of the body alone, and not each server has one.
+            let (found, _) = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged("edit a pull request", (&found, current))?;
+        }
+        self.remove_labels(current.number, edit).await?;
+        self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;
+        let Some(body) = edit_body(current, edit) else {
+            return Ok(self.read(current.number, false).await?.0);
+        };
+        let request = self.repository.edit(current.number, body).essential_if(edit.is_closed);
         let operation = request.operation;
         let response = self.client.call(request).await?;
         self.client.checked(operation, own_pull_request(&response.body))
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let (found, _) = self.read(current.number).await?;
+        let (found, _) = self.read(current.number, false).await?;
         if let Some(answer) = found.obstacle(merge) {
             return Ok(answer);
         }
@@ -557,6 +610,19 @@ mod tests {
     }
 
     #[test]
+    fn text_that_a_person_wrote_meanwhile_stays() {
+        let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+        let edit = PullRequestEdit { title: Some("New".to_owned()), ..PullRequestEdit::default() };
+        for member in ["body", "title"] {
+            let mut changed = document(1, "tagboat/web", "open");
+            changed[member] = json!("A person's");
+            let script = Script::new([(200, changed)]);
+            let error = run(gitea(&script).edit(&current, &edit)).unwrap_err();
+            assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+        }
+    }
+
+    #[test]
     fn one_that_exists_already_is_found() {
         let script = Script::new([
             (409, json!({"message": "pull request already exists for these targets"})),
@@ -583,6 +649,7 @@ mod tests {
         let new = NewPullRequest { labels: vec!["images".to_owned(), "fleet".to_owned()], ..new() };
         let opened = run(gitea(&script).open(&new)).unwrap();
         assert_eq!(opened.pull_request.labels, ["images", "fleet"]);
+        script.assert_essential();
         let sent = script.requests();
         assert_eq!(sent[1].1, json!({"labels": ["images", "fleet"]}));
         assert_eq!(
@@ -603,17 +670,50 @@ mod tests {
         let (head, base) = ("tagboat/web".parse().unwrap(), "main".parse().unwrap());
         let found = run(gitea(&script).find(&head, &base)).unwrap();
         assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [9, 1]);
+        script.assert_essential();
         assert_eq!(script.requests()[0].0, "Get repos/team/fleet/pulls/main/tagboat%2Fweb");
         let script = Script::new([(404, json!({}))]);
         assert_eq!(run(gitea(&script).find(&head, &base)), Ok(Vec::new()));
     }
 
     #[test]
+    fn closed_ones_of_many_heads_are_listed_once() {
+        let script = Script::new([
+            (200, document(1, "a", "closed")),
+            (200, document(2, "b", "closed")),
+            (404, json!({})),
+            (200, json!([document(4, "b", "closed"), document(3, "c", "open"), document(1, "a", "closed")])),
+            (200, json!([document(2, "b", "closed")])),
+            (200, json!([])),
+        ]);
+        let heads = ["a", "b", "new"].map(|name| name.parse().unwrap()).into();
+        let found = run(gitea(&script).find_many(&heads, &"main".parse().unwrap())).unwrap().unwrap();
+        let numbers = |of: &Vec<PullRequest>| of.iter().map(|one| one.number).collect::<Vec<_>>();
+        let found: Vec<_> = found.iter().map(|(head, of)| (head.as_str(), numbers(of))).collect();
+        assert_eq!(found, [("a", vec![1]), ("b", vec![4, 2]), ("new", vec![])]);
+
+        let script = Script::new([(404, json!({})), (404, json!({})), (404, json!({}))]);
+        assert!(run(gitea(&script).find_many(&heads, &"main".parse().unwrap())).is_ok());
+    }
+
+    #[test]
     fn a_page_loop_is_an_error() {
         let page = json!([document(2, "a", "open")]);
         let script = Script::new([(200, page.clone()), (200, page)]);
-        let error = run(gitea(&script).open_pull_requests()).unwrap_err();
+        let error = run(gitea(&script).open_pull_requests(&mut Listing::all())).unwrap_err();
         assert!(error.to_string().contains("repeats"), "{error}");
+    }
+
+    #[test]
+    fn closing_goes_on_when_little_is_left_of_a_limit() {
+        let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+        let removed_labels = vec!["images".to_owned()];
+        let edit = PullRequestEdit { removed_labels, is_closed: true, ..PullRequestEdit::default() };
+        let open = || (200, document(1, "tagboat/web", "open"));
+        let script =
+            Script::new([open(), open(), (204, json!(null)), (201, document(1, "tagboat/web", "closed"))]);
+        assert_eq!(run(gitea(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+        script.assert_essential();
     }
 
     #[test]

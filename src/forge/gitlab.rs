@@ -7,9 +7,11 @@
 use serde_json::{Value, json};
 
 use super::api::Forge;
-use super::client::{Client, Endpoint, Paging, newest_first, path};
+use super::client::{Client, Endpoint, newest_first, path};
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
 use super::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
@@ -63,34 +65,40 @@ impl<T: Transport> Gitlab<T> {
         Self { client: Client::new(transport, endpoint), project }
     }
 
-    /// Lists merge requests whose head is in the project itself.
-    async fn list(&self, query: &[(&'static str, &str)]) -> Result<Vec<PullRequest>, ForgeError> {
+    /// Lists those merge requests of a choice whose head is in the project itself.
+    async fn list(
+        &self,
+        query: &[(&'static str, &str)],
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
         const OPERATION: &str = "list merge requests";
-        let (mut paging, mut found) = (Paging::default(), Vec::new());
-        for page in 1.. {
+        let (mut pages, mut found) = (Pages::of(PAGE_SIZE), Vec::new());
+        loop {
             let mut request = self.project.request(Method::Get, &["merge_requests"], OPERATION);
             for (name, value) in query {
                 request = request.with_query(name, value);
             }
-            let request = request.with_query("per_page", &PAGE_SIZE).with_query("page", &page);
-            let response = self.client.call(request).await?;
+            let request = request.with_query("per_page", &pages.size()).with_query("page", &pages.number());
+            let request = request.essential_if(listing.is_urgent);
+            let Some(response) = pages.admit(self.client.call(request).await)? else { continue };
             let entries = self.client.checked(OPERATION, merge_requests(&response.body))?;
             let all = list(&response.body, "");
             let numbers = all.iter().filter_map(|entry| number(entry, "/iid"));
-            self.client.checked(OPERATION, paging.count(numbers))?;
-            found.extend(entries);
+            self.client.checked(OPERATION, pages.count(numbers))?;
+            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
             // The header names the next page, and is empty on the last one.
             if all.is_empty() || response.header("x-next-page") == Some("") {
-                break;
+                return Ok(newest_first(found));
             }
+            pages.go_on();
         }
-        Ok(newest_first(found))
     }
 
-    async fn read(&self, number: u64) -> Result<PullRequest, ForgeError> {
+    async fn read(&self, number: u64, is_essential: bool) -> Result<PullRequest, ForgeError> {
         const OPERATION: &str = "read a merge request";
         let path = ["merge_requests", &number.to_string()];
-        let response = self.client.call(self.project.request(Method::Get, &path, OPERATION)).await?;
+        let request = self.project.request(Method::Get, &path, OPERATION).essential_if(is_essential);
+        let response = self.client.call(request).await?;
         self.client.checked(OPERATION, own_merge_request(&response.body))
     }
 
@@ -102,7 +110,8 @@ impl<T: Transport> Gitlab<T> {
                 users.refused.push(format!("{role} {name:?} is refused: GitLab takes users only"));
                 continue;
             }
-            let request = ApiRequest::get(path(&["users"]), "look up a user").with_query("username", name);
+            let request =
+                ApiRequest::get(path(&["users"]), "look up a user").with_query("username", name).essential();
             let response = self.client.call(request).await?;
             match list(&response.body, "").first().and_then(|user| number(user, "/id")) {
                 Some(id) => users.found.push((id, name.clone())),
@@ -113,13 +122,14 @@ impl<T: Transport> Gitlab<T> {
     }
 
     /// Marks the merge requests that are in a merge train.
-    async fn mark_trains(&self, found: &mut [PullRequest]) -> Result<(), ForgeError> {
+    async fn mark_trains(&self, found: &mut [PullRequest], is_essential: bool) -> Result<(), ForgeError> {
         const OPERATION: &str = "list the merge trains";
         if !found.iter().any(|one| one.has_auto_merge) {
             return Ok(());
         }
         let request = self.project.request(Method::Get, &["merge_trains"], OPERATION);
         let request = request.with_query("scope", "active").with_query("per_page", &PAGE_SIZE);
+        let request = request.essential_if(is_essential);
         let response = self.client.send(request).await?;
         // Not each edition has merge trains.
         if matches!(response.status, 403 | 404) {
@@ -157,16 +167,17 @@ impl<T: Transport> Gitlab<T> {
 }
 
 impl<T: Transport> Forge for Gitlab<T> {
-    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
-        let mut found = self.list(&[("state", "opened")]).await?;
-        self.mark_trains(&mut found).await?;
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        let mut found = self.list(&[("state", "opened")], listing).await?;
+        self.mark_trains(&mut found, listing.is_urgent).await?;
         Ok(found)
     }
 
     async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
         let branches = [("source_branch", head.as_str()), ("target_branch", base.as_str())];
         let order = [("state", "all"), ("order_by", "created_at"), ("sort", "desc")];
-        let mut found = self.list(&[branches.as_slice(), order.as_slice()].concat()).await?;
+        let query = [branches.as_slice(), order.as_slice()].concat();
+        let mut found = self.list(&query, &mut Listing::of_head(head)).await?;
         found.retain(|one| one.head == *head && one.base == *base);
         Ok(found)
     }
@@ -196,15 +207,20 @@ impl<T: Transport> Forge for Gitlab<T> {
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         const OPERATION: &str = "edit a merge request";
-        let Some(body) = edit_body(current, edit) else { return self.read(current.number).await };
+        if edit.depends_on_text() {
+            let found = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged(OPERATION, (&found, current))?;
+        }
+        let Some(body) = edit_body(current, edit) else { return self.read(current.number, false).await };
         let path = ["merge_requests", &current.number.to_string()];
         let request = self.project.request(Method::Put, &path, OPERATION).with_body(body);
+        let request = request.essential_if(edit.is_closed);
         let response = self.client.call(request).await?;
         self.client.checked(OPERATION, own_merge_request(&response.body))
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let found = self.read(current.number).await?;
+        let found = self.read(current.number, false).await?;
         if let Some(answer) = found.obstacle(merge) {
             return Ok(answer);
         }
@@ -471,6 +487,7 @@ pub(super) mod tests {
         let script = Script::new([(200, json!([{"id": 3}])), (200, json!([])), (201, opened)]);
         let opened = run(gitlab(&script).open(&new())).unwrap();
         assert_eq!((opened.pull_request.number, opened.is_new, opened.refused.len()), (7, true, 2));
+        script.assert_essential();
         let sent = script.requests();
         assert_eq!(sent[0].0, "Get users?username=ann");
         let wanted = json!({
@@ -491,6 +508,7 @@ pub(super) mod tests {
         ]);
         let opened = run(gitlab(&script).open(&new)).unwrap();
         assert_eq!((opened.pull_request.number, opened.is_new), (7, false));
+        script.assert_essential();
     }
 
     #[test]
@@ -524,10 +542,10 @@ pub(super) mod tests {
             (200, json!([])),
             (200, json!([{"merge_request": {"iid": 2}}])),
         ]);
-        let found = run(gitlab(&script).open_pull_requests()).unwrap();
+        let found = run(gitlab(&script).open_pull_requests(&mut Listing::all())).unwrap();
         assert_eq!(found.iter().map(|one| one.is_in_merge_queue).collect::<Vec<_>>(), [true, false]);
         let script = Script::new([(200, json!([document(1, "opened")])), (200, json!([]))]);
-        assert!(!run(gitlab(&script).open_pull_requests()).unwrap()[0].is_in_merge_queue);
+        assert!(!run(gitlab(&script).open_pull_requests(&mut Listing::all())).unwrap()[0].is_in_merge_queue);
     }
 
     #[test]
@@ -549,15 +567,42 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn text_that_a_person_wrote_meanwhile_stays() {
+        let current = own_merge_request(&document(1, "opened")).unwrap();
+        for (member, text) in [("description", "A person's"), ("title", "A person's")] {
+            let mut changed = document(1, "opened");
+            changed[member] = json!(text);
+            let edit = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
+            let script = Script::new([(200, changed.clone())]);
+            let error = run(gitlab(&script).edit(&current, &edit)).unwrap_err();
+            assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+            // Labels do not depend on the text.
+            let edit = PullRequestEdit { added_labels: vec!["a".to_owned()], ..PullRequestEdit::default() };
+            let script = Script::new([(200, changed)]);
+            run(gitlab(&script).edit(&current, &edit)).unwrap();
+        }
+    }
+
+    #[test]
+    fn closing_goes_on_when_little_is_left_of_a_limit() {
+        let current = own_merge_request(&document(1, "opened")).unwrap();
+        let edit = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
+        let script = Script::new([(200, document(1, "opened")), (200, document(1, "closed"))]);
+        assert_eq!(run(gitlab(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+        script.assert_essential();
+    }
+
+    #[test]
     fn a_merge_needs_a_rule_unless_it_is_immediate() {
         let current = own_merge_request(&document(1, "opened")).unwrap();
         let later = merge(MergeTime::WhenReady, None);
-        let script = Script::new([
-            (200, document(1, "opened")),
-            (200, json!({"merge_method": "merge"})),
-            (200, json!({"approvals_required": 0})),
-        ]);
-        assert_eq!(run(gitlab(&script).merge(&current, &later)), Ok(MergeAnswer::NothingRequired));
+        // A train alone requires nothing.
+        for project in [json!({"merge_method": "merge"}), json!({"merge_trains_enabled": true})] {
+            let answers =
+                [(200, document(1, "opened")), (200, project), (200, json!({"approvals_required": 0}))];
+            let script = Script::new(answers);
+            assert_eq!(run(gitlab(&script).merge(&current, &later)), Ok(MergeAnswer::NothingRequired));
+        }
 
         let mut scheduled = document(1, "opened");
         scheduled["merge_when_pipeline_succeeds"] = json!(true);

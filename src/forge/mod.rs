@@ -8,11 +8,13 @@
 //! | `exchange` | a request to an API and its response, as values |
 //! | `http` | sends requests: login, rate limiters, redaction, limits of size and time |
 //! | `github` | GitHub: signed commits |
-//! | `api` | the operations on pull requests that every forge has |
-//! | `client`, `reading` | failures and paging; the parts of responses, which are not trusted |
+//! | `api`, `any` | the operations on pull requests that every forge has; a client of any of them |
+//! | `listing`, `paging` | the open pull requests that a listing returns; its pages, which become smaller if they are too large |
+//! | `client`, `reading` | failures; the parts of responses, which are not trusted |
 //! | `gitea`, `gitlab`, `bitbucket`, `bitbucket_data_center`, `azure_devops` | a forge each |
 
 mod address;
+mod any;
 mod api;
 mod azure_devops;
 mod bitbucket;
@@ -27,12 +29,17 @@ pub mod github;
 mod gitlab;
 mod http;
 mod kind;
+#[cfg(test)]
+mod large_pages;
+mod listing;
+mod paging;
 mod pull_request;
 mod reading;
 #[cfg(test)]
 mod script;
 
 pub use address::{AddressError, ApiUrlDefect, ForgeAddress, ForgeRepository, PathDefect};
+pub use any::AnyForge;
 pub use api::Forge;
 pub use azure_devops::{AzureDevops, AzureRepository};
 pub use bitbucket::{Bitbucket, BitbucketRepository};
@@ -47,6 +54,7 @@ pub use http::{
     HttpTransport, refusal,
 };
 pub use kind::{ForgeFeatures, ForgeKind, UnknownForge};
+pub use listing::Listing;
 pub use pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,

@@ -35,6 +35,15 @@ pub struct PullRequest {
     pub version: Option<u64>,
 }
 
+impl PullRequest {
+    /// Returns true if title and body are the same as those of another state.
+    ///
+    /// At some forges, the title has the mark of a draft.
+    pub(super) fn has_text_of(&self, other: &Self) -> bool {
+        (&self.title, &self.body, self.is_draft) == (&other.title, &other.body, other.is_draft)
+    }
+}
+
 /// The state of a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullRequestState {
@@ -91,6 +100,13 @@ pub struct PullRequestEdit {
     pub removed_labels: Vec<String>,
     /// True to close it, false to leave its state.
     pub is_closed: bool,
+}
+
+impl PullRequestEdit {
+    /// Returns true if it follows from title and body.
+    pub(super) fn depends_on_text(&self) -> bool {
+        self.title.is_some() || self.body.is_some() || self.is_closed
+    }
 }
 
 /// A request to merge a pull request.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::client::Endpoint;
 use super::error::ForgeError;
-use super::exchange::{ApiRequest, ApiResponse, Transport};
+use super::exchange::{ApiRequest, ApiResponse, Cost, Transport};
 
 /// Answers in order, and fails if there are too many requests.
 // Marked again for the inventory of shared maps, which reads each file by itself.
@@ -33,6 +33,13 @@ impl Script {
             (format!("{:?} {path}{mark}{query}", request.method), request.body.clone().unwrap_or_default())
         };
         self.requests.lock().iter().map(line).collect()
+    }
+
+    /// Panics if a request waits when little is left of a limit.
+    pub(super) fn assert_essential(&self) {
+        for request in self.requests.lock().iter() {
+            assert!(!matches!(request.cost, Cost::Read | Cost::Write), "{request:?}");
+        }
     }
 }
 

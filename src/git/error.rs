@@ -181,10 +181,9 @@ impl SyncError {
         )
     }
 
-    /// Returns true if the remote could not be reached or broke the connection.
-    pub(super) fn is_outage(&self) -> bool {
-        let outages = [FailureKind::UnknownHost, FailureKind::Unreachable, FailureKind::ConnectionLost];
-        self.failure_kind().is_some_and(|kind| outages.contains(&kind))
+    /// Returns true if a history or an object is too large for the mirror.
+    pub(super) fn is_too_large(&self) -> bool {
+        matches!(self, Self::ObjectTooLarge(_) | Self::Remote(RemoteError::TooLarge { .. }))
     }
 
     /// Returns true if the error occurred before the push.

@@ -13,6 +13,7 @@
 //! | `transaction`, `attempt` | the proposals for one branch, with retries after lost races; one attempt |
 //! | `branches` | transactions with branches of proposals' own, with the same retries |
 //! | `source` | the commit to check out, found in a listing |
+//! | `baseline` | the commit that the last run of a proposal left |
 //! | `mirror`, `mirror_error`, `mirror_key` | the bare repository that caches fetched objects, its errors and name |
 //! | `mirror_files`, `mirror_packing` | its lock, configuration, leftover files and size; packing |
 //! | `mirror_store`, `mirror_eviction` | the maximum size of all mirrors; eviction |
@@ -33,6 +34,7 @@
 mod access;
 mod attempt;
 pub mod author;
+mod baseline;
 mod branches;
 pub mod checkout;
 mod command;
@@ -87,6 +89,7 @@ mod writer;
 
 pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwner};
 pub use author::Author;
+pub use baseline::{Baseline, BaselineTree, ProposalTrees};
 pub use branches::{
     BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
 };

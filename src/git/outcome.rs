@@ -49,6 +49,11 @@ pub enum Outcome {
         /// The revision that was checked out.
         source: Revision,
     },
+    /// A commit would have been made or pushed, but the proposer waits.
+    Waiting {
+        /// The revision that was checked out.
+        source: Revision,
+    },
     /// A commit was pushed.
     Pushed(Push),
     /// The proposer's own branches were looked at, and pushed if that was necessary.

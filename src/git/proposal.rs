@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::baseline::ProposalTrees;
 use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
@@ -55,8 +56,8 @@ pub trait Proposer: Send + 'static {
 
     /// Proposes a commit on top of a tree, unless it needs no change.
     ///
-    /// Does no I/O except through `tree`, and is called again when another tree replaces this one. `index` saves it
-    /// from reading known contents again. It calls `checkpoint` between files, and returns an error after an
+    /// Does no I/O except through `trees`, and is called again when others replace them. `index` saves it from reading known
+    /// contents again. It calls `checkpoint` between files, and returns an error after an
     /// interrupt.
     ///
     /// # Errors
@@ -64,10 +65,34 @@ pub trait Proposer: Send + 'static {
     /// No commit can be proposed; nothing is pushed for the proposer then.
     fn propose(
         &mut self,
-        tree: &dyn FileTree,
+        trees: &ProposalTrees<'_>,
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, Self::Error>;
+
+    /// Returns true if the last proposal needs the missing tree of the baseline.
+    fn lacks_baseline(&self) -> bool {
+        false
+    }
+
+    /// Returns a note about the last proposal, for the baseline of the next run.
+    ///
+    /// It is kept until the push of the proposal is reported.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns true if nothing may be pushed for this proposer now.
+    ///
+    /// It is asked before a proposal is used, and right before each push.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the last proposal was withheld because nothing may be pushed now.
+    fn is_waiting(&self) -> bool {
+        false
+    }
 
     /// Returns its own branches, if its target has some, with the facts about each.
     fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
@@ -81,7 +106,7 @@ pub trait Proposer: Send + 'static {
     /// No commit can be proposed; no branch is touched for the proposer then.
     fn propose_branches(
         &mut self,
-        _base: &dyn FileTree,
+        _trees: &ProposalTrees<'_>,
         _index: &mut MarkerIndex,
         _checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Vec<BranchDraft>, Self::Error> {
@@ -148,8 +173,10 @@ pub struct Known {
     /// True if nothing has changed on our side since the last run.
     /// If the remote is unchanged too, there is nothing to do.
     pub is_unchanged: bool,
-    /// The revision in the object's status, from the last run.
+    /// The revision at which nothing is to be done.
     pub revision: Option<String>,
+    /// The revision in the object's status that the last run observed.
+    pub observed: Option<String>,
     /// The last pushed commit in the object's status.
     pub pushed: Option<String>,
 }

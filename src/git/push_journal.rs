@@ -54,6 +54,9 @@ pub(super) struct PendingPush {
     /// True if a forge signed the proposer's commit, so that it cannot be made again.
     #[serde(default)]
     pub(super) is_signed_by_forge: bool,
+    /// The proposer's note, for the baseline of the next run.
+    #[serde(default)]
+    pub(super) note: Option<String>,
     /// An earlier push to the same tip whose result is not known either.
     ///
     /// Of the two, at most one arrives.
@@ -95,6 +98,9 @@ pub(super) struct PendingBranch {
     pub(super) message: String,
     /// The time in the proposer's commit.
     pub(super) time: CommitTime,
+    /// True if a forge signed the proposer's commit, so that it cannot be made again.
+    #[serde(default)]
+    pub(super) is_signed_by_forge: bool,
 }
 
 /// A tip that was pushed, or nearly, to a branch of proposers' own.
@@ -107,6 +113,9 @@ pub(super) struct OwnTip {
     pub(super) base: CommitId,
     /// The hash of the edits that the own commits make.
     pub(super) change: String,
+    /// A later tip of the base that has this commit in its history.
+    #[serde(default)]
+    pub(super) verified: Option<CommitId>,
 }
 
 /// The state of the remote that a run found or left.
@@ -124,6 +133,9 @@ pub(super) struct LastSeen {
     /// The tips of the proposer's own branches; none for a branch that does not exist.
     #[serde(default)]
     pub(super) branches: BTreeMap<RefName, Option<CommitId>>,
+    /// The push branch, and the proposer's own last commit.
+    #[serde(default)]
+    pub(super) own: Option<(RefName, Option<CommitId>)>,
 }
 
 impl LastSeen {
@@ -131,7 +143,7 @@ impl LastSeen {
     /// A destination that is not listed does not count: servers such as Gerrit accept a push there and never list it.
     pub(super) fn is_like(&self, before: &Self) -> bool {
         let destination = self.destination.or(before.destination);
-        Self { destination, ..self.clone() } == *before
+        Self { destination, own: before.own.clone(), ..self.clone() } == *before
     }
 }
 
@@ -149,8 +161,10 @@ impl PushJournal {
     pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
         let pending =
             self.pending.values().filter(|pending| pending.is_signed_by_forge && !pending.is_branch_done);
+        let branches = self.pending_branches.values().flatten().filter(|pending| pending.is_signed_by_forge);
+        let branches = branches.map(|pending| pending.commit);
         let seen = self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push]);
-        seen.flatten().chain(pending.map(|pending| pending.commit))
+        seen.flatten().chain(pending.map(|pending| pending.commit)).chain(branches)
     }
 
     /// Deletes the entries of the proposers in `gone`, and returns the names that had one.
@@ -176,6 +190,12 @@ impl PushJournal {
     /// Returns the record of a tip of a branch, if it was pushed.
     pub(super) fn own_tip(&self, branch: &BranchName, tip: CommitId) -> Option<&OwnTip> {
         self.own_tips.get(&branch.reference())?.iter().find(|own| own.tip == tip)
+    }
+
+    /// Records that a tip of the base contains the commit under an own tip.
+    pub(super) fn verify_own_tip(&mut self, branch: &BranchName, tip: CommitId, base: CommitId) {
+        let tips = self.own_tips.get_mut(&branch.reference()).into_iter().flatten();
+        tips.filter(|own| own.tip == tip).for_each(|own| own.verified = Some(base));
     }
 
     /// Records a tip that is about to be pushed, or was found to be ours.

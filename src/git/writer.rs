@@ -276,11 +276,11 @@ mod tests {
     use crate::git::checkout::CheckoutReference;
     use crate::git::outcome::Target;
     use crate::git::{
-        AccessOptions, AccessPlan, BranchName, CommitDraft, Known, LocalPaths, Login, MirrorStore, RemoteUrl,
-        RouteKey, TransactionSlots, WriterContext,
+        AccessOptions, AccessPlan, BranchName, CommitDraft, Known, LocalPaths, Login, MirrorStore,
+        ProposalTrees, RemoteUrl, RouteKey, TransactionSlots, WriterContext,
     };
     use crate::metrics::Metrics;
-    use crate::update::{Checkpoint, FileTree, MarkerIndex};
+    use crate::update::{Checkpoint, MarkerIndex};
 
     struct Nothing;
 
@@ -293,7 +293,7 @@ mod tests {
 
         fn propose(
             &mut self,
-            _tree: &dyn FileTree,
+            _trees: &ProposalTrees<'_>,
             _index: &mut MarkerIndex,
             _checkpoint: &mut Checkpoint<'_>,
         ) -> Result<Option<CommitDraft>, Infallible> {

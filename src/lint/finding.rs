@@ -44,6 +44,8 @@ rules! {
     UnknownAnnotation = "unknown-annotation",
     /// An annotation `tagboat.dev/…` has an invalid value.
     InvalidAnnotation = "invalid-annotation",
+    /// A release group has one policy.
+    LoneGroupMember = "lone-group-member",
     /// A field has no effect together with an annotation `tagboat.dev/…`.
     IneffectiveField = "ineffective-field",
     /// A branch of a delivery has no usable name.

@@ -49,10 +49,10 @@ impl Markers {
             return Ok(Self { found: Vec::new(), near_misses });
         }
         // A trial update shows whether a value fits: every named policy has an image in it.
-        let named = update_file(document.text.as_bytes(), &Setters::default(), limits)?;
+        let named = update_file(document.text.as_bytes(), &Setters::default(), None, limits)?;
         let setters = sample_setters(&named);
         let FileOutcome { markers, near_misses, .. } =
-            update_file(document.text.as_bytes(), &setters, limits)?;
+            update_file(document.text.as_bytes(), &setters, None, limits)?;
         let found = markers
             .into_iter()
             .map(|found| Found {

@@ -2,8 +2,9 @@
 //!
 //! [`lint`] takes files ([`source`]) and gives a [`Report`] of [`finding`]s. It finds the objects in them ([`object`])
 //! and checks them against their schema ([`schema`]), the table of settings ([`annotation`]) and the rules of their
-//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); renders templates ([`template`], [`delivery`]) and looks up
-//! the policies of markers ([`marker`], [`policy_names`]). Patches of kustomizations are not taken for whole objects
+//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); reads windows and freezes
+//! ([`windows`]); renders templates ([`template`], [`delivery`]) and looks up
+//! the policies of markers ([`marker`], [`policy_names`]) and of [`release_groups`]. Patches of kustomizations are not taken for whole objects
 //! ([`kustomize`]). Locations come from `yaml/tree`.
 //!
 //! Each finding is a mistake. A value that something else may fill in or define is not reported.
@@ -18,10 +19,12 @@ mod marker;
 mod object;
 mod policy;
 mod policy_names;
+mod release_groups;
 mod schema;
 mod selector;
 pub mod source;
 mod template;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,10 +157,12 @@ fn check_objects<'a>(
             continue;
         }
         let mut findings = Findings::new(document.name, found);
+        windows::check_namespaces(&document.roots, &mut findings);
         for object in object::objects(&document.roots, &mut findings) {
             let is_patch = kustomizations.is_patch(document.name) || object.has_directive();
             let missing = schemas.check(&object, &mut findings);
             annotation::check(&object, &mut findings);
+            windows::check(&object, &mut findings);
             selector::check(&object, &mut findings);
             filter::check(&object, &mut findings);
             template::check_object(&object, document.text, &mut findings);
@@ -194,6 +199,7 @@ fn check_objects<'a>(
         .map(|one| delivery::Whole { file: one.file, object: &one.object })
         .collect();
     delivery::check(&whole, found);
+    release_groups::check(documents, &located, kustomizations, found);
     let policies = located.iter().filter(|located| located.object.kind == Kind::Policy && !located.is_patch);
     let given = |located: &Located<'a>| ExpectedPolicy {
         file: located.file,

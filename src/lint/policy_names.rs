@@ -42,7 +42,8 @@ impl DeclaredName {
             && self.renaming.names(&self.name).iter().any(|name| can_become(name, &wanted.name))
     }
 
-    fn can_be_in(&self, namespace: &str) -> bool {
+    /// Returns true if the policy may be in a namespace.
+    pub(super) fn can_be_in(&self, namespace: &str) -> bool {
         let is_own = self.namespace.as_deref().is_none_or(|own| can_become(own, namespace));
         is_own || self.renaming.can_set_namespace(namespace)
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use memchr::memmem;
-use tagboat_api::settings::TemplateLanguage;
+use tagboat_api::settings::{PREFIX, TemplateLanguage};
 use tagboat_api::{IMAGE_GROUP, SOURCE_GROUP};
 
 use super::finding::Location;
@@ -70,7 +70,9 @@ fn has_near_marker(content: &[u8]) -> bool {
 
 /// Returns true if a file may have checked objects.
 fn has_objects(name: &str, content: &[u8]) -> bool {
-    is_kustomization(name) || API_GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some())
+    // Namespaces have no group, and matter only with an annotation.
+    let has = |text: &str| memmem::find(content, text.as_bytes()).is_some();
+    is_kustomization(name) || API_GROUPS.iter().any(|group| has(group)) || (has("Namespace") && has(PREFIX))
 }
 
 /// A parsed YAML file.

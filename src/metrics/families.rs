@@ -17,6 +17,7 @@ use super::labels::{
 use super::namespaces::NamespaceFamilies;
 use super::node_pools::NodePoolFamilies;
 use super::process::ProcessCost;
+use super::waits::Waits;
 
 /// The histogram buckets of reconciles in seconds.
 ///
@@ -51,6 +52,7 @@ pub(super) struct Families {
     pub(super) rollouts: Histogram,
     pub(super) node_pools: NodePoolFamilies,
     pub(super) forges: ForgeFamilies,
+    pub(super) waits: Waits,
 }
 
 impl Default for Families {
@@ -76,6 +78,7 @@ impl Default for Families {
             rollouts: histogram(ROLLOUT),
             node_pools: NodePoolFamilies::default(),
             forges: ForgeFamilies::default(),
+            waits: Waits::default(),
         }
     }
 }
@@ -158,6 +161,7 @@ impl Families {
         );
         self.node_pools.register(&mut registry);
         self.forges.register(&mut registry);
+        registry.register_collector(Box::new(self.waits.clone()));
         registry
     }
 }

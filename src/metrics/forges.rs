@@ -1,4 +1,4 @@
-//! Requests to forges, and their rate limits.
+//! Requests to forges, and their rate limits; pull requests.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
@@ -10,6 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
+use tagboat_api::ObjectName;
 
 /// The maximum number of hosts with a gauge. Tenants may name any host.
 const MAX_HOSTS: usize = 100;
@@ -21,6 +22,20 @@ pub(super) struct ForgeFamilies {
     rest: Family<ForgeLabels, Counter<f64, AtomicU64>>,
     remaining: Family<HostLabels, Gauge>,
     hosts: Mutex<BTreeSet<String>>,
+    pull_requests: Family<PullRequestLabels, Gauge>,
+    actions: Family<ActionLabels, Counter>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PullRequestLabels {
+    namespace: String,
+    name: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ActionLabels {
+    action: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -58,6 +73,33 @@ impl ForgeFamilies {
             "Calls that a forge still allows, by its last response",
             self.remaining.clone(),
         );
+        registry.register(
+            "tagboat_pull_requests",
+            "Pull requests of an automation: open ones, and refused ones of images that it still wants",
+            self.pull_requests.clone(),
+        );
+        registry.register(
+            "tagboat_pull_request_actions",
+            "Actions on pull requests: opened, refreshed, closed, merged",
+            self.actions.clone(),
+        );
+    }
+
+    pub(super) fn set_pull_requests(&self, automation: &ObjectName, open: usize, refused: usize) {
+        for (state, count) in [("open", open), ("refused", refused)] {
+            let gauge = self.pull_requests.get_or_create(&labels(automation, state));
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+    }
+
+    pub(super) fn forget_pull_requests(&self, automation: &ObjectName) {
+        for state in ["open", "refused"] {
+            self.pull_requests.remove(&labels(automation, state));
+        }
+    }
+
+    pub(super) fn acted(&self, action: &'static str) {
+        self.actions.get_or_create(&ActionLabels { action }).inc();
     }
 
     pub(super) fn requested(&self, forge: &'static str, operation: &'static str, status: Option<u16>) {
@@ -80,6 +122,10 @@ impl ForgeFamilies {
         let labels = HostLabels { host: host.to_owned() };
         self.remaining.get_or_create(&labels).set(i64::try_from(remaining).unwrap_or(i64::MAX));
     }
+}
+
+fn labels(automation: &ObjectName, state: &'static str) -> PullRequestLabels {
+    PullRequestLabels { namespace: automation.namespace.clone(), name: automation.name.clone(), state }
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 //! |---|---|
 //! | `families`, `labels` | the metric families with their registration; their labels |
 //! | `deployments` | the states of deployments, and the availability of clusters |
-//! | `forges` | requests to forges, and their rate limits |
+//! | `forges` | requests to forges, and their rate limits; pull requests |
 //! | `in_flight` | the duration of the longest reconcile in flight |
 //! | `namespaces` | waits for shared slots, and time on the blocking pool, by namespace |
 //! | `process` | process metrics, read on each scrape |
+//! | `waits` | the images that automations do not write, and the times at which they may |
 
 mod deployments;
 mod families;
@@ -19,6 +20,7 @@ mod labels;
 mod namespaces;
 mod node_pools;
 mod process;
+mod waits;
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,6 +42,7 @@ pub use labels::{ComparisonOutcome, ObjectLabels, RunOutcome};
 pub use namespaces::SlotResource;
 pub use node_pools::NodePoolState;
 use node_pools::{EvictionLabels, StageLabels};
+pub use waits::{WaitingImages, WriteState, WriteWindows};
 
 /// Counters, gauges and histograms. Clones share their values.
 #[derive(Clone)]
@@ -109,6 +112,16 @@ impl Metrics {
         self.families.unresolved.get_or_create(object).set(i64::try_from(unresolved).unwrap_or(i64::MAX));
     }
 
+    /// Records the images that an automation does not write, and when it may.
+    pub fn set_write_state(&self, automation: &ObjectName, state: WriteState) {
+        self.families.waits.set(automation, state);
+    }
+
+    /// Forgets that state of an automation that is gone or suspended.
+    pub fn forget_write_state(&self, automation: &ObjectName) {
+        self.families.waits.forget(automation);
+    }
+
     /// Records a call of git.
     pub fn git_called(&self, operation: &'static str, duration: Duration) {
         self.families.git.get_or_create(&GitLabels { operation }).observe(duration.as_secs_f64());
@@ -176,6 +189,21 @@ impl Metrics {
     /// Records a request to a forge by its status, if there was one.
     pub fn forge_requested(&self, forge: &'static str, operation: &'static str, status: Option<u16>) {
         self.families.forges.requested(forge, operation, status);
+    }
+
+    /// Records the numbers of an automation's pull requests.
+    pub fn pull_requests(&self, automation: &ObjectName, open: usize, refused: usize) {
+        self.families.forges.set_pull_requests(automation, open, refused);
+    }
+
+    /// Forgets the pull requests of an automation that is gone.
+    pub fn forget_pull_requests(&self, automation: &ObjectName) {
+        self.families.forges.forget_pull_requests(automation);
+    }
+
+    /// Records an action on a pull request.
+    pub fn pull_request_action(&self, action: &'static str) {
+        self.families.forges.acted(action);
     }
 
     /// Records the time that rate limits paused calls to a forge.
@@ -313,6 +341,30 @@ mod tests {
         metrics.forget_deployments();
         let text = metrics.to_text();
         assert!(!text.contains("tagboat_deployment") && !text.contains("tagboat_cluster_up"), "{text}");
+    }
+
+    #[test]
+    fn an_automation_has_its_waits_and_its_windows() {
+        let metrics = Metrics::default();
+        assert!(!metrics.to_text().contains("tagboat_policies_waiting"));
+        let automation = ObjectName { namespace: "n".to_owned(), name: "a".to_owned() };
+        let opens = Timestamp::from_second(4_102_444_800).unwrap();
+        let waiting = WaitingImages { reason: "WindowClosed".to_owned(), policies: 2, until: Some(opens) };
+        let windows = WriteWindows { is_open: false, changes: vec![(opens, true)] };
+        let state = WriteState { windows: Some(windows), waiting: Some(waiting), held: Some(3) };
+        metrics.set_write_state(&automation, state);
+        let text = metrics.to_text();
+        let object = r#"kind="ImageUpdateAutomation",name="a",namespace="n""#;
+        for line in [
+            format!(r#"tagboat_policies_waiting{{{object},reason="WindowClosed"}} 2"#),
+            format!("tagboat_policies_held{{{object}}} 3"),
+            format!("tagboat_window_open{{{object}}} 0"),
+            format!("tagboat_next_write_timestamp_seconds{{{object}}} 4102444800.0"),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+        metrics.forget_write_state(&automation);
+        assert!(!metrics.to_text().contains(r#"name="a""#));
     }
 
     #[test]

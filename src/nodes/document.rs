@@ -102,7 +102,7 @@ impl PoolView {
         let claims = claims(&pools);
         let mut by_pool: BTreeMap<String, Vec<Arc<NodeObject>>> = BTreeMap::new();
         for node in nodes {
-            if let Some(pool) = claims.holder(node.labels()) {
+            if let Some(pool) = claims.holder(&node.labels) {
                 by_pool.entry(pool.to_owned()).or_default().push(node);
             }
         }
@@ -157,9 +157,9 @@ impl NodeDocument {
     /// Returns the document of a node.
     #[must_use]
     pub fn new(object: &NodeObject) -> Self {
-        let annotation = |key: &str| object.annotations().get(key).filter(|text| !text.is_empty());
+        let annotation = |key: &str| object.annotations.get(key).filter(|text| !text.is_empty());
         let text = |key: &str| annotation(key).map(|text| cut(printable(text).into(), MAX_VERSION));
-        let label = |key: &str| object.labels().get(key);
+        let label = |key: &str| object.labels.get(key);
         let stage = label(keys::STATE).and_then(|text| Stage::parse(text)).unwrap_or(Stage::Idle);
         let agent = label(keys::AGENT).and_then(|text| AgentState::parse(text));
         // A node that reboots is not ready for a while.

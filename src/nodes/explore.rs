@@ -6,6 +6,7 @@
 //! restart of a controller or an agent, which keep nothing, is no event at all.
 
 use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -101,12 +102,13 @@ impl Machine {
             boot_id: self.boot.to_string(),
             ..Node::default()
         };
-        node.labels.insert(keys::STATE.to_owned(), self.stage.to_string());
+        Arc::make_mut(&mut node.labels).insert(keys::STATE.to_owned(), self.stage.to_string());
         let labels = [
             (keys::AGENT, self.agent.map(|agent| agent.as_str().to_owned())),
             (keys::PAUSE, self.is_paused.then(|| "true".to_owned())),
         ];
-        node.labels.extend(labels.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        Arc::make_mut(&mut node.labels)
+            .extend(labels.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
         let digest = |number: Option<u8>| number.map(|number| format!("sha256:{number}"));
         let annotations = [
             (keys::DESIRED_IMAGE, self.desired.map(image)),
@@ -117,7 +119,8 @@ impl Machine {
         ];
         let hooks = HOOKS.into_iter().zip(self.confirmed.map(|is_true| is_true.then(|| "true".to_owned())));
         let all = annotations.into_iter().chain(hooks);
-        node.annotations.extend(all.filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        Arc::make_mut(&mut node.annotations)
+            .extend(all.filter_map(|(key, value)| Some((key.to_owned(), value?))));
         node
     }
 
@@ -215,6 +218,7 @@ impl World {
         let situation = Situation {
             has_grant: granted.iter().any(|node| node.name == nodes[at].name),
             is_drained: !self.machines[at].has_pods,
+            ..Situation::default()
         };
         let step = step(&nodes[at], &pool, situation)?;
         // An approval needs a drain before it.

@@ -70,6 +70,8 @@ fn deadline(node: &Node, limit: Duration) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::testing::node_of;
     use super::*;
 
@@ -88,7 +90,7 @@ mod tests {
     #[test]
     fn a_problem_is_an_error_of_the_agent_a_time_limit_or_a_node_that_is_not_ready() {
         let mut node = node_of(Stage::Draining, AgentState::UpdateStaged);
-        node.annotations.insert(keys::STATE_SINCE.to_owned(), at(1_000).to_string());
+        Arc::make_mut(&mut node.annotations).insert(keys::STATE_SINCE.to_owned(), at(1_000).to_string());
         assert_eq!(problem(&node, limits(), at(1_599)), None);
         assert_eq!(next_deadline(&node, limits(), at(1_599)), Some(at(1_600)));
         let overdue = problem(&node, limits(), at(1_600)).unwrap();
@@ -96,18 +98,18 @@ mod tests {
         assert_eq!(next_deadline(&node, limits(), at(1_600)), None);
         node.is_ready = false;
         assert_eq!(problem(&node, limits(), at(1_000)), Some(Problem::NotReady));
-        node.labels.insert(keys::STATE.to_owned(), "rebooting".to_owned());
+        Arc::make_mut(&mut node.labels).insert(keys::STATE.to_owned(), "rebooting".to_owned());
         assert_eq!(problem(&node, limits(), at(1_000)), Some(Problem::NotReady), "the reboot did not begin");
         for agent in ["rebooting", "up-to-date"] {
-            node.labels.insert(keys::AGENT.to_owned(), agent.to_owned());
+            Arc::make_mut(&mut node.labels).insert(keys::AGENT.to_owned(), agent.to_owned());
             assert_eq!(problem(&node, limits(), at(1_000)), None, "a node that reboots is not ready");
         }
         assert_eq!(
             problem(&node, limits(), at(6_400)),
             Some(Problem::Overdue(Stage::Rebooting, Duration::from_secs(5400)))
         );
-        node.labels.insert(keys::AGENT.to_owned(), "error".to_owned());
-        node.annotations.insert(keys::MESSAGE.to_owned(), "bootc is missing".to_owned());
+        Arc::make_mut(&mut node.labels).insert(keys::AGENT.to_owned(), "error".to_owned());
+        Arc::make_mut(&mut node.annotations).insert(keys::MESSAGE.to_owned(), "bootc is missing".to_owned());
         assert_eq!(problem(&node, limits(), at(1_000)).unwrap().to_string(), "bootc is missing");
     }
 

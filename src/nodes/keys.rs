@@ -19,6 +19,11 @@ pub const DESIRED_IMAGE: &str = "tagboat.dev/desired-image";
 /// The annotation with the time since which the node is in its stage.
 pub const STATE_SINCE: &str = "tagboat.dev/state-since";
 
+/// The annotation with the pool in which a node with a slot began its rollout.
+///
+/// A node that moves to another pool is canceled by it, also if both pools want the same image.
+pub const POOL: &str = "tagboat.dev/pool";
+
 /// The annotation of a node that the controller cordoned.
 pub const MADE_UNSCHEDULABLE: &str = "tagboat.dev/made-unschedulable";
 
@@ -60,9 +65,10 @@ pub const AUTOSCALER_GUARDS: [&str; 3] = [
 ];
 
 /// All annotations of the controller and the agent.
-pub const ANNOTATIONS: [&str; 11] = [
+pub const ANNOTATIONS: [&str; 12] = [
     DESIRED_IMAGE,
     STATE_SINCE,
+    POOL,
     MADE_UNSCHEDULABLE,
     MADE_ANNOTATIONS,
     LAST_DEPLOYED,

@@ -78,6 +78,12 @@ impl Claims {
         self.0.retain(|claim| claim.pool != pool);
     }
 
+    /// Returns the hooks of a pool; none if it is gone.
+    #[must_use]
+    pub fn hooks(&self, pool: &str) -> Option<&Hooks> {
+        self.0.iter().find(|claim| claim.pool == pool).map(|claim| &claim.hooks)
+    }
+
     /// Returns the pool of a node with these labels.
     #[must_use]
     pub fn owner<'c>(&'c self, labels: &'c BTreeMap<String, String>) -> Option<&'c str> {
@@ -186,8 +192,9 @@ mod tests {
     }
 
     fn node(name: &str, roles: &[(&str, &str)]) -> Arc<Node> {
-        let labels = roles.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Arc::new(Node { name: name.to_owned(), labels, ..Node::default() })
+        let labels: BTreeMap<_, _> =
+            roles.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Arc::new(Node { name: name.to_owned(), labels: Arc::new(labels), ..Node::default() })
     }
 
     fn by_zone() -> Value {

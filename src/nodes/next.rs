@@ -8,16 +8,16 @@
 //! | before-drain | done | idle |
 //! | before-drain | cancel | idle, paused |
 //! | before-drain | the hooks confirmed | draining |
-//! | draining, before-reboot | done | before-uncordon |
 //! | draining, before-reboot | cancel | idle, paused |
+//! | draining, before-reboot | done | before-uncordon |
 //! | draining | no pod is left | before-reboot |
 //! | before-reboot | the hooks confirmed | rebooting |
-//! | rebooting | done, in another boot if the agent began one | before-uncordon |
 //! | rebooting | cancel, before the agent acknowledged the approval | idle, paused |
+//! | rebooting | done, in another boot if the agent began one | before-uncordon |
 //! | before-uncordon | the hooks confirmed | idle |
 //!
-//! A node that is not ready, or whose agent reports an error, is not promoted; a cancellation is still possible. A done
-//! node is not canceled: to go on is the shortest way back.
+//! The first row that applies counts. A node that is not ready, or whose agent reports an error, is not promoted; a
+//! cancellation is still possible.
 
 use super::keys;
 use super::pool::HookPoint;
@@ -30,6 +30,8 @@ pub struct Situation {
     pub has_grant: bool,
     /// No pod is left that must leave the node.
     pub is_drained: bool,
+    /// The time since which the node is in its stage is unknown, or to come.
+    pub lacks_since: bool,
 }
 
 /// A step of a node: one patch.
@@ -64,6 +66,8 @@ pub enum Action {
     KeepBooted,
     /// Records that the booted image was deployed.
     RecordDeployment,
+    /// Records that the stage begins now, so that its time limit counts.
+    SetSince,
 }
 
 /// The reason of a cancellation.
@@ -73,7 +77,7 @@ pub enum CancelReason {
     Paused,
     /// The pool wants another image.
     Retargeted,
-    /// The node is not in the pool any more, or the pool is deleted.
+    /// The node is in no pool or another one, or the pool is deleted.
     Released,
 }
 
@@ -81,11 +85,23 @@ pub enum CancelReason {
 #[must_use]
 pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
     let Ok(stage) = node.stage() else { return Some(returned(node, pool, Stage::Idle, None)) };
+    let set_since = || {
+        let is_unlimited = situation.lacks_since && stage.holds_slot();
+        is_unlimited.then(|| to(stage, &[Action::SetSince]))
+    };
+    transition(node, pool, stage, situation).or_else(set_since)
+}
+
+fn transition(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> Option<Step> {
     let is_held = node.is_held();
     let is_done = !is_held && node.is_done();
-    let cancel = || cancel_reason(node, pool).map(|reason| canceled(node, pool, reason));
+    let cancel = || {
+        let moved = || node.left_pool(pool).map(|_| CancelReason::Released);
+        cancel_reason(node, pool).or_else(moved).map(|reason| canceled(node, pool, reason))
+    };
     let confirmed = |point| !is_held && node.has_confirmed(&pool.hooks, point);
-    let last_hooks = || to(Stage::BeforeUncordon, &[Action::ClearHooks(HookPoint::BeforeUncordon)]);
+    let done =
+        || is_done.then(|| to(Stage::BeforeUncordon, &[Action::ClearHooks(HookPoint::BeforeUncordon)]));
     match stage {
         Stage::Idle | Stage::Paused => at_rest(node, pool, stage, situation),
         Stage::BeforeDrain if is_done => Some(returned(node, pool, Stage::Idle, None)),
@@ -93,17 +109,18 @@ pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
             confirmed(HookPoint::BeforeDrain)
                 .then(|| to(Stage::Draining, &[Action::Cordon, Action::SetGuards]))
         }),
-        Stage::Draining | Stage::BeforeReboot if is_done => Some(last_hooks()),
-        Stage::Draining => cancel().or_else(|| {
+        Stage::Draining => cancel().or_else(done).or_else(|| {
             (!is_held && situation.is_drained)
                 .then(|| to(Stage::BeforeReboot, &[Action::ClearHooks(HookPoint::BeforeReboot)]))
         }),
-        Stage::BeforeReboot => {
-            cancel().or_else(|| confirmed(HookPoint::BeforeReboot).then(|| to(Stage::Rebooting, &[])))
+        Stage::BeforeReboot => cancel()
+            .or_else(done)
+            .or_else(|| confirmed(HookPoint::BeforeReboot).then(|| to(Stage::Rebooting, &[]))),
+        Stage::Rebooting => {
+            let is_acknowledged = node.agent() == Some(AgentState::Rebooting);
+            let canceled = if is_acknowledged { None } else { cancel() };
+            canceled.or_else(|| done().filter(|_| !node.awaits_reboot()))
         }
-        Stage::Rebooting if is_done && !node.awaits_reboot() => Some(last_hooks()),
-        Stage::Rebooting if node.agent() == Some(AgentState::Rebooting) => None,
-        Stage::Rebooting => cancel(),
         Stage::BeforeUncordon => confirmed(HookPoint::BeforeUncordon).then(|| {
             let mut step = returned(node, pool, Stage::Idle, None);
             step.actions.push(Action::RecordDeployment);

@@ -1,11 +1,12 @@
 //! A node, with the fields that decide about its stage.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::keys;
-use super::{AgentState, HookPoint, Hooks, Stage};
+use super::{AgentState, HookPoint, Hooks, Pool, Stage};
 
 /// A node of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,9 +16,9 @@ pub struct Node {
     /// The version of the object, on which each patch depends.
     pub resource_version: String,
     /// The labels.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Arc<BTreeMap<String, String>>,
     /// The annotations in use: ours, those of autoscalers, and those of hooks.
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Arc<BTreeMap<String, String>>,
     /// `true` for a cordoned node.
     pub is_unschedulable: bool,
     /// `true` if the kubelet reports that the node is ready.
@@ -127,6 +128,30 @@ impl Node {
     #[must_use]
     pub fn since(&self) -> Option<Timestamp> {
         self.annotation(keys::STATE_SINCE)?.parse().ok()
+    }
+
+    /// Returns the pool that a node with a slot has left for the given one.
+    ///
+    /// It is the one in which its rollout began.
+    #[must_use]
+    pub fn left_pool(&self, pool: &Pool) -> Option<&str> {
+        self.annotation(keys::POOL).filter(|began| self.holds_slot() && *began != pool.name)
+    }
+
+    /// Returns `true` if the begin of the stage is unknown, or to come.
+    ///
+    /// A minute is left for the clocks of two controllers.
+    #[must_use]
+    pub fn lacks_since(&self, now: Timestamp) -> bool {
+        self.since().is_none_or(|since| since.duration_since(now) > SignedDuration::from_mins(1))
+    }
+
+    /// Returns `true` if the node takes the place of another one.
+    ///
+    /// It holds a slot, or is not ready.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        self.holds_slot() || !self.is_ready
     }
 
     /// Returns the time of the last deployment.

@@ -2,6 +2,9 @@
 //!
 //! A node has a list of all its images, and a heartbeat that changes it every few minutes; neither is kept.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
@@ -11,15 +14,44 @@ use super::{Node, keys};
 /// A Node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Resource)]
 #[resource(inherit = k8s_openapi::api::core::v1::Node)]
-#[serde(default)]
+#[serde(from = "WholeNode")]
 pub struct NodeObject {
-    /// The metadata, with the kept annotations only.
-    #[serde(deserialize_with = "metadata")]
+    /// The metadata, without labels and annotations.
     pub metadata: ObjectMeta,
+    /// The labels, which the [`Node`] made from the object shares.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// The annotations in use, which are shared as well.
+    pub annotations: Arc<BTreeMap<String, String>>,
     /// The desired state.
     pub spec: NodeSpec,
     /// The observed state.
     pub status: NodeStatus,
+}
+
+/// A Node as the API server sends it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WholeNode {
+    metadata: ObjectMeta,
+    spec: NodeSpec,
+    status: NodeStatus,
+}
+
+/// Drops managed fields, and annotations of other programs.
+///
+/// Hooks confirm with any annotation that is `true`.
+impl From<WholeNode> for NodeObject {
+    fn from(WholeNode { mut metadata, spec, status }: WholeNode) -> Self {
+        metadata.managed_fields = None;
+        let labels = metadata.labels.take().unwrap_or_default();
+        let mut annotations = metadata.annotations.take().unwrap_or_default();
+        annotations.retain(|key, value| {
+            keys::ANNOTATIONS.contains(&key.as_str())
+                || keys::AUTOSCALER_GUARDS.contains(&key.as_str())
+                || value == "true"
+        });
+        Self { metadata, labels: Arc::new(labels), annotations: Arc::new(annotations), spec, status }
+    }
 }
 
 /// The desired state of a node.
@@ -52,33 +84,17 @@ pub struct NodeInfo {
 
 impl From<NodeObject> for Node {
     fn from(object: NodeObject) -> Self {
-        let NodeObject { metadata, spec, status } = object;
+        let NodeObject { metadata, labels, annotations, spec, status } = object;
         Self {
             name: metadata.name.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
-            labels: metadata.labels.unwrap_or_default(),
-            annotations: metadata.annotations.unwrap_or_default(),
+            labels,
+            annotations,
             is_unschedulable: spec.unschedulable,
             is_ready: status.is_ready,
             boot_id: status.node_info.boot_id,
         }
     }
-}
-
-/// Deserializes the metadata without managed fields, and without annotations of other programs.
-///
-/// Hooks confirm with any annotation that is `true`.
-fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
-    let mut metadata = ObjectMeta::deserialize(deserializer)?;
-    metadata.managed_fields = None;
-    if let Some(annotations) = &mut metadata.annotations {
-        annotations.retain(|key, value| {
-            keys::ANNOTATIONS.contains(&key.as_str())
-                || keys::AUTOSCALER_GUARDS.contains(&key.as_str())
-                || value == "true"
-        });
-    }
-    Ok(metadata)
 }
 
 /// Deserializes the conditions to whether the node is ready.

@@ -3,6 +3,7 @@
 //! Each step of a machine takes two seconds, and each step of the controller a fixed time, which is greater than the
 //! measured one (docs/performance.md).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -45,9 +46,10 @@ impl Machine {
             (Ok(Stage::Rebooting), Some(AgentState::UpdateStaged)) => AgentState::UpToDate,
             _ => return,
         };
-        self.node.labels.insert(keys::AGENT.to_owned(), state.as_str().to_owned());
+        Arc::make_mut(&mut self.node.labels).insert(keys::AGENT.to_owned(), state.as_str().to_owned());
         if state == AgentState::UpToDate {
-            self.node.annotations.insert(keys::BOOTED_DIGEST.to_owned(), "sha256:v2".to_owned());
+            Arc::make_mut(&mut self.node.annotations)
+                .insert(keys::BOOTED_DIGEST.to_owned(), "sha256:v2".to_owned());
             self.node.boot_id = "2".to_owned();
         }
         self.changed = now;
@@ -72,6 +74,7 @@ fn rollout(pool: &Pool) -> Duration {
             let situation = Situation {
                 has_grant: granted.iter().any(|found| found.name == node.name) && now >= freed + LATENCY,
                 is_drained: now >= machine.changed + STEP,
+                ..Situation::default()
             };
             let is_due = now >= machine.changed + LATENCY;
             let Some(step) = step(node, pool, situation).filter(|_| is_due) else { continue };

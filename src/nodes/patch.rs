@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys;
 use super::node::digest_of;
-use super::{Action, Node, Pool, Step};
+use super::{Action, Node, Pool, Stage, Step};
 
 /// The labels, annotations and fields that a patch changes; null removes one.
 #[derive(Default)]
@@ -26,6 +26,7 @@ pub fn patch(node: &Node, pool: &Pool, step: &Step, now: Timestamp) -> Value {
     if node.stage() != Ok(step.to) || !node.is_labeled() {
         changes.label(keys::STATE, step.to.as_str());
         changes.annotate(keys::STATE_SINCE, &seconds(now));
+        changes.record_pool(node, pool, step.to);
     }
     for action in &step.actions {
         changes.apply(node, pool, *action, now);
@@ -65,6 +66,15 @@ impl Changes {
         self.annotations.insert(key.to_owned(), json!(value));
     }
 
+    /// Records the pool of a node until the node gives its slot back.
+    fn record_pool(&mut self, node: &Node, pool: &Pool, to: Stage) {
+        if !to.holds_slot() && node.annotation(keys::POOL).is_some() {
+            self.annotations.insert(keys::POOL.to_owned(), Value::Null);
+        } else if to.holds_slot() && !node.holds_slot() {
+            self.annotate(keys::POOL, &pool.name);
+        }
+    }
+
     fn apply(&mut self, node: &Node, pool: &Pool, action: Action, now: Timestamp) {
         match action {
             Action::ClearHooks(point) => self.clear(node, pool.hooks.of(point)),
@@ -85,6 +95,7 @@ impl Changes {
                 // The time of the agent begins now, also in the stage `idle`.
                 self.annotate(keys::STATE_SINCE, &seconds(now));
             }
+            Action::SetSince => self.annotate(keys::STATE_SINCE, &seconds(now)),
             Action::RecordDeployment => {
                 let digest = node.annotation(keys::DESIRED_IMAGE).and_then(digest_of);
                 if let Some(deployed) = digest.or_else(|| node.annotation(keys::BOOTED_VERSION)) {

@@ -7,6 +7,8 @@ use super::{Stage, Window};
 /// The settings of a pool, as far as they are valid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pool {
+    /// The name.
+    pub name: String,
     /// The wanted image with its digest; `None` for a pool that only coordinates reboots.
     pub image: Option<String>,
     /// `true` stops new reboots, and cancels those that are not approved yet.
@@ -54,6 +56,13 @@ impl Hooks {
             HookPoint::BeforeReboot => &self.before_reboot,
             HookPoint::BeforeUncordon => &self.before_uncordon,
         }
+    }
+
+    /// Adds the keys of other hooks.
+    pub fn add(&mut self, other: Self) {
+        self.before_drain.extend(other.before_drain);
+        self.before_reboot.extend(other.before_reboot);
+        self.before_uncordon.extend(other.before_uncordon);
     }
 
     /// Returns the keys of all stages.

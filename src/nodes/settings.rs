@@ -82,7 +82,7 @@ pub struct Settings {
     /// The time that pods get to end.
     pub grace_period: Option<Duration>,
     selector: Selector,
-    /// The pool, without its image.
+    /// The pool, without its name and image.
     pool: Pool,
 }
 
@@ -100,6 +100,7 @@ impl Settings {
         let drain = spec.drain.clone().unwrap_or_default();
         let windows = rollout.windows.iter().enumerate();
         let pool = Pool {
+            name: String::new(),
             image: None,
             is_paused: spec.paused,
             limits: TimeLimits {
@@ -139,7 +140,9 @@ impl Settings {
         Some((&target.name, target.tag.as_ref()?))
     }
 
-    /// Returns the pool; none before its tag is resolved for the first time.
+    /// Returns the pool, without its name.
+    ///
+    /// There is none before its tag is resolved for the first time.
     ///
     /// `resolved` is the image with the digest of the tag.
     #[must_use]
@@ -290,6 +293,7 @@ mod tests {
         let settings = settings(spec).unwrap();
         let seconds = |seconds| Some(Duration::from_secs(seconds));
         let expected = Pool {
+            name: String::new(),
             image: None,
             is_paused: true,
             hooks: Hooks {

@@ -48,8 +48,8 @@ fn delay_end(nodes: &[&Node], delay: Duration) -> Option<Timestamp> {
 
 /// Returns the nodes of a pool that get a slot: by zone, then by name.
 ///
-/// `control_plane_is_busy` says that a node of the control plane holds a slot, in any pool: those are updated one at a
-/// time in the whole cluster.
+/// `control_plane_is_busy` says that a node of the control plane holds a slot or is not ready, in any pool or none: those
+/// are updated one at a time in the whole cluster.
 #[must_use]
 pub fn grants<'n>(
     nodes: &[&'n Node],
@@ -60,8 +60,7 @@ pub fn grants<'n>(
     if availability(nodes, pool, now) != Availability::Open {
         return Vec::new();
     }
-    let is_unavailable = |node: &&&Node| node.holds_slot() || !node.is_ready;
-    let unavailable = nodes.iter().filter(is_unavailable).count();
+    let unavailable = nodes.iter().filter(|node| node.is_unavailable()).count();
     let free = pool.max_unavailable.of(nodes.len()).saturating_sub(unavailable);
     let mut candidates: Vec<&Node> = nodes.iter().copied().filter(|node| is_candidate(node, pool)).collect();
     candidates.sort_by_key(|node| (node.zone(), node.name.as_str()));

@@ -89,6 +89,8 @@ fn reference(name: &ImageName, tag: &Tag) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
@@ -140,7 +142,7 @@ mod tests {
         };
         let node = |image: &str| {
             let mut node = Node::default();
-            node.annotations.insert(keys::DESIRED_IMAGE.to_owned(), image.to_owned());
+            Arc::make_mut(&mut node.annotations).insert(keys::DESIRED_IMAGE.to_owned(), image.to_owned());
             node
         };
         let own = format!("r.example/os@{}", digest("0a"));

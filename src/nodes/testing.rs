@@ -1,5 +1,7 @@
 //! Nodes for tests, and patches as an API server applies them.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{AgentState, Node, Stage, keys};
@@ -16,8 +18,8 @@ pub(super) fn node_of(stage: Stage, agent: AgentState) -> Node {
         boot_id: "1".to_owned(),
         ..Node::default()
     };
-    node.labels.insert(keys::STATE.to_owned(), stage.to_string());
-    node.labels.insert(keys::AGENT.to_owned(), agent.as_str().to_owned());
+    Arc::make_mut(&mut node.labels).insert(keys::STATE.to_owned(), stage.to_string());
+    Arc::make_mut(&mut node.labels).insert(keys::AGENT.to_owned(), agent.as_str().to_owned());
     let is_done = agent == AgentState::UpToDate;
     for (key, value) in [
         (keys::DESIRED_IMAGE, IMAGE),
@@ -25,7 +27,7 @@ pub(super) fn node_of(stage: Stage, agent: AgentState) -> Node {
         (keys::BOOTED_DIGEST, if is_done { "sha256:v2" } else { "sha256:v1" }),
         (keys::STAGED_DIGEST, "sha256:v2"),
     ] {
-        node.annotations.insert(key.to_owned(), value.to_owned());
+        Arc::make_mut(&mut node.annotations).insert(key.to_owned(), value.to_owned());
     }
     node
 }
@@ -38,8 +40,8 @@ pub(super) fn apply(node: &mut Node, patch: &Value) -> bool {
         return false;
     }
     for (map, changes) in [
-        (&mut node.labels, &patch["metadata"]["labels"]),
-        (&mut node.annotations, &patch["metadata"]["annotations"]),
+        (Arc::make_mut(&mut node.labels), &patch["metadata"]["labels"]),
+        (Arc::make_mut(&mut node.annotations), &patch["metadata"]["annotations"]),
     ] {
         for (key, value) in changes.as_object().into_iter().flatten() {
             match value.as_str() {

@@ -1,5 +1,7 @@
 //! The rows of the transition table, and their patches.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -13,6 +15,7 @@ fn now() -> Timestamp {
 fn pool() -> Pool {
     let key = |name: &str| vec![format!("example.com/{name}")];
     Pool {
+        name: "workers".to_owned(),
         image: Some(IMAGE.to_owned()),
         hooks: Hooks {
             before_drain: key("backup"),
@@ -45,7 +48,7 @@ fn with(mut node: Node, keys: &[(&str, &str)]) -> Node {
         let is_label =
             matches!(*key, keys::PAUSE | keys::STATE | keys::AGENT | keys::CONTROL_PLANE | keys::ZONE);
         let map = if is_label { &mut node.labels } else { &mut node.annotations };
-        map.insert((*key).to_owned(), (*value).to_owned());
+        Arc::make_mut(map).insert((*key).to_owned(), (*value).to_owned());
     }
     node
 }
@@ -56,7 +59,7 @@ fn cordoned(stage: Stage, agent: AgentState) -> Node {
         node_of(stage, agent),
         &[(keys::MADE_UNSCHEDULABLE, "true"), (keys::MADE_ANNOTATIONS, "karpenter.sh/do-not-disrupt")],
     );
-    node.annotations.insert("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned());
+    Arc::make_mut(&mut node.annotations).insert("karpenter.sh/do-not-disrupt".to_owned(), "true".to_owned());
     node.is_unschedulable = true;
     node
 }
@@ -70,7 +73,7 @@ fn is_as_before(node: &Node) -> bool {
 
 #[test]
 fn an_idle_node_with_a_staged_update_and_a_slot_begins() {
-    let granted = Situation { has_grant: true, is_drained: false };
+    let granted = Situation { has_grant: true, ..Situation::default() };
     let node = with(
         node_of(Stage::Idle, AgentState::UpdateStaged),
         &[("example.com/backup", "true"), ("example.com/check", "true")],
@@ -134,7 +137,7 @@ fn each_stage_with_hooks_waits_for_all_of_them() {
     assert_eq!(next(&denied, &pool), None);
     // A label confirms as well as an annotation does.
     let mut both = one;
-    both.labels.insert("example.com/second".to_owned(), "true".to_owned());
+    Arc::make_mut(&mut both.labels).insert("example.com/second".to_owned(), "true".to_owned());
     let draining = after(&both, &pool, Situation::default()).unwrap();
     assert_eq!(draining.stage(), Ok(Stage::Draining));
     assert!(draining.is_unschedulable && draining.is_made_unschedulable());
@@ -216,6 +219,83 @@ fn each_reason_cancels_in_each_stage_before_the_acknowledgment() {
     }
 }
 
+/// A paused node stays paused, also if it came back updated.
+#[test]
+fn a_cancellation_comes_before_the_end_of_a_rollout_that_began_its_drain() {
+    let pause = [(keys::PAUSE, "true")];
+    for (stage, expected) in [
+        (Stage::BeforeDrain, Stage::Idle),
+        (Stage::Draining, Stage::Paused),
+        (Stage::BeforeReboot, Stage::Paused),
+        (Stage::Rebooting, Stage::Paused),
+    ] {
+        let done = cordoned(stage, AgentState::UpToDate);
+        let node = after(&with(done, &pause), &pool(), drained()).unwrap();
+        assert!(node.stage() == Ok(expected) && is_as_before(&node), "{stage}");
+    }
+}
+
+#[test]
+fn a_node_that_has_moved_from_another_pool_is_canceled() {
+    let began_in = |node, pool| with(node, &[(keys::POOL, pool)]);
+    for stage in [Stage::BeforeDrain, Stage::Draining, Stage::BeforeReboot, Stage::Rebooting] {
+        let node = cordoned(stage, AgentState::UpdateStaged);
+        let idle = after(&began_in(node.clone(), "others"), &pool(), Situation::default()).unwrap();
+        assert!(idle.stage() == Ok(Stage::Idle) && is_as_before(&idle), "{stage}");
+        assert_eq!(idle.annotation(keys::DESIRED_IMAGE), Some(IMAGE));
+        assert_eq!(idle.annotation(keys::POOL), None);
+        for stays in [began_in(node.clone(), "workers"), node] {
+            assert_eq!(after(&stays, &pool(), Situation::default()), None, "{stage}");
+        }
+    }
+    let acknowledged = began_in(cordoned(Stage::Rebooting, AgentState::Rebooting), "others");
+    assert_eq!(after(&acknowledged, &pool(), drained()), None);
+}
+
+#[test]
+fn a_node_has_the_name_of_its_pool_while_it_holds_a_slot() {
+    let granted = Situation { has_grant: true, is_drained: true, ..Situation::default() };
+    let hooks = ["example.com/backup", "example.com/volumes", "example.com/check"];
+    let mut node = node_of(Stage::Idle, AgentState::UpdateStaged);
+    let mut stages = Vec::new();
+    while stages.len() < 6 {
+        node = after(&node, &pool(), granted).unwrap();
+        let stage = node.stage().unwrap();
+        stages.push(stage);
+        assert_eq!(node.annotation(keys::POOL), stage.holds_slot().then_some("workers"), "{stage}");
+        node = with(node, &hooks.map(|hook| (hook, "true")));
+        if stage == Stage::Rebooting {
+            node = with(node, &[(keys::AGENT, "up-to-date"), (keys::BOOTED_DIGEST, "sha256:v2")]);
+        }
+    }
+    assert_eq!(stages.last(), Some(&Stage::Idle));
+}
+
+#[test]
+fn a_stage_without_a_time_gets_one() {
+    let unlimited = Situation { lacks_since: true, ..Situation::default() };
+    for stage in Stage::ALL {
+        let agent = AgentState::UpdateStaged;
+        let mut node = if stage.holds_slot() { cordoned(stage, agent) } else { node_of(stage, agent) };
+        Arc::make_mut(&mut node.annotations).remove(keys::STATE_SINCE);
+        let repaired = after(&node, &pool(), unlimited);
+        let since = repaired.and_then(|node| node.annotation(keys::STATE_SINCE).map(str::to_owned));
+        // A stage that changes has a time as well.
+        let expected = (stage.holds_slot() || stage == Stage::Paused).then_some("2026-11-23T12:00:00Z");
+        assert_eq!(since.as_deref(), expected, "{stage}");
+    }
+    let now = "2026-11-23T12:00:00Z".parse().unwrap();
+    for (since, expected) in [
+        ("2026-11-23T11:00:00Z", false),
+        ("2026-11-23T12:00:59Z", false),
+        ("2026-11-23T12:01:01Z", true),
+        ("today", true),
+    ] {
+        let node = with(node_of(Stage::Draining, AgentState::UpToDate), &[(keys::STATE_SINCE, since)]);
+        assert_eq!(node.lacks_since(now), expected, "{since}");
+    }
+}
+
 #[test]
 fn a_node_with_a_problem_is_not_promoted() {
     let confirmed =
@@ -238,8 +318,8 @@ fn an_unknown_stage_is_repaired() {
     let idle = after(&node, &pool(), Situation::default()).unwrap();
     assert!(idle.stage() == Ok(Stage::Idle) && is_as_before(&idle));
     let mut new = node_of(Stage::Idle, AgentState::UpToDate);
-    new.labels.remove(keys::STATE);
-    new.annotations.remove(keys::DESIRED_IMAGE);
+    Arc::make_mut(&mut new.labels).remove(keys::STATE);
+    Arc::make_mut(&mut new.annotations).remove(keys::DESIRED_IMAGE);
     let member = after(&new, &pool(), Situation::default()).unwrap();
     assert!(member.is_labeled() && member.annotation(keys::DESIRED_IMAGE) == Some(IMAGE));
     // What an earlier step did is undone, also if a user sets the label.
@@ -254,11 +334,11 @@ fn a_pool_without_an_image_coordinates_reboots() {
     let of = |stage, agent| {
         let mut node = node_of(stage, agent);
         for key in [keys::DESIRED_IMAGE, keys::STAGED_DIGEST, keys::BOOTED_DIGEST] {
-            node.annotations.remove(key);
+            Arc::make_mut(&mut node.annotations).remove(key);
         }
         with(node, &[(keys::BOOTED_VERSION, "4230.2.1")])
     };
-    let granted = Situation { has_grant: true, is_drained: false };
+    let granted = Situation { has_grant: true, ..Situation::default() };
     let begun = after(&of(Stage::Idle, AgentState::UpdateStaged), &pool, granted).unwrap();
     assert_eq!(begun.stage(), Ok(Stage::BeforeDrain));
     let done = after(&of(Stage::BeforeUncordon, AgentState::UpToDate), &pool, Situation::default()).unwrap();

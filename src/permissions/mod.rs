@@ -108,8 +108,8 @@ pub const EVERYWHERE: &[Permission] = &[
         group: "",
         resources: &["namespaces"],
         leases: &[],
-        verbs: &[Get],
-        reason: "The labels of namespaces, by which an ImageRepository grants access (`accessFrom`).",
+        verbs: &[Get, List, Watch],
+        reason: "The labels of namespaces, by which an ImageRepository grants access (`accessFrom`); their freezes and windows.",
     },
     Permission {
         group: "",

@@ -143,13 +143,20 @@ impl Policy {
         Some(self.rule.compare((&left, &left_rank), (&right, &right_rank)))
     }
 
+    /// Returns the filter's value of a tag.
+    ///
+    /// `None` if the filter is invalid or does not match.
+    pub fn value<'t>(&self, tag: &'t str) -> Option<Cow<'t, str>> {
+        match &self.filter {
+            None => Some(Cow::Borrowed(tag)),
+            Some(Ok(filter)) => filter.value(tag),
+            Some(Err(_)) => None,
+        }
+    }
+
     /// Returns the filter's value of a tag, with its form for comparison.
     fn rank<'t>(&self, tag: &'t str) -> Option<(Cow<'t, str>, Rank)> {
-        let value = match &self.filter {
-            None => Cow::Borrowed(tag),
-            Some(Ok(filter)) => filter.value(tag)?,
-            Some(Err(_)) => return None,
-        };
+        let value = self.value(tag)?;
         let rank = self.rule.evaluate(&value).ok()?;
         Some((value, rank))
     }

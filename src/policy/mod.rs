@@ -4,7 +4,7 @@
 //! [`Selection`] of a list of tags: `selection` gives a verdict on every tag, `ranking` sorts the candidates, `natural`
 //! is natural order, and `fast_path` finds the winner alone. `age` compares the ages of tags with a minimum age.
 //! [`downgrade`] is the downgrade protection: it decides whether a lower winner is accepted already; a change of the
-//! user's intent (`intent`) overrides it. The time and all facts about tags are arguments. Versions and their ranges
+//! user's intent (`intent`) overrides it. [`group`] finds the value to which the members of a release group move. The time and all facts about tags are arguments. Versions and their ranges
 //! are a crate of their own, because templates compare versions as well.
 
 pub mod age;
@@ -12,6 +12,7 @@ pub mod definition;
 pub mod downgrade;
 mod fast_path;
 mod filter;
+pub mod group;
 mod intent;
 mod natural;
 mod ranking;

@@ -30,6 +30,10 @@ pub enum ConditionType {
     ///
     /// Flux does not know this condition.
     Delivery,
+    /// Wanted images may not be written yet. Flux does not know this condition.
+    UpdatesWaiting,
+    /// Images are not written, because others took them back. Flux does not know this condition.
+    RevertHeld,
     /// The forge signs the commits. Flux does not know this condition.
     CommitsSigned,
     /// A policy holds a downgrade. Flux does not know this condition.
@@ -41,12 +45,14 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Stalled,
         Self::Reconciling,
         Self::Ready,
         Self::MarkersResolved,
         Self::Delivery,
+        Self::UpdatesWaiting,
+        Self::RevertHeld,
         Self::CommitsSigned,
         Self::RegressionHeld,
         Self::Stale,

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use tagboat_api::{Condition, RECONCILE_REQUEST_ANNOTATION, Reason};
+use tagboat_api::{Condition, FORCE_REQUEST_ANNOTATION, RECONCILE_REQUEST_ANNOTATION, Reason};
 
 use super::conditions::ConditionStatus::{False, True, Unknown};
 use super::conditions::ConditionType::{Ready, Reconciling, Stalled};
@@ -75,6 +75,12 @@ impl ReconcileRun {
     /// Returns whether the object carries a request that no run has answered.
     pub fn is_requested(&self, previous: &impl Status) -> bool {
         self.requested_at.is_some() && self.requested_at.as_deref() != previous.common().handled
+    }
+
+    /// Returns whether that request is forced (`reconcile.fluxcd.io/forceAt`), as by `flux reconcile --force`.
+    pub fn is_forced(&self, object: &impl ResourceExt, previous: &impl Status) -> bool {
+        self.is_requested(previous)
+            && object.annotations().get(FORCE_REQUEST_ANNOTATION) == self.requested_at.as_ref()
     }
 
     /// Returns whether the object's spec has changed since a run last came to an end.

@@ -6,6 +6,9 @@ use super::error_response::ErrorResponse;
 use crate::cloud::LoginError;
 use crate::net::http::HttpError;
 
+/// The remedy in the error of a registry without TLS, for those who scan one.
+pub const INSECURE_ADVICE: &str = "; if the registry does not use TLS, only spec.insecure of an ImageRepository (--insecure of scan) allows it";
+
 /// An error of a registry or of the connection to it.
 ///
 /// It can be cloned, because one request may serve several objects.
@@ -143,9 +146,7 @@ impl RegistryError {
         if let Self::Http(HttpError::Unreachable { cause, .. }) = &mut self
             && cause.contains("received corrupt message")
         {
-            cause.push_str(
-                "; if the registry does not use TLS, only spec.insecure of an ImageRepository (--insecure of scan) allows it",
-            );
+            cause.push_str(INSECURE_ADVICE);
         }
         self
     }

@@ -44,7 +44,7 @@ mod token;
 
 pub use choice::LoginChoice;
 pub use docker_config::{DockerConfig, DockerConfigError};
-pub use error::RegistryError;
+pub use error::{INSECURE_ADVICE, RegistryError};
 pub use error_response::ErrorResponse;
 pub use listing::{ListOptions, Listed, Listing, left_out_warning};
 pub use manifest::ImageFacts;

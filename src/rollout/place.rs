@@ -25,6 +25,8 @@ pub struct Place {
     pub line: usize,
     /// The part of the image that the marker writes; never the name alone.
     pub field: Field,
+    /// The JSON Pointer (RFC 6901) from the object to the value, if known.
+    pub pointer: Option<String>,
     /// The marked value in the scanned revision.
     ///
     /// If we pushed a commit to the branch of the revision, it is the value after that commit.
@@ -62,7 +64,8 @@ impl Place {
     /// Returns the approximate size in memory, in bytes.
     fn bytes(&self) -> usize {
         let ObjectIdentifier { api_version, kind, name, namespace } = &self.document;
-        let optional = [&self.proposed, &self.written.as_ref().map(|written| written.former.clone())];
+        let optional =
+            [&self.pointer, &self.proposed, &self.written.as_ref().map(|written| written.former.clone())];
         let texts = [api_version, kind, name, namespace, &self.file, &self.value, &self.policy.name];
         let texts = texts.into_iter().chain(optional.into_iter().flatten()).map(String::len).sum::<usize>();
         size_of::<Self>() + texts + self.policy.namespace.len()
@@ -167,6 +170,7 @@ mod tests {
             file: file.into(),
             line,
             field: Field::Tag,
+            pointer: None,
             value: "1".into(),
             proposed: None,
             written: None,

@@ -11,6 +11,7 @@ use tagboat_api::ObjectName;
 use super::edit::{ContentHash, FileEdit};
 use super::error::PlanError;
 use super::file::update_file;
+use super::held_values::HeldValues;
 use super::interrupt::{Checkpoint, Interrupt, Progress};
 use super::marker::Marker;
 use super::plan::{UpdatePlan, UpdateRequest};
@@ -39,7 +40,7 @@ impl PlanPart {
 ///
 /// Only these files are read.
 ///
-/// A file that is gone there, or cannot be read as YAML, is left out, as in a plan.
+/// A file that is gone there, or cannot be read as YAML, is left out, as in a plan. `setters` restrict those of the request.
 ///
 /// # Errors
 ///
@@ -48,7 +49,7 @@ pub fn edits_in(
     tree: &dyn FileTree,
     edits: &[FileEdit],
     setters: &Setters,
-    limits: &Limits,
+    (held, limits): (&HeldValues, &Limits),
     checkpoint: &mut Checkpoint<'_>,
 ) -> Result<Vec<FileEdit>, Interrupt> {
     let mut others = Vec::new();
@@ -56,7 +57,7 @@ pub fn edits_in(
         checkpoint(Progress::default())?;
         // The content is another one, and unknown.
         let entry = Entry { content: None, ..edit.entry.clone() };
-        others.extend(edit_of(tree, entry, &edit.key, setters, limits).map(|(edit, _)| edit));
+        others.extend(edit_of(tree, entry, &edit.key, setters, (held, limits)).map(|(edit, _)| edit));
     }
     Ok(others)
 }
@@ -97,7 +98,9 @@ pub fn divide(
         }
         for index in owners.into_iter().flatten() {
             let (entry, setters) = (edit.entry.clone(), &setters[index]);
-            if let Some((edit, changes)) = edit_of(tree, entry, &edit.key, setters, &request.limits) {
+            if let Some((edit, changes)) =
+                edit_of(tree, entry, &edit.key, setters, (&request.held, &request.limits))
+            {
                 parts[index].add(edit, changes);
             }
         }
@@ -111,11 +114,11 @@ fn edit_of(
     entry: Entry,
     key: &Arc<str>,
     setters: &Setters,
-    limits: &Limits,
+    (held, limits): (&HeldValues, &Limits),
 ) -> Option<(FileEdit, Arc<ObjectChanges>)> {
     let mut content = Vec::new();
     tree.read(&entry, limits.file_size, &mut content).ok()?;
-    let outcome = update_file(&content, setters, limits).ok()?;
+    let outcome = update_file(&content, setters, held.of_file(&entry.path), limits).ok()?;
     if outcome.splices.is_empty() {
         return None;
     }
@@ -237,11 +240,15 @@ mod tests {
         let parts = divide(&plan, &base, &request, &groups, &mut |_| Ok(())).unwrap();
         let edited = tree(&[("shared.yaml", &[("a", "1"), ("b", "9")])]);
         let setters = request.setters.restricted_to(&groups[0]);
-        let edits = edits_in(&edited, &parts[0].edits, &setters, &request.limits, &mut |_| Ok(())).unwrap();
+        let edits =
+            edits_in(&edited, &parts[0].edits, &setters, (&request.held, &request.limits), &mut |_| Ok(()))
+                .unwrap();
         let expected = format!("shared.yaml: {}{}", line("a", "v2"), line("b", "9"));
         assert_eq!(applied(&edits, &edited), [expected]);
         let interrupted =
-            edits_in(&edited, &parts[0].edits, &setters, &request.limits, &mut |_| Err(Interrupt::Cancelled));
+            edits_in(&edited, &parts[0].edits, &setters, (&request.held, &request.limits), &mut |_| {
+                Err(Interrupt::Cancelled)
+            });
         assert_eq!(interrupted.unwrap_err(), Interrupt::Cancelled);
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::held_values::FileHolds;
 use super::marker::{self, Marker, MarkerError};
 use super::object::{self, ObjectTracker, Part};
 use super::report::MarkerOutcome;
@@ -40,6 +41,10 @@ pub struct FileMarker {
     pub outcome: MarkerOutcome,
     /// The YAML node that the marker marks.
     pub node: MarkedNode,
+    /// The JSON Pointer (RFC 6901) from the object to that node.
+    ///
+    /// There is none if a key has no name, or it is long.
+    pub pointer: Option<String>,
 }
 
 /// The YAML node that a marker marks.
@@ -56,21 +61,47 @@ pub enum MarkedNode {
 impl FileMarker {
     /// Creates a marker whose object is unknown until the end of its document.
     fn new(line: usize, marker: Marker, outcome: MarkerOutcome, node: MarkedNode) -> Self {
-        Self { line, marker, object: ObjectIdentifier::default(), outcome, node }
+        Self { line, marker, object: ObjectIdentifier::default(), outcome, node, pointer: None }
     }
 }
 
-/// Resolves the markers of a file and replaces their values.
+/// The maximum length of a pointer in bytes: each marker of a file has one.
+const MAX_POINTER: usize = 1024;
+
+/// Returns the JSON Pointer of a path.
+fn json_pointer(path: &[Step<'_>]) -> Option<String> {
+    let mut pointer = String::new();
+    for step in path {
+        pointer.push('/');
+        match step {
+            Step::Key(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Step::Index(index) => pointer.push_str(&index.to_string()),
+            Step::NoName => return None,
+        }
+        if pointer.len() > MAX_POINTER {
+            return None;
+        }
+    }
+    Some(pointer)
+}
+
+/// Resolves the markers of a file and replaces their values, but not those in `holds`.
 ///
 /// # Errors
 ///
 /// Returns an error if the bytes are not YAML within the limits, or if the new text would not read as intended. The
 /// file must then be left unchanged.
-pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result<FileOutcome, YamlError> {
+pub fn update_file(
+    content: &[u8],
+    setters: &Setters,
+    holds: Option<&FileHolds>,
+    limits: &Limits,
+) -> Result<FileOutcome, YamlError> {
     let source = std::str::from_utf8(content).map_err(|error| YamlError::not_utf8(content, error))?;
     let mut update = FileUpdate {
         source,
         setters,
+        holds,
         outcome: FileOutcome::default(),
         changes: Vec::new(),
         splices: Vec::new(),
@@ -88,7 +119,7 @@ pub fn update_file(content: &[u8], setters: &Setters, limits: &Limits) -> Result
         if update.outcome.markers.len() + update.open.len() + update.outcome.near_misses.len()
             > limits.markers
         {
-            let marker = update.open.last().map(|(marker, ..)| marker.line);
+            let marker = update.open.last().map(|open| open.marker.line);
             let near_miss = update.outcome.near_misses.last().map(|(line, _)| *line);
             let line = marker.max(near_miss).unwrap_or(1);
             let cause = YamlErrorKind::TooManyMarkers { limit: limits.markers };
@@ -125,13 +156,23 @@ struct Replaced<'s> {
 struct FileUpdate<'s, 'a> {
     source: &'s str,
     setters: &'a Setters,
+    holds: Option<&'a FileHolds>,
     outcome: FileOutcome,
     changes: Vec<(ObjectIdentifier, Change)>,
     splices: Vec<Splice>,
     replaced: Vec<Replaced<'s>>,
     objects: ObjectTracker,
     /// The markers of the current document, whose objects are not yet known.
-    open: Vec<(FileMarker, Part, Option<Change>)>,
+    open: Vec<OpenMarker>,
+}
+
+/// A marker whose object is not yet known.
+struct OpenMarker {
+    marker: FileMarker,
+    part: Part,
+    /// The pointer inside the part.
+    inner: Option<String>,
+    change: Option<Change>,
 }
 
 impl<'s> FileUpdate<'s, '_> {
@@ -144,9 +185,13 @@ impl<'s> FileUpdate<'s, '_> {
             _ => MarkedNode::Scalar(scalar.value.to_string()),
         };
         let (outcome, change) = match self.setters.value(&marker) {
+            Err(MarkerOutcome::Waiting) => (self.setters.outcome_of_kept(&marker, &scalar.value), None),
             Err(outcome) => (outcome, None),
             Ok(wanted) if wanted == scalar.value && scalar.style != yaml::Style::Absent => {
-                (MarkerOutcome::Current, None)
+                (self.setters.outcome_of_kept(&marker, &wanted), None)
+            }
+            Ok(_) if self.holds.is_some_and(|holds| holds.has(&marker.setter, &scalar.value)) => {
+                (MarkerOutcome::Held, None)
             }
             Ok(wanted) => match splice::replace(self.source, &scalar, &comment, &wanted) {
                 None => (MarkerOutcome::NotOnScalar, None),
@@ -186,15 +231,20 @@ impl<'s> FileUpdate<'s, '_> {
         }
     }
 
-    fn record(&mut self, path: &[Step<'_>], marker: FileMarker, change: Option<Change>) {
-        let (part, _) = object::split(path);
-        self.open.push((marker, part, change));
+    fn record(&mut self, path: &[Step<'_>], mut marker: FileMarker, change: Option<Change>) {
+        let (part, rest) = object::split(path);
+        marker.pointer = json_pointer(path);
+        let inner = if part == Part::Document { None } else { json_pointer(rest) };
+        self.open.push(OpenMarker { marker, part, inner, change });
     }
 
     fn end_document(&mut self) {
         let objects = std::mem::take(&mut self.objects);
-        for (mut marker, part, change) in self.open.drain(..) {
+        for OpenMarker { mut marker, part, inner, change } in self.open.drain(..) {
             marker.object = objects.identify(part);
+            if part != Part::Document && objects.is_list() {
+                marker.pointer = inner;
+            }
             if let Some(change) = change {
                 self.changes.push((marker.object.clone(), change));
             }
@@ -223,7 +273,7 @@ mod tests {
 
     fn update(source: &str, tag: &str) -> FileOutcome {
         let image = format!("app:{tag}");
-        update_file(source.as_bytes(), &setters(&image), &Limits::default()).unwrap()
+        update_file(source.as_bytes(), &setters(&image), None, &Limits::default()).unwrap()
     }
 
     /// Each row is the text before, the desired tag, and the text after.
@@ -299,6 +349,25 @@ mod tests {
     }
 
     #[test]
+    fn a_marker_has_the_pointer_from_its_object() {
+        let deep = format!("a:\n  {}: v1 @\n", "k".repeat(MAX_POINTER));
+        for (source, expected) in [
+            ("a: v1 @\n", vec![Some("/a")]),
+            ("a:\n  b/c~d:\n  - x\n  - e: v1 @\n", vec![Some("/a/b~1c~0d/1/e")]),
+            ("- v1 @\n---\nb: v1 @\n", vec![Some("/0"), Some("/b")]),
+            ("items:\n- a: v1 @\n", vec![Some("/items/0/a")]),
+            ("kind: List\nitems:\n- a: x\n- a: v1 @\n", vec![Some("/a")]),
+            ("items:\n- a: v1 @\nkind: List\n", vec![Some("/a")]),
+            ("? {a: b}\n: v1 @\n", vec![None]),
+            (&deep, vec![None]),
+        ] {
+            let outcome = update(&source.replace('@', M), "v2");
+            let found: Vec<_> = outcome.markers.iter().map(|marker| marker.pointer.as_deref()).collect();
+            assert_eq!(found, expected, "{source:?}");
+        }
+    }
+
+    #[test]
     fn markers_without_a_scalar_are_reported() {
         for source in [
             "@\na: v1\n",
@@ -340,9 +409,13 @@ mod tests {
             ("a: @\n", "a: \"\" @\n"),
             ("a: | @\n  b\nc: d\n", "a: \"\" @\nc: d\n"),
         ] {
-            let outcome =
-                update_file(before.replace('@', marker).as_bytes(), &setters("app:1"), &Limits::default())
-                    .unwrap();
+            let outcome = update_file(
+                before.replace('@', marker).as_bytes(),
+                &setters("app:1"),
+                None,
+                &Limits::default(),
+            )
+            .unwrap();
             assert_eq!(outcome.text, Some(after.replace('@', marker)), "{before:?}");
         }
     }
@@ -367,9 +440,9 @@ mod tests {
         });
         let comment = format!("a: b # {}\n", "x".repeat(70_000));
         for source in [deep, bomb, comment, "a: &a [*a]\n".to_owned(), "a: \"b\n".to_owned()] {
-            update_file(source.as_bytes(), &setters("app:1"), &Limits::default()).unwrap_err();
+            update_file(source.as_bytes(), &setters("app:1"), None, &Limits::default()).unwrap_err();
         }
-        let error = update_file(b"a: b\nc: \xff", &setters("app:1"), &Limits::default()).unwrap_err();
+        let error = update_file(b"a: b\nc: \xff", &setters("app:1"), None, &Limits::default()).unwrap_err();
         assert_eq!((error.line, error.column, error.cause), (2, 4, YamlErrorKind::NotUtf8));
     }
 }

@@ -19,7 +19,7 @@ use super::tree::ContentId;
 /// The header of a stored index, with the version of its format.
 ///
 /// The version must change with the format and with the rules of markers: an index of another version is discarded.
-const HEADER: &[u8] = b"tagboat marker index 5\n";
+const HEADER: &[u8] = b"tagboat marker index 6\n";
 
 /// The maximum number of ids of contents and directories in the index.
 ///
@@ -79,6 +79,8 @@ struct IndexedMarker {
     object: [String; 4],
     /// A scalar whose value is too long counts as absent.
     node: MarkedNode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
 }
 
 /// The findings in a content in which no value changes.
@@ -254,7 +256,8 @@ impl IndexedMarker {
             MarkedNode::Scalar(value) if value.len() > MAX_VALUE_LENGTH => MarkedNode::Absent,
             node => node.clone(),
         };
-        Self { line: found.line, setter: found.marker.setter.clone(), object: object.map(Clone::clone), node }
+        let (setter, pointer) = (found.marker.setter.clone(), found.pointer.clone());
+        Self { line: found.line, setter, object: object.map(Clone::clone), node, pointer }
     }
 
     /// Returns the marker with its outcome, or `None` if its value would change.
@@ -262,15 +265,19 @@ impl IndexedMarker {
         let marker = Marker::of_setter(&self.setter);
         let (outcome, node) = match (&self.node, setters.value(&marker)) {
             (node @ MarkedNode::NotScalar, wanted) => (MarkerOutcome::for_stray(&wanted), node),
+            (node @ MarkedNode::Scalar(value), Err(MarkerOutcome::Waiting)) => {
+                (setters.outcome_of_kept(&marker, value), node)
+            }
             (node, Err(outcome)) => (outcome, node),
             (node @ MarkedNode::Scalar(value), Ok(wanted)) if *value == wanted => {
-                (MarkerOutcome::Current, node)
+                (setters.outcome_of_kept(&marker, value), node)
             }
             _ => return None,
         };
         let [api_version, kind, name, namespace] = self.object.clone();
         let object = ObjectIdentifier { api_version, kind, name, namespace };
-        Some(FileMarker { line: self.line, marker, object, outcome, node: node.clone() })
+        let pointer = self.pointer.clone();
+        Some(FileMarker { line: self.line, marker, object, outcome, node: node.clone(), pointer })
     }
 }
 
@@ -316,6 +323,7 @@ mod tests {
             object: ObjectIdentifier::default(),
             outcome: MarkerOutcome::UnknownPolicy,
             node: MarkedNode::Scalar(value.to_owned()),
+            pointer: Some("/a/0".to_owned()),
         }
     }
 

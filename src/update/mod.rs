@@ -15,6 +15,8 @@
 //! | `own_marker` | the markers of selected policies, for reports of rollouts |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `division` | the edits of a plan, divided by groups of policies |
+//! | `held_values` | the values that an update leaves as they are |
+//! | `reverts` | marked values that others took back since the last run |
 //! | `tree` | the interface to files |
 //! | `marker_index`, `markerless` | the marker index by content, and directories without markers |
 //! | `history` | changes of marked values between versions of files |
@@ -27,6 +29,7 @@ pub mod division;
 pub mod edit;
 mod error;
 pub mod file;
+mod held_values;
 pub mod history;
 pub mod interrupt;
 mod links;
@@ -40,6 +43,7 @@ pub mod own_marker;
 pub mod plan;
 pub mod report;
 pub mod result;
+pub mod reverts;
 mod scope;
 pub mod setter;
 pub mod tree;
@@ -49,6 +53,7 @@ pub use budget::{MAX_CHANGES, ReportedMarkers};
 pub use division::{PlanPart, divide, edits_in};
 pub use edit::FileEdit;
 pub use error::{PlanError, ScopeError};
+pub use held_values::{FileHolds, HeldValues};
 pub use interrupt::{Checkpoint, Interrupt, Progress};
 pub use links::{SkipReason, Skipped};
 pub use marker::{Field, Marker};

@@ -75,11 +75,17 @@ impl ObjectTracker {
     ///
     /// Call it at the end of the document.
     pub(crate) fn identify(&self, part: Part) -> ObjectIdentifier {
+        let part = if self.is_list() { part } else { Part::Document };
+        self.identities.get(&part).map(Identity::to_object).unwrap_or_default()
+    }
+
+    /// Returns true if the parts of the document are objects of their own.
+    ///
+    /// Call it at the end of the document.
+    pub(crate) fn is_list(&self) -> bool {
         let document = self.identities.get(&Part::Document);
         let kind = document.and_then(|document| document.kind.as_deref());
-        let is_list = matches!(kind, Some("List" | "ResourceList"));
-        let identity = if is_list { self.identities.get(&part) } else { document };
-        identity.map(Identity::to_object).unwrap_or_default()
+        matches!(kind, Some("List" | "ResourceList"))
     }
 }
 

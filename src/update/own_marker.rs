@@ -42,6 +42,8 @@ pub struct OwnMarker {
     pub policy: ObjectName,
     /// The part of the image that it writes.
     pub field: Field,
+    /// The JSON Pointer from the object to the value, if it is known.
+    pub pointer: Option<String>,
     /// The value before the update; empty if there is none, or a very long one.
     pub value: String,
     /// The value after the update, if it changes.
@@ -109,15 +111,16 @@ impl OwnMarker {
     fn texts(&self) -> usize {
         let ObjectIdentifier { api_version, kind, name, namespace } = &self.object;
         let texts = [&self.file, api_version, kind, name, namespace, &self.policy.name, &self.value];
-        let new_value = self.new_value.as_ref().map_or(0, String::len);
-        texts.into_iter().map(String::len).sum::<usize>() + self.policy.namespace.len() + new_value
+        let optional = [&self.new_value, &self.pointer].into_iter().flatten();
+        let texts = texts.into_iter().chain(optional).map(String::len);
+        texts.sum::<usize>() + self.policy.namespace.len()
     }
 }
 
 /// Returns true for a marker of a selected policy that writes more than the name.
 fn is_own(marker: &FileMarker) -> bool {
-    use MarkerOutcome::{Changed, Current, PolicyWithoutImage};
-    matches!(marker.outcome, Changed | Current | PolicyWithoutImage)
+    use MarkerOutcome::{Changed, Current, PolicyWithoutImage, Waiting};
+    matches!(marker.outcome, Changed | Current | PolicyWithoutImage | Waiting)
         && !matches!(marker.marker.field, Field::Name | Field::Unknown)
 }
 
@@ -133,6 +136,7 @@ fn of_file(file: &str, found: &FileMarker, setters: &Setters) -> OwnMarker {
         object: found.object.clone(),
         policy: found.marker.policy.clone(),
         field: found.marker.field,
+        pointer: found.pointer.clone(),
         value,
         new_value: is_changed.then(|| setters.value(&found.marker).ok()).flatten(),
     }
@@ -178,7 +182,7 @@ field: x # {\"$imagepolicy\": \"n:with:size\"}
     }
 
     fn found(limits: OwnMarkerLimits) -> (OwnMarkers, OwnMarkersOfFile) {
-        let outcome = update_file(FILE.as_bytes(), &setters(), &Limits::default()).unwrap();
+        let outcome = update_file(FILE.as_bytes(), &setters(), None, &Limits::default()).unwrap();
         let mut own = OwnMarkers::default();
         let of_file =
             own.add_file(&TreePath::from_bytes("apps/web.yaml"), &outcome.markers, &setters(), limits);

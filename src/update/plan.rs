@@ -1,22 +1,24 @@
 //! Plans an update: the new bytes of files, and a report of every finding.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use memchr::memmem;
+use tagboat_api::ObjectName;
 
 use super::budget::{PlanBudget, ReportedMarkers};
 use super::edit::{ContentHash, FileEdit};
 use super::error::PlanError;
 use super::file::{FileMarker, FileOutcome, MarkedNode, update_file};
+use super::held_values::HeldValues;
 use super::interrupt::{Checkpoint, Progress};
 use super::links::Skipped;
 use super::marker::{self, MarkerError, QUOTED_TOKEN};
 use super::marker_index::{IndexedOutcome, MAX_VALUE_LENGTH, MarkerIndex};
 use super::markerless::OpenDirectories;
 use super::own_marker::{OwnMarkerLimits, OwnMarkers, OwnMarkersOfFile};
-use super::report::{MarkerReport, NearMiss, ReadError, Severity, Unparsable};
+use super::report::{MarkerOutcome, MarkerReport, NearMiss, ReadError, Severity, Unparsable};
 use super::result::{Change, ObjectChanges, ObjectIdentifier, ResultV2};
 use super::scope::{ScopeVisitor, ScopedFile, walk_scope};
 use super::setter::Setters;
@@ -51,6 +53,8 @@ pub struct UpdateRequest {
     pub reported: ReportedMarkers,
     /// The limits of the list of own markers; without them, there is no list.
     pub own_markers: Option<OwnMarkerLimits>,
+    /// The values that are left as they are.
+    pub held: HeldValues,
 }
 
 /// The edits of an update, and its findings.
@@ -66,6 +70,8 @@ pub struct UpdatePlan {
     pub markers: Vec<MarkerReport>,
     /// The own markers, if the request has limits of them.
     pub own_markers: OwnMarkers,
+    /// The number of values of each held policy that wait.
+    pub waiting: BTreeMap<ObjectName, usize>,
     /// Every file that holds the token and could not be read.
     pub unparsable: Vec<Unparsable>,
     /// Comments that mention the token and are no markers.
@@ -95,6 +101,18 @@ impl UpdatePlan {
             return Err(PlanError::TooLarge { limit: ReportedMarkers::All.max_bytes() });
         }
         Ok(())
+    }
+
+    /// Marks the values that would change as waiting.
+    pub fn withhold(&mut self) {
+        for marker in self.markers.iter_mut().filter(|marker| marker.outcome == MarkerOutcome::Changed) {
+            marker.outcome = MarkerOutcome::Waiting;
+        }
+    }
+
+    /// Counts values that wait.
+    fn add_waiting<'m>(&mut self, policies: impl Iterator<Item = &'m ObjectName>) {
+        policies.for_each(|policy| *self.waiting.entry(policy.clone()).or_default() += 1);
     }
 
     /// The markers whose outcome is a warning.
@@ -168,6 +186,8 @@ struct FirstFile {
     markers: Range<usize>,
     near_misses: Range<usize>,
     own_markers: OwnMarkersOfFile,
+    /// The held policies whose values wait, each once for a value.
+    waiting: Vec<ObjectName>,
     edit: usize,
 }
 
@@ -202,7 +222,9 @@ impl Planner<'_, '_> {
         if !file.is_linked() {
             self.directories.add_files(1);
         }
-        let id = file.entry.content;
+        // Of files with the same content, some may have held values.
+        let is_held = self.request.held.of_file(&file.entry.path).is_some();
+        let id = file.entry.content.filter(|_| !is_held);
         if let Some(first) = id.and_then(|id| self.changed_contents.get(&id).cloned()) {
             return self.add_copy(file, &first);
         }
@@ -217,14 +239,15 @@ impl Planner<'_, '_> {
         if let Some(id) = id.filter(|_| outcome.edit.is_some()) {
             let markers = markers..self.plan.markers.len();
             let near_misses = near_misses..self.plan.near_misses.len();
-            self.changed_contents.insert(id, FirstFile { markers, near_misses, own_markers, edit });
+            let waiting = waiting(&outcome.known.markers).cloned().collect();
+            self.changed_contents.insert(id, FirstFile { markers, near_misses, own_markers, waiting, edit });
         }
         Ok(())
     }
 
     /// Reads a file, and stores in the index what does not depend on policies.
     fn read(&mut self, entry: &Entry) -> ContentOutcome {
-        let UpdateRequest { setters, limits, .. } = self.request;
+        let UpdateRequest { setters, limits, held, .. } = self.request;
         let id = entry.content;
         if let Err(error) = self.tree.read(entry, limits.file_size, &mut self.content) {
             let TreeError::TooLarge { size, .. } = error else { return ContentOutcome::failed(error.into()) };
@@ -246,7 +269,7 @@ impl Planner<'_, '_> {
             let known = IndexedOutcome { near_misses, ..IndexedOutcome::default() };
             return self.remember(id, ContentOutcome { known, ..ContentOutcome::default() });
         }
-        match update_file(content, setters, limits) {
+        match update_file(content, setters, held.of_file(&entry.path), limits) {
             Ok(outcome) => {
                 let outcome = ContentOutcome::of(outcome, content);
                 self.remember(id, outcome)
@@ -286,6 +309,7 @@ impl Planner<'_, '_> {
         let own_markers = own_markers.unwrap_or_default();
         self.directories.add_finding();
         let key: Arc<str> = file.key().into();
+        self.plan.add_waiting(waiting(&known.markers));
         for marker in
             known.markers.iter().filter(|marker| self.request.reported.includes(marker.outcome.severity()))
         {
@@ -308,6 +332,7 @@ impl Planner<'_, '_> {
     fn add_copy(&mut self, file: &ScopedFile<'_>, first: &FirstFile) -> Result<(), PlanError> {
         self.directories.add_finding();
         let key: Arc<str> = file.key().into();
+        self.plan.add_waiting(first.waiting.iter());
         for index in first.markers.clone() {
             self.add_marker(MarkerReport { file: key.to_string(), ..self.plan.markers[index].clone() })?;
         }
@@ -392,6 +417,11 @@ impl ContentOutcome {
         let edit = (!splices.is_empty()).then(|| (ContentHash::of(content), splices.into()));
         Self { known: IndexedOutcome { markers, near_misses, error: None }, changes: changes.into(), edit }
     }
+}
+
+/// Returns the policy of each marker that waits.
+fn waiting(markers: &[FileMarker]) -> impl Iterator<Item = &ObjectName> {
+    markers.iter().filter(|found| found.outcome == MarkerOutcome::Waiting).map(|found| &found.marker.policy)
 }
 
 fn report(file: &str, found: &FileMarker) -> MarkerReport {

@@ -34,11 +34,15 @@ pub enum MarkerOutcome {
     UnknownField,
     /// It has no effect because it belongs to no scalar value.
     NotOnScalar,
+    /// Its value is to be replaced, and may not be yet.
+    Waiting,
+    /// Its value was taken back by others, and is not replaced.
+    Held,
 }
 
 impl MarkerOutcome {
     /// All outcomes, for tables and tests.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Changed,
         Self::Current,
         Self::OtherNamespace,
@@ -47,6 +51,8 @@ impl MarkerOutcome {
         Self::PolicyWithoutImage,
         Self::UnknownField,
         Self::NotOnScalar,
+        Self::Waiting,
+        Self::Held,
     ];
 
     /// The outcome of a marker without a scalar, given the value that it would set.
@@ -60,10 +66,16 @@ impl MarkerOutcome {
     /// The severity with which the outcome is reported.
     pub fn severity(self) -> Severity {
         match self {
-            Self::Changed | Self::Current | Self::OtherNamespace | Self::PolicyNotSelected => Severity::Info,
-            Self::UnknownPolicy | Self::PolicyWithoutImage | Self::UnknownField | Self::NotOnScalar => {
-                Severity::Warning
-            }
+            Self::Changed
+            | Self::Current
+            | Self::OtherNamespace
+            | Self::PolicyNotSelected
+            | Self::Waiting => Severity::Info,
+            Self::UnknownPolicy
+            | Self::PolicyWithoutImage
+            | Self::UnknownField
+            | Self::NotOnScalar
+            | Self::Held => Severity::Warning,
         }
     }
 
@@ -76,6 +88,7 @@ impl MarkerOutcome {
                 "images have no such field; it must be one of tag, name, digest, tag@digest, or left out",
             ),
             Self::NotOnScalar => Some("the marker belongs to no single value, so it has no effect"),
+            Self::Held => Some("its image was taken back, and tagboat.dev/on-revert keeps it so"),
             _ => None,
         }
     }

@@ -18,6 +18,23 @@ pub enum PolicyState {
     WithoutImage,
     /// The policy exists in the namespace, but the automation's selector does not select it.
     NotSelected,
+    /// The policy is selected, and its image may not be written yet.
+    Held {
+        /// The image.
+        wanted: ImageReference,
+        /// The image that counts meanwhile; without one, nothing is written.
+        last: Option<ImageReference>,
+    },
+}
+
+impl PolicyState {
+    /// Returns the image that counts, if the policy is selected and has one.
+    fn image(&self) -> Option<&ImageReference> {
+        match self {
+            Self::Image(image) | Self::Held { last: Some(image), .. } => Some(image),
+            Self::Held { last: None, .. } | Self::WithoutImage | Self::NotSelected => None,
+        }
+    }
 }
 
 /// The policies of an update, and the values that they set.
@@ -52,19 +69,36 @@ impl Setters {
 
     /// The policies with an image, in ascending order.
     pub fn images(&self) -> impl Iterator<Item = (&ObjectName, &ImageReference)> {
+        self.policies.iter().filter_map(|(name, policy)| Some((name, policy.image()?)))
+    }
+
+    /// Returns the wanted image of each policy that has one, be it held or not.
+    pub fn wanted(&self) -> impl Iterator<Item = (&ObjectName, &ImageReference)> {
         self.policies.iter().filter_map(|(name, policy)| match policy {
-            PolicyState::Image(image) => Some((name, image)),
-            _ => None,
+            PolicyState::Image(image) | PolicyState::Held { wanted: image, .. } => Some((name, image)),
+            PolicyState::WithoutImage | PolicyState::NotSelected => None,
         })
     }
 
     /// The selected policies in ascending order, each with its image, if any.
     pub fn selected(&self) -> impl Iterator<Item = (&ObjectName, Option<&ImageReference>)> {
-        self.policies.iter().filter_map(|(name, policy)| match policy {
-            PolicyState::Image(image) => Some((name, Some(image))),
-            PolicyState::WithoutImage => Some((name, None)),
-            PolicyState::NotSelected => None,
-        })
+        let selected = self.policies.iter().filter(|(_, policy)| **policy != PolicyState::NotSelected);
+        selected.map(|(name, policy)| (name, policy.image()))
+    }
+
+    /// Returns the image of one policy, if any; `None` if it is not selected.
+    pub fn of_selected(&self, policy: &ObjectName) -> Option<Option<&ImageReference>> {
+        let state = self.policies.get(policy).filter(|state| **state != PolicyState::NotSelected)?;
+        Some(state.image())
+    }
+
+    /// Holds the image of a policy, if it has one; `last` counts meanwhile.
+    pub fn hold(&mut self, policy: &ObjectName, last: Option<ImageReference>) {
+        if let Some(state) = self.policies.get_mut(policy)
+            && let PolicyState::Image(wanted) = state
+        {
+            *state = PolicyState::Held { wanted: wanted.clone(), last };
+        }
     }
 
     /// Returns the desired value of a marker.
@@ -86,9 +120,27 @@ impl Setters {
             None => return Err(MarkerOutcome::UnknownPolicy),
             Some(PolicyState::NotSelected) => return Err(MarkerOutcome::PolicyNotSelected),
             Some(PolicyState::WithoutImage) => return Err(MarkerOutcome::PolicyWithoutImage),
-            Some(PolicyState::Image(image)) => image,
+            Some(PolicyState::Held { last: None, .. }) if marker.field == Field::Unknown => {
+                return Err(MarkerOutcome::UnknownField);
+            }
+            Some(PolicyState::Held { last: None, .. }) => return Err(MarkerOutcome::Waiting),
+            Some(PolicyState::Image(image) | PolicyState::Held { last: Some(image), .. }) => image,
         };
         marker.field.value_in(image).ok_or(MarkerOutcome::UnknownField)
+    }
+
+    /// Returns the outcome of a marker whose value stays.
+    ///
+    /// It waits if its policy is held, and wants another value.
+    pub(super) fn outcome_of_kept(&self, marker: &Marker, value: &str) -> MarkerOutcome {
+        let wanted = match self.policies.get(&marker.policy) {
+            Some(PolicyState::Held { wanted, .. }) => marker.field.value_in(wanted),
+            _ => None,
+        };
+        match wanted {
+            Some(wanted) if wanted != value => MarkerOutcome::Waiting,
+            _ => MarkerOutcome::Current,
+        }
     }
 }
 
@@ -114,6 +166,43 @@ impl Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_image_of_a_held_policy_counts() {
+        let image = |tag: &str| ImageReference::parse(&format!("img:{tag}")).unwrap();
+        let names = ["old", "new", "other"]
+            .map(|name| ObjectName { namespace: "fleet".to_owned(), name: name.to_owned() });
+        let all = names.iter().map(|name| (name.clone(), PolicyState::Image(image("2"))));
+        let mut setters = Setters::new(all.collect());
+        setters.hold(&names[0], Some(image("1")));
+        setters.hold(&names[1], None);
+        setters.hold(&ObjectName { namespace: "fleet".to_owned(), name: "unknown".to_owned() }, None);
+        let marker = |setter: &str| Marker::of_setter(setter);
+        for (setter, value) in [
+            ("fleet:old:tag", Ok("1".to_owned())),
+            ("fleet:new:tag", Err(MarkerOutcome::Waiting)),
+            ("fleet:new:x", Err(MarkerOutcome::UnknownField)),
+            ("fleet:other:tag", Ok("2".to_owned())),
+        ] {
+            assert_eq!(setters.value(&marker(setter)), value, "{setter}");
+        }
+        for (setter, value, outcome) in [
+            ("fleet:old:tag", "1", MarkerOutcome::Waiting),
+            ("fleet:old:name", "img", MarkerOutcome::Current),
+            ("fleet:new:tag", "2", MarkerOutcome::Current),
+            ("fleet:new:tag", "1", MarkerOutcome::Waiting),
+            ("fleet:other:tag", "2", MarkerOutcome::Current),
+        ] {
+            assert_eq!(setters.outcome_of_kept(&marker(setter), value), outcome, "{setter}");
+        }
+        let shown = |images: Vec<(&ObjectName, &ImageReference)>| {
+            let shown = images.iter().map(|(policy, image)| format!("{}={}", policy.name, image.tag));
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown(setters.images().collect()), "old=1 other=2");
+        assert_eq!(shown(setters.wanted().collect()), "new=2 old=2 other=2");
+        assert_eq!((setters.of_selected(&names[1]), setters.selected().count()), (Some(None), 3));
+    }
 
     #[test]
     fn a_marker_of_a_namespace_that_cannot_exist_names_an_unknown_policy() {

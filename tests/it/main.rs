@@ -26,6 +26,7 @@ mod node_pools;
 mod nodes;
 mod page;
 mod properties;
+mod pull_requests;
 mod readme;
 mod registry;
 mod render;

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 
 use reading::Reader;
 use table::{
-    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, MINIMUM_AGE, ORDER,
-    POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY, PULL_REQUEST_DRAFT,
+    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, MINIMUM_AGE, ON_REVERT,
+    ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY, PULL_REQUEST_DRAFT,
     PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD, PULL_REQUEST_REFRESH,
-    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, REPOSITORY, SIGNED_BY, TEMPLATE_LANGUAGE,
-    UNKNOWN_AGE,
+    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, RELEASE_GROUP, REPOSITORY, SIGNED_BY,
+    TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
 };
 
 pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, TemplateText};
@@ -28,7 +28,7 @@ pub use reading::{SettingError, SettingErrors};
 pub use signing::SignedBy;
 pub use table::{KindSettings, Setting, TABLE};
 pub use values::{
-    ExcludedTags, MinimumAge, PollGroup, PollInterval, TemplateLanguage, TextOrder, UnknownAge,
+    ExcludedTags, GroupName, MinimumAge, OnRevert, PollInterval, TemplateLanguage, TextOrder, UnknownAge,
 };
 
 /// The prefix of our annotations.
@@ -52,6 +52,10 @@ pub struct AutomationSettings {
     pub push_branch: TemplateText,
     /// The settings of pull requests.
     pub pull_request: PullRequestSettings,
+    /// The list of windows outside of which nothing is written, as YAML.
+    pub windows: TemplateText,
+    /// The treatment of values that others took back.
+    pub on_revert: OnRevert,
 }
 
 /// The settings of an automation's pull requests.
@@ -102,6 +106,8 @@ impl AutomationSettings {
             delivery: reader.read(DELIVERY),
             push_branch: reader.read(PUSH_BRANCH),
             pull_request,
+            windows: reader.read(WINDOWS),
+            on_revert: reader.read(ON_REVERT),
         };
         reader.finish(settings)
     }
@@ -120,8 +126,10 @@ pub struct PolicySettings {
     pub unknown_age: UnknownAge,
     /// The interval between two lookups of the digest, if it is set here.
     pub poll_interval: PollInterval,
-    /// The group of the policy, if any.
-    pub poll_group: PollGroup,
+    /// The group whose members get their digests together, if any.
+    pub poll_group: GroupName,
+    /// The group whose members move to the same value together, if any.
+    pub release_group: GroupName,
 }
 
 impl PolicySettings {
@@ -135,6 +143,7 @@ impl PolicySettings {
             unknown_age: reader.read(UNKNOWN_AGE),
             poll_interval: reader.read(POLL_INTERVAL),
             poll_group: reader.read(POLL_GROUP),
+            release_group: reader.read(RELEASE_GROUP),
         };
         reader.finish(settings)
     }
@@ -142,6 +151,14 @@ impl PolicySettings {
     /// Returns whether annotations have the group of a policy, valid or not.
     pub fn has_group(annotations: &BTreeMap<String, String>) -> bool {
         annotations.keys().any(|key| key.strip_prefix(PREFIX) == Some(POLL_GROUP.name))
+    }
+
+    /// Returns the value of the annotation for the release group, valid or not.
+    ///
+    /// A policy with another invalid setting is still a member.
+    pub fn release_group(annotations: &BTreeMap<String, String>) -> Option<&str> {
+        let own = |(key, _): &(&String, &String)| key.strip_prefix(PREFIX) == Some(RELEASE_GROUP.name);
+        annotations.iter().find(own).map(|(_, value)| value.as_str())
     }
 }
 

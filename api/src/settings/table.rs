@@ -19,7 +19,7 @@ pub struct KindSettings {
 }
 
 /// The table of all settings.
-pub const TABLE: &[KindSettings] = &[AUTOMATION, POLICY, REPOSITORY, GIT_REPOSITORY];
+pub const TABLE: &[KindSettings] = &[AUTOMATION, POLICY, REPOSITORY, GIT_REPOSITORY, NAMESPACE];
 
 pub(super) const AUTOMATION: KindSettings = KindSettings {
     kind: "ImageUpdateAutomation",
@@ -37,18 +37,37 @@ pub(super) const AUTOMATION: KindSettings = KindSettings {
         PULL_REQUEST_MERGE,
         PULL_REQUEST_MERGE_METHOD,
         PULL_REQUEST_REFRESH,
+        WINDOWS,
+        ON_REVERT,
     ],
 };
 
 pub(super) const POLICY: KindSettings = KindSettings {
     kind: "ImagePolicy",
-    settings: &[ORDER, EXCLUDE, MINIMUM_AGE, UNKNOWN_AGE, POLL_INTERVAL, POLL_GROUP],
+    settings: &[ORDER, EXCLUDE, MINIMUM_AGE, UNKNOWN_AGE, POLL_INTERVAL, POLL_GROUP, RELEASE_GROUP],
 };
 
 pub(super) const REPOSITORY: KindSettings = KindSettings { kind: "ImageRepository", settings: &[] };
 
 pub(super) const GIT_REPOSITORY: KindSettings =
     KindSettings { kind: "GitRepository", settings: &[FORGE, FORGE_URL, FORGE_SECRET] };
+
+pub(super) const NAMESPACE: KindSettings =
+    KindSettings { kind: "Namespace", settings: &[FREEZE, FREEZE_ALL, WINDOWS] };
+
+pub(super) const WINDOWS: Setting = Setting { name: "windows", allowed: "a YAML list of at most 50 windows" };
+
+pub(super) const ON_REVERT: Setting = Setting { name: "on-revert", allowed: "overwrite, hold, pause" };
+
+pub(super) const FREEZE: Setting = Setting {
+    name: "freeze",
+    allowed: "empty, a reason, or YAML with reason, from and until; false for none",
+};
+
+pub(super) const FREEZE_ALL: Setting = Setting {
+    name: "freeze-all",
+    allowed: "empty, a reason, or YAML with reason, from and until; false for none",
+};
 
 pub(super) const TEMPLATE_LANGUAGE: Setting =
     Setting { name: "template-language", allowed: "go, handlebars" };
@@ -69,6 +88,9 @@ pub(super) const POLL_INTERVAL: Setting =
 
 pub(super) const POLL_GROUP: Setting =
     Setting { name: "poll-group", allowed: "a name of letters, digits, `-`, `_` and `.`" };
+
+pub(super) const RELEASE_GROUP: Setting =
+    Setting { name: "release-group", allowed: "a name of letters, digits, `-`, `_` and `.`" };
 
 pub(super) const DELIVERY: Setting = Setting { name: "delivery", allowed: "push, branch, pull-request" };
 

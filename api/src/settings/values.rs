@@ -28,6 +28,39 @@ impl FromStr for TemplateLanguage {
     }
 }
 
+/// The treatment of values that others took back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnRevert {
+    /// They are written again, as in Flux.
+    #[default]
+    Overwrite,
+    /// They are not written until the policy selects another image.
+    Hold,
+    /// They are not written until the wanted value is there.
+    Pause,
+}
+
+impl OnRevert {
+    /// The value of the annotation.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Overwrite => "overwrite",
+            Self::Hold => "hold",
+            Self::Pause => "pause",
+        }
+    }
+}
+
+impl FromStr for OnRevert {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let all = [Self::Overwrite, Self::Hold, Self::Pause];
+        all.into_iter().find(|value| value.as_str() == text).ok_or(())
+    }
+}
+
 /// The comparison of texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextOrder {
@@ -170,9 +203,9 @@ impl FromStr for PollInterval {
 
 /// The name of a group of policies; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PollGroup(Option<String>);
+pub struct GroupName(Option<String>);
 
-impl PollGroup {
+impl GroupName {
     /// Returns the name, if there is one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
@@ -180,7 +213,7 @@ impl PollGroup {
     }
 }
 
-impl FromStr for PollGroup {
+impl FromStr for GroupName {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -267,10 +300,10 @@ mod tests {
         for value in ["", "never", "-1h", "6", "Default"] {
             assert_eq!(value.parse::<PollInterval>(), Err(()), "{value}");
         }
-        assert_eq!("web-2.x_a".parse::<PollGroup>().unwrap().name(), Some("web-2.x_a"));
+        assert_eq!("web-2.x_a".parse::<GroupName>().unwrap().name(), Some("web-2.x_a"));
         for value in ["", "a b", "ä", &"x".repeat(64)] {
-            assert_eq!(value.parse::<PollGroup>(), Err(()), "{value}");
+            assert_eq!(value.parse::<GroupName>(), Err(()), "{value}");
         }
-        assert_eq!(PollGroup::default().name(), None);
+        assert_eq!(GroupName::default().name(), None);
     }
 }

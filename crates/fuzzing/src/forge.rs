@@ -8,7 +8,7 @@ use serde_json::Value;
 use tagboat::forge::{
     ApiRequest, ApiResponse, AzureDevops, AzureRepository, Bitbucket, BitbucketDataCenter,
     BitbucketRepository, DataCenterRepository, Endpoint, Forge, ForgeError, Gitea, GiteaRepository, Gitlab,
-    GitlabProject, Merge, MergeAnswer, MergeTime, NewPullRequest, PullRequest, PullRequestEdit,
+    GitlabProject, Listing, Merge, MergeAnswer, MergeTime, NewPullRequest, PullRequest, PullRequestEdit,
     PullRequestState, Transport,
 };
 use tagboat::printable::is_unprintable;
@@ -74,7 +74,7 @@ pub fn forge(input: &[u8]) {
 fn use_one(forge: &impl Forge, operation: u8) {
     let new = new();
     match operation {
-        0 => check(run(forge.open_pull_requests())),
+        0 => check(run(forge.open_pull_requests(&mut Listing::all()))),
         1 => check(run(forge.find(&new.head, &new.base))),
         2 => check(run(forge.open(&new)).map(|opened| {
             opened.refused.iter().for_each(|sentence| check_sentence(sentence));

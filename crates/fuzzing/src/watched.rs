@@ -130,6 +130,7 @@ fn scan(objects: &[WatchedObject]) -> ScannedPlaces {
         file: format!("apps/{number}.yaml"),
         line: 7,
         field: Field::Reference,
+        pointer: (number % 2 == 0).then(|| "/spec/image".to_owned()),
         value: IMAGE.to_owned(),
         proposed: None,
         written: None,

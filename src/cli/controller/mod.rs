@@ -241,6 +241,7 @@ fn controller_options(
     };
     let automation = AutomationOptions {
         controller: controller(FIELD_MANAGER, options.is_dry_run)?,
+        namespace: namespace.to_owned(),
         concurrent: options.concurrent,
         run: RunOptions {
             cross_namespace: options.cross_namespace,

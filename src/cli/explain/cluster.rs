@@ -1,70 +1,102 @@
-//! A policy in a cluster.
+//! Objects in a cluster.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tagboat_api::settings::PolicySettings;
 use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::subject::{PolicyQuery, RepositoryLookup, Subject};
+use super::query::ObjectQuery;
+use super::subject::{RepositoryLookup, Subject};
 use crate::cli::Failure;
 use crate::cli::cluster::{ClusterArguments, Connection, cannot_read};
 use crate::cli::terminal::say;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{ClusterError, ClusterObjects, is_object_name, list};
 use crate::reconcile::policy::access::needs_labels;
+use crate::reconcile::policy::group::other_members;
 use crate::reconcile::policy::request::repository_of;
 
-/// Ends the sentence that says that there is no cluster.
-const ADVICE: &str = "; --policies explains a policy of manifests";
-
-/// A cluster with policies.
+/// A cluster with objects that are explained.
 pub(super) struct Cluster {
-    objects: ClusterObjects,
+    pub(super) objects: ClusterObjects,
     /// The namespace of the kubeconfig's context.
     namespace: String,
 }
 
 impl Cluster {
-    /// Reads the policy of a query and its repository.
+    /// Reads the policy of a query, and without tags its repository.
     pub(super) async fn subject(
         arguments: &ClusterArguments,
-        query: &PolicyQuery<'_>,
+        query: &ObjectQuery<'_>,
+        has_tags: bool,
     ) -> Result<(Subject, ClusterObjects), Failure> {
-        let cluster = Self::reach(arguments).await?;
-        let policy = cluster.policy(query).await?;
-        let mut labels = BTreeMap::new();
-        let repository = if query.has_tags {
-            RepositoryLookup::NotNeeded
-        } else {
-            match cluster.repository(&policy).await? {
-                None => RepositoryLookup::Missing,
-                Some(repository) => {
-                    let own = policy.namespace().unwrap_or_default();
-                    if needs_labels(&own, &repository) {
-                        labels = cluster.labels(&own).await?;
-                    }
-                    RepositoryLookup::Found(Box::new(repository))
-                }
-            }
-        };
-        Ok((Subject { policy, repository, labels }, cluster.objects))
+        let cluster = Self::reach(arguments, "; --policies explains a policy of manifests").await?;
+        let policy: ImagePolicy = cluster.find(query, "ImagePolicies").await?;
+        if has_tags {
+            let (repository, labels) = (RepositoryLookup::NotNeeded, BTreeMap::new());
+            return Ok((Subject { policy, repository, labels, members: Vec::new() }, cluster.objects));
+        }
+        let others = cluster.members(&policy).await?;
+        let mut subject = cluster.with_repository(policy).await?;
+        for member in others {
+            subject.members.push(cluster.with_repository(member).await?);
+        }
+        Ok((subject, cluster.objects))
     }
 
-    async fn reach(arguments: &ClusterArguments) -> Result<Self, Failure> {
-        let Connection { client, namespace, .. } = arguments.connect(ADVICE).await?;
+    /// Reads the repository of a policy.
+    async fn with_repository(&self, policy: ImagePolicy) -> Result<Subject, Failure> {
+        let mut labels = BTreeMap::new();
+        let repository = match self.repository(&policy).await? {
+            None => RepositoryLookup::Missing,
+            Some(repository) => {
+                let own = policy.namespace().unwrap_or_default();
+                if needs_labels(&own, &repository) {
+                    labels = self.labels(&own).await?;
+                }
+                RepositoryLookup::Found(Box::new(repository))
+            }
+        };
+        Ok(Subject { policy, repository, labels, members: Vec::new() })
+    }
+
+    /// Lists the other members of a policy's release group.
+    async fn members(&self, policy: &ImagePolicy) -> Result<Vec<ImagePolicy>, Failure> {
+        if PolicySettings::release_group(policy.annotations()).is_none() {
+            return Ok(Vec::new());
+        }
+        let namespace = policy.namespace().unwrap_or_default();
+        let api: Api<ImagePolicy> = Api::namespaced(self.objects.client().clone(), &namespace);
+        let all = list(&api, self.objects.guard(), ListParams::default()).await;
+        let all = all.map_err(|error| cannot_read("the ImagePolicies of the release group", &error))?;
+        Ok(other_members(policy, all))
+    }
+
+    /// Connects to the cluster; `advice` ends the sentence that says that there is none.
+    pub(super) async fn reach(arguments: &ClusterArguments, advice: &str) -> Result<Self, Failure> {
+        let Connection { client, namespace, .. } = arguments.connect(advice).await?;
         Ok(Self { objects: ClusterObjects::new(client), namespace })
     }
 
-    async fn policy(&self, query: &PolicyQuery<'_>) -> Result<ImagePolicy, Failure> {
+    /// Reads the object of a query; `plural` is the name of its kind in sentences.
+    pub(super) async fn find<K: ClusterObject>(
+        &self,
+        query: &ObjectQuery<'_>,
+        plural: &str,
+    ) -> Result<K, Failure> {
         let found = match query.namespace {
             Some(namespace) => self.named(namespace, query.name).await,
             None => match self.anywhere(query.name).await {
                 Err(error) if error.is_forbidden() => {
                     let own = &self.namespace;
                     say(&format!(
-                        "note: you may not list ImagePolicies in all namespaces, so {} is searched in {own}, the namespace \
+                        "note: you may not list {plural} in all namespaces, so {} is searched in {own}, the namespace \
                          of the kubeconfig; --namespace names another",
                         query.name
                     ));
@@ -73,34 +105,35 @@ impl Cluster {
                 found => found,
             },
         };
+        let kind = K::kind(&());
         let found = found.map_err(|error| match error {
             error if error.is_not_found() => Failure::new(format!(
-                "the cluster has no kind ImagePolicy of {}/{}: its CustomResourceDefinition is not installed",
-                tagboat_api::IMAGE_GROUP,
-                tagboat_api::VERSION
+                "the cluster has no kind {kind} of {}/{}: its CustomResourceDefinition is not installed",
+                K::group(&()),
+                K::version(&())
             )),
-            error => cannot_read("ImagePolicies", &error),
+            error => cannot_read(plural, &error),
         })?;
         query.only(found, ObjectName::of)?.ok_or_else(|| {
-            Failure::Usage(format!("the cluster has no ImagePolicy {}{}", query.name, query.in_namespace()))
+            Failure::Usage(format!("the cluster has no {kind} {}{}", query.name, query.in_namespace()))
         })
     }
 
-    /// Lists the policies of that name in all namespaces.
-    async fn anywhere(&self, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
+    /// Lists the objects of that name in all namespaces.
+    async fn anywhere<K: ClusterObject>(&self, name: &str) -> Result<Vec<K>, ClusterError> {
         if !is_object_name(name) {
             return Ok(Vec::new());
         }
-        let api: Api<ImagePolicy> = Api::all(self.objects.client().clone());
+        let api: Api<K> = Api::all(self.objects.client().clone());
         let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
         list(&api, self.objects.guard(), parameters).await
     }
 
-    async fn named(&self, namespace: &str, name: &str) -> Result<Vec<ImagePolicy>, ClusterError> {
+    async fn named<K: ClusterObject>(&self, namespace: &str, name: &str) -> Result<Vec<K>, ClusterError> {
         if !is_object_name(namespace) || !is_object_name(name) {
             return Ok(Vec::new());
         }
-        let api: Api<ImagePolicy> = Api::namespaced(self.objects.client().clone(), namespace);
+        let api: Api<K> = Api::namespaced(self.objects.client().clone(), namespace);
         Ok(self.objects.guard().send(namespace, api.get_opt(name)).await?.into_iter().collect())
     }
 
@@ -123,4 +156,20 @@ impl Cluster {
         let namespace = namespace.map_err(|error| cannot_read(&what, &error))?;
         Ok(namespace.metadata.labels.unwrap_or_default())
     }
+}
+
+/// A kind of objects with a namespace.
+pub(super) trait ClusterObject:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Send + 'static
+{
+}
+
+impl<K> ClusterObject for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + 'static
+{
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::ImagePolicy;
 use tagboat_api::policy::ImagePolicyStatus;
-use tagboat_api::settings::UnknownAge;
-use tagboat_api::{ImagePolicy, ImageRepository};
+use tagboat_api::settings::{PolicySettings, UnknownAge};
 
+use super::group::Group;
 use super::live::{Listing, LiveRegistry, RegistryFailure};
 use super::report::{ExplainedTag, Explanation};
 use super::subject::{RepositoryLookup, Subject};
@@ -21,14 +23,14 @@ use crate::policy::downgrade::Trigger;
 use crate::policy::{Ages, Policy, Selection, SelectionError, TagAge};
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
-use crate::reconcile::policy::access::{self, AccessError};
-use crate::reconcile::policy::ages::{AgeResolver, KnownAges, MAX_LOOKUPS, MissingAges};
+use crate::reconcile::policy::access::AccessError;
+use crate::reconcile::policy::ages::{KnownAges, MAX_LOOKUPS, MissingAges};
 use crate::reconcile::policy::digest::{DigestResolver, DigestSource, FirstImage, Following};
 use crate::reconcile::policy::report::RunFailure;
 use crate::reconcile::policy::request::{Request, repository_of};
 use crate::reconcile::run::Outcome;
 use crate::reconcile::tags::{Registry, RepositoryTarget};
-use crate::reference::{RepositoryAddress, Tag, TagList};
+use crate::reference::{Tag, TagList};
 
 /// Default of Flux's `--requeue-dependency`, the delay if no tags are stored yet.
 const REQUEUE_DEPENDENCY: &str = "30s";
@@ -42,7 +44,7 @@ pub(super) struct Explainer<'a, O> {
 }
 
 /// An error because of which the tags are not judged.
-enum ExplainError {
+pub(super) enum ExplainError {
     /// The policy cannot be reconciled: the message of its condition.
     Condition(String),
     /// Its registry cannot be read.
@@ -114,6 +116,10 @@ impl<O: Objects> Explainer<'_, O> {
                 let policy = policy()?;
                 let list = tags.read()?;
                 explanation.notes.extend(tags.note(&list));
+                if let Some(group) = PolicySettings::release_group(self.subject.policy.annotations()) {
+                    let note = format!("with --tags the release group {group} does not count");
+                    explanation.notes.push(note);
+                }
                 let (well_formed, others): (Vec<&str>, Vec<&str>) =
                     list.iter().partition(|tag| Tag::is_well_formed(tag));
                 // The age of tags of a file is unknown.
@@ -140,42 +146,28 @@ impl<O: Objects> Explainer<'_, O> {
             }
         };
         warn_of_repository_settings(repository);
-        let name = ObjectName::of(&self.subject.policy);
-        access::check(&name.namespace, repository, &self.subject.labels)
-            .map_err(|error| at_repository(&error))?;
-        let address = RepositoryAddress::parse(&repository.spec.image, repository.spec.insecure);
-        let address = address.map_err(|error| ExplainError::Condition(chain(&error)))?;
-        let policy = policy()?;
-        let logins = self.login.logins().map_err(|failure| RegistryFailure::of(&failure))?;
-        let registry = LiveRegistry::reach(self.objects, repository, &logins).await?;
-        let Listing { tags, number } = registry.list().await?;
-        if tags.is_empty() && number > 0 {
+        let reached = self.reach(self.subject, repository, policy()?).await?;
+        let Listing { tags, number } = &reached.listing;
+        if tags.is_empty() && *number > 0 {
             let patterns = repository.spec.effective_exclusion_list().join("\", \"");
             explanation.notes.push(format!(
                 "the registry lists {}, and spec.exclusionList of the ImageRepository {} (\"{patterns}\") excludes all of them",
-                count(number, "tag"),
+                count(*number, "tag"),
                 repository_of(&self.subject.policy)
             ));
         }
-        let target = target(repository, address);
-        let image = target.address.to_string();
-        let status = self.subject.policy.status.as_ref();
-        let latest =
-            status.and_then(|status| status.latest_ref.as_ref()).filter(|latest| latest.name == image);
-        let candidates = policy.age_candidates(&tags, &|| Ok(()));
-        let candidates = candidates.map_err(|error| ExplainError::Condition(chain(&error)))?;
-        let resolver = AgeResolver {
-            policy: Arc::clone(policy),
-            current: latest.map(|latest| latest.tag.clone()),
-            is_wanted: false,
-            now: Timestamp::now(),
-        };
-        let shortlist = resolver.shortlist(&candidates, None, &|| Ok(()));
-        let shortlist = shortlist.map_err(|error| ExplainError::Condition(chain(&error)))?;
-        let answers = resolver.clone().look_up(shortlist, &registry, &target).await;
-        explanation.note_gap(policy, &answers);
-        explanation.judge(policy, &tags, &|tag| resolver.age(tag, None, &answers))?;
-        self.check_announcement(&request, &registry, &target, explanation).await
+        let group = self.group(&reached).await?;
+        let possible = group.as_ref().and_then(Group::possible);
+        let (resolver, answers) = reached.ages(possible.as_ref()).await?;
+        let age_of = |tag: &str| resolver.age(tag, None, &answers);
+        explanation.note_gap(&reached.policy, &answers);
+        explanation.judge(&reached.policy, tags, &age_of)?;
+        if let Some(group) = group {
+            let ages = Ages { now: resolver.now, age_of: &age_of };
+            let choice = group.choose(&reached, ages).await?;
+            explanation.judge_group(choice, reached.current.as_deref())?;
+        }
+        self.check_announcement(&request, &reached.registry, &reached.target, explanation).await
     }
 
     /// Applies the checks before the winner is announced: a winner without a manifest is not.
@@ -350,7 +342,7 @@ fn missing(answer: &Result<String, LookupFailure>) -> Option<LookupFailure> {
 }
 
 /// Returns the condition of a policy without access to its repository.
-fn at_repository(error: &AccessError) -> ExplainError {
+pub(super) fn at_repository(error: &AccessError) -> ExplainError {
     ExplainError::Condition(message_of(RunFailure::at_repository(error).outcome))
 }
 
@@ -367,11 +359,4 @@ fn not_given(policy: &ImagePolicy) -> Failure {
         repository_of(policy),
         ObjectName::of(policy)
     ))
-}
-
-/// Returns the repository in the form that reconciles use.
-fn target(repository: &ImageRepository, address: RepositoryAddress) -> RepositoryTarget {
-    // An invalid timeout was an error of the access before.
-    let timeout = repository.spec.effective_timeout().unwrap_or_default();
-    RepositoryTarget { repository: Arc::new(repository.clone()), address, timeout, referred_from: None }
 }

@@ -1,11 +1,12 @@
-//! Lookup of a policy in manifests.
+//! Lookup of objects in manifests.
 
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
-use tagboat_api::ImageRepository;
+use tagboat_api::{ImagePolicy, ImageRepository};
 
-use super::subject::{PolicyQuery, RepositoryLookup, Subject};
+use super::query::ObjectQuery;
+use super::subject::{RepositoryLookup, Subject};
 use crate::cli::Failure;
 use crate::cli::choice::existing;
 use crate::cli::terminal::say;
@@ -13,6 +14,7 @@ use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{Defect, Manifests, NAME_LABEL};
 use crate::reconcile::policy::access::needs_labels;
+use crate::reconcile::policy::group::other_members;
 use crate::reconcile::policy::request::repository_of;
 
 /// A policy of a query that is invalid.
@@ -24,12 +26,17 @@ pub(super) struct InvalidPolicy {
 }
 
 /// Finds the policy of a query and its repository. Defects of other objects are warnings.
+///
+/// The repository is not needed if there are tags.
 pub(super) fn manifests(
     manifests: &Manifests,
     defects: &[Defect],
-    query: &PolicyQuery<'_>,
+    query: &ObjectQuery<'_>,
+    has_tags: bool,
 ) -> Result<Result<Subject, InvalidPolicy>, Failure> {
-    let name = find(manifests, defects, query)?;
+    let valid = manifests.policies().map(ObjectName::of).collect();
+    let candidates = Candidates { kind: "ImagePolicy", valid, invalid: Defect::policy };
+    let name = candidates.find(defects, query)?;
     let policy = manifests.policies().find(|policy| ObjectName::of(*policy) == name);
     let (own, others): (Vec<&Defect>, _) = defects.iter().partition(|defect| defect.policy() == Some(&name));
     let Some(policy) = policy.filter(|_| own.is_empty()) else {
@@ -37,64 +44,94 @@ pub(super) fn manifests(
         return Ok(Err(InvalidPolicy { name, sentences: sentences(&own) }));
     };
     let repository = repository_of(policy);
-    let is_needed = |defect: &&&Defect| !query.has_tags && defect.repository() == Some(&repository);
+    let is_needed = |defect: &&&Defect| !has_tags && defect.repository() == Some(&repository);
     let (needed, others): (Vec<&Defect>, Vec<&Defect>) = others.iter().partition(is_needed);
     warn(&others);
+    if has_tags {
+        let (policy, repository) = (policy.clone(), RepositoryLookup::NotNeeded);
+        return Ok(Ok(Subject { policy, repository, labels: BTreeMap::new(), members: Vec::new() }));
+    }
+    let mut subject = with_repository(manifests, policy, &needed);
+    for member in other_members(policy, manifests.policies()) {
+        let repository = repository_of(member);
+        let defects: Vec<&Defect> =
+            defects.iter().filter(|defect| defect.repository() == Some(&repository)).collect();
+        subject.members.push(with_repository(manifests, member, &defects));
+    }
+    Ok(Ok(subject))
+}
+
+/// Finds the repository of a policy; `defects` are those of the repository.
+fn with_repository(manifests: &Manifests, policy: &ImagePolicy, defects: &[&Defect]) -> Subject {
+    let repository = repository_of(policy);
     let found = manifests.repositories().find(|one| ObjectName::of(*one) == repository);
     let (labels, repository) = match found {
-        _ if query.has_tags => (BTreeMap::new(), RepositoryLookup::NotNeeded),
-        _ if !needed.is_empty() => (BTreeMap::new(), RepositoryLookup::Invalid(sentences(&needed))),
+        _ if !defects.is_empty() => (BTreeMap::new(), RepositoryLookup::Invalid(sentences(defects))),
         None => (BTreeMap::new(), RepositoryLookup::NotGiven),
         Some(found) => {
             let own = policy.namespace().unwrap_or_default();
             (labels(manifests, &own, found), RepositoryLookup::Found(Box::new(found.clone())))
         }
     };
-    Ok(Ok(Subject { policy: policy.clone(), repository, labels }))
+    Subject { policy: policy.clone(), repository, labels, members: Vec::new() }
 }
 
-/// Returns the name of the policy of a query, whether it is valid or not.
-fn find(manifests: &Manifests, defects: &[Defect], query: &PolicyQuery<'_>) -> Result<ObjectName, Failure> {
-    let mut all: Vec<ObjectName> = manifests.policies().map(ObjectName::of).collect();
-    for invalid in defects.iter().filter_map(Defect::policy) {
-        if !all.contains(invalid) {
-            all.push(invalid.clone());
-        }
-    }
-    // A policy that is given twice is a defect.
-    let mut fitting: Vec<ObjectName> = Vec::new();
-    for name in all.iter().filter(|name| query.matches(name)) {
-        if !fitting.contains(name) {
-            fitting.push(name.clone());
-        }
-    }
-    if let Some(name) = query.only(fitting, ObjectName::clone)? {
-        return Ok(name);
-    }
-    // The policy may be in a file that cannot be read.
-    let hiding: Vec<&Defect> = defects.iter().filter(|defect| defect.is_unattributed()).collect();
-    let mut sentences = sentences(&hiding);
-    if !hiding.is_empty() && all.is_empty() {
-        return Err(Failure::Failed(sentences));
-    }
-    let names: Vec<String> = all.iter().map(ObjectName::to_string).collect();
-    let there = existing(&names);
-    let (name, in_namespace) = (query.name, query.in_namespace());
-    let sentence = format!("no ImagePolicy {name} is among the manifests{in_namespace}; {there}");
-    if hiding.is_empty() {
-        return Err(Failure::Usage(sentence));
-    }
-    sentences.push(sentence);
-    Err(Failure::Failed(sentences))
+/// The objects of a kind among manifests.
+pub(super) struct Candidates {
+    /// The kind.
+    pub(super) kind: &'static str,
+    /// The names of the valid ones.
+    pub(super) valid: Vec<ObjectName>,
+    /// Returns the name of an invalid one.
+    pub(super) invalid: fn(&Defect) -> Option<&ObjectName>,
 }
 
-fn warn(defects: &[&Defect]) {
+impl Candidates {
+    /// Returns the name of the object of a query, whether it is valid or not.
+    pub(super) fn find(self, defects: &[Defect], query: &ObjectQuery<'_>) -> Result<ObjectName, Failure> {
+        let Self { kind, valid: mut all, invalid } = self;
+        for invalid in defects.iter().filter_map(invalid) {
+            if !all.contains(invalid) {
+                all.push(invalid.clone());
+            }
+        }
+        // An object that is given twice is a defect.
+        let mut fitting: Vec<ObjectName> = Vec::new();
+        for name in all.iter().filter(|name| query.matches(name)) {
+            if !fitting.contains(name) {
+                fitting.push(name.clone());
+            }
+        }
+        if let Some(name) = query.only(fitting, ObjectName::clone)? {
+            return Ok(name);
+        }
+        // The object may be in a file that cannot be read.
+        let hiding: Vec<&Defect> = defects.iter().filter(|defect| defect.is_unattributed()).collect();
+        let mut sentences = sentences(&hiding);
+        if !hiding.is_empty() && all.is_empty() {
+            return Err(Failure::Failed(sentences));
+        }
+        let names: Vec<String> = all.iter().map(ObjectName::to_string).collect();
+        let there = existing(&names);
+        let (name, in_namespace) = (query.name, query.in_namespace());
+        let sentence = format!("no {kind} {name} is among the manifests{in_namespace}; {there}");
+        if hiding.is_empty() {
+            return Err(Failure::Usage(sentence));
+        }
+        sentences.push(sentence);
+        Err(Failure::Failed(sentences))
+    }
+}
+
+/// Prints defects as warnings.
+pub(super) fn warn(defects: &[&Defect]) {
     for sentence in sentences(defects) {
         say(&format!("warning: {sentence}"));
     }
 }
 
-fn sentences(defects: &[&Defect]) -> Vec<String> {
+/// Returns the errors of defects, one sentence each.
+pub(super) fn sentences(defects: &[&Defect]) -> Vec<String> {
     defects.iter().map(|defect| chain(&defect.error)).collect()
 }
 

@@ -1,14 +1,18 @@
-//! `tagboat explain`: explains the choice of a policy.
+//! `tagboat explain`: explains the choice of a policy, or what an automation does not write.
 //!
 //! [`policy`] has the arguments. A policy and its repository ([`subject`]) come from a cluster ([`cluster`]) or from
-//! [`manifests`], its tags from a registry ([`live`]) or from a file ([`tags`]). [`explanation`] judges the tags, and
-//! [`report`] prints the result.
+//! [`manifests`], its tags from a registry ([`live`]) or from a file ([`tags`]). [`explanation`] judges the tags, [`group`] does
+//! it for a release group, and [`report`] prints the result. [`automation`] explains an automation; both find their object by a
+//! [`query`].
 
+mod automation;
 mod cluster;
 mod explanation;
+mod group;
 mod live;
 mod manifests;
 mod policy;
+mod query;
 mod report;
 mod subject;
 mod tags;
@@ -17,7 +21,7 @@ use clap::{Args, Subcommand};
 
 use super::Failure;
 
-/// Explain a choice
+/// Explain the choice of a policy, or what an automation does not write
 #[derive(Debug, Args)]
 pub(super) struct ExplainArguments {
     #[command(subcommand)]
@@ -27,10 +31,12 @@ pub(super) struct ExplainArguments {
 #[derive(Debug, Subcommand)]
 enum Subject {
     Policy(policy::PolicyArguments),
+    Automation(automation::AutomationArguments),
 }
 
 pub(super) fn run(arguments: &ExplainArguments) -> Result<(), Failure> {
     match &arguments.subject {
         Subject::Policy(arguments) => policy::run(arguments),
+        Subject::Automation(arguments) => automation::run(arguments),
     }
 }

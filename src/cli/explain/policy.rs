@@ -7,8 +7,9 @@ use clap::Args;
 use super::cluster::Cluster;
 use super::explanation::Explainer;
 use super::manifests::{InvalidPolicy, manifests};
+use super::query::ObjectQuery;
 use super::report::{self, Explanation};
-use super::subject::{PolicyQuery, RepositoryLookup, Subject};
+use super::subject::{RepositoryLookup, Subject};
 use super::tags::TagFile;
 use crate::cli::Failure;
 use crate::cli::cluster::ClusterArguments;
@@ -73,16 +74,16 @@ pub(super) fn run(arguments: &PolicyArguments) -> Result<(), Failure> {
 async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
     let tags =
         arguments.tags.as_deref().map(|path| TagFile::choose(path, &arguments.policies)).transpose()?;
-    let query = PolicyQuery::new(&arguments.name, arguments.namespace.as_deref(), tags.is_some())?;
+    let query = ObjectQuery::new(&arguments.name, arguments.namespace.as_deref())?;
     if arguments.policies.is_empty() {
-        let (subject, objects) = Cluster::subject(&arguments.cluster, &query).await?;
+        let (subject, objects) = Cluster::subject(&arguments.cluster, &query, tags.is_some()).await?;
         return arguments.show(&subject, &objects, tags).await;
     }
     let secrets: Vec<_> =
         arguments.secret.iter().map(|text| secret_directory(text)).collect::<Result<_, _>>()?;
-    let (readable, defects) = read_manifests_in_part(&arguments.policies);
+    let (readable, defects) = read_manifests_in_part(&arguments.policies, None);
     let store = ManifestStore { manifests: readable.into(), secrets, state: None, advice: SECRET_ADVICE };
-    let subject = match manifests(&store.manifests, &defects, &query)? {
+    let subject = match manifests(&store.manifests, &defects, &query, tags.is_some())? {
         Ok(subject) => subject,
         Err(InvalidPolicy { name, sentences }) => {
             let mut explanation = Explanation::of(name);
@@ -90,12 +91,16 @@ async fn explain(arguments: &PolicyArguments) -> Result<(), Failure> {
             return arguments.print(&explanation, Err(Failure::Failed(sentences)));
         }
     };
-    let named = match &subject.repository {
-        RepositoryLookup::Found(repository) => {
-            secrets_of(repository, &store.manifests, arguments.registry_login)
-        }
-        _ => Vec::new(),
-    };
+    let named: Vec<ObjectName> = [&subject]
+        .into_iter()
+        .chain(&subject.members)
+        .flat_map(|one| match &one.repository {
+            RepositoryLookup::Found(repository) => {
+                secrets_of(repository, &store.manifests, arguments.registry_login)
+            }
+            _ => Vec::new(),
+        })
+        .collect();
     let given: Vec<_> = arguments.secret.iter().map(String::as_str).zip(&store.secrets).collect();
     let reason = match tags {
         Some(_) => "with --tags no registry is read",

@@ -29,6 +29,10 @@ pub(in crate::cli) struct RunArguments {
     #[command(flatten)]
     pub(super) reconcile: ReconcileArguments,
 
+    /// Write outside of the windows of the automations; windows and freezes of Namespaces still count
+    #[arg(long)]
+    pub(super) now: bool,
+
     /// Scan no registry; use the images of the state, or else those of the policies' status
     #[arg(long)]
     pub(super) no_scan: bool,

@@ -13,6 +13,7 @@ use super::images::{ChoiceOptions, Selection};
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::inputs::{SECRET_ADVICE, read_manifests, secret_directory};
+use crate::cli::namespace_rules::namespace_rules;
 use crate::cli::overrides::image_overrides;
 use crate::cli::terminal::say;
 use crate::cli::warnings::warn_of_idle_secrets;
@@ -20,6 +21,7 @@ use crate::cloud::Clouds;
 use crate::error::chain;
 use crate::forge::{ForgeClientOptions, ForgeClients};
 use crate::git::{CommitTime, Keyring, PrivateDirectory, PrivateFiles, ProcessEnv, SshAlgorithms};
+use crate::metrics::Metrics;
 use crate::net::LocalAddresses;
 use crate::objects::manifests::{
     Destination, ManifestStore, Manifests, SecretDirectory, StateDirectory, StateError,
@@ -29,8 +31,10 @@ use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::provider_login::GitClouds;
+use crate::reconcile::automation::pull_requests::{PullRequestQueue, PullRequestQueueOptions};
 use crate::reconcile::automation::source::ObjectName;
 use crate::reconcile::automation::transaction::TransactionOptions;
+use crate::reconcile::automation::waiting::WriteRules;
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::logins::Logins;
@@ -136,7 +140,19 @@ impl Inputs {
         let here = std::env::current_dir()
             .map_err(|error| Failure::new(format!("cannot read the current directory: {error}")))?;
         let capacity = Capacity::default();
+        let forges = ForgeClients::new(ForgeClientOptions {
+            capacity: capacity.clone(),
+            ..ForgeClientOptions::default()
+        });
+        let pull_requests = PullRequestQueue::new(PullRequestQueueOptions {
+            clients: forges.clone(),
+            pool: capacity.pool.clone(),
+            metrics: Metrics::default(),
+            on_progress: None,
+            is_dry_run: arguments.reconcile.dry_run,
+        });
         let options = TransactionOptions {
+            named: given.keys().cloned().collect(),
             given,
             cross_namespace: CrossNamespace::Allowed,
             login: LoginOptions {
@@ -153,10 +169,7 @@ impl Inputs {
                     identity: ObjectIdentity::On,
                     accounts: None,
                 },
-                forges: ForgeClients::new(ForgeClientOptions {
-                    capacity: capacity.clone(),
-                    ..ForgeClientOptions::default()
-                }),
+                forges,
                 large: None,
             },
             logins: BatchLogins::default(),
@@ -166,6 +179,13 @@ impl Inputs {
             is_forced: false,
             times: TimeBounds::default(),
             references: BranchReferences::default(),
+            pull_requests,
+            rules: Some(WriteRules {
+                reader: namespace_rules(&manifests).map_err(|error| Failure::new(error.to_string()))?,
+                ignores_own_windows: arguments.now,
+                ..WriteRules::default()
+            }),
+            known_wait: None,
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state, advice: SECRET_ADVICE };
         let started = Timestamp::now();

@@ -148,6 +148,12 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) ->
     let mut works: Vec<Work<'_>> = works(inputs, images).collect();
     batch::reconcile(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
     writer.finish().await;
+    let queue = &inputs.options.pull_requests;
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = queue.run_once() => {}
+    }
+    works.iter_mut().for_each(|work| work.report_pull_requests(queue));
     works
 }
 

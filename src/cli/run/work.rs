@@ -1,10 +1,12 @@
 //! The reconcile of one automation, from its manifests to its report.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
+use tagboat_api::settings::{Delivery, OnRevert};
 
 use super::images::Images;
 use super::inputs::{Inputs, source_of};
@@ -18,15 +20,19 @@ use crate::error::chain;
 use crate::git::outcome as git;
 use crate::objects::ObjectName;
 use crate::objects::manifests::{Destination, StateError};
-use crate::printable::printable;
+use crate::printable::{printable, printable_lines};
 use crate::reconcile::automation::batch::Job;
 use crate::reconcile::automation::conclusion::Conclusion;
-use crate::reconcile::automation::delivered::DeliveryOutcome;
-use crate::reconcile::automation::findings::{Findings, SigningResult};
+use crate::reconcile::automation::delivered::{Delivered, DeliveryOutcome, ForgeProgress};
+use crate::reconcile::automation::findings::SigningResult;
+use crate::reconcile::automation::observations::Observations;
 use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::pull_requests::PullRequestQueue;
 use crate::reconcile::automation::report::{interval, report};
 use crate::reconcile::automation::request::Request;
+use crate::reconcile::automation::reverts::RevertOutcome;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
+use crate::reconcile::automation::waiting::WaitOutcome;
 use crate::reconcile::run::ReconcileRun;
 use crate::update::{Setters, UpdatePlan};
 
@@ -44,15 +50,25 @@ pub(super) struct Work<'i> {
     /// True if an image may be out of date because its registry did not answer.
     pub(super) is_stale: bool,
     pub(super) is_done: bool,
+    /// True if the forge is still to be asked.
+    awaits_forge: bool,
 }
 
 impl Job for Work<'_> {
     async fn prepare(&mut self, is_first: bool) -> Result<Prepared, Conclusion> {
         let inputs = self.inputs;
-        let selected = transaction::select(&inputs.store, self.automation, &inputs.options.given).await?;
+        let given = &inputs.options.given;
+        let selected = transaction::select(&inputs.store, self.automation, given).await?;
+        let capacity = &inputs.choice.capacity;
+        let selected = transaction::hold_groups(selected, self.automation, given, capacity).await;
         let request = &selected.request;
         if is_first {
             self.warn(request);
+            if inputs.store.state.is_none() && selected.settings.on_revert != OnRevert::Overwrite {
+                let sentence =
+                    "without --state no earlier run is known, so tagboat.dev/on-revert holds nothing";
+                say(&format!("warning: {}", prefixed(&self.outcome, sentence)));
+            }
             let selected = request.update.setters.selected();
             let choices = selected.filter_map(|(policy, _)| Some((policy, self.images.choice(policy)?)));
             self.outcome.choices = choices.map(|(policy, choice)| choice.to_outcome(policy)).collect();
@@ -64,7 +80,9 @@ impl Job for Work<'_> {
         }
         self.outcome.set_request(request);
         self.setters = Some(request.update.setters.clone());
-        let is_forced = inputs.new.contains(&full_name(self.automation));
+        // No run knows what an earlier one wanted of the forge.
+        let is_forced = selected.settings.delivery == Delivery::PullRequest
+            || inputs.new.contains(&full_name(self.automation));
         let options = TransactionOptions { is_forced, ..inputs.options.clone() };
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
     }
@@ -76,7 +94,15 @@ impl Job for Work<'_> {
             let sentence = format!("our own commits are pushed instead of commits of the forge: {reason}");
             say(&format!("warning: {}", prefixed(&self.outcome, &sentence)));
         }
+        let wait = proposal.as_ref().map_or(WaitOutcome::Unknown, |found| found.wait_outcome(&conclusion));
+        let unknown = || RevertOutcome::Unknown;
+        let reverts = proposal.as_ref().map_or_else(unknown, |found| found.revert_outcome(&conclusion));
         if let Some(proposal) = proposal {
+            for overwritten in proposal.reverts.overwritten() {
+                say(&format!("warning: {}", prefixed(&self.outcome, &overwritten.to_string())));
+            }
+            self.awaits_forge = proposal.pull_requests.is_some();
+            proposal.submit_pull_requests(Duration::ZERO);
             if let Some(plan) = proposal.plan {
                 self.outcome.set_plan(&plan);
                 self.plan = Some(plan);
@@ -85,6 +111,8 @@ impl Job for Work<'_> {
         }
         self.is_done = true;
         let conclusion = self.without_reported_push(conclusion);
+        self.outcome.set_wait(&self.automation.namespace().unwrap_or_default(), &wait);
+        self.outcome.set_held(&self.automation.namespace().unwrap_or_default(), &reverts);
         self.outcome.set_conclusion(&conclusion);
         if let DeliveryOutcome::Branches(delivered) = &delivery {
             self.outcome.set_branches(delivered);
@@ -92,7 +120,9 @@ impl Job for Work<'_> {
         if self.inputs.choice.is_dry_run {
             return;
         }
-        if let Err(error) = self.save(&conclusion, findings.as_ref(), &delivery) {
+        let (findings, delivery, wait) = (findings.as_ref(), &delivery, &wait);
+        let observed = Observations { findings, delivery, wait, reverts: &reverts };
+        if let Err(error) = self.save(&conclusion, observed) {
             let sentence = chain(&error);
             self.outcome.errors.push(prefixed(&self.outcome, &sentence));
             self.save_error = Some(sentence);
@@ -119,6 +149,7 @@ impl<'i> Work<'i> {
             save_error: None,
             is_stale: false,
             is_done,
+            awaits_forge: false,
         }
     }
 
@@ -171,13 +202,45 @@ impl<'i> Work<'i> {
         Conclusion::Success { outcome, policies: policies.clone() }
     }
 
+    /// Reports the pull requests, once the forge was asked.
+    pub(super) fn report_pull_requests(&mut self, queue: &PullRequestQueue) {
+        if !self.awaits_forge {
+            return;
+        }
+        let known = queue.progress(&ObjectName::of(self.automation));
+        let Some((progress, order)) = known else {
+            // Git failed, so nothing was asked; or the run was stopped.
+            return;
+        };
+        let is_dry_run = self.inputs.choice.is_dry_run;
+        self.outcome.set_pull_requests(&progress, is_dry_run);
+        for error in progress.errors() {
+            let sentence = prefixed(&self.outcome, &error);
+            self.outcome.errors.push(sentence);
+        }
+        if is_dry_run {
+            return;
+        }
+        let forge = ForgeProgress::Known(Box::new(progress));
+        let delivered = Delivered { forge, ..order.delivered.clone() };
+        if let Err(error) = self.save_condition(&delivered) {
+            self.outcome.errors.push(prefixed(&self.outcome, &chain(&error)));
+        }
+    }
+
+    /// Saves the condition `Delivery` after the forge was asked.
+    fn save_condition(&self, delivered: &Delivered) -> Result<(), StateError> {
+        let Some(state) = &self.inputs.store.state else { return Ok(()) };
+        let mut automation = self.automation.clone();
+        state.load_automation(&mut automation)?;
+        let Some(status) = &automation.status else { return Ok(()) };
+        let run = ReconcileRun::of(&automation, self.inputs.started);
+        let status = delivered.on(status, run.generation, Timestamp::now());
+        state.save_automation(&automation, &status)
+    }
+
     /// Saves the status of the reconcile.
-    fn save(
-        &self,
-        conclusion: &Conclusion,
-        findings: Option<&Findings>,
-        delivery: &DeliveryOutcome,
-    ) -> Result<(), StateError> {
+    fn save(&self, conclusion: &Conclusion, observed: Observations<'_>) -> Result<(), StateError> {
         let inputs = self.inputs;
         let Some(state) = &inputs.store.state else { return Ok(()) };
         let now = Timestamp::now();
@@ -186,7 +249,7 @@ impl<'i> Work<'i> {
         let previous = automation.status.clone().unwrap_or_default();
         let run = ReconcileRun::of(&automation, inputs.started);
         let report = report(&run, interval(&automation), &previous, conclusion, now);
-        let report = report.with_findings(findings, &run, now).with_delivery(delivery, conclusion, &run, now);
+        let report = report.with_observations(observed, conclusion, &run, now);
         state.save_automation(&automation, &report.status)?;
         match (conclusion, source_of(self.automation, &inputs.store.manifests)) {
             (Conclusion::Success { .. }, Some(source)) => {
@@ -243,6 +306,14 @@ impl<'i> Work<'i> {
         for branch in &self.outcome.branches {
             text.push_str(&printable(&branch.message));
             text.push('\n');
+        }
+        for pull_request in &self.outcome.pull_requests {
+            text.push_str(&printable(&pull_request.message));
+            text.push('\n');
+            if let Some(body) = &pull_request.body {
+                text.push_str(&printable_lines(&format!("{}\n\n{body}", pull_request.title)));
+                text.push('\n');
+            }
         }
         Some(text)
     }

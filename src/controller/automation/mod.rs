@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `state`, `options` | the state that all reconciles share, and the effects of changes on it; options |
 //! | `predicates` | the changes of policies and git repositories that make an automation due |
+//! | `namespaces`, `refused_reads` | the annotations of Namespaces that decide about writes; reads of them that are refused |
 //! | `batch`, `reconcile` | automations that are reconciled together; one reconcile of one of them |
+//! | `waiting`, `write_state` | the automations that wait, and the timer that makes them due; their waiting as metrics |
 //! | `memory` | state between two reconciles that no status has |
 //! | `places` | the places of markers, for the rollout controller |
 //! | `compare` | compare mode: the results of a controller that writes nothing |
@@ -12,11 +14,15 @@
 mod batch;
 mod compare;
 mod memory;
+mod namespaces;
 mod options;
 mod places;
 mod predicates;
 mod reconcile;
+mod refused_reads;
 mod state;
+mod waiting;
+mod write_state;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -36,8 +42,12 @@ use super::rollout::{RolloutController, RolloutOptions};
 use crate::git::{MirrorStore, TransactionSlots, Writer, WriterContext, WriterOptions};
 use crate::metrics::Metrics;
 use crate::objects::cluster::Cache;
+use crate::reconcile::automation::pull_requests::{PullRequestQueue, PullRequestQueueOptions};
+use crate::reconcile::automation::waiting::WriteRules;
 use compare::Comparisons;
+use namespaces::Namespaces;
 use state::Automations;
+use waiting::Waiting;
 
 pub use options::{AutomationOptions, RunOptions};
 pub use places::{KnownFile, Places};
@@ -95,11 +105,16 @@ pub async fn run(
         remote: options.remote_clusters,
         capacity: options.capacity.clone(),
     };
+    // The role for one namespace permits no watch of all of them.
+    let watches_namespaces = options.controller.scope.namespace.is_none() && !is_dry_run;
     let mut engine = Engine::new(client, options.controller, None, &metrics);
+    let objects = engine.context.objects.clone();
+    let namespaces = Namespaces::new(objects, options.namespace, watches_namespaces);
     let stop = engine.permit.child_token();
     let slots = TransactionSlots::limited(options.concurrent, &metrics);
     let context = WriterContext { stop: stop.clone(), metrics: metrics.clone(), capacity: options.capacity };
     let mirrors = options.mirrors.clone();
+    let (pool, clients) = (context.capacity.pool.clone(), options.run.login.forges.clone());
     let writer = WriterOptions { mirrors: options.mirrors, is_dry_run, context, slots };
     let cache = Cache::indexed_by(|automation| Some(predicates::source_of(automation)));
     let kind = KindOptions {
@@ -114,21 +129,41 @@ pub async fn run(
     let mut rollouts = places
         .clone()
         .map(|places| RolloutController::new(&engine, places, kind.cache.clone(), rollout_options));
+    let enqueue = kind.clone();
+    let pull_requests = PullRequestQueue::new(PullRequestQueueOptions {
+        clients,
+        pool,
+        metrics: metrics.clone(),
+        on_progress: Some(Arc::new(move |name| enqueue.enqueue(name.clone()))),
+        is_dry_run,
+    });
+    engine.spawn(pull_requests.clone().run(stop.clone()));
+    let rules = WriteRules { reader: namespaces.rules(), ..WriteRules::default() };
     let automations = Arc::new(Automations {
         kind,
+        namespaces,
         writer: Writer::new(writer),
         stop,
         options: options.run,
         memory: memory::Memory::default(),
+        rules,
+        waiting: Waiting::default(),
+        pull_requests,
         comparisons: is_dry_run.then(Comparisons::default),
         places,
         rollouts: rollouts.as_ref().map(|controller| controller.rollouts.clone()),
     });
     engine.spawn(sweep(mirrors));
+    let timed = automations.clone();
+    engine.spawn(async move { timed.waiting.run(|name| timed.kind.enqueue(name)).await });
     start_watches(&mut engine, &automations);
     let work = async {
         metrics.set_leader(!is_dry_run);
-        tokio::join!(automations.kind.cache.wait_for_sync(), automations.objects().wait_for_sync());
+        tokio::join!(
+            automations.kind.cache.wait_for_sync(),
+            automations.objects().wait_for_sync(),
+            automations.namespaces.wait_for_sync(),
+        );
         let message = if is_dry_run {
             "dry run: comparing automations, writing nothing"
         } else {
@@ -164,13 +199,15 @@ pub async fn run(
     engine.shut_down(lost).await
 }
 
-/// Watches automations, and the policies and git repositories that they refer to.
+/// Watches automations, the policies and git repositories that they refer to, and Namespaces.
 fn start_watches(engine: &mut Engine, automations: &Arc<Automations>) {
     engine.watch(automations);
     let own = automations.clone();
     engine.watch_related(&automations.objects().policies, move |change| own.policy_changed(change));
     let own = automations.clone();
     engine.watch_related(&automations.objects().git_repositories, move |change| own.source_changed(change));
+    let (own, namespaces) = (automations.clone(), automations.namespaces.clone());
+    engine.spawn(async move { namespaces.watch(|change| own.namespace_changed(change)).await });
 }
 
 /// Removes mirrors that are unused or too many, now and every day.

@@ -14,6 +14,8 @@ use crate::tenancy::Capacity;
 pub struct AutomationOptions {
     /// The options that all controllers have. A dry run is in compare mode.
     pub controller: ControllerOptions,
+    /// The namespace of the controller, whose Namespace can freeze all automations.
+    pub namespace: String,
     /// The maximum number of transactions in flight.
     pub concurrent: usize,
     /// The options of a reconcile.

@@ -259,6 +259,7 @@ mod tests {
             file: format!("{policy}.yaml"),
             line: 1,
             field: Field::Tag,
+            pointer: None,
             value: (*value).to_owned(),
             proposed: None,
             written: None,

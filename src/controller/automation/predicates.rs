@@ -7,12 +7,14 @@ use kube::core::SelectorExt;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use crate::objects::ObjectName;
+use tagboat_api::policy::TagFilter;
 use tagboat_api::selector;
-use tagboat_api::settings::own_annotations;
+use tagboat_api::settings::{PolicySettings, own_annotations};
 
 /// Returns whether a change of a policy makes an automation due.
 ///
-/// It does if the automation gets another image from the policy, or none.
+/// It does if the automation gets another image from the policy, or none. A policy of a release group counts even if it is
+/// not selected, because the other members wait for it.
 pub(super) fn is_due_for_policy(
     automation: &ImageUpdateAutomation,
     old: Option<&ImagePolicy>,
@@ -27,18 +29,32 @@ pub(super) fn is_due_for_policy(
         return false;
     };
     let namespace = automation.namespace();
-    let is_selected = |policy: &&ImagePolicy| {
-        policy.namespace() == namespace
-            && selector.as_ref().is_none_or(|selector| selector.matches(policy.labels()))
+    let is_selected =
+        |policy: &ImagePolicy| selector.as_ref().is_none_or(|selector| selector.matches(policy.labels()));
+    let parts = |policy: &ImagePolicy| {
+        let is_selected = is_selected(policy);
+        let concerns = policy.namespace() == namespace && (is_selected || group(policy).is_some());
+        concerns.then(|| (is_selected, image(policy).cloned(), group(policy).map(of_group)))
     };
-    let gets =
-        |policy: Option<&ImagePolicy>| policy.filter(is_selected).map(image).map(Option::<&ImageRef>::cloned);
+    let gets = |policy: Option<&ImagePolicy>| policy.and_then(parts);
     gets(old) != gets(new)
 }
 
 /// The parts of a policy on which a selection of its namespace depends.
-fn visible(policy: &ImagePolicy) -> (Option<&ImageRef>, &BTreeMap<String, String>) {
-    (image(policy), policy.labels())
+fn visible(policy: &ImagePolicy) -> (Option<&ImageRef>, &BTreeMap<String, String>, Option<GroupParts<'_>>) {
+    (image(policy), policy.labels(), group(policy))
+}
+
+/// The release group of a policy, and the filter that decides about its value.
+type GroupParts<'p> = (&'p str, Option<&'p TagFilter>);
+
+fn group(policy: &ImagePolicy) -> Option<GroupParts<'_>> {
+    let group = PolicySettings::release_group(policy.annotations())?;
+    Some((group, policy.spec.filter_tags.as_ref()))
+}
+
+fn of_group((group, filter): GroupParts<'_>) -> (String, Option<TagFilter>) {
+    (group.to_owned(), filter.cloned())
 }
 
 fn image(policy: &ImagePolicy) -> Option<&ImageRef> {

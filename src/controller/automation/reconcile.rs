@@ -1,6 +1,6 @@
 //! One reconcile of one automation, from the object to its new status.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tracing::{Instrument, Span};
 use super::memory::ObservedInputs;
 use super::predicates::source_of;
 use super::state::Automations;
+use super::write_state::write_state;
 use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::kind::forget_if_gone;
 use crate::controller::engine::reconcile_steps::{
@@ -32,14 +33,21 @@ use crate::reconcile::automation::compare::{CompareResult, CompareRun};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::delivered::{BranchEvent, DeliveryOutcome};
 use crate::reconcile::automation::findings::{Findings, FindingsChange};
+use crate::reconcile::automation::observations::Observations;
 use crate::reconcile::automation::places::{PlaceScan, ScanOrigin};
 use crate::reconcile::automation::proposal::{Detail, UpdateProposal};
+use crate::reconcile::automation::pull_requests::PullRequestEvent;
 use crate::reconcile::automation::report::{Report, interval, report, while_suspended};
 use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::automation::reselection::Reselection;
+use crate::reconcile::automation::reverts::RevertOutcome;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
+use crate::reconcile::automation::waiting::{WaitOutcome, WriteRules};
 use crate::reconcile::run::{ReconcileRun, status_before};
 use crate::reference::ImageReference;
+
+/// The maximum number of overwritten values that a run logs.
+const MAX_LOGGED_REVERTS: usize = 100;
 
 /// A reconcile of an automation that has begun.
 pub(super) struct Reconcile {
@@ -61,6 +69,8 @@ struct Started {
     previous: ImageUpdateAutomationStatus,
     run: ReconcileRun,
     inputs: ObservedInputs,
+    /// True if a person has forced this one run, outside of the automation's own windows.
+    is_forced_now: bool,
 }
 
 impl Reconcile {
@@ -109,25 +119,43 @@ impl Reconcile {
         if automations.comparisons.is_some() {
             // The other controller knows the push branch only.
             selected.settings.delivery = Delivery::Push;
+        } else {
+            let capacity = &automations.options.login.capacity;
+            selected =
+                transaction::hold_groups(selected, &automation, &ImageOverrides::new(), capacity).await;
         }
         for unusable in &selected.request.unusable {
             tracing::warn!("{unusable}");
         }
+        let awaits_git =
+            selected.settings.delivery == Delivery::PullRequest && automations.pull_requests.needs_git(name);
         let options = TransactionOptions {
             given: ImageOverrides::new(),
+            named: BTreeSet::new(),
             cross_namespace: automations.options.cross_namespace,
             login: automations.options.login.clone(),
             logins: self.logins.clone(),
             keyring: automations.options.keyring.clone(),
             time: CommitTime::now(),
             detail: Detail::Warnings,
-            is_forced: automations.memory.has_changed(name, inputs) || automations.needs_scan(name),
+            is_forced: automations.memory.has_changed(name, inputs)
+                || automations.needs_scan(name)
+                || awaits_git,
             times: automations.options.times,
             references: automations.options.references,
+            pull_requests: automations.pull_requests.clone(),
+            rules: automations.comparisons.is_none().then(|| WriteRules {
+                ignores_own_windows: self.started.is_forced_now,
+                ..automations.rules.clone()
+            }),
+            known_wait: automations.waiting.known(name),
         };
         let (known, namespace) = (objects.policies.clone(), name.namespace.clone());
         let reader = Arc::new(move || known.in_namespace(&namespace));
-        let reselection = Reselection::new(automation.clone(), reader, selected.policies.clone());
+        let mut reselection = Reselection::new(automation.clone(), reader, selected.policies.clone());
+        if automations.comparisons.is_some() {
+            reselection = reselection.ignoring_groups();
+        }
         let mut prepared = transaction::prepare(objects, &automation, selected, &options).await?;
         prepared.proposal.proposer.reselection = Some(reselection);
         prepared.proposal.cancellation = self.in_flight.cancellation.clone();
@@ -182,7 +210,7 @@ impl Reconcile {
             return;
         }
         if !matches!(conclusion, Conclusion::Success { .. }) && self.in_flight.cancellation.is_cancelled() {
-            tracing::info!("reconcile cancelled: object deleted, suspended or no longer selected");
+            tracing::info!("reconcile cancelled: object deleted, suspended, frozen or no longer selected");
             // The next reconcile forgets a suspended or deleted automation; one that is active again must not be forgotten.
             self.in_flight.action = Action::RequeueAfter(Duration::ZERO);
             self.restore_status().await;
@@ -193,10 +221,16 @@ impl Reconcile {
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
-        let delivery = proposal.as_ref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
+        let wait = self.wait(conclusion, proposal.as_ref());
+        let delivery = self.delivery(proposal.as_ref());
+        let reverts = reverts(conclusion, proposal.as_ref());
         let proposed = proposal.as_ref().map(UpdateProposal::proposed_policies).unwrap_or_default();
         let (plan, compare, places) =
             proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
+        if matches!(conclusion, Conclusion::Stall(_)) {
+            // Nothing is merged, opened or closed by the settings before.
+            self.automations.pull_requests.forget(&self.in_flight.name);
+        }
         if let (Some(plan), Some(findings)) = (plan, &findings) {
             let labels = kind.labels(&self.in_flight.name);
             kind.context.metrics.files_examined(&labels, plan.files as u64, findings.count() as u64);
@@ -207,7 +241,9 @@ impl Reconcile {
         let reported = if self.automations.comparisons.is_some() {
             Ok(self.keep_report(conclusion, findings.as_ref(), result, now))
         } else {
-            self.write_report(conclusion, (findings.as_ref(), &delivery), now).await
+            let (findings, delivery, wait) = (findings.as_ref(), &delivery, &wait);
+            let observed = Observations { findings, delivery, wait, reverts: &reverts };
+            self.write_report(conclusion, observed, now).await
         };
         let scan = places.and_then(|scan| scan.finish(conclusion, &proposed, now));
         if let (Some(places), Some(scan)) = (&self.automations.places, scan) {
@@ -219,29 +255,63 @@ impl Reconcile {
         self.automations.kind.end(&mut self.in_flight, reported);
     }
 
+    /// Records the wait of the run, and returns it.
+    fn wait(&self, conclusion: &Conclusion, proposal: Option<&UpdateProposal>) -> WaitOutcome {
+        let (waiting, name) = (&self.automations.waiting, &self.in_flight.name);
+        let outcome = proposal.map_or(WaitOutcome::Unknown, |found| found.wait_outcome(conclusion));
+        let is_skipped = matches!(conclusion, Conclusion::Success { outcome: Outcome::NothingNew, .. });
+        match (&outcome, proposal.and_then(|found| found.known_wait(conclusion, &outcome))) {
+            (_, Some(known)) => waiting.set(name, known),
+            (WaitOutcome::Waiting(wait), None) => waiting.postpone(name, wait.until),
+            (WaitOutcome::Unknown, None) => {}
+            (WaitOutcome::NoRules | WaitOutcome::Nothing, None) if is_skipped => {}
+            (WaitOutcome::NoRules | WaitOutcome::Nothing, None) => waiting.forget(name),
+        }
+        let gate = proposal.and_then(|proposal| proposal.wait.gate_state());
+        let reverts = proposal.map_or(RevertOutcome::Unknown, |found| found.revert_outcome(conclusion));
+        let held = reverts.held_policies(&self.started.previous.conditions);
+        if let Some(state) = write_state(gate.as_ref(), &outcome, held) {
+            self.automations.kind.context.metrics.set_write_state(name, state);
+        }
+        outcome
+    }
+
+    /// Hands the pull requests over, and returns the delivery of the run.
+    fn delivery(&self, proposal: Option<&UpdateProposal>) -> DeliveryOutcome {
+        let Some(proposal) = proposal else { return DeliveryOutcome::Unknown };
+        let (queue, name) = (&self.automations.pull_requests, &self.in_flight.name);
+        if proposal.pull_requests.is_none() {
+            queue.forget(name);
+            return proposal.delivery();
+        }
+        let known = queue.progress(name);
+        proposal.submit_pull_requests(interval(&self.started.automation));
+        let known = known.as_ref().map(|(progress, order)| (progress.clone(), &order.delivered));
+        proposal.delivery().with_pull_requests(known)
+    }
+
     /// Makes the report of the run on a status.
     fn report_on(
         &self,
         status: &ImageUpdateAutomationStatus,
         conclusion: &Conclusion,
-        (findings, delivery): (Option<&Findings>, &DeliveryOutcome),
+        observed: Observations<'_>,
         now: Timestamp,
     ) -> Report {
         let Started { automation, run, .. } = self.started.as_ref();
-        report(run, interval(automation), status, conclusion, now)
-            .with_findings(findings, run, now)
-            .with_delivery(delivery, conclusion, run, now)
+        let report = report(run, interval(automation), status, conclusion, now);
+        report.with_observations(observed, conclusion, run, now)
     }
 
     /// Announces the end of the run and writes its status.
     async fn write_report(
         &self,
         conclusion: &Conclusion,
-        (findings, delivery): (Option<&Findings>, &DeliveryOutcome),
+        observed: Observations<'_>,
         now: Timestamp,
     ) -> Result<Action, ClusterError> {
         let Started { automation, previous, .. } = self.started.as_ref();
-        let report = self.report_on(previous, conclusion, (findings, delivery), now);
+        let report = self.report_on(previous, conclusion, observed, now);
         if let Conclusion::Stall(failure) = conclusion
             && printable_lines(&failure.message) != report.event.message
         {
@@ -253,15 +323,23 @@ impl Reconcile {
             let identity = EventIdentity::Pushed(commit.clone());
             record(&self.automations.kind, automation, event, identity).await;
         }
+        for event in report.wait_event.iter().chain(&report.revert_event) {
+            log_event(event);
+            record(&self.automations.kind, automation, event, EventIdentity::Repeated).await;
+        }
+        for PullRequestEvent { event, key } in &report.pull_request_events {
+            log_event(event);
+            record(&self.automations.kind, automation, event, EventIdentity::Once(key.clone())).await;
+        }
         self.announce(&report.event, conclusion).await;
-        if let (Some(findings_change), Some(findings)) = (report.findings_change, findings) {
+        if let (Some(findings_change), Some(findings)) = (report.findings_change, observed.findings) {
             self.announce_markers(findings_change, findings).await;
         }
-        let status = |status: &ImageUpdateAutomationStatus| {
-            self.report_on(status, conclusion, (findings, delivery), now).status
-        };
+        let status =
+            |status: &ImageUpdateAutomationStatus| self.report_on(status, conclusion, observed, now).status;
         patch_final_status(self.automations.as_ref(), automation, previous, &status).await?;
         self.automations.memory.forget_announced(&self.in_flight.name);
+        self.automations.pull_requests.announced(&self.in_flight.name, &report.pull_request_events);
         Ok(report.action)
     }
 
@@ -276,8 +354,9 @@ impl Reconcile {
         now: Timestamp,
     ) -> Action {
         let Some(comparisons) = &self.automations.comparisons else { return Action::AwaitChange };
-        let delivery = DeliveryOutcome::Push;
-        let report = self.report_on(&self.started.previous, conclusion, (findings, &delivery), now);
+        let (delivery, wait, reverts) = (DeliveryOutcome::Push, WaitOutcome::Unknown, RevertOutcome::Unknown);
+        let observed = Observations { findings, delivery: &delivery, wait: &wait, reverts: &reverts };
+        let report = self.report_on(&self.started.previous, conclusion, observed, now);
         if let Some(result) = result {
             comparisons.take(&self.in_flight.name, result, &self.automations.kind.context.metrics);
         }
@@ -338,6 +417,15 @@ impl Reconcile {
     }
 }
 
+/// Returns what a run says of reverts, and logs those that are overwritten.
+fn reverts(conclusion: &Conclusion, proposal: Option<&UpdateProposal>) -> RevertOutcome {
+    let Some(proposal) = proposal else { return RevertOutcome::Unknown };
+    for overwritten in proposal.reverts.overwritten().iter().take(MAX_LOGGED_REVERTS) {
+        tracing::warn!("{overwritten}");
+    }
+    proposal.revert_outcome(conclusion)
+}
+
 /// The steps before a run (`docs/flux-behaviour.md`, A reconcile). Returns `None` if there is no run.
 async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Box<Started>>, ClusterError> {
     let kind = &automations.kind;
@@ -352,6 +440,8 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
             return Ok(None);
         }
         Fetched::Suspended(automation) => {
+            automations.pull_requests.forget(name);
+            kind.context.metrics.forget_write_state(name);
             let status = |current: &ImageUpdateAutomation| {
                 while_suspended(&status_of(current), current.metadata.generation.unwrap_or(1))
             };
@@ -381,7 +471,8 @@ async fn start(automations: &Automations, name: &ObjectName) -> Result<Option<Bo
         previous = status_before(&previous, &begin.status, &stored.into_inner());
         (automation.metadata, automation.status) = (written.metadata, written.status);
     }
-    Ok(Some(Box::new(Started { automation, previous, run, inputs })))
+    let is_forced_now = run.is_forced(&automation, &previous);
+    Ok(Some(Box::new(Started { automation, previous, run, inputs, is_forced_now })))
 }
 
 /// Logs a change of the problems with markers.

@@ -9,17 +9,21 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
 use super::compare::Comparisons;
 use super::memory::Memory;
+use super::namespaces::{Namespaces, changes, sets};
 use super::options::RunOptions;
 use super::places::Places;
 use super::predicates::{is_due_for_policy, is_due_for_source};
+use super::waiting::Waiting;
 use crate::cancel::StopToken;
 use crate::controller::engine::kind::{Kind, Reconciler};
 use crate::controller::engine::queue::DEBOUNCE;
 use crate::controller::rollout::Rollouts;
 use crate::git::Writer;
 use crate::objects::ObjectName;
-use crate::objects::cluster::{Change, ClusterObjects};
+use crate::objects::cluster::{Change, ClusterObjects, NamespaceObject};
 use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::pull_requests::PullRequestQueue;
+use crate::reconcile::automation::waiting::{FREEZE, FREEZE_ALL, WriteRules};
 
 /// The time for which the images of policies of a group are collected.
 const GROUP_DEBOUNCE: Duration = Duration::from_millis(400);
@@ -27,11 +31,18 @@ const GROUP_DEBOUNCE: Duration = Duration::from_millis(400);
 /// The state that all reconciles of automations share.
 pub(super) struct Automations {
     pub(super) kind: Arc<Kind<ImageUpdateAutomation>>,
+    pub(super) namespaces: Namespaces,
     pub(super) writer: Writer<UpdateProposal>,
     /// Stops transactions.
     pub(super) stop: StopToken,
     pub(super) options: RunOptions,
     pub(super) memory: Memory,
+    /// The rules by which automations may write.
+    pub(super) rules: WriteRules,
+    /// The automations that wait.
+    pub(super) waiting: Waiting,
+    /// The work on pull requests, for which no reconcile waits.
+    pub(super) pull_requests: PullRequestQueue,
     /// The results of compare mode; none if changes are written.
     pub(super) comparisons: Option<Comparisons>,
     /// The places of markers; none if rollouts are not reported.
@@ -61,8 +72,10 @@ impl Automations {
     pub(super) fn policy_changed(&self, change: &Change<ImagePolicy>) {
         self.rollouts.iter().for_each(|rollouts| rollouts.policy_changed(change));
         // The policies of a group get their images at the same time, and these belong in one commit.
-        let is_grouped =
-            change.new.as_ref().is_some_and(|policy| PolicySettings::has_group(policy.annotations()));
+        let is_grouped = change.new.as_ref().is_some_and(|policy| {
+            let annotations = policy.annotations();
+            PolicySettings::has_group(annotations) || PolicySettings::release_group(annotations).is_some()
+        });
         let wait = if is_grouped { GROUP_DEBOUNCE } else { DEBOUNCE };
         for automation in self.kind.cache.in_namespace(&change.name.namespace) {
             if is_due_for_policy(&automation, change.old.as_deref(), change.new.as_deref()) {
@@ -78,6 +91,27 @@ impl Automations {
         }
         for automation in self.kind.cache.referrers(&change.name) {
             self.kind.enqueue(ObjectName::of(automation.as_ref()));
+        }
+    }
+
+    /// Handles a change of our annotations of a Namespace.
+    ///
+    /// It makes the automations due that it concerns. If it freezes them, it cancels their reconciles in flight.
+    pub(super) fn namespace_changed(&self, change: &Change<NamespaceObject>) {
+        let namespace = &change.name.name;
+        let is_own = *namespace == self.namespaces.own();
+        let freezes_all = is_own && sets(change, FREEZE_ALL);
+        let concerned = if is_own && changes(change, FREEZE_ALL) {
+            self.kind.cache.all()
+        } else {
+            self.kind.cache.in_namespace(namespace)
+        };
+        for automation in concerned {
+            let name = ObjectName::of(automation.as_ref());
+            if freezes_all || (name.namespace == *namespace && sets(change, FREEZE)) {
+                self.kind.cancel(&name);
+            }
+            self.kind.enqueue(name);
         }
     }
 
@@ -100,6 +134,9 @@ impl Reconciler for Automations {
 
     fn forget(&self, name: &ObjectName) {
         self.memory.forget(name);
+        self.pull_requests.forget(name);
+        self.waiting.forget(name);
+        self.kind.context.metrics.forget_write_state(name);
         self.comparisons.iter().for_each(|comparisons| comparisons.forget(name));
         self.places.iter().for_each(|places| places.forget(name));
     }

@@ -43,7 +43,7 @@ pub(crate) struct InFlight {
     pub(crate) action: Action,
     /// The time at which the reconcile began, without the wait for a slot.
     pub(super) started: Instant,
-    /// Cancelled once the object is deleted, suspended or no longer selected.
+    /// Cancelled once the object is deleted, suspended, frozen or no longer selected.
     pub(crate) cancellation: Cancellation,
     /// Counts the reconcile as in flight in the metrics.
     pub(super) timer: Option<metrics::InFlightTimer>,

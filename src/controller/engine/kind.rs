@@ -88,6 +88,11 @@ impl<K: Watched> Kind<K> {
         let _ = self.queue.send(message);
     }
 
+    /// Cancels the reconcile of an object, if one is in flight.
+    pub(crate) fn cancel(&self, name: &ObjectName) {
+        self.cancellations.cancel(name);
+    }
+
     /// Handles a change of an object.
     ///
     /// It cancels the object's reconcile if that is not wanted any more, and makes the object due if the
@@ -95,7 +100,7 @@ impl<K: Watched> Kind<K> {
     fn changed(&self, change: &Change<K>) {
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         if is_unwanted(old, new, self.options.is_suspended) {
-            self.cancellations.cancel(&change.name);
+            self.cancel(&change.name);
         }
         match new {
             None => self.send(Message::Forget(change.name.clone())),

@@ -47,9 +47,9 @@ impl Fleet {
         self.nodes.read().values().cloned().collect()
     }
 
-    /// Returns `true` if a node of the control plane holds a slot.
+    /// Returns `true` if a node of the control plane is unavailable.
     pub(super) fn is_control_plane_busy(&self) -> bool {
-        self.nodes.read().values().any(|node| node.is_control_plane() && node.holds_slot())
+        self.nodes.read().values().any(|node| node.is_control_plane() && node.is_unavailable())
     }
 
     /// Applies a change of the cache; returns none if nothing changed that decides.

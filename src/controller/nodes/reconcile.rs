@@ -52,6 +52,7 @@ pub(super) async fn reconcile<R: Registry>(
     own.fleet.read_uncertain(|change| own.node_changed(change)).await?;
     let name = in_flight.name.name.clone();
     let pool = settings.as_ref().ok().and_then(|settings| settings.pool(resolution.image.as_deref()));
+    let pool = pool.map(|pool| Pool { name: name.clone(), ..pool });
     let stepped = match (&settings, &pool) {
         (Ok(settings), Some(pool)) => take_steps(pools, &object, settings, pool).await,
         // The nodes stay as they are.
@@ -115,9 +116,15 @@ async fn take_steps<R: Registry>(
         let situation = Situation {
             has_grant: granted.contains(&node.name.as_str()),
             is_drained: options.is_disabled || pools.drains.is_done(&node.name),
+            lacks_since: node.lacks_since(now),
         };
         let step = step(node, pool, situation)?;
-        Some(take(pools, object, pool, node, step).boxed())
+        let left = node.left_pool(pool);
+        let mut pool = pool.clone();
+        if let Some(hooks) = left.and_then(|left| pools.with_claims(|claims| claims.hooks(left).cloned())) {
+            pool.hooks.add(hooks);
+        }
+        Some(async move { take(pools, object, &pool, node, step).await }.boxed())
     });
     let steps: Vec<_> = due.collect();
     let steps = stream::iter(steps);

@@ -12,6 +12,10 @@ use crate::controller::engine::in_flight::InFlight;
 use crate::nodes::{Resolution, Settings};
 use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::reference::{Digest, ImageName, RepositoryAddress, Tag};
+use crate::registry::INSECURE_ADVICE;
+
+/// The remedy in the error of a registry without TLS, which no pool may use.
+const TLS_ADVICE: &str = "; a pool needs a registry with TLS, or a digest in spec.image.ref";
 
 /// The time that a registry has to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -60,7 +64,8 @@ async fn digest<R: Registry>(
     let address = RepositoryAddress::parse(&name.to_string(), false).map_err(|error| error.to_string())?;
     let repository = Arc::new(repository(object, name));
     let target = RepositoryTarget { repository, address, timeout: TIMEOUT, referred_from: None };
-    let digest = pools.registry.digest(&target, tag.as_str()).await.map_err(|failure| failure.message)?;
+    let digest = pools.registry.digest(&target, tag.as_str()).await;
+    let digest = digest.map_err(|failure| failure.message.replace(INSECURE_ADVICE, TLS_ADVICE))?;
     Digest::parse(&digest).map_err(|error| error.to_string())
 }
 

@@ -6,24 +6,25 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, ResourceExt};
+use kube::Api;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository};
 
-use super::memory::UserIntent;
+use super::group::{Members, bytes_of_annotations};
+use super::memory::{GroupIntent, UserIntent};
 use super::state::Policies;
 use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::reconcile_steps::{
     self, Fetched, StatusMaker, fetch, finalize, status_of, with_progress_status,
 };
+use crate::objects::ObjectName;
 use crate::objects::cluster::{ClusterError, ClusterObjects};
-use crate::objects::{ObjectName, ObjectsError};
 use crate::policy::downgrade::Trigger;
 use crate::reconcile::action::Action;
 use crate::reconcile::conditions::is_ready;
 use crate::reconcile::policy::access::needs_labels;
 use crate::reconcile::policy::report::Conclusion;
-use crate::reconcile::policy::run::{PolicyInputs, PolicyRunResult, Run};
+use crate::reconcile::policy::run::{NamespaceLabels, PolicyInputs, PolicyRunResult, Run};
 use crate::reconcile::tags::Registry;
 use crate::tenancy::INLINE_BYTES;
 
@@ -54,25 +55,38 @@ pub(crate) async fn reconcile<R: Registry>(
         Fetched::Active(policy) => Arc::new(policy),
     };
     let previous = status_of(policy.as_ref());
+    let members = Members::of(&policy, &kind.cache, &repositories.kind.cache);
     // The annotations are YAML of any size that a cluster takes.
-    let annotations: usize = policy.annotations().values().map(String::len).sum();
-    let reading = policy.clone();
-    let run = move || Run::of(reading, Timestamp::now());
+    let annotations = bytes_of_annotations(&policy) + members.as_ref().map_or(0, Members::annotation_bytes);
+    let (reading, intents) = (policy.clone(), members.as_ref().map(Members::intents).unwrap_or_default());
+    let run = move || {
+        let now = Timestamp::now();
+        (Run::of(reading, now), members.map(|members| members.into_group(now)))
+    };
     // Waiting futures are boxed, so that a reconcile that does not wait yet takes little memory.
-    let run = Box::pin(options.capacity.pool.run_sized(&name.namespace, annotations, run)).await;
+    let (run, group) = Box::pin(options.capacity.pool.run_sized(&name.namespace, annotations, run)).await;
     let begin = |current: &ImagePolicy| run.begin(&status_of(current)).status;
     let begin = run.begin(&previous).must_be_written.then_some(&begin as StatusMaker<'_, _, _>);
     let repository = run.repository().and_then(|name| repositories.kind.cache.get(name));
-    let intent = UserIntent::of(&policy, repository.as_deref());
-    let is_repository_pending =
-        repository.is_some() && run.repository().is_some_and(|name| !repositories.memory.is_reconciled(name));
-    let trigger = memory.trigger(&name, &intent, &run);
+    let intent = GroupIntent { own: UserIntent::of(&policy, repository.as_deref()), members: intents };
+    let is_pending =
+        |run: &Run| run.repository().is_some_and(|name| !repositories.memory.is_reconciled(name));
+    let is_repository_pending = repository.is_some() && is_pending(&run);
+    let members = || group.iter().flat_map(|group| &group.members);
+    let is_group_pending = members().any(|member| member.repository.is_some() && is_pending(&member.run));
+    let trigger = memory.trigger(&name, &intent, members().map(|member| &member.run).chain([&run]));
+    if trigger == Trigger::User {
+        memory.share(intent.members.keys());
+    }
+    let all = members().map(|member| &member.repository).chain([&repository]);
+    let is_needed = all.flatten().any(|repository| needs_labels(&name.namespace, repository));
     let policy_inputs = PolicyInputs {
-        labels: Box::pin(labels(&kind.context.objects, &name.namespace, repository.as_deref())).await,
+        labels: Arc::new(Box::pin(labels(&kind.context.objects, &name.namespace, is_needed)).await),
         scan_failure: run.repository().and_then(|name| repositories.memory.scan_failure(name)),
         repository,
         trigger,
         polled: &|followed| poller.known(&name, followed),
+        group,
     };
     if run.is_untouched(options, &policy_inputs) {
         return Ok(Action::AwaitChange);
@@ -85,7 +99,7 @@ pub(crate) async fn reconcile<R: Registry>(
     let Some((initial, result)) = done else { return Ok(Action::AwaitChange) };
     let has_no_tags =
         matches!(&result.conclusion, Conclusion::Failed(failure) if failure.retry_after.is_some());
-    if is_repository_pending && has_no_tags {
+    if (is_repository_pending && has_no_tags) || (is_group_pending && result.is_group_stopped) {
         return Ok(Action::RequeueAfter(REPOSITORY_PENDING));
     }
     if let (Conclusion::Failed(failure), Some(name)) = (&result.conclusion, run.repository())
@@ -134,12 +148,8 @@ fn is_scanned(repository: &ImageRepository) -> bool {
 }
 
 /// Returns the labels of a policy's namespace, if they decide about its access.
-async fn labels(
-    objects: &ClusterObjects,
-    own: &str,
-    repository: Option<&ImageRepository>,
-) -> Result<BTreeMap<String, String>, ObjectsError> {
-    if !repository.is_some_and(|repository| needs_labels(own, repository)) {
+async fn labels(objects: &ClusterObjects, own: &str, is_needed: bool) -> NamespaceLabels {
+    if !is_needed {
         return Ok(BTreeMap::new());
     }
     let api: Api<Namespace> = Api::all(objects.client().clone());

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use tagboat_api::ImagePolicy;
 
+use super::group::{concerns_members, enqueue_members};
 use super::memory::Memory;
 use super::poller::Poller;
 use crate::controller::engine::kind::{Kind, Reconciler};
 use crate::controller::repository::Repositories;
 use crate::objects::ObjectName;
+use crate::objects::cluster::Change;
 use crate::reconcile::policy::run::PolicyOptions;
 use crate::reconcile::tags::Registry;
 
@@ -47,5 +49,12 @@ impl<R: Registry> Reconciler for Policies<R> {
     fn forget(&self, name: &ObjectName) {
         self.memory.forget(name);
         self.unfollow(name);
+    }
+
+    fn related_changes(&self, change: &Change<ImagePolicy>) {
+        if concerns_members(change.old.as_deref(), change.new.as_deref()) {
+            let of_both = change.old.iter().chain(&change.new);
+            of_both.for_each(|policy| enqueue_members(&self.kind, policy));
+        }
     }
 }

@@ -6,6 +6,7 @@ use tagboat_api::{ImagePolicy, ImageRepository};
 
 use super::memory::Memory;
 use crate::controller::engine::kind::{Kind, Reconciler};
+use crate::controller::policy::group::enqueue_members;
 use crate::controller::policy::predicates::is_due_for_repository;
 use crate::objects::ObjectName;
 use crate::objects::cluster::Change;
@@ -38,6 +39,7 @@ impl<R: Registry> Reconciler for Repositories<R> {
         for policy in self.policies.cache.referrers(&change.name) {
             if is_due_for_repository(&policy, change.old.as_deref(), change.new.as_deref()) {
                 self.policies.enqueue(ObjectName::of(policy.as_ref()));
+                enqueue_members(&self.policies, &policy);
             }
         }
     }

@@ -6,8 +6,8 @@
 /// The failures of a kind since its last event.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    /// The numbers of answers to probes at the last two failures.
-    answers: Option<[u64; 2]>,
+    /// The numbers of answers to probes at the first failure and at the last two.
+    answers: Option<[u64; 3]>,
     /// The last message in the log.
     logged: Option<String>,
 }
@@ -18,12 +18,12 @@ impl Failures {
     /// `answers` is the number of the cluster's answers to probes so far. Without it, each new message is logged.
     ///
     /// The attempt that failed began after the failure before. So if the cluster has answered between the two failures
-    /// before this one, it did before this attempt.
+    /// before this one, it did before this attempt. A single answer may have been under way when an outage began.
     pub(super) fn add(&mut self, message: &str, answers: Option<u64>) -> bool {
         let is_of_kind = answers.is_none_or(|answers| {
-            let [before, last] = self.answers.unwrap_or([answers; 2]);
-            self.answers = Some([last, answers]);
-            last > before
+            let [first, before, last] = self.answers.unwrap_or([answers; 3]);
+            self.answers = Some([first, last, answers]);
+            last > before && last >= first + 2
         });
         if !is_of_kind || self.logged.as_deref() == Some(message) {
             return false;
@@ -66,10 +66,12 @@ mod tests {
         for (answers, expected) in [
             // The cluster does not answer.
             ([7, 7, 7, 7, 7], [false; 5]),
-            // The answer arrives while the third attempt waits, which may have begun before it.
-            ([7, 7, 8, 8, 8], [false, false, false, true, false]),
-            ([7, 8, 8, 8, 8], [false, false, true, false, false]),
-            ([7, 8, 9, 10, 11], [false, false, true, false, false]),
+            // The answer was under way when the outage began.
+            ([7, 7, 8, 8, 8], [false; 5]),
+            // The second answer arrives while the third attempt waits, which may have begun before it.
+            ([7, 8, 9, 9, 9], [false, false, false, true, false]),
+            ([7, 9, 9, 9, 9], [false, false, true, false, false]),
+            ([7, 8, 9, 10, 11], [false, false, false, true, false]),
         ] {
             let mut failures = Failures::default();
             assert_eq!(logged(&mut failures, answers.map(Some)), expected, "{answers:?}");
@@ -82,9 +84,9 @@ mod tests {
     #[test]
     fn an_outage_of_the_cluster_is_no_news_of_a_kind_that_fails_already() {
         let mut failures = Failures::default();
-        assert_eq!(logged(&mut failures, [Some(1), Some(2), Some(2)]), [false, false, true]);
+        assert_eq!(logged(&mut failures, [Some(1), Some(3), Some(3)]), [false, false, true]);
         for _ in 0..5 {
-            assert!(!failures.add("connection refused", Some(2)));
+            assert!(!failures.add("connection refused", Some(3)));
         }
         assert!(failures.end());
     }

@@ -95,7 +95,8 @@ mod tests {
         };
         let (policy, file, value) = (name("app"), text("x.yaml"), text("1"));
         let field = Field::Tag;
-        let place = Place { policy, document, file, line: 7, field, value, proposed: None, written: None };
+        let (pointer, proposed, written) = (None, None, None);
+        let place = Place { policy, document, file, line: 7, field, pointer, value, proposed, written };
         Arc::new(ScannedPlaces {
             automation: name("fleet"),
             source: name("fleet"),

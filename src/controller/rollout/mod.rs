@@ -11,7 +11,6 @@
 //! | `changed_policies` | the policies whose images the index of places may not have yet |
 //! | `follow`, `kinds` | the scans of automations; the kinds that their places lead to |
 //! | `watches`, `cluster` | the watches of a cluster; the objects that they report |
-//! | `refusals` | the refusals of a watch: from which one on its kind is skipped |
 //! | `failures` | the failures of a watch that may pass: which of them are logged |
 //! | `remote` | the watches of clusters with a kubeconfig |
 //! | `pods` | lists of the pods of workloads whose rollout is in progress |
@@ -33,7 +32,6 @@ mod observe;
 mod own_statuses;
 mod pods;
 mod reconcile;
-mod refusals;
 mod remote;
 mod state;
 mod watches;

@@ -22,8 +22,8 @@ use tokio::time::sleep;
 
 use super::cluster::{WatchState, WatchedCluster};
 use super::failures::Failures;
-use super::refusals::Refusals;
 use crate::controller::engine::forbidden;
+use crate::controller::engine::refusals::Refusals;
 use crate::objects::cluster::{ClusterError, watch_events};
 use crate::objects::remote_clusters::Answers;
 use crate::rollout::objects::{

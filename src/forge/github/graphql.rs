@@ -1,13 +1,19 @@
-//! The three documents of GraphQL, for what the REST API lacks: merge queues and auto-merge.
+//! The documents of GraphQL, for what the REST API lacks: merge queues and auto-merge.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::repository::{GithubRepository, headers};
 use crate::forge::exchange::{ApiRequest, Cost, Method};
 use crate::forge::pull_request::{Merge, MergeMethod};
+use crate::git::BranchName;
 
 /// The state of a pull request, as far as merging depends on it.
 const MERGE_STATE: &str = include_str!("merge_state.graphql");
+
+/// The first entries of a merge queue.
+const MERGE_QUEUE: &str = include_str!("merge_queue.graphql");
 
 /// Puts a pull request into the merge queue.
 const ENQUEUE: &str = include_str!("enqueue.graphql");
@@ -65,9 +71,21 @@ impl MergeState {
 }
 
 /// Makes the request for the state of a pull request.
-pub(super) fn merge_state(repository: &GithubRepository, number: u64) -> ApiRequest {
+pub(super) fn merge_state(repository: &GithubRepository, number: u64, cost: Cost) -> ApiRequest {
     let variables = json!({"owner": repository.owner, "name": repository.name, "number": number});
-    request(MERGE_STATE, &variables, Cost::Read)
+    request(MERGE_STATE, &variables, cost)
+}
+
+/// Makes the request for the merge queue of a base.
+pub(super) fn merge_queue(repository: &GithubRepository, base: &BranchName) -> ApiRequest {
+    let variables = json!({"owner": repository.owner, "name": repository.name, "branch": base.as_str()});
+    ApiRequest { operation: "list the merge queue", ..request(MERGE_QUEUE, &variables, Cost::EssentialRead) }
+}
+
+/// Reads the numbers of the pull requests in a merge queue; none without a queue.
+pub(super) fn read_merge_queue(body: &Value) -> Option<BTreeSet<u64>> {
+    let entries = body["data"]["repository"]["mergeQueue"]["entries"]["nodes"].as_array()?;
+    Some(entries.iter().filter_map(|entry| entry["pullRequest"]["number"].as_u64()).collect())
 }
 
 /// Makes the request that puts a pull request into the merge queue.

@@ -91,7 +91,7 @@ impl Quota {
         let resource = self.resources.get(resource)?;
         let is_low = resource.remaining.saturating_mul(10) < resource.limit;
         let is_empty = resource.remaining == 0;
-        let may_go_on = matches!(cost, Cost::Create | Cost::Essential) && !is_empty;
+        let may_go_on = matches!(cost, Cost::Create | Cost::Essential | Cost::EssentialRead) && !is_empty;
         until(resource.reset).filter(|pause| is_low && !may_go_on && !pause.is_zero())
     }
 
@@ -178,7 +178,7 @@ mod tests {
         ] {
             let mut quota = Quota::default();
             assert_eq!(note(&mut quota, status, &list, message), pause, "{status} {list:?} {message}");
-            for cost in [Cost::Read, Cost::Write, Cost::Create, Cost::Essential] {
+            for cost in [Cost::Read, Cost::Write, Cost::Create, Cost::Essential, Cost::EssentialRead] {
                 assert_eq!(quota.pause(cost, "", now()).map(|pause| pause.as_secs()), pause);
             }
         }
@@ -207,9 +207,9 @@ mod tests {
             quota
         };
         for (remaining, allowed) in
-            [("500", [true; 4]), ("499", [false, false, true, true]), ("0", [false; 4])]
+            [("500", [true; 5]), ("499", [false, false, true, true, true]), ("0", [false; 5])]
         {
-            let costs = [Cost::Read, Cost::Write, Cost::Create, Cost::Essential];
+            let costs = [Cost::Read, Cost::Write, Cost::Create, Cost::Essential, Cost::EssentialRead];
             let found = costs.map(|cost| state(remaining).pause(cost, "core", now()).is_none());
             assert_eq!(found, allowed, "{remaining}");
             assert_eq!(state(remaining).pause(Cost::Read, "graphql", now()), None);

@@ -146,7 +146,7 @@ impl RateLimiter {
                     return Err(pause);
                 }
                 let State { writes, creates, .. } = &mut *state;
-                let is_write = cost != Cost::Read;
+                let is_write = !matches!(cost, Cost::Read | Cost::EssentialRead);
                 let creates = self.creates.filter(|_| cost == Cost::Create).map(|rate| (creates, rate));
                 let mut buckets: Vec<_> =
                     is_write.then_some((writes, self.writes)).into_iter().chain(creates).collect();

@@ -209,7 +209,9 @@ impl HttpTransport {
             let sent = net::on_behalf_of(namespace, exchange(&client, raw)).await;
             let response = sent.map_err(|error| match error {
                 Failed::Connection(cause) => self.unavailable(&cause),
-                Failed::TooLarge(largest) => self.malformed(request, format!("more than {largest} bytes")),
+                Failed::TooLarge(limit) => {
+                    ForgeError::TooLarge { host: self.host.clone(), operation: request.operation, limit }
+                }
             })?;
             let is_redirect = match response.status {
                 301 | 307 | 308 => true,

@@ -45,7 +45,7 @@ const MEMORY_FACTOR: u64 = 4;
 const MEMORY: u64 = 32 * 1024 * 1024;
 
 /// The reason why a commit is not signed.
-enum Unsigned {
+pub(in crate::git) enum Unsigned {
     /// The forge is the reason.
     Forge(Arc<ForgeSigningError>),
     /// The mirror is, or the work was cancelled; this concerns all proposals.
@@ -65,13 +65,13 @@ impl<E: Into<SyncError>> From<E> for Unsigned {
 }
 
 /// The state of a walk from the base to the tip.
-struct Chain {
+pub(in crate::git) struct Chain {
     /// The commit on which the next one is made.
-    tip: CommitId,
+    pub(in crate::git) tip: CommitId,
     /// A tree that the forge has.
-    known_tree: CommitId,
+    pub(in crate::git) known_tree: CommitId,
     /// The reason why the forge signs no further commits.
-    failure: Option<Arc<ForgeSigningError>>,
+    pub(in crate::git) failure: Option<Arc<ForgeSigningError>>,
 }
 
 impl<P: Proposer> Attempt<P> {
@@ -170,7 +170,7 @@ impl<P: Proposer> ProposalState<P> {
 }
 
 /// Returns a commit that the forge signed, as git stores it.
-fn signed_commit(
+pub(in crate::git) fn signed_commit(
     context: &AttemptContext<'_>,
     signer: &dyn CommitSigner,
     (ours, chain): (CommitId, &Chain),
@@ -289,7 +289,7 @@ impl Wanted<'_> {
     }
 }
 
-fn tree_of(repository: &Repository, commit: CommitId) -> Result<CommitId, SyncError> {
+pub(in crate::git) fn tree_of(repository: &Repository, commit: CommitId) -> Result<CommitId, SyncError> {
     Ok(object::find_commit(repository, commit)?.tree_id().into())
 }
 

@@ -9,7 +9,7 @@
 
 pub(super) mod context;
 pub(super) mod deadline;
-mod forge_signing;
+pub(super) mod forge_signing;
 mod proposal_state;
 mod push_plan;
 
@@ -161,7 +161,10 @@ impl<P: Proposer> Attempt<P> {
             state.recover_push(&context, journal)?;
             state.fetch_source(&context);
         }
-        let proposed = self.propose(&context, base, journal);
+        let mut proposed = self.propose(&context, base, journal);
+        if proposed.is_ok() && self.fetch_baselines(&context, journal) {
+            proposed = self.propose(&context, base, journal);
+        }
         let AttemptContext { listing, .. } = context;
         // The objects are on the disk now, where git reads them too; memory need not hold them as well.
         mirror.release_objects().map_err(SyncError::from)?;
@@ -173,6 +176,7 @@ impl<P: Proposer> Attempt<P> {
         }
         let tip =
             if self.is_to_be_signed() { deadline.pause(|| self.sign(&context, base, journal))? } else { tip };
+        self.open().for_each(|state| state.hold_if_closed(journal));
         let mut plan = push_plan::plan_push(&self.states, base, tip, journal, &context)?;
         if !plan.request.updates.is_empty() {
             remote.confirm(mirror).map_err(SyncError::from)?;
@@ -183,6 +187,11 @@ impl<P: Proposer> Attempt<P> {
             // What a forge signed is pushed again if the result stays unknown.
             mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
             if mirror.is_cancelled() {
+                return Err(AttemptOutcome::Repaired);
+            }
+            if self.open().any(|state| state.has_closed()) {
+                // The next attempt makes no commit for it.
+                self.forget_push(&context, journal)?;
                 return Err(AttemptOutcome::Repaired);
             }
             let reply = remote.push(mirror, &plan.request, &ServerDeadline::after(remote.timeout));
@@ -284,7 +293,8 @@ impl<P: Proposer> Attempt<P> {
             tip = tip.and_then(|tip| state.propose(context, tip, journal, &mut made));
         }
         // Otherwise they are not needed any more.
-        if tip.is_ok() && !self.is_dry_run {
+        let is_whole = !self.open().any(|state| state.proposal.proposer.lacks_baseline());
+        if tip.is_ok() && !self.is_dry_run && is_whole {
             let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
             let packs = made.objects.finish(&mut |_| deadline.check());
             match packs {
@@ -301,6 +311,12 @@ impl<P: Proposer> Attempt<P> {
             let _ = store_index(&index, &path);
         }
         tip
+    }
+
+    /// Fetches the baselines that proposers need, and returns true if there are some.
+    fn fetch_baselines(&mut self, context: &AttemptContext<'_>, journal: &PushJournal) -> bool {
+        let fetches = self.open().map(|state| state.fetch_baseline(context, journal));
+        fetches.fold(false, |any, one| any | one)
     }
 
     /// Deletes the records of a push that has not reached the remote and never will.

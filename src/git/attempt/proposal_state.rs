@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::context::AttemptContext;
 use super::deadline::PlanDeadline;
 use super::push_plan::PushPlan;
+use crate::git::baseline::{BaselineCommit, BaselineFetch};
 use crate::git::checkout::Revision;
 use crate::git::commit::write_commit;
 use crate::git::commit_time::CommitTime;
@@ -30,11 +31,23 @@ pub(super) struct ProposalState<P: Proposer> {
     observed_source: Option<CommitId>,
     /// A push of an earlier run or attempt that did reach the remote.
     earlier: Option<Push>,
+    /// The baseline that this push made.
+    pushed_baseline: Option<BaselineCommit>,
+    baseline: BaselineFetch,
     /// Its commit of this attempt.
     pub(super) commit: Option<ProposedCommit>,
     /// The last commit that a forge signed for it, as git stores it.
     pub(super) signed: Option<Vec<u8>>,
+    /// Set if nothing may be pushed for it in this attempt.
+    pub(super) hold: Option<Hold>,
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
+}
+
+/// A proposal for which nothing may be pushed.
+#[derive(Clone, Copy)]
+pub(super) struct Hold {
+    /// True if the refspec of an earlier push is still to be pushed.
+    is_refspec_owed: bool,
 }
 
 /// The marker index and the new objects, which the proposals of an attempt share.
@@ -65,8 +78,11 @@ impl<P: Proposer> ProposalState<P> {
             source: None,
             observed_source: None,
             earlier: None,
+            pushed_baseline: None,
+            baseline: BaselineFetch::default(),
             commit: None,
             signed: None,
+            hold: None,
             result: None,
         }
     }
@@ -185,6 +201,8 @@ impl<P: Proposer> ProposalState<P> {
             journal.pending.remove(name);
             return Ok(());
         }
+        let note = pending.note.clone();
+        self.pushed_baseline = note.map(|note| BaselineCommit { commit: pending.new, note: Some(note) });
         self.earlier = Some(Push {
             source: Revision { reference: pending.source.0.clone(), commit: pending.source.1 },
             branch: target.push.clone(),
@@ -256,10 +274,13 @@ impl<P: Proposer> ProposalState<P> {
         let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
         let SharedObjects { index, objects } = made;
         let tree = GitTree::of(objects.repository(), tip)?;
-        let proposed = self.proposal.proposer.propose(&tree, index, &mut |_| deadline.check());
-        if tree.is_damaged() {
-            return Err(SyncError::Damaged);
-        }
+        let baseline = self.baseline_commit(context, journal);
+        let tip_before = context.old.unwrap_or(tip);
+        let proposer = &mut self.proposal.proposer;
+        let proposed =
+            self.baseline.with_trees(&tree, (baseline.as_ref(), tip_before), context, |trees| {
+                proposer.propose(trees, index, &mut |_| deadline.check())
+            })?;
         let mut draft = match proposed {
             Ok(Some(draft)) => draft,
             Ok(None) => return Ok(tip),
@@ -303,6 +324,37 @@ impl<P: Proposer> ProposalState<P> {
         }
     }
 
+    /// Returns the baseline: that of an unreported push, or else of the last run.
+    fn baseline_commit(&self, context: &AttemptContext<'_>, journal: &PushJournal) -> Option<BaselineCommit> {
+        let Proposal { name, target, known, .. } = &self.proposal;
+        let of_last_run =
+            || BaselineCommit::on_push_branch((target, known), journal.seen.get(name), context.old);
+        self.pushed_baseline.clone().or_else(of_last_run)
+    }
+
+    /// Fetches the baseline if the proposer needs it, and returns true if it did.
+    pub(super) fn fetch_baseline(&mut self, context: &AttemptContext<'_>, journal: &PushJournal) -> bool {
+        if !self.proposal.proposer.lacks_baseline() {
+            return false;
+        }
+        let baseline = self.baseline_commit(context, journal);
+        baseline.iter().for_each(|baseline| self.baseline.fetch(baseline, context));
+        baseline.is_some()
+    }
+
+    /// Holds it back if nothing may be pushed for it now.
+    pub(super) fn hold_if_closed(&mut self, journal: &PushJournal) {
+        let Proposal { proposer, name, .. } = &self.proposal;
+        let is_refspec_owed = journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
+        let is_held = proposer.is_waiting() || (is_refspec_owed && proposer.is_closed());
+        self.hold = (self.commit.is_none() && is_held).then_some(Hold { is_refspec_owed });
+    }
+
+    /// Returns true if it has a commit that may not be pushed any more.
+    pub(super) fn has_closed(&self) -> bool {
+        self.commit.is_some() && self.proposal.proposer.is_closed()
+    }
+
     /// Records the push in the journal before it is made.
     /// So the push is known after a crash.
     pub(super) fn record_pending(&self, old: Option<CommitId>, tip: CommitId, journal: &mut PushJournal) {
@@ -319,6 +371,7 @@ impl<P: Proposer> ProposalState<P> {
             refspec: target.refspec.as_ref().map(ToString::to_string),
             is_branch_done: false,
             is_signed_by_forge: commit.is_signed_by_forge,
+            note: self.proposal.proposer.note(),
             earlier: None,
         };
         // A batch with other members has other commits, and the push of an earlier batch may still arrive.
@@ -352,6 +405,16 @@ impl<P: Proposer> ProposalState<P> {
     ) {
         let Some(source) = self.source.take() else { return };
         let PushPlan { request, rejected } = plan;
+        if let Some(Hold { is_refspec_owed }) = self.hold {
+            // The next run must not take the files for unchanged.
+            journal.seen.remove(&self.proposal.name);
+            // A push is reported once its refspec is there.
+            self.result = Some(Ok(match self.earlier.take().filter(|_| !is_refspec_owed) {
+                Some(earlier) => Outcome::Pushed(Push { found: Some(source.revision), ..earlier }),
+                None => Outcome::Waiting { source: source.revision },
+            }));
+            return;
+        }
         let Proposal { name, target, .. } = &self.proposal;
         let refspec = target.refspec.as_ref();
         let refusal = refspec.and_then(|refspec| Some((refspec, rejected.get(&refspec.destination)?)));
@@ -402,6 +465,10 @@ impl<P: Proposer> ProposalState<P> {
     /// Gives the answer of a dry run.
     pub(super) fn settle_dry_run(&mut self) {
         let Some(Source { revision: source, .. }) = self.source.take() else { return };
+        if self.proposal.proposer.is_waiting() {
+            self.result = Some(Ok(Outcome::Waiting { source }));
+            return;
+        }
         let is_new = self.commit.take().is_some();
         let outcome = if is_new { Outcome::DryRun { source } } else { Outcome::NothingToCommit { source } };
         self.result = Some(Ok(outcome));
@@ -411,7 +478,12 @@ impl<P: Proposer> ProposalState<P> {
         let refspec = self.proposal.target.refspec.as_ref();
         let destination = refspec.and_then(|refspec| context.listing.commit(&refspec.destination));
         let refspec = refspec.map(ToString::to_string);
-        LastSeen { checkout, push, destination, refspec, branches: BTreeMap::new() }
+        let Proposal { target, known, .. } = &self.proposal;
+        let own = self.commit.as_ref().map(|commit| commit.id);
+        let own = own.or_else(|| self.earlier.as_ref().map(|earlier| earlier.commit));
+        let own = own.or_else(|| known.pushed.as_ref()?.parse().ok());
+        let own = Some((target.push.reference(), own));
+        LastSeen { checkout, push, destination, refspec, branches: BTreeMap::new(), own }
     }
 }
 
@@ -425,7 +497,7 @@ impl<P: Proposer> ProposalState<P> {
 fn has_arrived(pending: &PendingPush, context: &AttemptContext<'_>) -> Result<bool, SyncError> {
     let Some(tip) = context.old else { return Ok(false) };
     match context.is_in_history(pending.new, tip, pending.old) {
-        Err(error) if error.is_damage() || error.is_interruption() || error.is_outage() => Err(error),
-        found => Ok(found.unwrap_or(false)),
+        Err(error) if error.is_too_large() => Ok(false),
+        found => found,
     }
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::beyond::{BaseHistory, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
 use super::model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, Refresh,
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
 };
 use super::ownership::{foreign_commit, with_people};
 use super::stack::stack;
@@ -22,6 +22,7 @@ use crate::git::attempt::context::AttemptContext;
 use crate::git::attempt::deadline::PlanDeadline;
 use crate::git::commit::write_commit_of;
 use crate::git::commit_error::CommitError;
+use crate::git::commit_signer::ForgeSigningError;
 use crate::git::error::SyncError;
 use crate::git::mirror::Mirror;
 use crate::git::name::{BranchName, CommitId, RefName};
@@ -40,7 +41,11 @@ pub(in crate::git) struct BranchAttempt<P: Proposer> {
     pub(super) states: Vec<BranchState<P>>,
     pub(super) is_dry_run: bool,
     /// The packs of the commits that were made.
-    packs: NewPacks,
+    pub(super) packs: NewPacks,
+    /// The reason why the forge signs no commit in this transaction.
+    pub(super) forge_failure: Option<Arc<ForgeSigningError>>,
+    /// The failures of branches in earlier attempts, after which others were still to be made.
+    pub(super) failed: BTreeMap<BranchName, String>,
 }
 
 /// A branch and its drafts in one attempt.
@@ -56,6 +61,8 @@ pub(super) struct Branch {
     pub(super) change: String,
     /// The commits beyond the base, where the journal does not know the tip.
     read: Option<ReadBranch>,
+    /// True if the base has lost the commit on which the branch was made.
+    has_lost_base: bool,
     pub(super) decision: Decision,
     /// The commits that were made.
     pub(super) built: Option<Built>,
@@ -64,8 +71,21 @@ pub(super) struct Branch {
 /// The commits that were made for a branch.
 pub(super) struct Built {
     pub(super) tip: CommitId,
-    /// The commit of each proposal, by its index, with the index of the draft.
-    pub(super) commits: Vec<(usize, usize, CommitId)>,
+    /// The commit of each proposal, the lowest first.
+    pub(super) commits: Vec<BuiltCommit>,
+}
+
+/// A commit that was made for a branch.
+#[derive(Clone, Copy)]
+pub(super) struct BuiltCommit {
+    /// The index of the proposal.
+    pub(super) proposal: usize,
+    /// The index of the draft in the proposal.
+    pub(super) draft: usize,
+    /// The commit.
+    pub(super) id: CommitId,
+    /// True if a forge signed it.
+    pub(super) is_signed_by_forge: bool,
 }
 
 impl<P: Proposer> BranchAttempt<P> {
@@ -73,7 +93,8 @@ impl<P: Proposer> BranchAttempt<P> {
     pub(in crate::git) fn new(proposals: Vec<Proposal<P>>, is_dry_run: bool) -> Self {
         let limit = message_limit(proposals.len());
         let states = proposals.into_iter().map(|proposal| BranchState::new(proposal, limit)).collect();
-        Self { states, is_dry_run, packs: NewPacks::default() }
+        let (packs, failed) = (NewPacks::default(), BTreeMap::new());
+        Self { states, is_dry_run, packs, forge_failure: None, failed }
     }
 
     /// Returns the answers, once all proposals have one.
@@ -98,8 +119,15 @@ impl<P: Proposer> BranchAttempt<P> {
         journal: &mut PushJournal,
     ) -> AttemptOutcome {
         let outcome = self.try_to_make(mirror, remote, journal).err().unwrap_or(AttemptOutcome::Done);
-        // The next run needs no object of a branch, only the ids in the journal.
-        if std::mem::take(&mut self.packs).remove() {
+        let packs = std::mem::take(&mut self.packs);
+        let is_needed = self.states.iter().any(|state| {
+            let pending = journal.pending_branches.get(&state.proposal.name);
+            pending.is_some_and(|pending| pending.iter().any(|push| push.is_signed_by_forge))
+        });
+        // What a forge signed may be pushed again. Of other branches, the next run needs only the ids in the journal.
+        if is_needed {
+            packs.keep();
+        } else if packs.remove() {
             // A mirror that cannot be opened fails the next attempt.
             let _ = mirror.release_objects();
         }
@@ -142,6 +170,10 @@ impl<P: Proposer> BranchAttempt<P> {
         let base = context.fetch_commit(object)?;
         mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
         self.plan(&context, base, &names)?;
+        let fetches = self.open().map(|state| state.fetch_baseline(&context));
+        if fetches.fold(false, |any, one| any | one) {
+            self.plan(&context, base, &names)?;
+        }
         let mut branches = self.branches(&names, &context);
         self.read_unknown(&mut branches, &context, (base, reference), journal)?;
         let decided = self.decide_and_commit(&mut branches, &context, base, journal);
@@ -150,7 +182,9 @@ impl<P: Proposer> BranchAttempt<P> {
         mirror.release_objects().map_err(SyncError::from)?;
         let context = AttemptContext { mirror, remote, listing, old: None, deadline };
         decided?;
-        self.push(&branches, &context, base, journal)
+        let later = self.put_off(&mut branches);
+        self.sign(&mut branches, &context, base, journal)?;
+        self.push(&branches, &later, (&context, base), journal)
     }
 
     /// Returns the branches of the proposals without an answer.
@@ -220,36 +254,44 @@ impl<P: Proposer> BranchAttempt<P> {
 
     /// Returns the branches with their drafts.
     ///
-    /// They are in the order of their names, the drafts in that of the proposals' names.
+    /// They are in the order of their names. The drafts that a forge signs come first, each kind in the order of the
+    /// proposals' names.
     fn branches(&self, names: &BTreeSet<BranchName>, context: &AttemptContext<'_>) -> Vec<Branch> {
         let mut order: Vec<usize> =
             (0..self.states.len()).filter(|index| self.states[*index].is_open()).collect();
-        order.sort_by(|one, other| self.states[*one].proposal.name.cmp(&self.states[*other].proposal.name));
+        // A forge signs no commit on top of one that it does not have.
+        let place = |index: &usize| {
+            let Proposal { signing, name, .. } = &self.states[*index].proposal;
+            (signing.as_ref().map_or(2, |signing| u8::from(!signing.is_required)), name)
+        };
+        order.sort_by(|one, other| place(one).cmp(&place(other)));
         let branch = |name: &BranchName| {
-            let (mut facts, mut refresh, mut is_known) = (BranchFacts::default(), Refresh::WhenNeeded, false);
+            let (mut facts, mut refresh) = (Vec::new(), Refresh::WhenNeeded);
             let (mut drafts, mut hash) = (Vec::new(), Sha256::new());
             for index in &order {
                 let Proposal { proposer, target, .. } = &self.states[*index].proposal;
                 let Some(own_facts) = proposer.branches().get(name).copied() else { continue };
-                (facts, is_known) = (facts.or(own_facts), true);
                 if target.own_branches == Some(Refresh::Always) {
                     refresh = Refresh::Always;
                 }
+                let before = drafts.len();
                 for (number, draft) in self.states[*index].drafts.iter().enumerate() {
                     if draft.branch == *name {
                         draft.commit.edits.iter().for_each(|edit| edit.add_to(&mut hash));
                         drafts.push((*index, number));
                     }
                 }
+                facts.push((drafts.len() > before, own_facts));
             }
-            is_known.then(|| Branch {
+            (!facts.is_empty()).then(|| Branch {
                 name: name.clone(),
                 tip: context.listing.commit(&name.reference()),
-                facts,
+                facts: BranchFacts::united(&facts),
                 refresh,
                 drafts,
                 change: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
                 read: None,
+                has_lost_base: false,
                 decision: Decision::Nothing,
                 built: None,
             })
@@ -262,26 +304,50 @@ impl<P: Proposer> BranchAttempt<P> {
     }
 
     /// Returns the proposers that have a branch.
-    fn owners<'s>(&'s self, branch: &'s BranchName) -> impl Iterator<Item = &'s P> {
+    pub(super) fn owners<'s>(&'s self, branch: &'s BranchName) -> impl Iterator<Item = &'s P> {
         let proposers =
             self.states.iter().filter(|state| state.is_open()).map(|state| &state.proposal.proposer);
         proposers.filter(move |proposer| proposer.branches().contains_key(branch))
     }
 
+    /// Returns true if nothing may be pushed now for a proposal that changes a branch.
+    ///
+    /// A branch without a change counts for all of its proposals.
+    pub(super) fn is_held(&self, branch: &Branch) -> bool {
+        if branch.drafts.is_empty() {
+            return self.owners(&branch.name).any(Proposer::is_closed);
+        }
+        branch.drafts.iter().any(|(index, _)| self.states[*index].proposal.proposer.is_closed())
+    }
+
     /// Reads the commits of branches whose tips the journal does not know.
     ///
-    /// All tips are fetched at once.
+    /// Of the others, the commit on which they were made is looked for in the base. All tips are fetched at once.
     fn read_unknown(
         &self,
         branches: &mut [Branch],
         context: &AttemptContext<'_>,
         (base, reference): (CommitId, RefName),
-        journal: &PushJournal,
+        journal: &mut PushJournal,
     ) -> Result<(), SyncError> {
+        let mut history = BaseHistory::new(context, base, reference);
+        for branch in branches.iter_mut() {
+            let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) else { continue };
+            if own.base == base || branch.drafts.is_empty() || branch.refresh == Refresh::Always {
+                continue;
+            }
+            let (tip, before) = (own.tip, [own.verified.unwrap_or(own.base), own.base]);
+            if history.has(before[0])? || history.has(before[1])? {
+                journal.verify_own_tip(&branch.name, tip, base);
+            } else {
+                branch.has_lost_base = true;
+            }
+        }
         let mut unknown: Vec<(&mut Branch, CommitId)> = Vec::new();
         for branch in branches {
+            let BranchFacts { is_refused, is_finished, has_pull_request, .. } = branch.facts;
             let is_of_interest =
-                !branch.facts.is_refused && (!branch.drafts.is_empty() || branch.facts.is_finished);
+                !is_refused && (!branch.drafts.is_empty() || is_finished || has_pull_request);
             let Some(tip) = branch.tip.filter(|_| is_of_interest) else { continue };
             if journal.own_tip(&branch.name, tip).is_none() {
                 unknown.push((branch, tip));
@@ -294,7 +360,6 @@ impl<P: Proposer> BranchAttempt<P> {
         if !missing.is_empty() {
             context.remote.fetch(context.mirror, &missing, context.deadline)?;
         }
-        let mut history = BaseHistory::new(context, base, reference);
         for (branch, tip) in unknown {
             let is_ours = |commit| {
                 let is_author =
@@ -329,7 +394,15 @@ impl<P: Proposer> BranchAttempt<P> {
                 Ok(found) => found,
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
-            branch.decision = decide(!branch.drafts.is_empty(), &found, branch.facts);
+            branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
+            let is_push = matches!(branch.decision, Decision::Create | Decision::Rebuild | Decision::Delete);
+            if is_push && self.is_held(branch) {
+                branch.decision = Decision::Leave(LeftReason::Waiting);
+            }
+            if let Some(failure) = self.failed.get(&branch.name) {
+                failures.insert(branch.name.clone(), failure.clone());
+                continue;
+            }
             if self.is_dry_run || !matches!(branch.decision, Decision::Create | Decision::Rebuild) {
                 continue;
             }
@@ -376,7 +449,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let Some(tip) = branch.tip else { return Ok(FoundBranch::Absent) };
         let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
         if let Some(own) = journal.own_tip(&branch.name, tip) {
-            let is_same = own.change == branch.change && is_fresh(own.base);
+            let is_same = own.change == branch.change && is_fresh(own.base) && !branch.has_lost_base;
             return Ok(if is_same { FoundBranch::Same } else { FoundBranch::Ours });
         }
         let beyond = match &branch.read {
@@ -412,7 +485,7 @@ impl<P: Proposer> BranchAttempt<P> {
         Ok(match foreign_commit(repository, beyond, &owns)? {
             None if is_same => {
                 let (base, change) = (beyond.under, branch.change.clone());
-                journal.add_own_tip(&branch.name, OwnTip { tip, base, change });
+                journal.add_own_tip(&branch.name, OwnTip { tip, base, change, verified: None });
                 FoundBranch::Same
             }
             Some(_) if is_same => FoundBranch::Same,
@@ -477,7 +550,9 @@ impl<P: Proposer> BranchAttempt<P> {
         for ((draft, (index, number)), next) in drafts.iter().zip(&branch.drafts).zip(trees) {
             if next != tree {
                 built.tip = write_commit_of(objects, next, built.tip, &draft.commit, checkpoint)?;
-                built.commits.push((*index, *number, built.tip));
+                let (proposal, draft) = (*index, *number);
+                let commit = BuiltCommit { proposal, draft, id: built.tip, is_signed_by_forge: false };
+                built.commits.push(commit);
             }
             tree = next;
         }

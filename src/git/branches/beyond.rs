@@ -56,13 +56,32 @@ pub(super) struct BaseHistory<'a> {
     pub(super) reference: RefName,
     /// Commits that are known to be in the base.
     known: HashSet<CommitId>,
+    /// Commits that are known to be missing there.
+    missing: HashSet<CommitId>,
     is_deepened: bool,
 }
 
 impl<'a> BaseHistory<'a> {
     /// Creates the history of a base of which only the tip is known.
     pub(super) fn new(context: &'a AttemptContext<'a>, base: CommitId, reference: RefName) -> Self {
-        Self { context, base, reference, known: HashSet::from([base]), is_deepened: false }
+        let (known, missing) = (HashSet::from([base]), HashSet::new());
+        Self { context, base, reference, known, missing, is_deepened: false }
+    }
+
+    /// Returns true if a commit was found in the base.
+    ///
+    /// # Errors
+    ///
+    /// If the mirror is damaged, the work was cancelled, or the remote does not answer.
+    pub(super) fn has(&mut self, commit: CommitId) -> Result<bool, SyncError> {
+        if self.missing.contains(&commit) {
+            return Ok(false);
+        }
+        let is_there = self.is_in_base(commit)? == Some(true);
+        if !is_there {
+            self.missing.insert(commit);
+        }
+        Ok(is_there)
     }
 
     /// Reads a branch whose tip is here.

@@ -35,24 +35,35 @@ pub(super) enum Decision {
     Delete,
 }
 
-/// Decides on a branch; `is_wanted` is true if the base needs a change.
-pub(super) fn decide(is_wanted: bool, found: &FoundBranch, facts: BranchFacts) -> Decision {
+/// Decides on a branch with this tip.
+///
+/// `is_wanted` is true if the base needs a change.
+pub(super) fn decide(
+    is_wanted: bool,
+    found: &FoundBranch,
+    tip: Option<CommitId>,
+    facts: BranchFacts,
+) -> Decision {
+    let is_handed_back = facts.handed_back.is_some() && facts.handed_back == tip;
+    let edited = |commit: &CommitId| Decision::Leave(LeftReason::EditedByOthers { commit: *commit });
+    let unreadable = |message: &String| Decision::Leave(LeftReason::Unreadable { message: message.clone() });
     match (is_wanted, found) {
         (false, FoundBranch::Absent) => Decision::Nothing,
         _ if facts.is_refused => Decision::Leave(LeftReason::Refused),
-        (true, FoundBranch::Absent) => Decision::Create,
+        (true, FoundBranch::Absent) if facts.is_refused_if_absent => Decision::Leave(LeftReason::Refused),
         (true, FoundBranch::Same) => Decision::Keep,
+        _ if facts.is_unknown => Decision::Leave(LeftReason::AwaitingForge),
+        (true, FoundBranch::Absent) => Decision::Create,
         _ if facts.is_in_merge_queue => Decision::Leave(LeftReason::InMergeQueue),
-        (true, _) if facts.is_handed_back => Decision::Rebuild,
+        (true, _) if is_handed_back => Decision::Rebuild,
         (true, FoundBranch::Ours) => Decision::Rebuild,
+        (true, FoundBranch::Others(commit)) => edited(commit),
+        (true, FoundBranch::Unreadable(message)) => unreadable(message),
         (false, FoundBranch::Same | FoundBranch::Ours) if facts.is_finished => Decision::Delete,
+        // The commits of others keep the pull request open.
+        (false, FoundBranch::Others(commit)) if facts.has_pull_request => edited(commit),
+        (false, FoundBranch::Unreadable(message)) if facts.has_pull_request => unreadable(message),
         (false, _) => Decision::Leave(LeftReason::NothingLeft),
-        (true, FoundBranch::Others(commit)) => {
-            Decision::Leave(LeftReason::EditedByOthers { commit: *commit })
-        }
-        (true, FoundBranch::Unreadable(message)) => {
-            Decision::Leave(LeftReason::Unreadable { message: message.clone() })
-        }
     }
 }
 
@@ -68,9 +79,12 @@ mod tests {
         let edited = || Decision::Leave(LeftReason::EditedByOthers { commit });
         let nothing_left = || Decision::Leave(LeftReason::NothingLeft);
         let none = BranchFacts::default();
+        let awaiting = || Decision::Leave(LeftReason::AwaitingForge);
+        let unknown = BranchFacts { is_unknown: true, ..none };
         let refused = BranchFacts { is_refused: true, ..none };
         let queued = BranchFacts { is_in_merge_queue: true, ..none };
-        let handed_back = BranchFacts { is_handed_back: true, ..none };
+        let handed_back = BranchFacts { handed_back: Some(commit), ..none };
+        let handed_back_before = BranchFacts { handed_back: Some("1".repeat(40).parse().unwrap()), ..none };
         let finished = BranchFacts { is_finished: true, ..none };
         for (is_wanted, found, facts, expected) in [
             (true, Absent, none, Decision::Create),
@@ -80,6 +94,22 @@ mod tests {
             (false, Absent, none, Decision::Nothing),
             (false, Ours, none, nothing_left()),
             (false, others(), none, nothing_left()),
+            (false, others(), BranchFacts { has_pull_request: true, ..none }, edited()),
+            (false, Ours, BranchFacts { has_pull_request: true, ..none }, nothing_left()),
+            // A branch that people deleted under its pull request.
+            (
+                true,
+                Absent,
+                BranchFacts { is_refused_if_absent: true, ..none },
+                Decision::Leave(LeftReason::Refused),
+            ),
+            (true, Ours, BranchFacts { is_refused_if_absent: true, ..none }, Decision::Rebuild),
+            // Nothing is changed before the forge has answered.
+            (true, Absent, unknown, awaiting()),
+            (true, Ours, unknown, awaiting()),
+            (true, Same, unknown, Decision::Keep),
+            (false, Ours, unknown, awaiting()),
+            (false, Absent, unknown, Decision::Nothing),
             // A refusal stands, and a refused branch is not touched.
             (true, Absent, refused, Decision::Leave(LeftReason::Refused)),
             (true, Ours, refused, Decision::Leave(LeftReason::Refused)),
@@ -90,13 +120,15 @@ mod tests {
             (
                 true,
                 Ours,
-                BranchFacts { is_handed_back: true, ..queued },
+                BranchFacts { handed_back: Some(commit), ..queued },
                 Decision::Leave(LeftReason::InMergeQueue),
             ),
             (true, Absent, queued, Decision::Create),
             // Only a person hands commits of others over.
             (true, others(), handed_back, Decision::Rebuild),
             (true, FoundBranch::Unreadable(String::new()), handed_back, Decision::Rebuild),
+            // Others have committed since.
+            (true, others(), handed_back_before, edited()),
             (true, Same, handed_back, Decision::Keep),
             // Commits of others are never deleted.
             (false, Ours, finished, Decision::Delete),
@@ -104,10 +136,11 @@ mod tests {
             (true, Ours, finished, Decision::Rebuild),
             (true, Absent, finished, Decision::Create),
         ] {
-            assert_eq!(decide(is_wanted, &found, facts), expected, "{is_wanted} {found:?} {facts:?}");
+            let decision = decide(is_wanted, &found, Some(commit), facts);
+            assert_eq!(decision, expected, "{is_wanted} {found:?} {facts:?}");
         }
         let unreadable = FoundBranch::Unreadable("x".to_owned());
         let left = Decision::Leave(LeftReason::Unreadable { message: "x".to_owned() });
-        assert_eq!(decide(true, &unreadable, none), left);
+        assert_eq!(decide(true, &unreadable, Some(commit), none), left);
     }
 }

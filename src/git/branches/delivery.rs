@@ -1,8 +1,8 @@
 //! Pushes the branches of an attempt, and gives each proposal its answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::attempt::{Branch, BranchAttempt, Built, retained_commits};
+use super::attempt::{Branch, BranchAttempt, Built, BuiltCommit, retained_commits};
 use super::decision::Decision;
 use super::model::BranchAction;
 use super::pushes::{PushResult, push_all};
@@ -19,11 +19,13 @@ use crate::git::push_journal::{OwnTip, PendingBranch, PendingPush, PushJournal};
 
 impl<P: Proposer> BranchAttempt<P> {
     /// Pushes the branches that were made, or are deleted, and gives the answers.
+    ///
+    /// If branches in `later` are to follow, there are no answers yet.
     pub(super) fn push(
         &mut self,
         branches: &[Branch],
-        context: &AttemptContext<'_>,
-        base: CommitId,
+        later: &BTreeSet<BranchName>,
+        (context, base): (&AttemptContext<'_>, CommitId),
         journal: &mut PushJournal,
     ) -> Result<(), AttemptOutcome> {
         if self.is_dry_run {
@@ -49,7 +51,26 @@ impl<P: Proposer> BranchAttempt<P> {
             context.remote.confirm(context.mirror).map_err(SyncError::from)?;
             self.record_pending(branches, base, journal);
             store(journal, context.mirror)?;
+            // What a forge signed is pushed again if the result stays unknown.
+            context.mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
             if context.mirror.is_cancelled() {
+                return Err(AttemptOutcome::Repaired);
+            }
+            let is_pushed = |branch: &&Branch| {
+                request.updates.iter().any(|update| update.reference == branch.name.reference())
+            };
+            if branches.iter().filter(is_pushed).any(|branch| self.is_held(branch)) {
+                // The next attempt leaves these branches alone.
+                for branch in branches.iter().filter(is_pushed) {
+                    self.take_result(branch, Some(&PushResult::Stale), journal);
+                }
+                for state in self.states.iter().filter(|state| state.is_open()) {
+                    let pending = journal.pending_branches.get_mut(&state.proposal.name);
+                    pending.into_iter().for_each(|pending| {
+                        pending.retain(|push| request.commit_for(&push.reference) != Some(push.new));
+                    });
+                }
+                store(journal, context.mirror)?;
                 return Err(AttemptOutcome::Repaired);
             }
             results = push_all(context, &request)?;
@@ -61,6 +82,11 @@ impl<P: Proposer> BranchAttempt<P> {
             // Branches that were pushed are found again by the next attempt.
             store(journal, context.mirror)?;
             return Err(AttemptOutcome::LostRace);
+        }
+        if !later.is_empty() {
+            store(journal, context.mirror)?;
+            self.keep_failures();
+            return Err(AttemptOutcome::Repaired);
         }
         let tips: BTreeMap<&BranchName, Option<CommitId>> = branches
             .iter()
@@ -96,10 +122,10 @@ impl<P: Proposer> BranchAttempt<P> {
         for branch in branches {
             let Some(Built { tip, commits }) = &branch.built else { continue };
             let change = branch.change.clone();
-            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, change });
-            for (index, number, commit) in commits {
-                let state = &self.states[*index];
-                let draft = &state.drafts[*number].commit;
+            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, change, verified: None });
+            for BuiltCommit { proposal, draft, id, is_signed_by_forge } in commits {
+                let state = &self.states[*proposal];
+                let draft = &state.drafts[*draft].commit;
                 let reference = branch.name.reference();
                 let message = String::from_utf8_lossy(&draft.message);
                 let limit = PendingPush::MAX_MESSAGE.min(state.message_limit);
@@ -110,10 +136,20 @@ impl<P: Proposer> BranchAttempt<P> {
                     reference,
                     old: branch.tip,
                     new: *tip,
-                    commit: *commit,
+                    commit: *id,
                     message: excerpt(&message, limit),
                     time: draft.time,
+                    is_signed_by_forge: *is_signed_by_forge,
                 });
+            }
+        }
+    }
+
+    /// Keeps the failures of branches, which the next attempt of the transaction does not repeat.
+    fn keep_failures(&mut self) {
+        for outcome in self.states.iter().flat_map(|state| state.outcomes.values()) {
+            if let BranchAction::Failed { message } = &outcome.action {
+                self.failed.insert(outcome.branch.clone(), message.clone());
             }
         }
     }
@@ -146,10 +182,9 @@ impl<P: Proposer> BranchAttempt<P> {
                 Some(PushResult::Done) => {
                     outcome.tip = new;
                     let commits = branch.built.iter().flat_map(|built| &built.commits);
-                    if let Some((_, number, commit)) = commits.into_iter().find(|(owner, ..)| *owner == index)
-                    {
-                        let message = String::from_utf8_lossy(&state.drafts[*number].commit.message);
-                        outcome.commit = Some(*commit);
+                    if let Some(commit) = commits.into_iter().find(|commit| commit.proposal == index) {
+                        let message = String::from_utf8_lossy(&state.drafts[commit.draft].commit.message);
+                        outcome.commit = Some(commit.id);
                         outcome.message = excerpt(&message, state.message_limit);
                     }
                 }

@@ -10,6 +10,7 @@
 //! | `decision` | the wanted change and the branch that was found → an action |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `ownership` | commits that only change what the proposals may change |
+//! | `signing` | the signing of commits by a forge |
 //! | `stack` | the trees of a branch's commits |
 
 mod attempt;
@@ -19,6 +20,7 @@ mod delivery;
 mod model;
 mod ownership;
 mod pushes;
+mod signing;
 mod stack;
 mod state;
 
@@ -26,3 +28,4 @@ pub(super) use attempt::BranchAttempt;
 pub use model::{
     BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
 };
+pub(super) use ownership::with_people;

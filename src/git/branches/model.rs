@@ -17,17 +17,27 @@ pub enum Refresh {
     Always,
 }
 
-/// Facts about a branch that git does not know.
+/// Facts about a branch that only its forge knows.
 ///
-/// They are false if no forge is asked.
+/// All are false if no forge is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchFacts {
+    /// The forge has not answered yet: the branch stays as it is.
+    pub is_unknown: bool,
     /// A person has refused the change: the branch stays as it is.
     pub is_refused: bool,
-    /// It is in a merge queue: the branch stays as it is until then.
+    /// If the branch does not exist, a person has deleted it.
+    ///
+    /// It is not created again.
+    pub is_refused_if_absent: bool,
+    /// It has an open pull request, which commits of others keep open.
+    pub has_pull_request: bool,
+    /// It is in a merge queue: the branch stays as it is.
     pub is_in_merge_queue: bool,
-    /// A person has handed the branch back: it is rebuilt with any commits.
-    pub is_handed_back: bool,
+    /// The tip at which a person has handed the branch back.
+    ///
+    /// It is rebuilt with any commits up to there.
+    pub handed_back: Option<CommitId>,
     /// The branch has served its purpose.
     ///
     /// It is deleted if nothing is left to change and it is ours.
@@ -36,13 +46,21 @@ pub struct BranchFacts {
 
 impl BranchFacts {
     /// Unites the facts that several proposals have about one branch.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    ///
+    /// Each comes with true if the proposal has a change for it. One change that was not refused suffices for a new branch.
+    pub fn united(all: &[(bool, Self)]) -> Self {
+        let has_change = all.iter().any(|(has_change, _)| *has_change);
+        let decides = |own: &&(bool, Self)| own.0 == has_change;
+        let any = |fact: fn(&Self) -> bool| all.iter().any(|(_, facts)| fact(facts));
+        let each = |fact: fn(&Self) -> bool| all.iter().filter(decides).all(|(_, facts)| fact(facts));
         Self {
-            is_refused: self.is_refused || other.is_refused,
-            is_in_merge_queue: self.is_in_merge_queue || other.is_in_merge_queue,
-            is_handed_back: self.is_handed_back || other.is_handed_back,
-            is_finished: self.is_finished || other.is_finished,
+            is_unknown: any(|facts| facts.is_unknown),
+            is_refused: !all.is_empty() && each(|facts| facts.is_refused),
+            is_refused_if_absent: !all.is_empty() && each(|facts| facts.is_refused_if_absent),
+            has_pull_request: any(|facts| facts.has_pull_request),
+            is_in_merge_queue: any(|facts| facts.is_in_merge_queue),
+            handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
+            is_finished: any(|facts| facts.is_finished),
         }
     }
 }
@@ -130,10 +148,14 @@ pub enum LeftReason {
     },
     /// A person has refused the change.
     Refused,
+    /// The forge has not said yet whether a person has refused the change.
+    AwaitingForge,
     /// It is in a merge queue.
     InMergeQueue,
     /// Nothing is left to change on the base.
     NothingLeft,
+    /// Nothing may be pushed now.
+    Waiting,
 }
 
 impl BranchOutcome {
@@ -154,8 +176,40 @@ impl fmt::Display for LeftReason {
                 write!(formatter, "is left alone, because its commits cannot be read: {message}")
             }
             Self::Refused => formatter.write_str("is left alone, because a person has refused it"),
+            Self::AwaitingForge => {
+                formatter.write_str("is left alone until the forge has answered about its pull request")
+            }
             Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
+            Self::Waiting => formatter.write_str("is left alone until it may be pushed"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_change_that_was_not_refused_suffices() {
+        let of = |refusals: &[(bool, bool)]| {
+            let facts = |is_refused| BranchFacts { is_refused, ..BranchFacts::default() };
+            let all: Vec<_> = refusals.iter().map(|(change, refused)| (*change, facts(*refused))).collect();
+            BranchFacts::united(&all).is_refused
+        };
+        for (refusals, expected) in [
+            (&[][..], false),
+            (&[(true, true)], true),
+            (&[(true, true), (true, false)], false),
+            (&[(true, true), (true, true)], true),
+            // One without a change does not decide, unless there is no other.
+            (&[(true, true), (false, false)], true),
+            (&[(false, true), (false, false)], false),
+            (&[(false, true)], true),
+        ] {
+            assert_eq!(of(refusals), expected, "{refusals:?}");
+        }
+        let queued = BranchFacts { is_in_merge_queue: true, ..BranchFacts::default() };
+        assert_eq!(BranchFacts::united(&[(true, BranchFacts::default()), (false, queued)]), queued);
     }
 }

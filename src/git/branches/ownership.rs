@@ -16,7 +16,7 @@ use crate::yaml::Limits;
 const MAX_DIFFERENCES: usize = 100_000;
 
 /// Calls `with` with the names and addresses in a commit.
-pub(super) fn with_people<T>(
+pub(in crate::git) fn with_people<T>(
     repository: &Repository,
     commit: CommitId,
     with: impl FnOnce(CommitPeople<'_>) -> T,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{BranchAction, BranchDraft, BranchOutcome};
+use super::model::{BranchAction, BranchDraft, BranchOutcome, LeftReason};
 use crate::git::attempt::context::AttemptContext;
 use crate::git::attempt::deadline::PlanDeadline;
+use crate::git::baseline::{BaselineCommit, BaselineFetch};
 use crate::git::checkout::Revision;
 use crate::git::error::SyncError;
 use crate::git::name::{BranchName, CommitId};
@@ -26,8 +27,12 @@ pub(super) struct BranchState<P: Proposer> {
     pub(super) object: Option<CommitId>,
     /// Pushes of earlier runs or attempts that did reach the remote.
     pub(super) arrived: Vec<PendingBranch>,
+    /// The baseline.
+    baseline: BaselineFetch,
     /// The drafts of this attempt.
     pub(super) drafts: Vec<BranchDraft>,
+    /// The last commits that a forge signed, as git stores them.
+    pub(super) signed: BTreeMap<BranchName, Vec<u8>>,
     /// The results of this attempt.
     pub(super) outcomes: BTreeMap<BranchName, BranchOutcome>,
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
@@ -41,7 +46,9 @@ impl<P: Proposer> BranchState<P> {
             base: None,
             object: None,
             arrived: Vec::new(),
+            baseline: BaselineFetch::default(),
             drafts: Vec::new(),
+            signed: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             result: None,
         }
@@ -149,16 +156,17 @@ impl<P: Proposer> BranchState<P> {
         base: CommitId,
         index: &mut MarkerIndex,
     ) -> Result<(), SyncError> {
-        let proposer = &mut self.proposal.proposer;
         let tree = GitTree::of(&context.mirror.repository, base)?;
+        let reference = self.base.as_ref().and_then(|base| base.reference.as_ref());
+        let baseline = reference.and_then(|base| BaselineCommit::on_checkout(&self.proposal.known, base));
         let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
+        let proposer = &mut self.proposal.proposer;
         if let Some(revision) = self.base.as_ref().filter(|_| proposer.observes_source()) {
             proposer.observe_source(revision, None, index, &mut |_| deadline.check());
         }
-        let proposed = proposer.propose_branches(&tree, index, &mut |_| deadline.check());
-        if tree.is_damaged() {
-            return Err(SyncError::Damaged);
-        }
+        let proposed = self.baseline.with_trees(&tree, (baseline.as_ref(), base), context, |trees| {
+            proposer.propose_branches(trees, index, &mut |_| deadline.check())
+        })?;
         match proposed {
             Ok(drafts) => self.drafts = drafts,
             Err(error) => match deadline.into_cancelled() {
@@ -167,6 +175,15 @@ impl<P: Proposer> BranchState<P> {
             },
         }
         Ok(())
+    }
+
+    /// Fetches the baseline if the proposer needs it, and returns true if it did.
+    pub(super) fn fetch_baseline(&mut self, context: &AttemptContext<'_>) -> bool {
+        let reference = self.base.as_ref().and_then(|base| base.reference.as_ref());
+        let baseline = reference.and_then(|base| BaselineCommit::on_checkout(&self.proposal.known, base));
+        let baseline = baseline.filter(|_| self.proposal.proposer.lacks_baseline());
+        baseline.iter().for_each(|baseline| self.baseline.fetch(baseline, context));
+        baseline.is_some()
     }
 
     /// Gives the answer, and records the state of the remote.
@@ -180,7 +197,9 @@ impl<P: Proposer> BranchState<P> {
         let seen = self.seen(tip);
         let Some(base) = self.base.take() else { return };
         let outcomes = std::mem::take(&mut self.outcomes);
-        let has_failed = outcomes.values().any(|one| matches!(one.action, BranchAction::Failed { .. }));
+        let has_failed = outcomes.values().any(|one| {
+            matches!(one.action, BranchAction::Failed { .. } | BranchAction::Left(LeftReason::Waiting))
+        });
         if let Some(seen) = seen.filter(|_| !has_failed) {
             journal.seen.insert(self.proposal.name.clone(), seen);
         } else {
@@ -201,7 +220,7 @@ impl<P: Proposer> BranchState<P> {
         let tips = self.proposal.proposer.branches().into_keys();
         let branches = tips.map(|branch| (branch.reference(), tip(&branch))).collect();
         let checkout = self.base.as_ref()?.commit;
-        Some(LastSeen { checkout, push: None, destination: None, refspec: None, branches })
+        Some(LastSeen { checkout, push: None, destination: None, refspec: None, branches, own: None })
     }
 }
 
@@ -215,7 +234,7 @@ fn has_arrived(
 ) -> Result<bool, SyncError> {
     let Some(tip) = tip.filter(|tip| Some(*tip) != push.old) else { return Ok(false) };
     match context.is_in_history(push.new, tip, push.old) {
-        Err(error) if error.is_damage() || error.is_interruption() || error.is_outage() => Err(error),
-        found => Ok(found.unwrap_or(false)),
+        Err(error) if error.is_too_large() => Ok(false),
+        found => found,
     }
 }

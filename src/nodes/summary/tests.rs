@@ -1,5 +1,6 @@
 //! Counts, conditions and history of pools.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -22,13 +23,14 @@ fn pool() -> Pool {
 fn node(name: &str, stage: Stage, agent: AgentState) -> Node {
     let mut node = node_of(stage, agent);
     name.clone_into(&mut node.name);
-    node.annotations.insert(keys::STATE_SINCE.to_owned(), "2026-11-23T11:30:00Z".to_owned());
+    Arc::make_mut(&mut node.annotations)
+        .insert(keys::STATE_SINCE.to_owned(), "2026-11-23T11:30:00Z".to_owned());
     node
 }
 
 fn with(mut node: Node, annotations: &[(&str, &str)]) -> Node {
     for (key, value) in annotations {
-        node.annotations.insert((*key).to_owned(), (*value).to_owned());
+        Arc::make_mut(&mut node.annotations).insert((*key).to_owned(), (*value).to_owned());
     }
     node
 }
@@ -75,7 +77,7 @@ fn nodes_are_counted_by_stage() {
     let reboots = Pool { image: None, ..pool() };
     let rebooted = |name: &str| {
         let mut node = updated(name);
-        node.annotations.remove(keys::DESIRED_IMAGE);
+        Arc::make_mut(&mut node.annotations).remove(keys::DESIRED_IMAGE);
         node
     };
     let cases: [Case<'_>; 10] = [

@@ -1,11 +1,11 @@
 //! The clients of clusters, which are made here only.
 
-use axum::http::Response;
-use kube::client::ClientBuilder;
+use axum::http::{Request, Response, Uri};
+use kube::client::{Body, ClientBuilder};
 use kube::{Client, Config};
 use secrecy::ExposeSecret;
-use tower::BoxError;
 use tower::util::MapResultLayer;
+use tower::{BoxError, service_fn};
 
 use crate::metrics::Metrics;
 
@@ -58,6 +58,27 @@ pub fn counting_client(configuration: Config, metrics: Metrics) -> Result<Client
         answer
     });
     Ok(ClientBuilder::try_from(configuration)?.with_layer(&count).build())
+}
+
+/// Makes a client that reports the URI of each answered request, and whether it succeeded.
+pub(super) fn observed_client(
+    client: Client,
+    observe: impl Fn(&Uri, bool) + Clone + Send + Sync + 'static,
+) -> Client {
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, observe, uri) = (client.clone(), observe.clone(), request.uri().clone());
+        async move {
+            match client.send(request).await {
+                Ok(answer) => {
+                    observe(&uri, answer.status().is_success());
+                    Ok(answer)
+                }
+                Err(kube::Error::Service(cause)) => Err(cause),
+                Err(error) => Err(error.into()),
+            }
+        }
+    });
+    Client::new(service, "default")
 }
 
 /// Checks that the token of a configuration can be sent.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `watch`, `cache`, `list` | a watch and a cache for each kind, which a reconcile reads without a request; lists in pages |
 //! | `list_schedule` | the times of repeated lists |
+//! | `namespace` | a Namespace without what is not in use |
 //! | `resource_scope` | requests for a kind in namespaces, or of the whole cluster |
 //! | `writer`, `merge_patch` | merge patches of the difference, under Flux's field manager, on top of the state that they were made from |
 //! | `recorder`, `notifier`, `announcer` | events, posts to Flux's notification controller, and both together |
@@ -29,6 +30,7 @@ mod eviction;
 mod list;
 mod list_schedule;
 mod merge_patch;
+mod namespace;
 mod notifier;
 mod recorder;
 mod resource_scope;
@@ -58,9 +60,10 @@ pub use error::ClusterError;
 pub use eviction::{Eviction, EvictionTarget, evict};
 pub use list::list;
 pub use list_schedule::{ListLimiter, ListSchedule};
+pub use namespace::NamespaceObject;
 pub use notifier::{Notifier, NotifierError};
 pub use resource_scope::ResourceScope;
-pub use watch::{Observation, Scope, Watched, watch_events, watch_object, watch_objects};
+pub use watch::{Observation, Scope, Watched, watch_closely, watch_events, watch_object, watch_objects};
 pub use writer::ObjectWriter;
 
 /// The field manager of Flux's automation controller.

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
+use k8s_openapi::ClusterResourceScope;
 use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, Resource};
@@ -11,11 +12,15 @@ use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
 use super::cache::{Cache, Change};
+use super::client::observed_client;
 use super::error::ClusterError;
 use super::list::PAGE_SIZE;
 use super::resource_scope::ResourceScope;
 use crate::backoff::Backoff;
 use crate::objects::ObjectName;
+
+/// The time after which the API server ends each request of a close watch.
+const CLOSE_WATCH_SECONDS: u32 = 20;
 
 /// A kind of objects that is watched, namespaced or cluster-scoped.
 pub trait Watched:
@@ -160,6 +165,32 @@ pub async fn watch_events<K>(
     let mut config = watcher::Config::default().page_size(PAGE_SIZE);
     config.label_selector = labels;
     watch_selected(api, config, observe).await;
+}
+
+/// Watches all objects of a kind, and shows that the watch is alive, until dropped.
+///
+/// It requests them and passes on events and failures as [`watch_events`] does. `alive` is called when the API server
+/// accepts a request to watch, which it does every 20 seconds as long as the watch works. So it is known that no event is
+/// missing because a connection is dead.
+pub async fn watch_closely<K>(
+    client: &Client,
+    alive: impl Fn() + Clone + Send + Sync + 'static,
+    observe: impl FnMut(Result<Event<K>, ClusterError>),
+) where
+    K: Resource<DynamicType = (), Scope = ClusterResourceScope>
+        + Clone
+        + DeserializeOwned
+        + Debug
+        + Send
+        + 'static,
+{
+    let client = observed_client(client.clone(), move |request, is_success| {
+        if is_success && request.query().is_some_and(|query| query.contains("watch=true")) {
+            alive();
+        }
+    });
+    let config = watcher::Config::default().page_size(PAGE_SIZE).timeout(CLOSE_WATCH_SECONDS);
+    watch_selected(Api::all(client), config, observe).await;
 }
 
 /// Watches the object of a name, and passes on its states and failures, until dropped.

@@ -25,6 +25,11 @@ impl Defect {
         Self { error, object }
     }
 
+    /// Returns the ImageUpdateAutomation that cannot be read, if it is one.
+    pub fn automation(&self) -> Option<&ObjectName> {
+        self.named(ManifestKind::Flux(Kind::Automation))
+    }
+
     /// Returns the ImagePolicy that cannot be read, if it is one.
     pub fn policy(&self) -> Option<&ObjectName> {
         self.named(ManifestKind::Flux(Kind::Policy))

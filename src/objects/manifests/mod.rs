@@ -19,6 +19,7 @@ mod store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use tagboat_api::settings::own_annotations;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
 use crate::objects::ObjectName;
@@ -44,6 +45,16 @@ pub struct Manifests {
     pub notes: Vec<String>,
 }
 
+/// The error of a Namespace with two values of an annotation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Namespace {namespace} is defined twice, with different values of {annotation}: keep one")]
+pub struct NamespaceConflict {
+    /// The Namespace.
+    pub namespace: String,
+    /// The annotation.
+    pub annotation: String,
+}
+
 /// One object and the file it comes from.
 #[derive(Debug)]
 struct Manifest {
@@ -66,8 +77,11 @@ enum Object {
     Secret(Result<BTreeMap<String, Secret>, SecretError>),
     /// The names of a ServiceAccount's pull secrets; `None` if they cannot be read.
     ServiceAccount(Option<Vec<String>>),
-    /// The labels of a Namespace.
-    Namespace(BTreeMap<String, String>),
+    /// The labels and the annotations of a Namespace.
+    Namespace {
+        labels: BTreeMap<String, String>,
+        annotations: BTreeMap<String, String>,
+    },
 }
 
 impl Manifests {
@@ -108,13 +122,38 @@ impl Manifests {
     /// Returns `None` if it has no manifest.
     pub fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {
         let found = self.objects.iter().filter_map(|manifest| match &manifest.object {
-            Object::Namespace(labels) if manifest.name.name == name => Some(labels.clone()),
+            Object::Namespace { labels, .. } if manifest.name.name == name => Some(labels.clone()),
             _ => None,
         });
         found.reduce(|mut labels, more| {
             labels.extend(more);
             labels
         })
+    }
+
+    /// Returns Tagboat's annotations of Namespaces by name, each merged from all its manifests.
+    ///
+    /// # Errors
+    ///
+    /// If two manifests give one of them different values.
+    pub fn namespace_annotations(
+        &self,
+    ) -> Result<BTreeMap<String, BTreeMap<String, String>>, NamespaceConflict> {
+        let mut all: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        for Manifest { name, object, .. } in &self.objects {
+            let Object::Namespace { annotations, .. } = object else { continue };
+            let merged = all.entry(name.name.clone()).or_default();
+            for (annotation, value) in own_annotations(annotations) {
+                let before = merged.insert(annotation.clone(), value.clone());
+                if before.is_some_and(|before| before != *value) {
+                    return Err(NamespaceConflict {
+                        namespace: name.name.clone(),
+                        annotation: annotation.clone(),
+                    });
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Returns the values of the Secret of a name.
@@ -202,8 +241,8 @@ pub fn read(paths: &[PathBuf], state: Option<&Path>) -> Result<Manifests, Vec<Ma
 }
 
 /// Reads the valid objects in `paths`, and returns the errors of the others.
-pub fn read_in_part(paths: &[PathBuf]) -> (Manifests, Vec<Defect>) {
-    read_from(paths, source::Sources::default())
+pub fn read_in_part(paths: &[PathBuf], state: Option<&Path>) -> (Manifests, Vec<Defect>) {
+    read_from(paths, source::Sources::without(state))
 }
 
 fn read_from(paths: &[PathBuf], mut sources: source::Sources) -> (Manifests, Vec<Defect>) {

@@ -79,14 +79,19 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
     Ok(Parsed { object: Some(object), notes: parser.notes })
 }
 
-/// Parses a Namespace, of which only the labels matter; all other fields are ignored.
+/// Parses a Namespace, of which only labels and annotations matter; all other fields are ignored.
 fn namespace(file: &Path, value: &Value) -> Parsed {
     if name_of(value).is_none() {
         return unsupported(file, "a Namespace without a name");
     }
-    let labels = value["metadata"]["labels"].as_object().into_iter().flatten();
-    let labels = labels.filter_map(|(label, value)| Some((label.clone(), value.as_str()?.to_owned())));
-    Parsed { object: Some(Object::Namespace(labels.collect())), notes: Vec::new() }
+    let values = |member: &str| value["metadata"][member].as_object().into_iter().flatten();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let labels = values("labels").filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect();
+    // A value without quotes, such as `4711`, counts as it is written: a freeze must not be lost.
+    let annotation = |value: &Value| text(value).unwrap_or_else(|| value.to_string());
+    let annotations = values("annotations").map(|(name, value)| (name.clone(), annotation(value))).collect();
+    let object = Object::Namespace { labels, annotations };
+    Parsed { object: Some(object), notes: Vec::new() }
 }
 
 fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {

@@ -1,6 +1,7 @@
 //! The selection from a list of tags: a winner, and verdicts on the others.
 
 mod error;
+mod ranked_values;
 mod verdict;
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use super::rule::{Direction, Rank, Rejection, Rule};
 use crate::reference::TagList;
 
 pub use error::{Rejected, SelectionError};
+pub use ranked_values::{RankedValue, ranked_values};
 pub use verdict::{Outcome, Verdict};
 
 /// The verdicts on all tags of a list.

@@ -11,11 +11,11 @@ use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
 use super::transaction::{self, Prepared};
 use crate::cancel::StopToken;
-use crate::git::{Answer, Failure, Request, SyncError, Writer};
+use crate::git::{Answer, Failure, FailureKind, Request, SyncError, Writer};
 
 /// The maximum number of times that a job is prepared.
 ///
-/// It is prepared again if others push faster than a transaction may try.
+/// It is prepared again if others push faster than a transaction may try, or if a server refuses the login.
 const ROUNDS: u32 = 16;
 
 /// An automation that is reconciled in a batch, and the caller's part of that.
@@ -49,13 +49,15 @@ pub async fn reconcile<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
 }
 
 /// Prepares a job and submits its request, until no other push is faster.
+///
+/// After a login that the server refuses, it is submitted once more with a new one.
 async fn run<J: Job>(
     job: &mut J,
     index: usize,
     rounds: &Rounds<'_>,
     stop: &StopToken,
 ) -> (Conclusion, Option<UpdateProposal>) {
-    let mut round = 1;
+    let (mut round, mut has_new_login) = (1, false);
     loop {
         let request = match job.prepare(round == 1).await {
             Ok(request) => request,
@@ -69,12 +71,25 @@ async fn run<J: Job>(
             () = cancellation.finished() => return (Conclusion::cancelled(), None),
         };
         let Some(answer) = answer else { return (Conclusion::internal_error(), None) };
-        if !is_overtaken(&answer) || round == ROUNDS || stop.is_cancelled() {
+        let is_refused = !has_new_login && refuse_login(&answer);
+        has_new_login |= is_refused;
+        let is_repeated = is_refused || is_overtaken(&answer);
+        if !is_repeated || round == ROUNDS || stop.is_cancelled() {
             let (conclusion, proposal) = transaction::conclude(answer);
             return (conclusion, Some(proposal));
         }
         round += 1;
     }
+}
+
+/// Has the login of a provider made again if the server refused it.
+///
+/// Returns true if there is such a login.
+fn refuse_login(answer: &Answer<UpdateProposal>) -> bool {
+    let Err(Failure::Sync(error)) = &answer.result else { return false };
+    let entry = answer.proposer.login.as_ref();
+    let entry = entry.filter(|_| error.failure_kind() == Some(FailureKind::Authentication));
+    entry.inspect(|entry| entry.refuse()).is_some()
 }
 
 fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {

@@ -37,6 +37,8 @@ impl Default for LargeLogins {
 
 /// Makes each login of a batch once, however many of its automations use it.
 ///
+/// One that a server refused is made again.
+///
 /// Clones share the logins. Requests of a batch are submitted together, so a batch may not wait for a slot
 /// while it holds one: all others could do the same. It only ever does if a GitRepository changes while the
 /// batch begins.
@@ -79,7 +81,8 @@ impl BatchLogins {
             proxy_secret: source.proxy_secret.clone(),
         };
         let mut logins = self.0.lock().await;
-        let login = match logins.get(&key) {
+        let is_usable = |login: &&LoggedIn| login.entry.as_ref().is_none_or(|entry| !entry.is_refused());
+        let login = match logins.get(&key).filter(is_usable) {
             Some(login) => login.clone(),
             None => {
                 let login = log_in(objects, namespace, source, options, logins.is_empty()).await;

@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::ResourceExt;
 use tagboat_api::settings::{self, AutomationSettings, Delivery, TemplateLanguage};
 use tagboat_api::{ImagePolicy, ImageUpdateAutomation, ObjectName, Reason};
 
 use super::delivery::{
-    BundleError, BundleRequest, Bundles, InvalidBranch, OwnershipScope, SelectedPolicy, bundles,
+    BundleError, BundleRequest, Bundles, ImageHash, InvalidBranch, OwnerHash, OwnershipScope, SelectedPolicy,
+    bundles,
 };
+use super::pull_requests::Snapshot;
 use super::request::Request;
 use crate::error::ReconcileError;
 use crate::git::outcome::Target;
@@ -18,13 +21,24 @@ use crate::message::PolicyImage;
 use crate::reconcile::branch_references::BranchReferences;
 use crate::update::TreePath;
 
+/// The maximum age of a list of pull requests by which git changes a branch.
+///
+/// Since an older one, a person may have closed a pull request: its branch stays as it is.
+const MAX_AGE: Duration = Duration::from_secs(60);
+
 /// The automation's own branches, each with the policies whose images it delivers.
 #[derive(Clone, Debug)]
 pub struct BranchPlan {
     naming: BranchNaming,
     bundles: Bundles,
-    /// Facts from outside; a branch that is missing here has none.
-    facts: BTreeMap<BranchName, BranchFacts>,
+    /// The pull requests, if the branches have some.
+    pull_requests: Option<Arc<Snapshot>>,
+    /// True if they were listed a short time ago.
+    is_up_to_date: bool,
+    /// Branches with open pull requests, which no policy is delivered on any more.
+    unwanted: BTreeSet<BranchName>,
+    /// The images that each branch sets, once the update is planned.
+    images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
 }
 
 /// The settings by which an automation's own branches get their names.
@@ -99,12 +113,6 @@ impl BranchNaming {
 /// The error of a source from which no branches can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BranchSourceError {
-    /// Pull requests, which are not opened yet.
-    #[error(
-        "tagboat.dev/delivery: pull requests are not opened yet: write `branch`, and have them opened from the branches by a \
-         pipeline"
-    )]
-    PullRequests,
     /// It is no branch that is checked out.
     #[error(
         "tagboat.dev/delivery: branches are made on a branch, and {checkout} is checked out: name a branch in \
@@ -131,9 +139,7 @@ pub enum BranchSourceError {
 impl ReconcileError for BranchSourceError {
     fn reason(&self) -> Reason {
         match self {
-            Self::PullRequests | Self::NoBase { .. } | Self::Refspec { .. } => {
-                Reason::InvalidSourceConfiguration
-            }
+            Self::NoBase { .. } | Self::Refspec { .. } => Reason::InvalidSourceConfiguration,
             Self::Names(error) => error.reason(),
         }
     }
@@ -160,9 +166,6 @@ pub fn base(
         let is_separate = base.as_ref() != Some(&target.push) && target.refspec.is_none();
         return Ok(base.filter(|_| is_separate && references == BranchReferences::Fresh));
     }
-    if settings.delivery == Delivery::PullRequest {
-        return Err(BranchSourceError::PullRequests);
-    }
     let Some(base) = base else {
         return Err(BranchSourceError::NoBase { checkout: target.checkout.to_string() });
     };
@@ -183,8 +186,6 @@ pub fn refresh(settings: &AutomationSettings) -> Refresh {
 impl BranchPlan {
     /// Renders the names of the branches for the selected policies.
     ///
-    /// `facts` has what a forge knows about branches.
-    ///
     /// # Errors
     ///
     /// If the template is none, or renders to the base.
@@ -192,10 +193,34 @@ impl BranchPlan {
         naming: BranchNaming,
         request: &Request,
         policies: &[Arc<ImagePolicy>],
-        facts: BTreeMap<BranchName, BranchFacts>,
     ) -> Result<Self, BranchPlanError> {
         let bundles = naming.bundles(request, policies)?;
-        Ok(Self { naming, bundles, facts })
+        let (unwanted, images) = (BTreeSet::new(), BTreeMap::new());
+        Ok(Self { naming, bundles, pull_requests: None, is_up_to_date: false, unwanted, images })
+    }
+
+    /// Returns the branch on which the branches are made.
+    pub fn base(&self) -> &BranchName {
+        &self.naming.base
+    }
+
+    /// Adds the pull requests of the repository, which were listed some time ago.
+    ///
+    /// `open` are the branches with open ones of the automation.
+    pub fn add_pull_requests(
+        &mut self,
+        snapshot: Arc<Snapshot>,
+        age: Option<Duration>,
+        open: BTreeSet<BranchName>,
+    ) {
+        self.unwanted = open.into_iter().filter(|branch| self.bundle(branch).is_none()).collect();
+        self.pull_requests = Some(snapshot);
+        self.is_up_to_date = age.is_some_and(|age| age <= MAX_AGE);
+    }
+
+    /// Records the images that each branch sets, on which a refusal depends.
+    pub fn set_images(&mut self, images: BTreeMap<BranchName, BTreeSet<ImageHash>>) {
+        self.images = images;
     }
 
     /// Renders the names again after another selection.
@@ -214,8 +239,17 @@ impl BranchPlan {
 
     /// Returns the branches with the facts about each.
     pub fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
-        let facts = |branch: &BranchName| self.facts.get(branch).copied().unwrap_or_default();
-        self.bundles.branches.keys().map(|branch| (branch.clone(), facts(branch))).collect()
+        let names = self.bundles.branches.keys().chain(&self.unwanted);
+        names.map(|branch| (branch.clone(), self.facts(branch))).collect()
+    }
+
+    fn facts(&self, branch: &BranchName) -> BranchFacts {
+        let none = BTreeSet::new();
+        let images = self.images.get(branch).unwrap_or(&none);
+        let Some(known) = &self.pull_requests else { return BranchFacts::default() };
+        let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
+        let facts = known.facts(&self.naming.base, branch, images, &owner);
+        BranchFacts { is_unknown: facts.is_unknown || !self.is_up_to_date, ..facts }
     }
 
     /// Returns the branches with their policies.
@@ -238,9 +272,11 @@ impl BranchPlan {
         let path = self.naming.path.as_deref().unwrap_or_default();
         let parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
         let path = parts.fold(TreePath::root(), |path, part| path.join(part.as_bytes()));
+        // The policies of a branch that is not wanted any more are unknown.
+        let any_policy = || self.bundles.branches.values().flatten().cloned().collect();
         OwnershipScope {
             people: vec![(author.clone(), author.clone())],
-            policies: self.bundle(branch).cloned().unwrap_or_default(),
+            policies: self.bundle(branch).cloned().unwrap_or_else(any_policy),
             paths: vec![path],
         }
     }
@@ -254,7 +290,7 @@ mod tests {
     #[test]
     fn own_branches_are_made_on_a_branch() {
         use BranchReferences::{All, Fresh};
-        use Delivery::{Branch, Push};
+        use Delivery::{Branch, PullRequest, Push};
         let main = || CheckoutReference::Branch("main".parse().unwrap());
         let name = || CheckoutReference::Name("refs/heads/main".parse().unwrap());
         let tag = || CheckoutReference::Tag("refs/tags/v1".parse().unwrap());
@@ -269,6 +305,8 @@ mod tests {
             (Branch, All, name(), "auto", Ok(Some("main"))),
             (Branch, Fresh, main(), "auto", Ok(Some("main"))),
             (Branch, All, tag(), "main", Err("tag v1")),
+            (PullRequest, All, main(), "main", Ok(Some("main"))),
+            (PullRequest, All, tag(), "main", Err("tag v1")),
         ] {
             let push = push.parse().unwrap();
             let target = Target { checkout, push, refspec: None, own_branches: None, options: Vec::new() };
@@ -279,17 +317,5 @@ mod tests {
                 .map_err(|checkout: &str| BranchSourceError::NoBase { checkout: checkout.to_owned() });
             assert_eq!(found, expected, "{delivery:?} {references:?} {target:?}");
         }
-    }
-
-    #[test]
-    fn an_automation_that_wants_pull_requests_is_stalled() {
-        let main: BranchName = "main".parse().unwrap();
-        let checkout = CheckoutReference::Branch(main.clone());
-        let target = Target { checkout, push: main, refspec: None, own_branches: None, options: Vec::new() };
-        let delivery = Delivery::PullRequest;
-        let settings = AutomationSettings { delivery, ..AutomationSettings::default() };
-        let error = base(&target, &settings, BranchReferences::All).unwrap_err();
-        assert_eq!(error, BranchSourceError::PullRequests);
-        assert!(!error.is_retryable());
     }
 }

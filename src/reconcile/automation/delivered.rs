@@ -1,9 +1,13 @@
 //! The branches of a run as it reports them: status, condition `Delivery`, events.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use tagboat_api::Reason;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::{Condition, Reason};
 
 use super::conclusion::Conclusion;
+use super::pull_requests::{PullRequestProgress, open_in};
 use super::report::Report;
 use crate::error::ReconcileError;
 use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
@@ -24,6 +28,19 @@ pub struct Delivered {
     pub branches: Vec<BranchOutcome>,
     /// Policies without a usable branch, a sentence each.
     pub invalid: Vec<String>,
+    /// The progress of the pull requests.
+    pub forge: ForgeProgress,
+}
+
+/// The progress of the pull requests of branches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForgeProgress {
+    /// The branches have no pull requests.
+    NotAsked,
+    /// The forge has not answered yet.
+    Awaited,
+    /// The forge has answered, or failed.
+    Known(Box<PullRequestProgress>),
 }
 
 /// The error of branches that could not be pushed.
@@ -74,8 +91,44 @@ impl Delivered {
         Some(UndeliveredBranches { message, others: messages.count() })
     }
 
+    /// Returns the branches without the commits, which a run has reported.
+    pub fn without_commits(&self) -> Self {
+        let branch = |branch: &BranchOutcome| BranchOutcome { commit: None, ..branch.clone() };
+        Self { branches: self.branches.iter().map(branch).collect(), ..self.clone() }
+    }
+
     /// Returns the condition's status, reason and message.
-    fn condition(&self) -> (ConditionStatus, Reason, String) {
+    ///
+    /// There is none while the forge is awaited.
+    pub fn condition(&self) -> Option<(ConditionStatus, Reason, String)> {
+        if let Some(problem) = self.problem() {
+            return Some(problem);
+        }
+        match &self.forge {
+            ForgeProgress::NotAsked => Some(self.summary()),
+            ForgeProgress::Awaited => None,
+            ForgeProgress::Known(progress) => Some(progress.condition()),
+        }
+    }
+
+    /// Returns a status with the condition `Delivery`.
+    #[must_use]
+    pub fn on(
+        &self,
+        status: &ImageUpdateAutomationStatus,
+        generation: i64,
+        now: Timestamp,
+    ) -> ImageUpdateAutomationStatus {
+        let mut builder = ConditionsBuilder::new(&status.conditions, generation);
+        if let Some((status, reason, message)) = self.condition() {
+            builder.set(ConditionType::Delivery, status, reason, &message);
+        }
+        let conditions = builder.build(&status.conditions, now);
+        ImageUpdateAutomationStatus { conditions, ..status.clone() }
+    }
+
+    /// Returns the problem that git found, if there is one.
+    fn problem(&self) -> Option<(ConditionStatus, Reason, String)> {
         let foreign: Vec<(&BranchName, &LeftReason)> = self
             .branches
             .iter()
@@ -91,15 +144,24 @@ impl Delivered {
                 "branch '{branch}' {reason}{}; the next retry is when the branch, the base or an image changes",
                 more(others.len())
             );
-            return (False, Reason::EditedByOthers, message);
+            return Some((False, Reason::EditedByOthers, message));
+        }
+        let is_failed = |progress: &PullRequestProgress| progress.condition().0 == False;
+        if matches!(&self.forge, ForgeProgress::Known(progress) if is_failed(progress)) {
+            return None;
         }
         if let [first, others @ ..] = self.invalid.as_slice() {
             let policies = match others.len() {
                 0 => String::new(),
                 more => format!("; and {more} more"),
             };
-            return (False, Reason::InvalidBranch, format!("{first}{policies}"));
+            return Some((False, Reason::InvalidBranch, format!("{first}{policies}")));
         }
+        None
+    }
+
+    /// Returns the condition of branches without a problem.
+    fn summary(&self) -> (ConditionStatus, Reason, String) {
         let is_there = |branch: &&BranchOutcome| {
             branch.tip.is_some() && !matches!(branch.action, BranchAction::Left(LeftReason::NothingLeft))
         };
@@ -142,6 +204,20 @@ pub enum DeliveryOutcome {
 }
 
 impl DeliveryOutcome {
+    /// Adds the progress of pull requests.
+    ///
+    /// It comes with the result of git in the run that asked for them: the present run may have found nothing new.
+    #[must_use]
+    pub fn with_pull_requests(self, known: Option<(PullRequestProgress, &Delivered)>) -> Self {
+        let Some((progress, earlier)) = known else { return self };
+        let delivered = match self {
+            Self::Push => return self,
+            Self::Branches(delivered) => delivered,
+            Self::Unknown => earlier.without_commits(),
+        };
+        Self::Branches(Delivered { forge: ForgeProgress::Known(Box::new(progress)), ..delivered })
+    }
+
     /// Returns true if a push is reported.
     pub fn has_pushed(&self) -> bool {
         matches!(self, Self::Branches(delivered) if delivered.pushed().next().is_some())
@@ -172,12 +248,27 @@ impl Report {
                     self.status.last_push_commit = Some(commit.to_string());
                     self.status.last_push_time = Some(whole_seconds(now));
                 }
-                let (status, reason, message) = delivered.condition();
-                builder.set(ConditionType::Delivery, status, reason, &message);
+                if let ForgeProgress::Known(progress) = &delivered.forge {
+                    self.pull_request_events = progress.events(listed(&self.status.conditions).as_ref());
+                }
+                if let Some((status, reason, message)) = delivered.condition() {
+                    builder.set(ConditionType::Delivery, status, reason, &message);
+                }
             }
         }
         self.status.conditions = builder.build(&self.status.conditions, now);
         self
+    }
+}
+
+/// Returns the open pull requests that the condition of an earlier run lists.
+///
+/// There is no list while the condition names a problem.
+pub fn listed(conditions: &[Condition]) -> Option<BTreeSet<u64>> {
+    let name = ConditionType::Delivery.to_string();
+    match conditions.iter().find(|condition| condition.type_ == name) {
+        None => Some(BTreeSet::new()),
+        Some(condition) => (condition.status == "True").then(|| open_in(&condition.message)),
     }
 }
 
@@ -209,7 +300,8 @@ mod tests {
     }
 
     fn delivered(branches: Vec<BranchOutcome>) -> Delivered {
-        Delivered { base: "main".to_owned(), branches, invalid: Vec::new() }
+        let (base, forge) = ("main".to_owned(), ForgeProgress::NotAsked);
+        Delivered { base, branches, invalid: Vec::new(), forge }
     }
 
     fn now() -> Timestamp {

@@ -18,7 +18,7 @@ use crate::reconcile::conditions::ConditionStatus::{False, True};
 use crate::reconcile::conditions::ConditionType::{CommitsSigned, MarkersResolved};
 use crate::reconcile::conditions::{self, ConditionsBuilder};
 use crate::reconcile::run::ReconcileRun;
-use crate::update::UpdatePlan;
+use crate::update::{MarkerOutcome, UpdatePlan};
 
 /// The maximum number of problems that a message names.
 const NAMED: usize = 3;
@@ -86,7 +86,9 @@ impl Findings {
     pub fn of(plan: &UpdatePlan, unusable: &[UnusableImage]) -> Self {
         let images =
             unusable.iter().map(|image| Finding { file: "", line: 0, message: image.to_string().into() });
-        let markers = plan.warnings().filter_map(|marker| {
+        // Held markers have a condition of their own.
+        let warnings = plan.warnings().filter(|marker| marker.outcome != MarkerOutcome::Held);
+        let markers = warnings.filter_map(|marker| {
             let message = format!("{}: {}", marker.setter, marker.outcome.warning()?);
             Some(Finding { file: &marker.file, line: marker.line, message: message.into() })
         });
@@ -226,7 +228,7 @@ mod tests {
     use crate::reconcile::automation::report::tests::status;
     use crate::reconcile::conditions::ConditionType::Ready;
     use crate::reconcile::run::tests::{run, short};
-    use crate::update::{MarkerOutcome, MarkerReport};
+    use crate::update::MarkerReport;
 
     fn now() -> Timestamp {
         "2026-01-01T00:00:05Z".parse().unwrap()

@@ -7,6 +7,7 @@ use tagboat_api::settings::SignedBy;
 
 use super::findings::SigningResult;
 use super::forge_login::{ForgeAccess, ForgeAccessError, forge_access};
+use super::login::LoginOptions;
 use super::source::SourceConfiguration;
 use crate::error::{ReconcileError, chain};
 use crate::forge::github::{GithubRepository, GithubSigner};
@@ -31,12 +32,6 @@ pub enum ForgeSigningRefused {
         /// The forge.
         kind: ForgeKind,
     },
-    /// The commits are on branches of the automation's own.
-    #[error(
-        "annotation tagboat.dev/signed-by is not `key`, and the forge signs no commits of delivery by branch: write `key`, or \
-         `tagboat.dev/delivery: push`"
-    )]
-    OwnBranches,
     /// The forge, or the login there, cannot be used.
     #[error(transparent)]
     Access(#[from] ForgeAccessError),
@@ -48,7 +43,7 @@ pub enum ForgeSigningRefused {
 impl ReconcileError for ForgeSigningRefused {
     fn reason(&self) -> Reason {
         match self {
-            Self::KeyToo | Self::OtherForge { .. } | Self::OwnBranches => Reason::InvalidSourceConfiguration,
+            Self::KeyToo | Self::OtherForge { .. } => Reason::InvalidSourceConfiguration,
             Self::Access(error) => error.reason(),
             Self::Call(_) => Reason::SourceManagerFailed,
         }
@@ -56,7 +51,7 @@ impl ReconcileError for ForgeSigningRefused {
 
     fn is_retryable(&self) -> bool {
         match self {
-            Self::KeyToo | Self::OtherForge { .. } | Self::OwnBranches => false,
+            Self::KeyToo | Self::OtherForge { .. } => false,
             Self::Access(error) => error.is_retryable(),
             Self::Call(_) => true,
         }
@@ -73,7 +68,7 @@ pub async fn forge_signing(
     (namespace, signed_by): (&str, SignedBy),
     source: &SourceConfiguration,
     remote: &RemotePlan,
-    clients: &ForgeClients,
+    options: &LoginOptions,
 ) -> Result<(Option<ForgeSigning>, SigningResult), ForgeSigningRefused> {
     let is_required = match signed_by {
         SignedBy::Key => return Ok((None, SigningResult::NotWanted)),
@@ -84,11 +79,9 @@ pub async fn forge_signing(
         return Err(ForgeSigningRefused::KeyToo);
     }
     let signer = async {
-        if source.target.own_branches.is_some() {
-            return Err(ForgeSigningRefused::OwnBranches);
-        }
+        let objects = (objects, options.git.clouds.as_ref());
         let access = forge_access(objects, namespace, source, remote).await?;
-        signer(access, clients)
+        signer(access, &options.forges)
     };
     match signer.await {
         Ok(signer) => {

@@ -13,7 +13,8 @@
 //! | `forge_login`, `forge_signing` | the login at the API of the forge; commits that it signs |
 //! | `places` | the places of markers, for reports of rollouts |
 //! | `batch` | reconciles several automations in one transaction |
-//! | `delivery` | decisions on branches and pull requests |
+//! | `delivery`, `pull_requests` | decisions on branches and pull requests; the work at the forge that follows from them |
+//! | `waiting` | windows and freezes, in which nothing is written |
 //! | `compare` | compare mode: compares the commit that it would make with that of another controller |
 
 pub mod batch;
@@ -28,12 +29,16 @@ pub mod findings;
 pub mod forge_login;
 pub mod forge_signing;
 pub mod login;
+pub mod observations;
 pub mod places;
 pub mod proposal;
 pub mod provider_login;
+pub mod pull_requests;
 pub mod report;
 pub mod request;
 pub mod reselection;
+pub mod reverts;
 pub mod signing;
 pub mod source;
 pub mod transaction;
+pub mod waiting;

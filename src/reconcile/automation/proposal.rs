@@ -1,35 +1,41 @@
 //! An update as a proposal to git.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tagboat_api::settings::TemplateLanguage;
 use tagboat_api::{ImageRef, Reason};
 
 use super::branch_plan::{BranchPlan, BranchPlanError};
 use super::compare::{CompareRun, View};
-use super::conclusion::Stage;
+use super::conclusion::{Conclusion, Stage};
 use super::delivered::{Delivered, DeliveryOutcome};
 use super::delivery;
 use super::findings::{Findings, SigningResult};
 use super::places::{PlaceScan, ProposedPolicies, ProposedPolicy};
+use super::pull_requests::{BranchContent, PullRequestRun};
+use super::report::read_revision;
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
-use super::transaction::{observed, stage_of};
+use super::reverts::{RevertOutcome, Reverts};
+use super::transaction::{observed, stage_of, wanted};
+use super::waiting::{Change, KnownWait, RunWait, WaitOutcome};
 use crate::cloud::GitLoginEntry;
 use crate::error::{ReconcileError, chain};
 use crate::git::checkout::Revision;
+use crate::git::outcome::Outcome;
 use crate::git::{
     Author, BranchAction, BranchDraft, BranchFacts, BranchName, CommitDraft, CommitPeople, CommitTime,
-    FileChange, ForgeSigningError, Freshness, Proposer, SigningKey,
+    FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, SigningKey,
 };
-use crate::message::{DEFAULT_MESSAGE, Template, TemplateError, UpdateData, truncated};
+use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
 use crate::update::diff::{self, DiffError};
 use crate::update::{
-    Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex, OwnMarkers, PlanError, Progress, ReportedMarkers,
-    ResultV2, ScopeError, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, plan,
+    Checkpoint, FileEdit, FileTree, HeldValues, Interrupt, MarkerIndex, OwnMarkers, PlanError, Progress,
+    ReportedMarkers, ResultV2, ScopeError, TreePath, UpdatePlan, UpdateRequest, divide, edits_in, plan,
 };
 
 /// The level of detail in the findings of a reconcile.
@@ -62,6 +68,8 @@ pub struct UpdateProposal {
     pub unusable: Vec<UnusableImage>,
     /// The images that count, by the name of their policy.
     pub policies: BTreeMap<String, ImageRef>,
+    /// The images that are wanted; others count while a release group is incomplete.
+    pub wanted: BTreeMap<String, ImageRef>,
     /// The cache entry of a provider's login, which a server may refuse.
     pub login: Option<GitLoginEntry>,
     /// Selects the images again after a wait; none if they cannot change meanwhile.
@@ -72,8 +80,16 @@ pub struct UpdateProposal {
     pub places: Option<PlaceScan>,
     /// The comparison, if another controller commits and this one does not.
     pub compare: Option<CompareRun>,
+    /// True if the last plan found a file with markers that cannot be parsed.
+    pub has_unparsable: bool,
     /// The automation's own branches; none if the commit goes to the push branch.
     pub branches: Option<BranchPlan>,
+    /// The waiting of the run.
+    pub wait: RunWait,
+    /// Decides which values are left as others set them.
+    pub reverts: Reverts,
+    /// The pull requests of those branches, if they have some.
+    pub pull_requests: Option<PullRequestRun>,
     /// The branches after a run with delivery by branch.
     pub delivered: Option<Delivered>,
     /// The last plan; without detail, only the number of its files.
@@ -96,6 +112,42 @@ impl UpdateProposal {
         }
     }
 
+    /// Hands the order for the pull requests over.
+    ///
+    /// If git found nothing new, they are only listed again.
+    pub fn submit_pull_requests(&self, interval: Duration) {
+        let (Some(run), Some(plan)) = (&self.pull_requests, &self.branches) else { return };
+        let Some(delivered) = &self.delivered else { return run.touch(interval) };
+        run.submit(plan, &self.readable(plan), delivered.clone(), interval);
+    }
+
+    /// Returns the waiting after the run.
+    pub fn wait_outcome(&self, conclusion: &Conclusion) -> WaitOutcome {
+        let Conclusion::Success { outcome, .. } = conclusion else { return WaitOutcome::Unknown };
+        self.wait.outcome(*outcome == Outcome::NothingNew)
+    }
+
+    /// Returns the wait for the next run, if the files were read.
+    pub fn known_wait(&self, conclusion: &Conclusion, wait: &WaitOutcome) -> Option<KnownWait> {
+        let Conclusion::Success { outcome, .. } = conclusion else { return None };
+        let revision = read_revision(outcome)?;
+        self.wait.known(wait, self.wanted.clone(), &revision)
+    }
+
+    /// Returns what the run says of values that others took back.
+    pub fn revert_outcome(&self, conclusion: &Conclusion) -> RevertOutcome {
+        self.reverts.outcome(matches!(conclusion, Conclusion::Success { .. }))
+    }
+
+    /// Returns the policies of which it is known whether the base needs a change.
+    ///
+    /// Of those without a usable branch it is not, and of none if a file with markers cannot be parsed.
+    fn readable(&self, plan: &BranchPlan) -> BTreeSet<&ObjectName> {
+        let is_invalid = |policy: &ObjectName| plan.invalid().iter().any(|invalid| invalid.policy == *policy);
+        let images = self.update.setters.images().map(|(policy, _)| policy);
+        images.filter(|policy| !self.has_unparsable && !is_invalid(policy)).collect()
+    }
+
     /// Returns the policies whose values are on the automation's own branches.
     pub fn proposed_policies(&self) -> ProposedPolicies {
         use BranchAction::{Created, Kept, Rebuilt};
@@ -114,14 +166,23 @@ impl UpdateProposal {
     /// Plans the update of a tree, and keeps what reports need.
     fn plan_update(
         &mut self,
-        tree: &dyn FileTree,
+        trees: &ProposalTrees<'_>,
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<(UpdatePlan, Vec<FileEdit>), ProposalError> {
+        let tree = trees.tree;
         self.update.reported = self.reported();
         self.update.own_markers = self.places.as_ref().map(PlaceScan::limits);
+        self.update.held = HeldValues::default();
         self.places.iter_mut().for_each(PlaceScan::reset);
-        let planned = plan(tree, &self.update, index, checkpoint);
+        let mut planned = plan(tree, &self.update, index, checkpoint);
+        if let Ok(found) = &planned {
+            let namespace = &self.message.automation.namespace;
+            if let Some(held) = self.reverts.decide(trees, found, &self.update, namespace, checkpoint)? {
+                self.update.held = held;
+                planned = plan(tree, &self.update, index, checkpoint);
+            }
+        }
         if let (Some(places), Err(error)) = (&mut self.places, &planned)
             && error.is_missing_path()
         {
@@ -137,6 +198,7 @@ impl UpdateProposal {
             places.keep(std::mem::take(&mut plan.own_markers), tree);
         }
         self.findings = Some(Findings::of(&plan, &self.unusable));
+        self.has_unparsable = !plan.unparsable.is_empty();
         Ok((plan, edits))
     }
 
@@ -169,6 +231,22 @@ pub struct MessageSource {
 }
 
 impl MessageSource {
+    /// Returns the policies whose values a result changes, and the number of values.
+    fn change(&self, update: &UpdateRequest, result: &ResultV2) -> Change {
+        let images = update.setters.images().collect();
+        let data = MessageData::new(&self.automation, self.values.clone(), result, &images);
+        let names: BTreeSet<String> = data.images().iter().map(|image| image.policy.name.clone()).collect();
+        Change { policies: names.into_iter().collect(), values: result.edits() }
+    }
+
+    /// Returns the change of a branch, of which the message is made.
+    fn content(&self, update: &UpdateRequest, result: &ResultV2, message: &[u8]) -> BranchContent {
+        let images = update.setters.images().collect();
+        let data = MessageData::new(&self.automation, self.values.clone(), result, &images);
+        let message = self.template.as_ref().map(|_| String::from_utf8_lossy(message).into_owned());
+        BranchContent { data, message }
+    }
+
     /// Renders the message of all changes of a plan, or of some.
     ///
     /// As in Flux, the template is not read before there is something to commit.
@@ -271,16 +349,19 @@ impl Proposer for UpdateProposal {
     type Error = ProposalError;
 
     fn refresh(&mut self) -> Result<Freshness, ProposalError> {
+        let as_before = self.wait.refresh();
         let Some(request) = self.reselection.as_mut().map(Reselection::select).transpose()?.flatten() else {
-            return Ok(Freshness::Unchanged);
+            return Ok(as_before);
         };
         if let (Some(branches), Some(reselection)) = (&mut self.branches, &self.reselection) {
             branches.select(&request, reselection.policies())?;
         }
-        let policies = observed(&request.update);
-        let is_unchanged = policies == self.policies;
-        (self.update, self.unusable, self.policies) = (request.update, request.unusable, policies);
-        Ok(if is_unchanged { Freshness::Unchanged } else { Freshness::Changed })
+        let (policies, wanted) = (observed(&request.update), wanted(&request.update));
+        let is_unchanged = (&policies, &wanted) == (&self.policies, &self.wanted);
+        self.wait.set_groups(request.groups);
+        (self.update, self.unusable) = (request.update, request.unusable);
+        (self.policies, self.wanted) = (policies, wanted);
+        Ok(if is_unchanged { as_before } else { Freshness::Changed })
     }
 
     fn memory(&self) -> u64 {
@@ -312,11 +393,25 @@ impl Proposer for UpdateProposal {
 
     fn propose(
         &mut self,
-        tree: &dyn FileTree,
+        trees: &ProposalTrees<'_>,
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, ProposalError> {
-        let (plan, edits) = self.plan_update(tree, index, checkpoint)?;
+        let (mut plan, edits) = self.plan_update(trees, index, checkpoint)?;
+        self.wait.begin();
+        if self.reverts.lacks_baseline {
+            return Ok(None);
+        }
+        self.wait.wait_for_groups(&plan.waiting);
+        let change = || self.message.change(&self.update, &plan.result);
+        if !(edits.is_empty() && plan.waiting.is_empty()) && self.wait.hold(change) {
+            plan.withhold();
+            let plan = self.plan.insert(plan);
+            if self.detail == Detail::Warnings {
+                plan.drop_details();
+            }
+            return Ok(None);
+        }
         // The plan is kept even if the message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);
         let message = match edits.as_slice() {
@@ -326,7 +421,7 @@ impl Proposer for UpdateProposal {
         let compared = match (&mut self.compare, &message) {
             (Some(compare), Ok(message)) => {
                 let message = message.as_deref();
-                let view = View { tree, update: &self.update, plan, edits: &edits, message };
+                let view = View { tree: trees.tree, update: &self.update, plan, edits: &edits, message };
                 // The places of the markers are copied, and their values are kept.
                 plan.check_memory_for_markers()
                     .map_err(ProposalError::from)
@@ -343,29 +438,59 @@ impl Proposer for UpdateProposal {
         Ok(Some(self.draft(edits, message)))
     }
 
+    fn lacks_baseline(&self) -> bool {
+        self.reverts.lacks_baseline
+    }
+
+    fn note(&self) -> Option<String> {
+        self.reverts.note(&self.policies)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.wait.is_closed()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.wait.is_waiting()
+    }
+
     fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
         self.branches.as_ref().map(BranchPlan::branches).unwrap_or_default()
     }
 
     fn propose_branches(
         &mut self,
-        base: &dyn FileTree,
+        trees: &ProposalTrees<'_>,
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Vec<BranchDraft>, ProposalError> {
-        let (mut plan, edits) = self.plan_update(base, index, checkpoint)?;
+        let (mut plan, edits) = self.plan_update(trees, index, checkpoint)?;
+        self.wait.begin();
+        if self.reverts.lacks_baseline {
+            return Ok(Vec::new());
+        }
+        self.wait.wait_for_groups(&plan.waiting);
         let bundles = self.branches.as_ref().map(|plan| plan.bundles().clone()).unwrap_or_default();
         let groups: Vec<_> = bundles.values().cloned().collect();
         plan.edits = edits;
-        let parts = divide(&plan, base, &self.update, &groups, checkpoint)?;
+        let parts = divide(&plan, trees.tree, &self.update, &groups, checkpoint)?;
         plan.edits = Vec::new();
         // The plan is kept even if a message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);
-        let mut drafts = Vec::new();
+        let (mut drafts, mut contents) = (Vec::new(), BTreeMap::new());
         for (branch, part) in bundles.into_keys().zip(parts).filter(|(_, part)| !part.edits.is_empty()) {
             let message = self.message.render(&self.update, (plan, &part.result), checkpoint)?;
+            if self.pull_requests.is_some() {
+                contents.insert(branch.clone(), self.message.content(&self.update, &part.result, &message));
+            }
+            self.wait.add_branch(branch.clone(), self.message.change(&self.update, &part.result));
             drafts.push((branch, part.edits, message));
         }
+        if let Some(branches) = &mut self.branches {
+            let images = contents.iter().map(|(branch, content)| (branch.clone(), content.images()));
+            branches.set_images(images.collect());
+        }
+        self.pull_requests.iter_mut().for_each(|run| run.set_contents(std::mem::take(&mut contents)));
         if self.detail == Detail::Warnings {
             // No memory is reserved any more when the commits are pushed.
             plan.drop_details();
@@ -384,13 +509,13 @@ impl Proposer for UpdateProposal {
             return Ok(Vec::new());
         };
         let (setters, limits) = (self.update.setters.restricted_to(bundle), &self.update.limits);
-        edits_in(tree, &draft.commit.edits, &setters, limits, checkpoint)
+        edits_in(tree, &draft.commit.edits, &setters, (&self.update.held, limits), checkpoint)
     }
 
     fn is_author(&self, people: CommitPeople<'_>) -> bool {
         let own = self.author.clone();
         let scope = delivery::OwnershipScope { people: vec![(own.clone(), own)], ..Default::default() };
-        scope.has_people(people)
+        scope.has_people(people) || (self.signing != SigningResult::NotWanted && is_signed_for_app(people))
     }
 
     fn owns_change(&self, branch: &BranchName, change: FileChange<'_>) -> bool {
@@ -399,6 +524,20 @@ impl Proposer for UpdateProposal {
             plan.ownership(branch, &self.author).owns_change(&path, change.old, change.new)
         })
     }
+}
+
+/// Returns true if a commit has the people that GitHub gives an App.
+///
+/// They are `NAME[bot] <ID+NAME[bot]@users.noreply.HOST>` and `GitHub <noreply@HOST>`, or `GitHub Enterprise`.
+fn is_signed_for_app(people: CommitPeople<'_>) -> bool {
+    people.author_name.ends_with(b"[bot]")
+        && people
+            .author_email
+            .split(|byte| *byte == b'@')
+            .next()
+            .is_some_and(|local| local.ends_with(b"[bot]"))
+        && people.committer_name.starts_with(b"GitHub")
+        && people.committer_email.starts_with(b"noreply@")
 }
 
 #[cfg(test)]

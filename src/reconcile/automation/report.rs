@@ -14,6 +14,7 @@ use super::conclusion::{Conclusion, RunFailure, Stage};
 use super::delivered::BranchEvent;
 use super::event::{self, UP_TO_DATE};
 use super::findings::FindingsChange;
+use super::pull_requests::PullRequestEvent;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::objects::Event;
@@ -33,6 +34,12 @@ pub struct Report {
     pub event: Event,
     /// An event for each push to an own branch, by the branches' names.
     pub branch_events: Vec<BranchEvent>,
+    /// The events about pull requests.
+    pub pull_request_events: Vec<PullRequestEvent>,
+    /// The event about a new reason to wait.
+    pub wait_event: Option<Event>,
+    /// The event about a change of the held images.
+    pub revert_event: Option<Event>,
     /// The change of the problems with markers, if there is one.
     pub findings_change: Option<FindingsChange>,
     /// The requeue.
@@ -74,7 +81,16 @@ pub fn report(
         Conclusion::Stall(_) => Action::AwaitChange,
         Conclusion::Failure(_) => Action::Retry,
     };
-    Report { status, event, branch_events: Vec::new(), findings_change: None, action }
+    Report {
+        status,
+        event,
+        branch_events: Vec::new(),
+        pull_request_events: Vec::new(),
+        wait_event: None,
+        revert_event: None,
+        findings_change: None,
+        action,
+    }
 }
 
 /// Makes the conditions after a run from those that it began with (`docs/flux-behaviour.md`, Conditions).
@@ -136,7 +152,18 @@ fn forget_settled_reasons(builder: &mut ConditionsBuilder, failure: &RunFailure)
 /// Source: `docs/flux-behaviour.md`, Observations.
 fn observed_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
-        Outcome::NothingNew | Outcome::DryRun { .. } => None,
+        Outcome::DryRun { .. } | Outcome::Waiting { .. } => None,
+        outcome => read_revision(outcome),
+    }
+}
+
+/// Returns the revision after a run that read the files.
+///
+/// The next run finds it if nothing changes.
+pub(super) fn read_revision(outcome: &Outcome) -> Option<Revision> {
+    match outcome {
+        Outcome::NothingNew => None,
+        Outcome::DryRun { source } | Outcome::Waiting { source } => Some(source.clone()),
         Outcome::NothingToCommit { source } | Outcome::Branches { base: source, .. } => Some(source.clone()),
         Outcome::Pushed(push) => {
             let reference = Some(push.branch.reference());

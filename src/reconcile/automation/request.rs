@@ -8,6 +8,7 @@ use kube::core::SelectorExt;
 use tagboat_api::automation::UpdateStrategy;
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation, Reason};
 
+use super::waiting::{GroupHolds, Images};
 use crate::error::ReconcileError;
 use crate::objects::ObjectName;
 use crate::reference::{ImageReference, ReferenceError};
@@ -29,6 +30,26 @@ pub struct Request {
     pub values: BTreeMap<String, String>,
     /// Selected policies whose image cannot be used; they count as having none.
     pub unusable: Vec<UnusableImage>,
+    /// The release groups of the selected policies, once they were looked at.
+    pub groups: GroupHolds,
+}
+
+impl Request {
+    /// Holds the policies of release groups whose members have different values.
+    ///
+    /// `policies` are those that the request was made from, and `given` replaces their images.
+    pub fn hold_groups<'a>(
+        &mut self,
+        automation: &ImageUpdateAutomation,
+        policies: impl Iterator<Item = &'a ImagePolicy>,
+        given: &ImageOverrides,
+    ) {
+        let namespace = automation.namespace();
+        let none = BTreeMap::new();
+        let observed = automation.status.as_ref().map_or(&none, |status| &status.observed_policies);
+        let own = policies.filter(|policy| policy.namespace() == namespace);
+        self.groups = GroupHolds::hold(&mut self.update.setters, own, Images { given, observed });
+    }
 }
 
 /// A policy whose latest image is no image reference.

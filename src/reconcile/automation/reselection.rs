@@ -19,6 +19,8 @@ pub struct Reselection {
     policies: PolicyReader,
     /// The policies of the last selection.
     seen: Vec<Arc<ImagePolicy>>,
+    /// True if the members of release groups are held while they have different values.
+    holds_groups: bool,
 }
 
 impl Reselection {
@@ -28,7 +30,13 @@ impl Reselection {
         policies: PolicyReader,
         seen: Vec<Arc<ImagePolicy>>,
     ) -> Self {
-        Self { automation, policies, seen }
+        Self { automation, policies, seen, holds_groups: true }
+    }
+
+    /// Ignores release groups, as another controller does.
+    #[must_use]
+    pub fn ignoring_groups(self) -> Self {
+        Self { holds_groups: false, ..self }
     }
 
     /// Selects again; returns nothing if no policy has changed since the last selection.
@@ -43,8 +51,12 @@ impl Reselection {
             return Ok(None);
         }
         self.seen = now;
-        let policies = self.seen.iter().map(Arc::as_ref);
-        request::of_automation(&self.automation, policies, &ImageOverrides::new()).map(Some)
+        let (policies, given) = (self.seen.iter().map(Arc::as_ref), ImageOverrides::new());
+        let mut request = request::of_automation(&self.automation, policies.clone(), &given)?;
+        if self.holds_groups {
+            request.hold_groups(&self.automation, policies, &given);
+        }
+        Ok(Some(request))
     }
 }
 

@@ -1,33 +1,40 @@
 //! Turns an automation into a request for the writer, and its answer into a conclusion.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use tagboat_api::settings::AutomationSettings;
+use tagboat_api::settings::{AutomationSettings, Delivery};
 use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
 use super::conclusion::{Conclusion, Stage};
-use super::delivered::Delivered;
+use super::delivered::{Delivered, ForgeProgress};
+use super::forge_login::{ForgeAccessError, forge_access};
 use super::forge_signing::forge_signing;
 use super::login::{LoggedIn, LoginOptions};
 use super::proposal::{Detail, MessageSource, UpdateProposal};
+use super::pull_requests::{PullRequestQueue, PullRequestRun, PullRequestSetupError};
 use super::request::{self, ImageOverrides, Request, RequestError};
+use super::reverts::{Reverts, StatusBaseline};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
+use super::waiting::{EarlierRun, GroupHolds, KnownWait, RunWait, WriteRules, own_windows};
 use crate::cancel::Cancellation;
 use crate::error::chain;
+use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
-    self, Answer, BranchOutcome, CommitTime, Failure, FailureKind, Keyring, Known, MirrorKey, Proposal,
+    self, Answer, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal, RemotePlan,
 };
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::request::ObjectIdentity;
 use crate::reconcile::times::TimeBounds;
+use crate::reference::ImageReference;
+use crate::tenancy::Capacity;
 use crate::update::UpdateRequest;
 
 /// The options of a run, besides its objects.
@@ -53,6 +60,14 @@ pub struct TransactionOptions {
     pub times: TimeBounds,
     /// The treatment of an existing push branch that is not checked out.
     pub references: BranchReferences,
+    /// The work queue of pull requests.
+    pub pull_requests: PullRequestQueue,
+    /// The rules by which automations may write; none if nothing is written.
+    pub rules: Option<WriteRules>,
+    /// The wait that an earlier run found, if it holds while nothing changes.
+    pub known_wait: Option<KnownWait>,
+    /// The policies whose images a person named, which are written in any case.
+    pub named: BTreeSet<ObjectName>,
 }
 
 /// The request of a run that is ready for the writer.
@@ -88,6 +103,28 @@ pub async fn select(
     Ok(Selected { request, settings, policies })
 }
 
+/// Holds the policies of release groups whose members have different values.
+///
+/// The filters of policies are compiled on the pool.
+pub async fn hold_groups(
+    mut selected: Selected,
+    automation: &ImageUpdateAutomation,
+    given: &ImageOverrides,
+    capacity: &Capacity,
+) -> Selected {
+    if !selected.policies.iter().any(|policy| GroupHolds::concern(policy)) {
+        return selected;
+    }
+    let namespace = automation.namespace().unwrap_or_default();
+    let (automation, given) = (automation.clone(), given.clone());
+    let hold = move || {
+        let policies = selected.policies.iter().map(Arc::as_ref);
+        selected.request.hold_groups(&automation, policies, &given);
+        selected
+    };
+    capacity.pool.run(&namespace, hold).await
+}
+
 /// Makes the request for the writer from a selection.
 ///
 /// # Errors
@@ -99,10 +136,13 @@ pub async fn prepare(
     selected: Selected,
     options: &TransactionOptions,
 ) -> Result<Prepared, Conclusion> {
+    let parsed = options.rules.as_ref().map(|rules| rules.parsed.clone()).unwrap_or_default();
+    let own = own_windows(&selected.settings, &parsed)
+        .map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let identity = options.login.git.identity;
     let source = configure(objects, automation, options.cross_namespace, identity).await?;
     let mut source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
-    let branches = own_branches(automation, &selected, &source, options.references)
+    let mut branches = own_branches(automation, &selected, &source, options.references)
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     if branches.is_some() {
         source.target.own_branches = Some(branch_plan::refresh(&selected.settings));
@@ -112,23 +152,34 @@ pub async fn prepare(
     let LoggedIn { remote, entry } =
         options.logins.log_in(objects, &namespace, &source, &options.login).await?;
     let Selected { request, settings, .. } = selected;
+    let gate = options.rules.clone().map(|rules| rules.gate(ObjectName::of(automation), own));
+    let pull_requests = match &mut branches {
+        Some(plan) if settings.delivery == Delivery::PullRequest => {
+            let run = pull_request_run(objects, (automation, &settings), plan, (&source, &remote), options);
+            let run = run.await;
+            let mut run = run.map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+            run.iter_mut().for_each(|run| run.set_gate(gate.clone()));
+            run
+        }
+        _ => None,
+    };
     let signed_by = (namespace.as_str(), settings.signed_by);
-    let (signing, signing_result) =
-        forge_signing(objects, signed_by, &source, &remote, &options.login.forges)
-            .await
-            .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+    let (signing, signing_result) = forge_signing(objects, signed_by, &source, &remote, &options.login)
+        .await
+        .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let policies = observed(&request.update);
-    let status = automation.status.as_ref();
-    let is_unchanged =
-        !options.is_forced && status.is_some_and(|status| status.observed_policies == policies);
-    let known = Known {
-        is_unchanged,
-        revision: status.and_then(|status| status.observed_source_revision.clone()),
-        pushed: status.and_then(|status| status.last_push_commit.clone()),
-    };
+    let wanted = wanted(&request.update);
+    let (earlier, mut known) =
+        EarlierRun::compare(automation.status.as_ref(), options.known_wait.clone(), &wanted);
+    let mode = options.rules.as_ref().map(|_| settings.on_revert);
+    let baseline = automation.status.as_ref().map(StatusBaseline::of).unwrap_or_default();
+    let reverts = Reverts::new(mode, baseline, options.named.clone());
+    // A report of all markers has the held ones as well.
+    let is_unreported = options.detail != Detail::Warnings && reverts.has_held();
+    known.is_unchanged &= !options.is_forced && !reverts.has_changed() && !is_unreported;
     let message = MessageSource {
         automation: ObjectName::of(automation),
         values: request.values,
@@ -149,7 +200,12 @@ pub async fn prepare(
         detail: options.detail,
         places: None,
         compare: None,
+        has_unparsable: false,
+        wanted,
+        wait: RunWait::new(gate, earlier, request.groups),
         branches,
+        reverts,
+        pull_requests,
         delivered: None,
         plan: None,
         findings: None,
@@ -178,7 +234,34 @@ fn own_branches(
     let Selected { request, settings, policies } = selected;
     let Some(base) = branch_plan::base(&source.target, settings, references)? else { return Ok(None) };
     let naming = BranchNaming::of(automation, settings, &source.target, base);
-    Ok(Some(BranchPlan::new(naming, request, policies, BTreeMap::new())?))
+    Ok(Some(BranchPlan::new(naming, request, policies)?))
+}
+
+/// Prepares the pull requests of a run, and adds the known ones to the plan.
+///
+/// There is none in a dry run without a login at the forge.
+async fn pull_request_run(
+    objects: &impl Objects,
+    (automation, settings): (&ImageUpdateAutomation, &AutomationSettings),
+    plan: &mut BranchPlan,
+    (source, remote): (&SourceConfiguration, &RemotePlan),
+    options: &TransactionOptions,
+) -> Result<Option<PullRequestRun>, PullRequestSetupError> {
+    let namespace = automation.namespace().unwrap_or_default();
+    let (clouds, queue) = (options.login.git.clouds.as_ref(), &options.pull_requests);
+    let access = match forge_access((objects, clouds), &namespace, source, remote).await {
+        Err(ForgeAccessError::NoLogin { .. }) if queue.is_dry_run() => return Ok(None),
+        access => access?,
+    };
+    let place = (plan.base().clone(), &source.repository);
+    let run = PullRequestRun::new(queue, automation, settings, place, access)?;
+    if queue.has_no_tasks() {
+        run.look_up(&plan.bundles().keys().cloned().collect()).await;
+    }
+    let (snapshot, age) = run.snapshot();
+    let open = run.open_branches(&snapshot);
+    plan.add_pull_requests(snapshot, age, open);
+    Ok(Some(run))
 }
 
 /// Returns the name of an automation's proposals.
@@ -199,34 +282,47 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
         findings.signing = answer.proposer.signing.clone();
     }
     let conclusion = match answer.result {
-        Ok(Outcome::Branches { base: source, branches, is_dry_run }) => {
-            let base = source.reference.as_ref().map(|name| name.short().to_owned()).unwrap_or_default();
-            let plan = answer.proposer.branches.as_ref();
-            let invalid = plan.map(BranchPlan::invalid).unwrap_or_default();
-            let invalid = invalid.iter().map(|invalid| chain(invalid)).collect();
-            let delivered = Delivered { base, branches, invalid };
-            let failure = delivered.failure();
-            let would_change = is_dry_run && delivered.branches.iter().any(BranchOutcome::is_changed);
-            answer.proposer.delivered = Some(delivered);
-            match failure {
-                Some(failure) => Conclusion::stopped(Stage::Push, &failure),
-                None if would_change => Conclusion::Success { outcome: Outcome::DryRun { source }, policies },
-                None => Conclusion::Success { outcome: Outcome::NothingToCommit { source }, policies },
-            }
+        Ok(Outcome::Branches { base, branches, is_dry_run }) => {
+            conclude_branches(&mut answer.proposer, policies, (base, branches, is_dry_run))
         }
-        Ok(outcome) => Conclusion::Success { outcome, policies },
+        Ok(outcome) => {
+            if matches!(outcome, Outcome::Waiting { .. }) {
+                answer.proposer.wait.add_push();
+            }
+            Conclusion::Success { outcome, policies }
+        }
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
         Err(Failure::Sync(error)) => {
-            if error.failure_kind() == Some(FailureKind::Authentication)
-                && let Some(entry) = &answer.proposer.login
-            {
-                entry.refuse();
-            }
             let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
             Conclusion::stopped(stage, error.as_ref()).with_hint(error.hint())
         }
     };
     (conclusion, answer.proposer)
+}
+
+/// Makes the conclusion of a run with branches of its own.
+fn conclude_branches(
+    proposer: &mut UpdateProposal,
+    policies: BTreeMap<String, ImageRef>,
+    (source, branches, is_dry_run): (Revision, Vec<BranchOutcome>, bool),
+) -> Conclusion {
+    let base = source.reference.as_ref().map(|name| name.short().to_owned()).unwrap_or_default();
+    let invalid = proposer.branches.as_ref().map(BranchPlan::invalid).unwrap_or_default();
+    let invalid = invalid.iter().map(|invalid| chain(invalid)).collect();
+    let forge =
+        if proposer.pull_requests.is_some() { ForgeProgress::Awaited } else { ForgeProgress::NotAsked };
+    let delivered = Delivered { base, branches, invalid, forge };
+    let failure = delivered.failure();
+    let has_waiting = proposer.wait.add_branches(&delivered.branches);
+    let would_change = is_dry_run && delivered.branches.iter().any(BranchOutcome::is_changed);
+    proposer.delivered = Some(delivered);
+    let outcome = match failure {
+        Some(failure) => return Conclusion::stopped(Stage::Push, &failure),
+        None if has_waiting => Outcome::Waiting { source },
+        None if would_change => Outcome::DryRun { source },
+        None => Outcome::NothingToCommit { source },
+    };
+    Conclusion::Success { outcome, policies }
 }
 
 /// Flux validates the strategy last.
@@ -251,10 +347,20 @@ async fn configure(
     reference.configure(found.as_ref(), identity).map_err(stopped)
 }
 
-/// Returns the images of the selected policies, as a status has them.
-pub(super) fn observed(update: &UpdateRequest) -> BTreeMap<String, ImageRef> {
-    let images = update.setters.images();
-    let image = |image: &crate::reference::ImageReference| ImageRef {
+/// Returns the images of the selected policies that count, as a status has them.
+pub fn observed(update: &UpdateRequest) -> BTreeMap<String, ImageRef> {
+    as_in_status(update.setters.images())
+}
+
+/// Returns the images that are wanted, be they held or not.
+pub(super) fn wanted(update: &UpdateRequest) -> BTreeMap<String, ImageRef> {
+    as_in_status(update.setters.wanted())
+}
+
+fn as_in_status<'s>(
+    images: impl Iterator<Item = (&'s ObjectName, &'s ImageReference)>,
+) -> BTreeMap<String, ImageRef> {
+    let image = |image: &ImageReference| ImageRef {
         name: image.name.to_string(),
         tag: image.tag.to_string(),
         digest: image.digest.as_ref().map(ToString::to_string),

@@ -44,6 +44,15 @@ pub struct Choice {
     pub held: Option<Held>,
     /// The time until another tag is old enough to be eligible.
     pub matures_in: Option<Duration>,
+    /// The message about a release group that does not move.
+    pub incomplete: Option<String>,
+}
+
+impl Choice {
+    /// Creates the choice of a tag that nothing holds.
+    pub(super) fn of(tag: &str, matures_in: Option<Duration>) -> Self {
+        Self { tag: tag.to_owned(), held: None, matures_in, incomplete: None }
+    }
 }
 
 /// The reason for which the current tag stays although it is not the winner.
@@ -73,6 +82,14 @@ pub enum ChoiceError {
         /// The time until a tag is old enough.
         matures_in: Option<Duration>,
     },
+    /// The release group of the policy does not move, and the policy has no image.
+    #[error("{message}")]
+    Group {
+        /// The message of the condition.
+        message: String,
+        /// The time until a tag is old enough.
+        matures_in: Option<Duration>,
+    },
 }
 
 impl ChoiceError {
@@ -80,8 +97,13 @@ impl ChoiceError {
     pub fn matures_in(&self) -> Option<Duration> {
         match self {
             Self::Policy(_) => None,
-            Self::Selection { matures_in, .. } => *matures_in,
+            Self::Selection { matures_in, .. } | Self::Group { matures_in, .. } => *matures_in,
         }
+    }
+
+    /// Returns true if the policy waits for its release group.
+    pub(super) fn is_of_group(&self) -> bool {
+        matches!(self, Self::Group { .. })
     }
 }
 
@@ -90,6 +112,7 @@ impl ReconcileError for ChoiceError {
         match self {
             Self::Policy(error) => error.reason(),
             Self::Selection { error, .. } => error.reason(),
+            Self::Group { .. } => Reason::DependencyNotReady,
         }
     }
 
@@ -97,6 +120,7 @@ impl ReconcileError for ChoiceError {
         match self {
             Self::Policy(error) => error.is_retryable(),
             Self::Selection { error, .. } => error.is_retryable(),
+            Self::Group { .. } => true,
         }
     }
 }
@@ -112,9 +136,7 @@ pub fn choose(
     previous: &ImagePolicyStatus,
     check: Check<'_>,
 ) -> Result<Choice, ChoiceError> {
-    // Tags of another image tell nothing about this one's.
-    let current = previous.latest_ref.as_ref().filter(|latest| latest.name == inputs.image);
-    let current = current.map(|latest| latest.tag.as_str());
+    let current = current(previous, inputs.image);
     let (winner, matures_in) = match policy.select_fast(inputs.tags, check).map_err(PolicyError::from)? {
         Some(winner) => (Some(winner), None),
         None => {
@@ -136,19 +158,31 @@ pub fn choose(
     match (inputs.downgrade_protection.decide(pending.as_ref(), &downgrade_inputs), current) {
         (Decision::Hold(pending), Some(current)) => {
             let held = pending.map(|pending| Held::of(pending, current, &inputs.downgrade_protection));
-            Ok(Choice { tag: current.to_owned(), held, matures_in })
+            Ok(Choice { held, ..Choice::of(current, matures_in) })
         }
         _ => {
             // Without a winner there is an error, and nothing is accepted.
             let error = ChoiceError::Selection { error: SelectionError::NoTags, matures_in };
             let winner = winner.ok_or(error)?;
-            Ok(Choice { tag: winner.to_owned(), held: None, matures_in })
+            Ok(Choice::of(winner, matures_in))
         }
     }
 }
 
+/// Returns the tag that a status has of an image.
+///
+/// Tags of another image tell nothing about this one's.
+pub(super) fn current<'s>(status: &'s ImagePolicyStatus, image: &str) -> Option<&'s str> {
+    let latest = status.latest_ref.as_ref().filter(|latest| latest.name == image);
+    latest.map(|latest| latest.tag.as_str())
+}
+
 impl Held {
-    fn of(pending: HeldDowngrade, current: &str, downgrade_protection: &DowngradeProtection) -> Self {
+    pub(super) fn of(
+        pending: HeldDowngrade,
+        current: &str,
+        downgrade_protection: &DowngradeProtection,
+    ) -> Self {
         let message = downgrade_protection.message(current, &pending);
         let end = pending.since.checked_add(downgrade_protection.time).unwrap_or(Timestamp::MAX);
         let until = (pending.scans >= downgrade_protection.scans).then_some(end);
@@ -180,7 +214,7 @@ impl Held {
 }
 
 /// Returns the held downgrade that the conditions of a status contain.
-fn pending(conditions: &[Condition]) -> Option<HeldDowngrade> {
+pub(super) fn pending(conditions: &[Condition]) -> Option<HeldDowngrade> {
     HeldDowngrade::from_message(&conditions::find(conditions, ConditionType::RegressionHeld)?.message)
 }
 
@@ -259,15 +293,9 @@ mod tests {
             // The same scan counts once, however often it is looked at.
             assert_eq!(choose_at(minute, "1.3.0", Trigger::TagList, &previous).unwrap().held, Some(held));
         }
-        assert_eq!(
-            choose_at(15, "1.3.0", Trigger::TagList, &previous).unwrap(),
-            Choice { tag: "1.3.0".to_owned(), held: None, matures_in: None }
-        );
+        assert_eq!(choose_at(15, "1.3.0", Trigger::TagList, &previous).unwrap(), Choice::of("1.3.0", None));
         // What comes back ends the wait.
-        assert_eq!(
-            choose_at(15, "1.4.0", Trigger::TagList, &previous).unwrap(),
-            Choice { tag: "1.4.0".to_owned(), held: None, matures_in: None }
-        );
+        assert_eq!(choose_at(15, "1.4.0", Trigger::TagList, &previous).unwrap(), Choice::of("1.4.0", None));
         assert!(!is_waiting(&status("1.4.0", None)));
     }
 

@@ -6,6 +6,7 @@
 //! | `access` | the permission to use the ImageRepository (`accessFrom`, cross-namespace references) |
 //! | `ages` | the ages of images, looked up if a minimum age is set |
 //! | `choice` | the selected tag, or an earlier one that remains |
+//! | `group`, `survey` | the choice in a release group; the rankings of its members |
 //! | `digest`, `following` | the digest of the tag; subscriptions to the digests of floating tags |
 //! | `run` | one reconcile through all of these |
 //! | `report` | the status, the events and the requeue |
@@ -15,6 +16,8 @@ pub mod ages;
 pub mod choice;
 pub mod digest;
 pub mod following;
+pub mod group;
 pub mod report;
 pub mod request;
 pub mod run;
+mod survey;

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::policy::{DigestReflectionPolicy, ImagePolicyStatus};
 use tagboat_api::settings::{PollInterval, UnknownAge};
-use tagboat_api::{GoDuration, ImagePolicy, ImageRepository};
+use tagboat_api::{GoDuration, ImagePolicy, ImageRepository, Reason};
 
 use super::access::{self, AccessError};
 use super::ages::{AgeResolver, KnownAges, MissingAges};
 use super::choice::{self, Choice, ChoiceError, Held, SelectionInputs, is_same_tag};
 use super::digest::{DigestResolver, DigestSource, FirstImage, Following, Polled, Resolution};
+use super::group::{ReleaseGroup, Survey};
 use super::report::{Conclusion, LOOKUP_REQUEUE, Report, Resolved, RunFailure, report};
 use super::request::{Request, RequestError};
 use crate::error::ReconcileError;
@@ -73,7 +74,7 @@ pub struct PolicyInputs<'a> {
     /// The repository that it names, if there is one.
     pub repository: Option<Arc<ImageRepository>>,
     /// The labels of the policy's namespace, if they decide about access.
-    pub labels: Result<BTreeMap<String, String>, ObjectsError>,
+    pub labels: Arc<NamespaceLabels>,
     /// The reason for which the registry of that repository cannot be asked.
     ///
     /// There is one if the last scan failed because of that.
@@ -82,7 +83,12 @@ pub struct PolicyInputs<'a> {
     pub trigger: Trigger,
     /// Returns the poller's state for a tag, if it follows it for this policy.
     pub polled: &'a (dyn Fn(&FollowedTag) -> Option<Polled> + Sync),
+    /// The release group of the policy, if it is in one.
+    pub group: Option<ReleaseGroup>,
 }
+
+/// The labels of a namespace.
+pub type NamespaceLabels = Result<BTreeMap<String, String>, ObjectsError>;
 
 /// A tag whose digest is followed.
 #[derive(Clone, Debug)]
@@ -108,8 +114,10 @@ pub struct PolicyRunResult {
     pub is_fresh: bool,
     /// True if a user's intent may not be satisfied yet.
     ///
-    /// Either ages were missing, or the selected image cannot be announced yet.
+    /// Either ages were missing, or the release group does not move, or the selected image cannot be announced yet.
     pub is_provisional: bool,
+    /// True if the release group of the policy does not move.
+    pub is_group_stopped: bool,
 }
 
 /// A reconcile of one ImagePolicy, not started yet.
@@ -127,6 +135,26 @@ impl Run {
         let run = ReconcileRun::of(policy.as_ref(), now);
         let previous = policy.status.clone().unwrap_or_default();
         Self { run, request: Request::of(&policy), previous, policy }
+    }
+
+    /// Returns the policy.
+    pub fn policy(&self) -> &ImagePolicy {
+        &self.policy
+    }
+
+    /// Returns the status before the run.
+    pub(super) fn previous(&self) -> &ImagePolicyStatus {
+        &self.previous
+    }
+
+    /// Returns the time at which the run began.
+    pub(super) fn started(&self) -> Timestamp {
+        self.run.started
+    }
+
+    /// Returns whether the policy is suspended.
+    pub(super) fn is_suspended(&self) -> bool {
+        self.policy.spec.suspend
     }
 
     /// Returns the repository that the policy names.
@@ -173,7 +201,9 @@ impl Run {
     ) -> PolicyRunResult {
         let mut is_provisional = false;
         let chosen = async {
-            let inputs = self.inputs(options, &policy_inputs).await?;
+            let mut inputs = self.inputs(options, &policy_inputs).await?;
+            // Boxed, because most policies are in no group.
+            inputs.survey = Box::pin(self.survey(options, &policy_inputs, &inputs, tag_store)).await?;
             let (resolver, mut ages) =
                 self.ages(options, &inputs, &policy_inputs, tag_store, registry).await?;
             is_provisional = is_wanting(&ages, &inputs.policy);
@@ -182,14 +212,22 @@ impl Run {
             tag_store
                 .save_image_facts(&inputs.namespace, &inputs.request.repository, &canonical, facts)
                 .await;
-            self.choose(options, &policy_inputs, &inputs, tag_store, (resolver, ages)).await
+            self.choose(options, &policy_inputs, inputs, tag_store, (resolver, ages)).await
         };
         let chosen = match Box::pin(chosen).await {
             Ok(chosen) => chosen,
             Err(NoChoice::EmptyList(resolved)) => return PolicyRunResult::of_empty_list(resolved),
             Err(NoChoice::Failed(failure)) => {
+                let stale = failure.staleness.as_ref();
+                let is_group_stopped = stale.is_some_and(|stale| stale.reason == Reason::GroupIncomplete);
                 let conclusion = Conclusion::Failed(failure);
-                return PolicyRunResult { conclusion, followed: None, is_fresh: false, is_provisional };
+                return PolicyRunResult {
+                    conclusion,
+                    followed: None,
+                    is_fresh: false,
+                    is_provisional,
+                    is_group_stopped,
+                };
             }
         };
         let Chosen { target, choice, followed, digests, missing_ages } = chosen;
@@ -222,11 +260,13 @@ impl Run {
         };
         let is_announced =
             |resolution: &Resolution| is_same_tag(Some(&resolution.latest), &image, &choice.tag);
-        is_provisional |= resolution.as_ref().is_ok_and(|resolution| !is_announced(resolution));
+        let is_group_stopped = choice.incomplete.is_some();
+        is_provisional |=
+            is_group_stopped || resolution.as_ref().is_ok_and(|resolution| !is_announced(resolution));
         let conclusion = match resolution {
             // The poller makes the policy due when the digest changes.
             Ok(resolution) => Conclusion::Resolved(Resolved {
-                resolution: with_missing_ages(resolution, missing_ages.as_ref()),
+                resolution: in_group(with_missing_ages(resolution, missing_ages.as_ref()), choice.incomplete),
                 held: choice.held,
                 matures_in: choice.matures_in,
             }),
@@ -237,11 +277,11 @@ impl Run {
                 ..RunFailure::at(unresolved.outcome)
             }),
         };
-        PolicyRunResult { conclusion, followed, is_fresh, is_provisional }
+        PolicyRunResult { conclusion, followed, is_fresh, is_provisional, is_group_stopped }
     }
 
     /// Resolves the inputs of the selection: the policy and the repository.
-    async fn inputs<'r>(
+    pub(super) async fn inputs<'r>(
         &'r self,
         options: &PolicyOptions,
         policy_inputs: &PolicyInputs<'_>,
@@ -265,18 +305,18 @@ impl Run {
         let own = self.policy.namespace();
         let referred_from = own.filter(|own| *own != request.repository.namespace);
         let target = RepositoryTarget { repository, address, timeout, referred_from };
-        Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), target })
+        Ok(ChoiceInputs { namespace, request, policy: Arc::new(policy), target, survey: None })
     }
 
     /// Opens the tags to select from, with memory for their verdicts.
-    async fn open(
+    pub(super) async fn open(
         &self,
         options: &PolicyOptions,
         policy_inputs: &PolicyInputs<'_>,
         inputs: &ChoiceInputs<'_>,
         tag_store: &SharedTagStore,
     ) -> Result<OpenTags, NoChoice> {
-        let ChoiceInputs { namespace, request, policy, target } = inputs;
+        let ChoiceInputs { namespace, request, policy, target, .. } = inputs;
         let verdicts = |tags: u64| {
             let tags = usize::try_from(tags).unwrap_or(usize::MAX);
             let bytes = tags.saturating_mul(BYTES_OF_VERDICT).saturating_add(policy.max_value_bytes(tags));
@@ -331,14 +371,23 @@ impl Run {
             is_wanted: policy_inputs.trigger == Trigger::User,
             now: self.run.started,
         };
-        if inputs.policy.minimum_age().is_zero() {
+        if inputs.policy.minimum_age().is_zero() || inputs.survey.as_ref().is_some_and(Survey::is_stopped) {
             return Ok((resolver, KnownAges::default()));
         }
+        let possible = inputs.survey.as_ref().map(Survey::possible);
         let open = self.open(options, policy_inputs, inputs, tag_store).await?;
         let (asked, count) = (resolver.clone(), open.stored.tags.len());
         let shortlist = inputs.run(&options.capacity, move |checkpoint| {
             let stored = &open.stored;
-            let candidates = asked.policy.age_candidates(&stored.tags, &|| checkpoint.check())?;
+            let mut candidates = asked.policy.age_candidates(&stored.tags, &|| checkpoint.check())?;
+            if let Some(possible) = possible {
+                // The ages of other tags do not matter, unless they make the whole selection fail.
+                let is_possible = |tag: &str| {
+                    let value = asked.policy.value(tag).filter(|_| asked.policy.compare(tag, tag).is_some());
+                    value.is_none_or(|value| possible.contains(value.as_ref()))
+                };
+                candidates.retain(|tag| is_possible(tag));
+            }
             Ok(asked.shortlist(&candidates, Some(stored), &|| checkpoint.check())?)
         });
         let shortlist = shortlist.await.map_err(|error: PolicyError| inputs.failure(&error.into(), count))?;
@@ -351,10 +400,12 @@ impl Run {
         &self,
         options: &PolicyOptions,
         policy_inputs: &PolicyInputs<'_>,
-        inputs: &ChoiceInputs<'_>,
+        mut inputs: ChoiceInputs<'_>,
         tag_store: &SharedTagStore,
         (resolver, ages): (AgeResolver, KnownAges),
     ) -> Result<Chosen, NoChoice> {
+        let survey = inputs.survey.take();
+        let inputs = &inputs;
         let ChoiceInputs { request, policy, target, .. } = inputs;
         let last = target.repository.status.as_ref().and_then(|status| status.last_scan_result.as_ref());
         let image = target.address.to_string();
@@ -376,7 +427,11 @@ impl Run {
                 downgrade_protection,
                 is_provisional,
             };
-            choice::choose(&policy, &selection_inputs, &previous, &|| checkpoint.check())
+            let check = || checkpoint.check();
+            match survey {
+                None => choice::choose(&policy, &selection_inputs, &previous, &check),
+                Some(survey) => survey.choose(&policy, &selection_inputs, &previous, &check),
+            }
         });
         let choice = choosing.await;
         let is_first = self.previous.latest_ref.as_ref().is_none_or(|latest| latest.name != image);
@@ -389,8 +444,13 @@ impl Run {
             retry_after: error
                 .matures_in()
                 .filter(|_| missing_ages.is_none())
-                .map(|wait| wait.max(MIN_REQUEUE)),
-            staleness: missing_ages.as_ref().and_then(|missing_ages| missing_ages.staleness(&image)),
+                .map(|wait| wait.max(MIN_REQUEUE))
+                // A change of another member makes the policy due.
+                .or_else(|| error.is_of_group().then_some(options.requeue_dependency)),
+            staleness: missing_ages
+                .as_ref()
+                .and_then(|missing_ages| missing_ages.staleness(&image))
+                .or_else(|| error.is_of_group().then(|| incomplete(error.to_string()))),
             ..inputs.failure(&error, count)
         })?;
         if missing_ages == Some(MissingAges::TooMany) {
@@ -420,7 +480,7 @@ impl Run {
             .repository
             .clone()
             .ok_or_else(|| AccessError::Missing { name: request.repository.name.clone() })?;
-        match &policy_inputs.labels {
+        match policy_inputs.labels.as_ref() {
             Ok(labels) => access::check(&own, &repository, labels)?,
             Err(error) => return Err(AccessError::NoLabels { message: crate::error::chain(error) }),
         }
@@ -434,7 +494,7 @@ impl Run {
 }
 
 /// The end of a run before a tag is selected.
-enum NoChoice {
+pub(super) enum NoChoice {
     /// There are no tags, or an error stopped the run.
     Failed(RunFailure),
     /// The list has become empty, so the earlier image stays.
@@ -448,17 +508,19 @@ impl From<RunFailure> for NoChoice {
 }
 
 /// The inputs of a selection, resolved.
-struct ChoiceInputs<'r> {
+pub(super) struct ChoiceInputs<'r> {
     /// The policy's namespace, for which the work counts.
     namespace: String,
     request: &'r Request,
-    policy: Arc<Policy>,
-    target: RepositoryTarget,
+    pub(super) policy: Arc<Policy>,
+    pub(super) target: RepositoryTarget,
+    /// The release group, if the policy is in one.
+    survey: Option<Survey>,
 }
 
 impl ChoiceInputs<'_> {
     /// Runs a job over all tags on the pool, within the repository's timeout.
-    async fn run<T: Send + 'static>(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
         capacity: &Capacity,
         job: impl FnOnce(&Checkpoint) -> T + Send + 'static,
@@ -467,7 +529,7 @@ impl ChoiceInputs<'_> {
     }
 
     /// Makes the failure of a run whose selection failed.
-    fn failure(&self, error: &ChoiceError, tags: usize) -> RunFailure {
+    pub(super) fn failure(&self, error: &ChoiceError, tags: usize) -> RunFailure {
         if !matches!(error, ChoiceError::Policy(PolicyError::Interrupted(_))) {
             return RunFailure::at(Outcome::of(error));
         }
@@ -488,7 +550,7 @@ impl PolicyRunResult {
     /// That cannot satisfy a user's intent.
     fn of_empty_list(resolved: Resolved) -> Self {
         let conclusion = Conclusion::Resolved(resolved);
-        Self { conclusion, followed: None, is_fresh: false, is_provisional: true }
+        Self { conclusion, followed: None, is_fresh: false, is_provisional: true, is_group_stopped: false }
     }
 }
 
@@ -514,6 +576,17 @@ fn with_missing_ages(resolution: Resolution, missing_ages: Option<&MissingAges>)
     };
     let staleness = resolution.staleness.clone().or(Some(found));
     Resolution { staleness, is_retried: true, ..resolution }
+}
+
+/// Adds the staleness of an image that a release group keeps.
+fn in_group(resolution: Resolution, message: Option<String>) -> Resolution {
+    let staleness = message.map(incomplete).or_else(|| resolution.staleness.clone());
+    Resolution { staleness, ..resolution }
+}
+
+/// Returns the staleness of an image that a release group keeps.
+fn incomplete(message: String) -> Staleness {
+    Staleness { reason: Reason::GroupIncomplete, message }
 }
 
 /// Returns the interval of digest lookups for a policy, if there are any.

@@ -55,6 +55,7 @@ fn place(value: &str, proposed: Option<&str>) -> Place {
         file: "app.yaml".into(),
         line: 3,
         field: Field::Tag,
+        pointer: None,
         value: value.into(),
         proposed: proposed.map(str::to_owned),
         written: None,

@@ -64,7 +64,7 @@ impl Chain {
         let previous = context.previous.get(context.cluster(position).name_of(id).as_str());
         // Without a scan, the repository of the automation is not known.
         let known = previous.filter(|_| tied.scan.is_none()).and_then(|known| known.applier.as_deref());
-        let mut chain = Self::from(context, first, reach, tied.place, known);
+        let mut chain = Self::from(context, first, reach, tied.place(), known);
         chain.known_revision = context.revision(tied.scan).map(str::to_owned);
         if let Some(first) = chain.links.first_mut() {
             first.is_component = object.is_remote_applier();
@@ -255,7 +255,7 @@ pub(super) fn rank(
         owner_of = found.and_then(|found| owner(clusters, release.cluster, found));
     }
     let is_in_directory = owner_of.zip(context.reach(tied.automation)).is_some_and(|(owner, reach)| {
-        let appliers = reach.file_appliers(owner.cluster, &tied.place.file);
+        let appliers = reach.file_appliers(owner.cluster, &tied.place().file);
         appliers.iter().any(|applier| applier.id == owner.id)
     });
     (key, !is_in_directory)

@@ -50,14 +50,14 @@ pub(super) fn component(
     let previous = context.previous.get(name.as_str()).copied();
     let mut live = Live { context, cluster, id, object, places, previous };
     let found = compare(context, cluster.index, object, &live.places, previous);
-    let deciding = live.places[found.lacking.unwrap_or(0)];
-    let chain = Chain::of_object(context, position, id, &deciding);
+    let deciding = &live.places[found.lacking.unwrap_or(0)];
+    let chain = Chain::of_object(context, position, id, deciding);
 
     let mut status = ComponentStatus::new(name, State::Pending, context.now.clone());
     // As the status has it, with which the next observation compares it.
     status.image = found.shown.as_deref().map(|image| cut(printable(image).into(), MAX_TEXT));
     status.automation = Some(deciding.automation.name.clone());
-    status.place = Some(deciding.place.location());
+    status.place = Some(deciding.place().location());
     status.tie = live.places.first().map(|tied| tied.tie);
     live.previous = previous.or_else(|| context.absent.of(&status).filter(|absent| !live.is_older(absent)));
     if let Some((applier, revision)) = chain.applier() {
@@ -76,7 +76,7 @@ pub(super) fn component(
     }
     if found.lacking.is_some() {
         live.set_counts(&mut status);
-        live.set_lacking(&mut status, &found, &deciding, &chain);
+        live.set_lacking(&mut status, &found, deciding, &chain);
         return (Component { status, has_wanted_image: false }, None);
     }
     let pods = live.set_progress(&mut status, &chain);
@@ -108,8 +108,8 @@ impl Live<'_> {
         deciding: &TiedPlace<'_>,
         chain: &Chain,
     ) {
-        let verdict = chain.verdict(deciding.scan, deciding.place, self.previous);
-        let block = self.context.inputs.before.block(deciding.automation, deciding.place);
+        let verdict = chain.verdict(deciding.scan, deciding.place(), self.previous);
+        let block = self.context.inputs.before.block(deciding.automation, deciding.place());
         let has_image = || match found.shown.as_deref() {
             Some(image) => message(&format!("the object has the image {image}")),
             None => "the object has no image of the policy".to_owned(),
@@ -208,7 +208,7 @@ impl Live<'_> {
 
     fn wanted(&self) -> Vec<WantedImage> {
         let image = self.context.image.iter();
-        image.flat_map(|image| self.places.iter().map(|tied| tied.place.wanted(image))).collect()
+        image.flat_map(|image| self.places.iter().map(|tied| tied.place().wanted(image))).collect()
     }
 
     /// Returns the error of a rollout.

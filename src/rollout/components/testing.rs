@@ -65,6 +65,7 @@ struct WrittenPlace {
     #[serde(default)]
     document: String,
     field: String,
+    pointer: Option<String>,
     /// The value; that of the policy's image if absent.
     value: Option<String>,
     former: Option<String>,
@@ -107,6 +108,7 @@ impl WrittenPlace {
             file: file.to_owned(),
             line: line.parse().unwrap(),
             field,
+            pointer: self.pointer.clone(),
             value: self.value.clone().or(current).unwrap_or_default(),
             proposed: self.proposed.clone(),
             written: self.former.clone().map(|former| Written { former, commit: commit() }),

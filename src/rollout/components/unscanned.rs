@@ -196,6 +196,7 @@ pub(super) fn place(context: &Context<'_>, component: &ComponentStatus) -> Optio
         file: file.to_owned(),
         line: line.parse().ok()?,
         field,
+        pointer: None,
         proposed,
         written: commit.map(|commit| Written { former: former.clone(), commit: commit.clone() }),
         value: value.unwrap_or(former),
@@ -220,7 +221,7 @@ fn field(component: &ComponentStatus, image: &ImageReference) -> Field {
 /// Adds the places to the ties.
 pub(super) fn add<'u>(places: &'u [UnscannedPlace], ties: &mut Ties<'u>) {
     for UnscannedPlace { automation, place, tie, object } in places {
-        let tied = TiedPlace { automation, scan: None, place, count: 1, tie: *tie };
+        let tied = TiedPlace { automation, scan: None, places: [place].into(), tie: *tie };
         ties.objects.entry(object.clone()).or_default().push(tied);
     }
 }

@@ -11,13 +11,13 @@ use crate::update::{Field, ObjectIdentifier};
 /// Places of one file and document that have the same values.
 ///
 /// A file can have thousands of equal markers. They are matched once.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PlaceGroup<'i> {
     pub(super) scan: &'i ScannedPlaces,
     /// The first of the places.
     pub(super) place: &'i Place,
-    /// The number of places.
-    pub(super) count: usize,
+    /// All of the places.
+    pub(super) places: Vec<&'i Place>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -48,10 +48,10 @@ pub(super) fn groups<'i>(places: &[(&'i ScannedPlaces, &'i Place)]) -> Vec<Place
             former: written.map(|written| (written.former.as_str(), written.commit.id.as_str())),
         };
         match positions.entry(key) {
-            Entry::Occupied(position) => groups[*position.get()].count += 1,
+            Entry::Occupied(position) => groups[*position.get()].places.push(place),
             Entry::Vacant(entry) => {
                 entry.insert(groups.len());
-                groups.push(PlaceGroup { scan, place, count: 1 });
+                groups.push(PlaceGroup { scan, place, places: vec![place] });
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use tagboat_api::ObjectName;
 use tagboat_api::deployment_status::{ComponentStatus, Tie};
@@ -45,18 +46,23 @@ pub struct Matching<'i> {
 }
 
 /// A place that is tied to an object, or several equal ones.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TiedPlace<'i> {
     /// The automation that updates it.
     pub automation: &'i ObjectName,
     /// The scan of the place; none if its automation was not scanned in this process.
     pub scan: Option<&'i ScannedPlaces>,
-    /// The first place.
-    pub place: &'i Place,
-    /// The number of places.
-    pub count: usize,
+    /// The places, at least one.
+    pub places: Arc<[&'i Place]>,
     /// The key.
     pub tie: Tie,
+}
+
+impl<'i> TiedPlace<'i> {
+    /// Returns the first place.
+    pub fn place(&self) -> &'i Place {
+        self.places[0]
+    }
 }
 
 /// The ties of a policy.
@@ -132,8 +138,9 @@ impl<'i> Search<'_, 'i> {
             let found = self.by_identity(&group);
             if found.is_empty() {
                 open.push(group);
+            } else {
+                self.add(&mut ties, &group, found);
             }
-            self.add(&mut ties, &group, found);
         }
         let identified: BTreeSet<ClusterObject> = ties.objects.keys().cloned().collect();
         for group in open {
@@ -158,10 +165,11 @@ impl<'i> Search<'_, 'i> {
 
     fn add(&self, ties: &mut Ties<'i>, group: &PlaceGroup<'i>, found: Found) {
         self.effort.tie(found.len());
-        let PlaceGroup { scan, place, count } = *group;
+        let (scan, places): (_, Arc<[&'i Place]>) = (group.scan, group.places.as_slice().into());
         for (tie, object) in found {
             self.compare_texts(&object);
-            let tied = TiedPlace { automation: &scan.automation, scan: Some(scan), place, count, tie };
+            let (automation, places) = (&scan.automation, Arc::clone(&places));
+            let tied = TiedPlace { automation, scan: Some(scan), places, tie };
             ties.objects.entry(object).or_default().push(tied);
         }
     }
@@ -359,7 +367,7 @@ fn with(tie: Tie, found: Vec<ClusterObject>) -> Found {
 
 /// Counts a group that is not matched.
 fn leave_out<'i>(ties: &mut Ties<'i>, group: &PlaceGroup<'i>) {
-    let PlaceGroup { scan, place, count } = *group;
+    let PlaceGroup { scan, place, places } = group;
     let unmatched = ties.unmatched.get_or_insert(Unmatched { scan, place, count: 0 });
-    unmatched.count += count;
+    unmatched.count += places.len();
 }

@@ -47,7 +47,7 @@ use crate::support::eventually::eventually;
 use crate::support::git_host::{GitHost, Settings};
 
 /// Timeout of any step; the machine may be busy.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The image of every policy.
 pub(super) const IMAGE: &str = "ghcr.io/org/app";
@@ -349,7 +349,7 @@ impl ControllerBuilder {
         };
         let controller = ControllerOptions {
             name: FIELD_MANAGER,
-            scope: Scope { namespace: Some(namespace), labels: None },
+            scope: Scope { namespace: Some(namespace.clone()), labels: None },
             backoff: Backoff { first: Duration::from_millis(750), longest: Duration::from_secs(900) },
             election: None,
             guard: ApiGuard::default(),
@@ -361,6 +361,7 @@ impl ControllerBuilder {
         };
         let options = AutomationOptions {
             controller,
+            namespace,
             concurrent: 4,
             run: RunOptions {
                 cross_namespace: CrossNamespace::Allowed,

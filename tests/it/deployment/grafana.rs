@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value;
-use tagboat::metrics::{Metrics, ObjectLabels, RunOutcome, SlotResource};
+use tagboat::metrics::{Metrics, ObjectLabels, RunOutcome, SlotResource, WaitingImages, WriteState};
 use tagboat_api::ObjectName;
 use tagboat_api::deployment_status::State;
 
@@ -30,6 +30,8 @@ fn series() -> Series {
         ObjectLabels { kind: "ImageUpdateAutomation", name: "a".to_owned(), namespace: "n".to_owned() };
     metrics.reconciled(&object, Duration::from_secs(1), false);
     metrics.files_examined(&object, 1, 1);
+    let waiting = WaitingImages { reason: "Frozen".to_owned(), policies: 1, until: None };
+    metrics.set_write_state(&name, WriteState { waiting: Some(waiting), held: Some(1), windows: None });
     let text = metrics.to_text();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let names = types.flat_map(|(name, kind)| {

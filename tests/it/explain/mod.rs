@@ -1,8 +1,12 @@
-//! Tests of `tagboat explain policy`.
-//! The command runs on the tags of a file, on those of a real registry, and with a real cluster.
+//! Tests of `tagboat explain`.
+//! Policies are explained on the tags of a file, on those of a real registry, and with a real cluster; automations with a
+//! real cluster, and with manifests and the state of runs.
 
+mod automation_of_cluster;
+mod automations;
 mod cluster;
 mod registry;
+mod release_groups;
 mod tags;
 
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //! Each exchange is compared with its description.
 
 use tagboat::forge::{
-    AzureDevops, AzureRepository, Forge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest,
+    AzureDevops, AzureRepository, Forge, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest,
     PullRequestEdit, PullRequestState,
 };
 
@@ -80,7 +80,7 @@ async fn when_ready_waits_for_the_required_build() {
     assert!(hub.pulls()[0].scheduled.is_none());
     hub.require_check();
     assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
-    assert!(forge.open_pull_requests().await.unwrap()[0].has_auto_merge);
+    assert!(forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0].has_auto_merge);
     hub.pass_check();
     let found = forge.find(&opened.head, &opened.base).await.unwrap();
     assert_eq!(found[0].state, PullRequestState::Merged);
@@ -98,5 +98,5 @@ async fn pull_requests_of_forks_are_ignored_over_all_pages() {
         hub.change(count + 1, |pull| pull.is_from_fork = false);
     }
     hub.open_from_fork("tagboat/1");
-    assert_eq!(forge(&front).open_pull_requests().await.unwrap().len(), 101);
+    assert_eq!(forge(&front).open_pull_requests(&mut Listing::all()).await.unwrap().len(), 101);
 }

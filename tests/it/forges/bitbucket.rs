@@ -1,7 +1,7 @@
 //! Pull requests on a test server with the API of Bitbucket Cloud.
 
 use tagboat::forge::{
-    Bitbucket, BitbucketRepository, Forge, MergeAnswer, MergeTime, NewPullRequest, PullRequestEdit,
+    Bitbucket, BitbucketRepository, Forge, Listing, MergeAnswer, MergeTime, NewPullRequest, PullRequestEdit,
 };
 
 use super::life::{merge, merge_immediately, new, open_edit_close};
@@ -85,6 +85,6 @@ async fn pull_requests_of_forks_are_ignored_over_all_pages() {
         hub.open(name, "main", name, "").unwrap();
     }
     hub.open_from_fork("a");
-    let listed = forge(&front).open_pull_requests().await.unwrap();
+    let listed = forge(&front).open_pull_requests(&mut Listing::all()).await.unwrap();
     assert_eq!(listed.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
 }

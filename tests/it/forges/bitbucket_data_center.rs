@@ -1,8 +1,8 @@
 //! Pull requests on a test server with the API of Bitbucket Data Center.
 
 use tagboat::forge::{
-    BitbucketDataCenter, DataCenterRepository, Forge, ForgeError, MergeAnswer, MergeMethod, MergeTime,
-    NewPullRequest, PullRequestEdit, PullRequestState,
+    BitbucketDataCenter, DataCenterRepository, Forge, ForgeError, Listing, MergeAnswer, MergeMethod,
+    MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
 };
 
 use super::life::{merge, merge_immediately, new, open_edit_close};
@@ -52,7 +52,7 @@ async fn text_that_a_person_wrote_meanwhile_stays() {
     let edit = PullRequestEdit { title: Some("New".to_owned()), ..PullRequestEdit::default() };
     let error = forge.edit(&opened, &edit).await.unwrap_err();
     assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
-    let found = &forge.open_pull_requests().await.unwrap()[0];
+    let found = &forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0];
     forge.edit(found, &edit).await.unwrap();
     let pull = &hub.pulls()[0];
     assert_eq!(
@@ -88,6 +88,6 @@ async fn pull_requests_of_forks_are_ignored_over_all_pages() {
         hub.open(name, "main", name, "").unwrap();
     }
     hub.open_from_fork("a");
-    let listed = forge(&front).open_pull_requests().await.unwrap();
+    let listed = forge(&front).open_pull_requests(&mut Listing::all()).await.unwrap();
     assert_eq!(listed.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
 }

@@ -3,7 +3,8 @@
 
 use serde_json::json;
 use tagboat::forge::{
-    Forge, ForgeError, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
+    Forge, ForgeError, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit,
+    PullRequestState,
 };
 
 use super::life::{answered, merge, merge_immediately, new, open_edit_close};
@@ -53,7 +54,10 @@ async fn labels_are_created_and_removed() {
     };
     let edited = forge.edit(&opened.pull_request, &edit).await.unwrap();
     assert_eq!(sorted(&edited.labels), ["new", "team/ops"]);
-    assert_eq!(sorted(&forge.open_pull_requests().await.unwrap()[0].labels), ["new", "team/ops"]);
+    assert_eq!(
+        sorted(&forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0].labels),
+        ["new", "team/ops"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +88,7 @@ async fn text_that_a_person_wrote_meanwhile_stays() {
     let edit = PullRequestEdit { body: Some("Ours".to_owned()), ..PullRequestEdit::default() };
     let error = forge.edit(&opened, &edit).await.unwrap_err();
     assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
-    let found = &forge.open_pull_requests().await.unwrap()[0];
+    let found = &forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0];
     assert_eq!(found.body, "A person's text");
     assert_eq!(forge.edit(found, &edit).await.unwrap().body, "Ours");
 }
@@ -95,7 +99,7 @@ async fn pull_requests_of_forks_are_ignored() {
     repository.branch("tagboat/web").await;
     let foreign = repository.open_from_fork("tagboat/web").await;
     let forge = repository.forge();
-    assert_eq!(forge.open_pull_requests().await, Ok(Vec::new()));
+    assert_eq!(forge.open_pull_requests(&mut Listing::all()).await, Ok(Vec::new()));
     let (head, base) = ("tagboat/web".parse().unwrap(), "main".parse().unwrap());
     assert_eq!(forge.find(&head, &base).await, Ok(Vec::new()));
     let opened = forge.open(&new("tagboat/web")).await.unwrap();
@@ -122,7 +126,7 @@ async fn when_ready_without_a_rule_leaves_it_open() {
     // A protection that requires nothing is no rule.
     repository.call("POST", "branch_protections", json!({"rule_name": "main", "enable_push": false})).await;
     assert_eq!(answered(&forge, &opened, &later).await, MergeAnswer::NothingRequired);
-    assert_eq!(forge.open_pull_requests().await.unwrap().len(), 1);
+    assert_eq!(forge.open_pull_requests(&mut Listing::all()).await.unwrap().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,7 +144,7 @@ async fn when_ready_merges_after_the_required_status() {
     let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
     assert_eq!(answered(&forge, &opened, &later).await, MergeAnswer::Scheduled);
     assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled), "again");
-    assert_eq!(forge.open_pull_requests().await.unwrap().len(), 1);
+    assert_eq!(forge.open_pull_requests(&mut Listing::all()).await.unwrap().len(), 1);
 
     let status = json!({"context": "ci", "state": "success"});
     repository.call("POST", &format!("statuses/{tip}"), status).await;
@@ -197,7 +201,7 @@ async fn more_than_a_page_is_listed() {
         let body = json!({"head": head, "base": "main", "title": head});
         repository.call("POST", "pulls", body).await;
     }
-    let listed = forge.open_pull_requests().await.unwrap();
+    let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap();
     assert_eq!(listed.len(), 13);
     assert_eq!(repository.wire.exchanges().len(), 2, "two pages, and no empty one");
     let (head, base) = ("tagboat/web-0".parse().unwrap(), "main".parse().unwrap());

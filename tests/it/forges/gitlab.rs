@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use tagboat::forge::{
-    Forge, Gitlab, GitlabProject, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit,
-    PullRequestState,
+    Forge, Gitlab, GitlabProject, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest,
+    PullRequestEdit, PullRequestState,
 };
 
 use super::life::{merge, merge_immediately, new, open_edit_close};
@@ -73,7 +73,7 @@ async fn merge_requests_of_forks_are_ignored_over_all_pages() {
     }
     hub.open_from_fork("a");
     let (forge, wire) = forge(&front);
-    let listed = forge.open_pull_requests().await.unwrap();
+    let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap();
     assert_eq!(listed.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
     assert_eq!(wire.exchanges().len(), 3, "one for each page");
     let (head, base) = ("a".parse().unwrap(), "main".parse().unwrap());
@@ -109,11 +109,11 @@ async fn a_wrong_login_is_told() {
     let front = hub.serve(respond);
     let wire = Wire::new(&front.url("/api/v4"), "Bearer wrong");
     let forge = Gitlab::new(wire, Wire::endpoint(), GitlabProject { path: PROJECT.to_owned() });
-    let error = forge.open_pull_requests().await.unwrap_err();
+    let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
     assert_eq!(error.to_string(), "127.0.0.1 refuses the credentials of Secret apps/forge: 401 Unauthorized");
     let other = Wire::new(&front.url("/api/v4"), AUTHORIZATION);
     let forge = Gitlab::new(other, Wire::endpoint(), GitlabProject { path: "team/none".to_owned() });
-    let error = forge.open_pull_requests().await.unwrap_err();
+    let error = forge.open_pull_requests(&mut Listing::all()).await.unwrap_err();
     assert_eq!(error.to_string(), "127.0.0.1 refuses to list merge requests: 404 Not Found");
     assert_eq!(hub.pulls().len(), 0, "{}", json!(front.requests().len()));
 }

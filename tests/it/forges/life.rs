@@ -1,7 +1,7 @@
 //! The life of a pull request, which is the same on each forge.
 
 use tagboat::forge::{
-    Forge, Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequest, PullRequestEdit,
+    Forge, Listing, Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequest, PullRequestEdit,
     PullRequestState,
 };
 
@@ -37,7 +37,7 @@ pub(super) async fn open_edit_close(forge: &impl Forge, head: &str) -> PullReque
     assert_eq!((again.is_new, again.pull_request.number), (false, first.number));
     assert_eq!(again.pull_request.title, new.title, "the text of one that exists stays");
 
-    let listed = forge.open_pull_requests().await.unwrap();
+    let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap();
     let found = listed.iter().find(|one| one.head == new.head).unwrap();
     assert_eq!((found.number, &found.body, found.is_draft), (first.number, &new.body, true));
 
@@ -49,7 +49,7 @@ pub(super) async fn open_edit_close(forge: &impl Forge, head: &str) -> PullReque
     };
     let edited = forge.edit(found, &edit).await.unwrap();
     assert_eq!((edited.title.as_str(), &edited.body, edited.is_draft), ("New", &body, true));
-    let listed = forge.open_pull_requests().await.unwrap();
+    let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap();
     let found = listed.iter().find(|one| one.head == new.head).unwrap();
     assert_eq!((found.title.as_str(), &found.body), ("New", &body), "the whole body is listed");
 
@@ -60,7 +60,9 @@ pub(super) async fn open_edit_close(forge: &impl Forge, head: &str) -> PullReque
     };
     let closed = forge.edit(found, &close).await.unwrap();
     assert_eq!(closed.state, PullRequestState::Closed);
-    assert!(forge.open_pull_requests().await.unwrap().iter().all(|one| one.head != new.head));
+    assert!(
+        forge.open_pull_requests(&mut Listing::all()).await.unwrap().iter().all(|one| one.head != new.head)
+    );
     let found = forge.find(&new.head, &new.base).await.unwrap();
     let found: Vec<_> = found.iter().map(|one| (one.number, one.state, one.body.as_str())).collect();
     assert_eq!(found, [(first.number, PullRequestState::Closed, "Nothing is left.")]);

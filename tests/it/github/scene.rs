@@ -69,21 +69,32 @@ impl GithubScene {
         self.scene.write("source.yaml", &source.to_string());
     }
 
-    /// Writes a policy with its latest tag.
+    /// Writes a policy with its latest tag, for the automation of its name.
     pub(super) fn policy(&self, name: &str, tag: &str) {
+        self.policy_of(name, name, tag);
+    }
+
+    /// Writes a policy with its latest tag, for an automation.
+    pub(super) fn policy_of(&self, automation: &str, name: &str, tag: &str) {
         let status = format!("latestRef: {{name: ghcr.io/org/{name}, tag: {tag}}}");
-        let policy = policy_with_status("default", name, &format!("app: {name}"), &status);
+        let policy = policy_with_status("default", name, &format!("app: {automation}"), &status);
         self.scene.write(&format!("policy-{name}.yaml"), &policy);
     }
 
     /// Writes an automation that selects the policy of its name.
     pub(super) fn automation(&self, name: &str, signed_by: &str, signing_key: Value) {
+        let annotations = json!({"tagboat.dev/signed-by": signed_by});
+        self.write_automation(name, &annotations, signing_key);
+    }
+
+    /// Writes an automation with these annotations.
+    ///
+    /// It selects the policies with its name as the label `app`.
+    pub(super) fn write_automation(&self, name: &str, annotations: &Value, signing_key: Value) {
         let mut automation = json!({
             "apiVersion": "image.toolkit.fluxcd.io/v1",
             "kind": "ImageUpdateAutomation",
-            "metadata": {
-                "namespace": "default", "name": name, "annotations": {"tagboat.dev/signed-by": signed_by},
-            },
+            "metadata": {"namespace": "default", "name": name, "annotations": annotations},
             "spec": {
                 "interval": "10m",
                 "sourceRef": {"kind": "GitRepository", "name": "fleet"},
@@ -128,7 +139,13 @@ impl GithubScene {
     /// Asserts that git verifies the newest commits with GitHub's key.
     #[track_caller]
     pub(super) fn assert_signed(&self, count: usize) {
-        let log = self.scene.repository.log("main");
+        self.assert_signed_on("main", count);
+    }
+
+    /// The same for the newest commits of a branch.
+    #[track_caller]
+    pub(super) fn assert_signed_on(&self, branch: &str, count: usize) {
+        let log = self.scene.repository.log(branch);
         for commit in &log[..count] {
             self.github.home.assert_signed(&self.scene, &commit.id, &self.github.key);
             assert_eq!(commit.committer, "GitHub <noreply@github.com>");

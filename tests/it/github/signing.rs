@@ -6,6 +6,10 @@ use super::scene::{GithubScene, line};
 use crate::signing::GpgHome;
 use crate::support::content::{Content, change, file};
 use crate::support::git_host::{Fault, Operation};
+use crate::support::http_front::{Front, Reply};
+
+/// The private key of a GitHub App.
+const APP_KEY: &str = include_str!("../../../testdata/clouds/google-key.pem");
 
 /// A file above the size that is sent within a tree.
 fn large(name: &str) -> String {
@@ -122,12 +126,39 @@ fn the_secret_of_the_annotation_comes_before_the_login_of_git() {
     let refused = "127.0.0.1 refuses the credentials of Secret default/api: Bad credentials";
     assert!(run.only_error().ends_with(refused), "{run:?}");
     fleet.scene.secret("api", json!({"stringData": {"username": "x"}}));
-    assert!(
-        fleet.run(1).only_error().ends_with("has no login: give a `token`, or `username` and `password`")
-    );
+    let nothing = "has no login: give a `token`, or `username` and `password`, or the keys of a GitHub App";
+    assert!(fleet.run(1).only_error().ends_with(nothing));
     fleet.scene.secret("api", json!({"stringData": {"token": super::scene::TOKEN}}));
     fleet.run(0);
     fleet.assert_signed(1);
+}
+
+#[test]
+fn a_github_app_in_the_secret_of_the_annotation_signs_with_a_token_for_the_repository() {
+    let tokens = Front::alone(|request| {
+        let is_token = (request.method.as_str(), request.path.as_str())
+            == ("POST", "/app/installations/8/access_tokens");
+        let expires_at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600);
+        let body = json!({"token": super::scene::TOKEN, "expires_at": expires_at.to_string()});
+        Reply::body(if is_token { 201 } else { 404 }, body.to_string())
+    });
+    let files = [file("app.yaml", format!("{}\n", line("app")))];
+    let fleet = GithubScene::new(&files, &[("app", "forge")]);
+    fleet.source(&json!({"tagboat.dev/forge": "github", "tagboat.dev/forge-secret": "app"}));
+    let mut app = json!({
+        "githubAppID": "7", "githubAppInstallationID": "8", "githubAppPrivateKey": APP_KEY,
+        "githubAppBaseURL": tokens.url("/"),
+    });
+    fleet.scene.secret("app", json!({"stringData": app}));
+    fleet.run(0);
+    fleet.assert_signed(1);
+    let requests = tokens.requests();
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].body, br#"{"repositories":["fleet"]}"#);
+    app["githubAppPrivateKey"] = "-----".into();
+    fleet.scene.secret("app", json!({"stringData": app}));
+    let flaw = "secret 'default/app': key 'githubAppPrivateKey' holds no RSA private key in PEM";
+    assert!(fleet.run(1).only_error().contains(flaw));
 }
 
 /// A commit that is signed anew is another one.

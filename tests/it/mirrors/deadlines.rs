@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
-use tagboat::git::{CommitDraft, Failure, Proposer, SyncError};
+use tagboat::git::{CommitDraft, Failure, ProposalTrees, Proposer, SyncError};
 use tagboat::reconcile::automation::proposal::{ProposalError, UpdateProposal};
-use tagboat::update::{Checkpoint, FileTree, MarkerIndex, Progress};
+use tagboat::update::{Checkpoint, MarkerIndex, Progress};
 
 use super::local_remote::{LocalRemote, proposer};
 use crate::support::content::file;
@@ -29,11 +29,11 @@ impl Proposer for EndlessProposer {
 
     fn propose(
         &mut self,
-        tree: &dyn FileTree,
+        trees: &ProposalTrees<'_>,
         index: &mut MarkerIndex,
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<Option<CommitDraft>, ProposalError> {
-        let draft = self.update.propose(tree, index, checkpoint)?;
+        let draft = self.update.propose(trees, index, checkpoint)?;
         let _ = self.begun.send(());
         if !self.is_endless {
             return Ok(draft);

@@ -17,6 +17,8 @@ use tagboat::git::{
 use tagboat::metrics::Metrics;
 use tagboat::reconcile::automation::findings::SigningResult;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
+use tagboat::reconcile::automation::reverts::Reverts;
+use tagboat::reconcile::automation::waiting::RunWait;
 use tagboat::reference::ImageReference;
 use tagboat::tenancy::Capacity;
 use tagboat::update::{PolicyState, Setters, UpdateRequest};
@@ -183,6 +185,8 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
     UpdateProposal {
         branches: None,
         delivered: None,
+        pull_requests: None,
+        reverts: Reverts::default(),
         update: UpdateRequest { setters: setters([("podinfo", tag)]), ..UpdateRequest::default() },
         author: Author::new("Tagboat", "tagboat@example.com"),
         message: MessageSource {
@@ -195,11 +199,14 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         signer: None,
         unusable: Vec::new(),
         policies: BTreeMap::new(),
+        wanted: BTreeMap::new(),
         login: None,
         reselection: None,
         detail: Detail::Everything,
         places: None,
         compare: None,
+        has_unparsable: false,
+        wait: RunWait::default(),
         plan: None,
         findings: None,
         signing: SigningResult::default(),

@@ -27,7 +27,7 @@ fn setters<'a>(images: impl Iterator<Item = (String, &'a str)>) -> Setters {
 }
 
 fn update(text: &str, setters: &Setters) -> Result<FileOutcome, YamlError> {
-    update_file(text.as_bytes(), setters, &Limits::default())
+    update_file(text.as_bytes(), setters, None, &Limits::default())
 }
 
 /// Reads a file with a parser that the rewriter does not use.
@@ -100,7 +100,7 @@ proptest! {
 
     #[test]
     fn no_input_makes_the_update_panic(content in vec(any::<u8>(), 0..200)) {
-        let _ = update_file(&content, &setters([("p".to_owned(), "1.10")].into_iter()), &Limits::default());
+        let _ = update_file(&content, &setters([("p".to_owned(), "1.10")].into_iter()), None, &Limits::default());
     }
 }
 

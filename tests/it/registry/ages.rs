@@ -125,10 +125,11 @@ impl Cooldown {
         };
         let scene = PolicyInputs {
             repository: Some(Arc::new(self.repository(hour))),
-            labels: Ok(BTreeMap::new()),
+            labels: Arc::new(Ok(BTreeMap::new())),
             trigger,
             polled: &|_| None,
             scan_failure: None,
+            group: None,
         };
         let ended = run.reconcile(&options, scene, &self.tag_store, &self.registry).await;
         let report = run.report(previous, &ended.conclusion, at(hour));

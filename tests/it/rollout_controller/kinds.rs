@@ -88,6 +88,28 @@ async fn an_object_of_any_kind_with_a_marker_is_reported_by_its_conditions() {
     assert_eq!(program.terminate().0, Some(0));
 }
 
+/// Another field has the wanted tag by chance.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_of_any_kind_counts_at_the_keys_of_its_marker() {
+    let marked = "apiVersion: example.com/v1\nkind: App\nmetadata:\n  name: podinfo\nspec:\n  replicas: \"2.0.0\"\n  apps:\n  - tag: 1.0.0 \
+         # {\"$imagepolicy\": \"NAMESPACE:podinfo:tag\"}\n";
+    let scene = scene_of("keys", marked.to_owned()).await;
+    let mut program = scene.start().await;
+    scene.apply_tree().await;
+    scene.state("podinfo", "1.0.0", "installed").await;
+    scene.choose("podinfo", "2.0.0").await;
+    eventually("the commit is pushed", async || {
+        let text = String::from_utf8(scene.repository.file("main", "podinfo.yaml")).unwrap();
+        text.contains("tag: 2.0.0")
+    })
+    .await;
+    let status = scene.state("podinfo", "2.0.0", "pending").await;
+    assert_eq!(component(&status)["image"], "1.0.0", "{status:#}");
+    scene.apply_tree().await;
+    scene.state("podinfo", "2.0.0", "installed").await;
+    assert_eq!(program.terminate().0, Some(0));
+}
+
 /// No marker leads to its kind any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_of_any_kind_is_removing_after_its_file_was_removed() {
@@ -156,7 +178,12 @@ fn apps(scene: &Scene) -> Api<DynamicObject> {
 
 /// Returns a scene with an object of the kind, which the program may watch.
 async fn scene(name: &str) -> Scene {
-    let scene = Scene::of(cluster(name).await, &[("podinfo", app())]).await;
+    scene_of(name, app()).await
+}
+
+/// Creates the scene with a text of `podinfo.yaml`.
+async fn scene_of(name: &str, text: String) -> Scene {
+    let scene = Scene::of(cluster(name).await, &[("podinfo", text)]).await;
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "apps"},
         "rules": [{"apiGroups": ["example.com"], "resources": ["apps"], "verbs": ["list", "watch"]}],

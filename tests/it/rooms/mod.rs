@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::support::sources::{code_of, rust_files};
 
 /// The rooms from top to bottom; a room may use those above it.
-const ORDER: [&str; 31] = [
+const ORDER: [&str; 32] = [
     "error",
     "secrets",
     "backoff",
@@ -30,6 +30,7 @@ const ORDER: [&str; 31] = [
     "yaml",
     "policy",
     "polling",
+    "schedule",
     "update",
     "message",
     "rollout",
@@ -50,7 +51,7 @@ const ORDER: [&str; 31] = [
 ];
 
 /// Rooms that take values and give values.
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "error",
     "secrets",
     "backoff",
@@ -60,6 +61,7 @@ const PURE: [&str; 14] = [
     "yaml",
     "policy",
     "polling",
+    "schedule",
     "update",
     "message",
     "rollout",

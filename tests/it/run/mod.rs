@@ -9,5 +9,7 @@ mod output;
 mod process_audit;
 mod providers;
 mod refusals;
+mod reverts;
 pub(crate) mod scene;
 mod shared_branch;
+mod waiting;

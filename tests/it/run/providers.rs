@@ -64,6 +64,32 @@ fn a_github_app_pushes_with_a_token_for_its_repository() {
 }
 
 #[test]
+fn a_refused_token_is_replaced_once_within_the_run() {
+    for (stale, status) in [(1, 0), (2, 1)] {
+        let scene = Scene::new();
+        let tokens = std::sync::atomic::AtomicUsize::new(0);
+        let front = Front::alone(move |request| {
+            let reply = answer(request);
+            if request.method == "GET" || tokens.fetch_add(1, std::sync::atomic::Ordering::SeqCst) >= stale {
+                return reply;
+            }
+            let expires_at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600);
+            Reply::body(201, format!(r#"{{"token":"ghs_stale-hunter2","expires_at":"{expires_at}"}}"#))
+        });
+        let host = scene.serve(Settings { access: Access::basic("x-access-token", TOKEN), tls: None });
+        scene.secret("app", app(&front));
+        scene.source(
+            json!({"url": host.url("fleet.git"), "provider": "github", "secretRef": {"name": "app"}}),
+        );
+        let run = scene.run(NONE).with_status(status);
+        assert_eq!(scene.tag("main"), if status == 0 { "5.0.3" } else { "4.0.6" }, "{run:?}");
+        let asked = front.requests().iter().filter(|request| request.method == "POST").count();
+        assert_eq!(asked, 2, "{run:?}");
+        assert!(!run.errors.contains("hunter2"), "{run:?}");
+    }
+}
+
+#[test]
 fn the_certificates_of_the_secret_are_for_the_api_and_for_git() {
     let (scene, authority) = (Scene::new(), Authority::new());
     let front = Front::secured(None, authority.server(false), answer);

@@ -44,10 +44,46 @@ pub(super) const INVENTORY: &[Row] = &[
         GOES_WITH_OBJECT,
     ),
     row(
+        "src/controller/automation/namespaces.rs",
+        "State.recent",
+        "namespace",
+        "the namespaces that were read within the last 500 ms",
+    ),
+    row(
+        "src/controller/automation/namespaces.rs",
+        "State.refused",
+        "namespace",
+        "one entry for a namespace that may not be read; removed by a read that succeeds, and after a day without a read",
+    ),
+    row(
         "src/controller/automation/places.rs",
         "Shared.known",
         "namespace and name of an automation or a policy",
         "10,000 places of an automation, removed with it; 64 MiB, evicts from the namespace with most; 500 files of a status",
+    ),
+    row(
+        "src/controller/automation/waiting.rs",
+        "Waiting.entries",
+        "namespace and name of an automation",
+        "one wait for an automation that waits; removed when it no longer does, and with the automation",
+    ),
+    row(
+        "src/reconcile/automation/pull_requests/queue.rs",
+        "Shared.state",
+        "namespace of the automations, GitRepository, API and repository; names of automations",
+        GOES_WITH_OBJECT,
+    ),
+    row(
+        "src/reconcile/automation/pull_requests/round.rs",
+        "Round.merges",
+        "the number of a pull request, in a queue of one namespace, GitRepository, API and repository",
+        "one entry for an open pull request; removed when it ends",
+    ),
+    row(
+        "src/reconcile/automation/waiting/rules.rs",
+        "ParsedRules.0",
+        "the text of an annotation, of which nothing but the windows in it is known",
+        "1,024 lists of 8 KiB; all are removed when it is full",
     ),
     row(
         "src/controller/engine/in_flight.rs",
@@ -297,6 +333,7 @@ pub(super) const INVENTORY: &[Row] = &[
         "1,000 namespaces, further ones share a label; removed with the last object of the namespace",
     ),
     row("src/metrics/node_pools.rs", "NodePools.0", "the name of a cluster-scoped pool", GOES_WITH_OBJECT),
+    row("src/metrics/waits.rs", "Waits.known", "namespace and name of an automation", GOES_WITH_OBJECT),
     row(
         "src/objects/cluster/announcer.rs",
         "Announcer.limiter",

@@ -203,6 +203,51 @@ impl GiteaRepository {
         tagboat::forge::Gitea::new(self.wire.clone(), Wire::endpoint(), place)
     }
 
+    /// The URL for git.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/{OWNER}/{}.git", Server::shared().port, self.name)
+    }
+
+    /// The token of the owner.
+    pub(crate) fn token() -> &'static str {
+        &Server::shared().owner_token
+    }
+
+    /// Commits a file to a branch, as a person does; returns the id.
+    pub(crate) async fn write(&self, branch: &str, path: &str, text: &str) -> String {
+        let (content, message) = (STANDARD.encode(text), "By hand");
+        let mut body = json!({"content": content, "message": message, "branch": branch});
+        let path_of = format!("repos/{OWNER}/{}/contents/{path}?ref={branch}", self.name);
+        let (status, found) = self.wire.send("GET", &path_of, None).await;
+        let method = if status == 200 {
+            body["sha"] = found["sha"].clone();
+            "PUT"
+        } else {
+            "POST"
+        };
+        let done = self.call(method, &format!("contents/{path}"), body).await;
+        done["commit"]["sha"].as_str().unwrap().to_owned()
+    }
+
+    /// The content of a file on a branch.
+    pub(crate) async fn read(&self, branch: &str, path: &str) -> String {
+        let found = self.call("GET", &format!("contents/{path}?ref={branch}"), json!(null)).await;
+        String::from_utf8(STANDARD.decode(found["content"].as_str().unwrap()).unwrap()).unwrap()
+    }
+
+    /// The tip of a branch, if it exists.
+    pub(crate) async fn tip(&self, branch: &str) -> Option<String> {
+        let path = format!("repos/{OWNER}/{}/branches/{}", self.name, branch.replace('/', "%2F"));
+        let (status, found) = self.wire.send("GET", &path, None).await;
+        assert!(status == 200 || status == 404, "{status} {found}");
+        found["commit"]["id"].as_str().map(str::to_owned)
+    }
+
+    /// Sends a request below the repository, and returns the status too.
+    pub(crate) async fn try_call(&self, method: &str, below: &str, body: Value) -> (u16, Value) {
+        self.wire.send(method, &format!("repos/{OWNER}/{}/{below}", self.name), Some(&body)).await
+    }
+
     /// Sends a request below the repository; it must succeed.
     pub(crate) async fn call(&self, method: &str, below: &str, body: Value) -> Value {
         self.wire.call(method, &format!("repos/{OWNER}/{}/{below}", self.name), body).await

@@ -19,7 +19,7 @@ const REFUSALS: &str = "TAGBOAT_FUZZ_REFUSALS";
 
 /// Updates a file and checks the outcome.
 pub(crate) fn check_update(content: &[u8], setup: &Setup) {
-    let outcome = match update_file(content, &setup.setters, &setup.limits) {
+    let outcome = match update_file(content, &setup.setters, None, &setup.limits) {
         Ok(outcome) => outcome,
         Err(error) => return check_refusal(&error),
     };
@@ -37,7 +37,7 @@ pub(crate) fn check_update(content: &[u8], setup: &Setup) {
     let differences = scalars::differences(&old, &new);
     check_changes(&outcome, &differences, &old, setup);
     mask::assert_same_outside(&old, &new, &differences);
-    let again = update_file(text.as_bytes(), &setup.setters, &setup.limits);
+    let again = update_file(text.as_bytes(), &setup.setters, None, &setup.limits);
     let again = again.unwrap_or_else(|error| panic!("the second update fails: {error:?}\n{text:?}"));
     check_second(&outcome, &again, &old, &new);
 }

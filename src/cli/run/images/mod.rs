@@ -2,12 +2,13 @@
 //!
 //! [`selection`] finds the policies that choose and the repositories to scan; [`scanning`] lists the tags, [`resolve`]
 //! reconciles the policies, [`unavailable`] handles those of repositories without tags, [`allowed`] checks images against
-//! policies, and [`digests`] looks up the digests of floating tags. The result is an [`Images`]. The reconciles are those
+//! policies, [`groups`] finds the release groups, and [`digests`] looks up the digests of floating tags. The result is an [`Images`]. The reconciles are those
 //! of the controller; [`state`] takes the place of the cluster.
 
 mod allowed;
 mod choice;
 mod digests;
+mod groups;
 mod resolve;
 mod scanning;
 mod selection;
@@ -138,7 +139,7 @@ pub(super) async fn choose(
 impl Sources {
     async fn images(&self, selection: &Selection) -> Result<Images, Failure> {
         let scanned = self.scan(&selection.repositories).await?;
-        let mut choices = self.resolve(&selection.policies, &scanned).await?;
+        let mut choices = self.resolve(selection, &scanned).await?;
         let manifests = &self.registry.objects.manifests;
         let there: BTreeSet<ObjectName> = manifests.repositories().map(ObjectName::of).collect();
         self.tag_store.sweep_old(|name| there.contains(name), SystemTime::now());

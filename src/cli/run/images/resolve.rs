@@ -13,7 +13,8 @@ use tagboat_api::{ImagePolicy, ImageRef};
 use super::allowed::allows;
 use super::choice::Choice;
 use super::digests::Digests;
-use super::selection::{PolicyOverride, SkipReason};
+use super::groups::{Groups, group_of, share_triggers};
+use super::selection::{PolicyOverride, Selection, SkipReason};
 use super::sources::{Policies, Repositories, Scanned, Sources};
 use super::state::{KnownPolicy, Origin};
 use super::unavailable::{ScanFailureEffect, UnavailableRepository};
@@ -31,15 +32,15 @@ use crate::reconcile::policy::run::{FollowedTag, PolicyInputs, PolicyRunResult, 
 use crate::reference::RepositoryAddress;
 
 /// A policy that is reconciled.
-struct PolicyRun<'s> {
+pub(super) struct PolicyRun<'s> {
     name: ObjectName,
     repository: ObjectName,
     /// The policy, with its status before the run.
-    policy: Arc<ImagePolicy>,
+    pub(super) policy: Arc<ImagePolicy>,
     origin: Origin,
     scanned: &'s Scanned,
     run: Run,
-    trigger: Trigger,
+    pub(super) trigger: Trigger,
     /// True if it chooses from tags of an earlier scan, as this run has none.
     is_unavailable: bool,
 }
@@ -50,9 +51,10 @@ impl Sources {
     /// Those of a repository that could not be scanned keep their images, unless the user changed or requested them.
     pub(super) async fn resolve(
         &self,
-        policies: &Policies,
+        selection: &Selection,
         repositories: &Repositories,
     ) -> Result<BTreeMap<ObjectName, Choice>, Failure> {
+        let policies = &selection.policies;
         let failed = |error: StateError| Failure::new(chain(&error));
         let mut choices = BTreeMap::new();
         let mut policy_runs = Vec::new();
@@ -74,13 +76,16 @@ impl Sources {
             };
             let effect = match image {
                 None => ScanFailureEffect::NoImage,
+                Some(_) if group_of(manifest).is_some() && self.has_tags(&repository, scanned).await => {
+                    ScanFailureEffect::InGroup
+                }
                 Some(image) if policy_run.trigger == Trigger::TagList => {
                     ScanFailureEffect::ImageRetained(image)
                 }
                 Some(_) if self.has_tags(&repository, scanned).await => ScanFailureEffect::Reselected,
                 Some(_) => ScanFailureEffect::NoTags,
             };
-            if effect == ScanFailureEffect::Reselected {
+            if effect.chooses() {
                 policy_runs.push(PolicyRun { is_unavailable: true, ..policy_run });
             }
             unavailable
@@ -91,7 +96,9 @@ impl Sources {
         for (name, repository) in &unavailable {
             choices.extend(repository.choices(name));
         }
-        for (policy_run, result) in self.reconcile(&policy_runs, policies).await {
+        share_triggers(&mut policy_runs);
+        let groups = Groups::of(self, repositories, &selection.overrides).map_err(failed)?;
+        for (policy_run, result) in self.reconcile(&policy_runs, policies, &groups).await {
             let mut choice = self.conclude(policy_run, &result).map_err(failed)?;
             if let Some(repository) = unavailable.get(&policy_run.repository) {
                 choice.add_error_of(repository);
@@ -208,9 +215,10 @@ impl Sources {
         &self,
         policy_runs: &'c [PolicyRun<'s>],
         policies: &Policies,
+        groups: &Groups,
     ) -> Vec<(&'c PolicyRun<'s>, PolicyRunResult)> {
         let nothing = |_: &FollowedTag| None;
-        let first = policy_runs.iter().map(|policy_run| policy_run.reconcile(self, &nothing));
+        let first = policy_runs.iter().map(|policy_run| policy_run.reconcile(self, groups, &nothing));
         let mut results = join_all(first).await;
         let mut digests = Digests::default();
         let is_open = |result: &PolicyRunResult| result.followed.is_some() && !result.is_fresh;
@@ -221,7 +229,8 @@ impl Sources {
         let digests = &digests;
         let again = policy_runs.iter().zip(&mut results).filter(|(_, result)| is_open(result));
         join_all(again.map(async |(policy_run, result)| {
-            *result = policy_run.reconcile(self, &|followed| digests.known(&policy_run.name, followed)).await;
+            let known = |followed: &FollowedTag| digests.known(&policy_run.name, followed);
+            *result = policy_run.reconcile(self, groups, &known).await;
         }))
         .await;
         policy_runs.iter().zip(results).collect()
@@ -287,12 +296,16 @@ impl Sources {
             return Ok(Choice::failed(policy_run.repository.clone(), None, message));
         }
         // The error of a policy is stated once.
-        let stale = message(ConditionType::Stale).map(|message| message + end);
+        // A release group that does not move is no sign of an old image.
+        let (of_group, stale) = match message(ConditionType::Stale) {
+            of_group if result.is_group_stopped => (of_group.map(|message| message + end), None),
+            stale => (None, stale.map(|message| message + end)),
+        };
         let of_old_tags = policy_run.is_unavailable.then(|| OF_OLD_TAGS.to_owned());
         let stale: Vec<String> = stale.into_iter().chain(of_old_tags).filter(|_| is_resolved).collect();
         Ok(Choice {
             repository: policy_run.repository.clone(),
-            held: self.held(&result.conclusion),
+            held: of_group.or_else(|| self.held(&result.conclusion)).filter(|_| is_resolved),
             stale: Some(stale.join("; ")).filter(|message| !message.is_empty()),
             error: failure.map(|message| format!("ImagePolicy {name}: {message}{cause}{end}")),
             latest: status.latest_ref,
@@ -304,6 +317,7 @@ impl PolicyRun<'_> {
     async fn reconcile(
         &self,
         sources: &Sources,
+        groups: &Groups,
         polled: &(dyn Fn(&FollowedTag) -> Option<Polled> + Sync),
     ) -> PolicyRunResult {
         let own = self.policy.namespace().unwrap_or_default();
@@ -312,11 +326,12 @@ impl PolicyRun<'_> {
         labels.insert(NAME_LABEL.to_owned(), own);
         let policy_inputs = PolicyInputs {
             repository: Some(self.scanned.object.clone()),
-            labels: Ok(labels),
+            labels: Arc::new(Ok(labels)),
             // A policy of an unreadable registry is not reconciled.
             scan_failure: None,
             trigger: self.trigger,
             polled,
+            group: groups.group(&self.policy, Timestamp::now()),
         };
         self.run.reconcile(&sources.policies, policy_inputs, &sources.tag_store, &sources.registry).await
     }

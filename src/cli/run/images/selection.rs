@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tagboat_api::{ImagePolicy, ImageRef, ImageRepository, ImageUpdateAutomation};
 
+use super::groups::with_members;
 use super::sources::Policies;
 use crate::cli::inputs::{secrets_of, warn_of_repository_settings, warn_of_settings};
 use crate::cli::registry_login::RegistryLogin;
@@ -181,12 +182,14 @@ fn image_of(repository: &ImageRepository, image: &ImageReference) -> ImageRef {
 }
 
 /// Returns the policies that automations select and that have no image of `--latest`.
+///
+/// The members of their release groups belong to them.
 fn selected(
     manifests: &Manifests,
     automations: &[ImageUpdateAutomation],
     given: &ImageOverrides,
 ) -> BTreeSet<ObjectName> {
-    let mut names = all_selected(manifests, automations, given);
+    let mut names = with_members(&all_selected(manifests, automations, given), manifests);
     names.retain(|name| !given.contains_key(name));
     names
 }

@@ -21,9 +21,16 @@ pub(super) enum ScanFailureEffect {
     Reselected,
     /// It was changed or requested, and there are no tags to choose from.
     NoTags,
+    /// It is in a release group, and chooses from the tags of an earlier scan.
+    InGroup,
 }
 
 impl ScanFailureEffect {
+    /// Returns true if the policy chooses from the tags of an earlier scan.
+    pub(super) fn chooses(&self) -> bool {
+        matches!(self, Self::Reselected | Self::InGroup)
+    }
+
     /// Returns the clause about all policies with this effect.
     fn clause(&self) -> &'static str {
         match self {
@@ -38,6 +45,7 @@ impl ScanFailureEffect {
                 "its policies were changed or requested since they last chose, but the state has no tags to choose from, so \
                  their markers are left alone"
             }
+            Self::InGroup => "its policies are in release groups, so they choose from the tags in the state",
         }
     }
 }
@@ -67,7 +75,7 @@ impl UnavailableRepository {
     /// Returns the choices of policies that do not choose anew.
     pub(super) fn choices(&self, repository: &ObjectName) -> Vec<(ObjectName, Choice)> {
         let message = self.sentence();
-        let idle = self.effects.iter().filter(|(_, effect)| **effect != ScanFailureEffect::Reselected);
+        let idle = self.effects.iter().filter(|(_, effect)| !effect.chooses());
         let choice = |effect: &ScanFailureEffect| {
             let latest = match effect {
                 ScanFailureEffect::ImageRetained(image) => Some(image.clone()),

@@ -1,5 +1,7 @@
 //! Pull requests of a repository at GitHub.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::forge::api::Forge;
@@ -8,19 +10,20 @@ use crate::forge::exchange::{ApiResponse, Cost, Method, Transport};
 use crate::forge::github::graphql::{self, MergeState};
 use crate::forge::github::repository::GithubRepository;
 use crate::forge::http::{Call, refusal};
+use crate::forge::listing::Listing;
+use crate::forge::paging::Pages;
 use crate::forge::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
 };
+use crate::forge::reading::{Defect, page_url};
 use crate::git::BranchName;
 
 /// The number of pull requests on a page, which is GitHub's maximum.
 const PAGE: usize = 100;
 
-/// The maximum number of pages that are read.
-const MAX_PAGES: usize = 50;
-
 const LIST: &str = "list pull requests";
+const QUEUE: &str = "list the merge queue";
 const FIND: &str = "find a pull request";
 const OPEN: &str = "open a pull request";
 const EDIT: &str = "change a pull request";
@@ -67,37 +70,36 @@ impl<T: Transport> Github<T> {
         ForgeError::Malformed { host: self.host.clone(), operation, detail: detail.to_owned() }
     }
 
-    /// Reads all pages of a list of pull requests, those of forks excepted.
+    /// Lists those pull requests of a choice that are not of forks.
     async fn list(
         &self,
         query: &[(&'static str, String)],
+        listing: &mut Listing,
         operation: &'static str,
     ) -> Result<Vec<PullRequest>, ForgeError> {
-        let mut found: Vec<PullRequest> = Vec::new();
-        let mut first_of_page = None;
-        for page in 1..=MAX_PAGES {
-            let mut request = self.repository.request((Method::Get, Cost::Read), &["pulls"], None, operation);
+        let (mut pages, mut found) = (Pages::of(PAGE), Vec::new());
+        loop {
+            let call = (Method::Get, read_cost(listing.is_urgent));
+            let mut request = self.repository.request(call, &["pulls"], None, operation);
             request.query = query.to_vec();
-            request.query.extend([("per_page", PAGE.to_string()), ("page", page.to_string())]);
-            let response = self.rest.send(request).await?;
+            let place = [("per_page", pages.size().to_string()), ("page", pages.number().to_string())];
+            request.query.extend(place);
+            let Some(response) = pages.admit(self.rest.send(request).await)? else { continue };
             if response.status != 200 {
                 return Err(self.refusal(operation, &response));
             }
             let items = response.body.as_array();
             let items = items.ok_or_else(|| self.malformed(operation, "a response that is no list"))?;
-            let first = items.first().map(|item| item["number"].as_u64());
-            if first.is_some() && first == first_of_page {
-                return Err(self.malformed(operation, "the same page again and again"));
-            }
-            first_of_page = first;
+            let numbers = items.iter().filter_map(|item| item["number"].as_u64());
+            pages.count(numbers).map_err(|Defect(detail)| self.malformed(operation, detail))?;
             for item in items {
-                found.extend(self.read(item, operation)?);
+                found.extend(self.read(item, operation)?.filter(|one| listing.keeps(one)));
             }
-            if items.len() < PAGE {
+            if items.len() < pages.size() {
                 return Ok(found);
             }
+            pages.go_on();
         }
-        Err(self.malformed(operation, "more than 5,000 pull requests"))
     }
 
     /// Reads a pull request, unless its head is in another repository.
@@ -123,7 +125,7 @@ impl<T: Transport> Github<T> {
         };
         Ok(Some(PullRequest {
             number: item["number"].as_u64().ok_or_else(|| missing("a number"))?,
-            url: text("html_url"),
+            url: page_url(item, "/html_url").map_err(|Defect(detail)| self.malformed(operation, detail))?,
             state,
             head: branch("head")?,
             head_commit: item["head"]["sha"].as_str().and_then(|id| id.parse().ok()),
@@ -170,11 +172,11 @@ impl<T: Transport> Github<T> {
     ) -> Result<Vec<String>, ForgeError> {
         let mut refused = Vec::new();
         if !new.labels.is_empty() {
-            let labels = (["issues", "labels"], Cost::Write, LABEL);
+            let labels = (["issues", "labels"], Cost::Essential, LABEL);
             refused.extend(self.add(number, labels, json!({"labels": new.labels})).await?);
         }
         if !new.assignees.is_empty() {
-            let assignees = (["issues", "assignees"], Cost::Write, ASSIGN);
+            let assignees = (["issues", "assignees"], Cost::Essential, ASSIGN);
             refused.extend(self.add(number, assignees, json!({"assignees": new.assignees})).await?);
         }
         // Each request notifies the reviewers.
@@ -188,6 +190,23 @@ impl<T: Transport> Github<T> {
             );
         }
         Ok(refused)
+    }
+
+    /// Refuses a change that follows from another text than the one at the forge.
+    async fn verify_text(
+        &self,
+        known: &PullRequest,
+        path: &[&str],
+        (cost, operation): (Cost, &'static str),
+    ) -> Result<(), ForgeError> {
+        let response = self.send((Method::Get, cost), path, None, operation).await?;
+        if response.status != 200 {
+            return Err(self.refusal(operation, &response));
+        }
+        match self.read_own(&response.body, operation)?.has_text_of(known) {
+            true => Ok(()),
+            false => Err(ForgeError::changed_meanwhile(&self.host, operation)),
+        }
     }
 
     /// Merges a pull request at once.
@@ -215,7 +234,7 @@ impl<T: Transport> Github<T> {
 
     /// Has the pull request merged when its checks have passed.
     async fn merge_when_ready(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let state = self.merge_state(number).await?;
+        let state = self.merge_state(number, Cost::Read).await?;
         if state.head != merge.head_commit.to_string() {
             return Ok(MergeAnswer::NotYet {
                 reason: "the head of the pull request is another commit".to_owned(),
@@ -224,11 +243,11 @@ impl<T: Transport> Github<T> {
         if state.is_in_queue || state.has_auto_merge {
             return Ok(MergeAnswer::Scheduled);
         }
-        if state.has_queue {
-            return self.mutate(graphql::enqueue(&state.id, merge)).await;
-        }
         if !state.requires_something {
             return Ok(MergeAnswer::NothingRequired);
+        }
+        if state.has_queue {
+            return self.mutate(graphql::enqueue(&state.id, merge)).await;
         }
         if state.is_ready {
             return self.merge_now(number, merge).await;
@@ -236,8 +255,8 @@ impl<T: Transport> Github<T> {
         self.mutate(graphql::enable_auto_merge(&state.id, merge)).await
     }
 
-    async fn merge_state(&self, number: u64) -> Result<MergeState, ForgeError> {
-        let response = self.graphql.send(graphql::merge_state(&self.repository, number)).await?;
+    async fn merge_state(&self, number: u64, cost: Cost) -> Result<MergeState, ForgeError> {
+        let response = self.graphql.send(graphql::merge_state(&self.repository, number, cost)).await?;
         if response.status != 200 {
             return Err(self.refusal(MERGE, &response));
         }
@@ -263,10 +282,10 @@ impl<T: Transport> Github<T> {
 }
 
 impl<T: Transport> Forge for Github<T> {
-    async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
         let query =
             [("state", "open".to_owned()), ("sort", "created".to_owned()), ("direction", "asc".to_owned())];
-        self.list(&query, LIST).await
+        self.list(&query, listing, LIST).await
     }
 
     async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
@@ -277,15 +296,23 @@ impl<T: Transport> Forge for Github<T> {
             ("sort", "created".to_owned()),
             ("direction", "desc".to_owned()),
         ];
-        let mut found = self.list(&query, FIND).await?;
+        let mut found = self.list(&query, &mut Listing::of_head(head), FIND).await?;
         // GitHub ignores a head that it does not understand.
         found.retain(|one| one.head == *head && one.base == *base);
         for one in found.iter_mut().filter(|one| one.state == PullRequestState::Open) {
-            let state = self.merge_state(one.number).await?;
+            let state = self.merge_state(one.number, Cost::EssentialRead).await?;
             one.is_in_merge_queue = state.is_in_queue;
             one.has_auto_merge |= state.has_auto_merge;
         }
         Ok(found)
+    }
+
+    async fn merge_queue(&self, base: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+        let response = self.graphql.send(graphql::merge_queue(&self.repository, base)).await?;
+        match response.status {
+            200 => Ok(graphql::read_merge_queue(&response.body)),
+            _ => Err(self.refusal(QUEUE, &response)),
+        }
     }
 
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
@@ -320,19 +347,20 @@ impl<T: Transport> Forge for Github<T> {
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         let PullRequestEdit { title, body, added_labels, removed_labels, is_closed } = edit;
         let number = current.number.to_string();
+        let (cost, operation) = if *is_closed { (Cost::Essential, CLOSE) } else { (Cost::Write, EDIT) };
         let mut changed = current.clone();
-        if title.is_some() || body.is_some() || *is_closed {
+        if edit.depends_on_text() {
+            let path = ["pulls", number.as_str()];
+            self.verify_text(current, &path, (read_cost(*is_closed), operation)).await?;
             let mut change = json!({});
             for (name, text) in [("title", title), ("body", body)] {
                 if let Some(text) = text {
                     change[name] = text.as_str().into();
                 }
             }
-            let (cost, operation) = if *is_closed { (Cost::Essential, CLOSE) } else { (Cost::Write, EDIT) };
             if *is_closed {
                 change["state"] = "closed".into();
             }
-            let path = ["pulls", number.as_str()];
             let response = self.send((Method::Patch, cost), &path, Some(change), operation).await?;
             if response.status != 200 {
                 return Err(self.refusal(operation, &response));
@@ -342,7 +370,7 @@ impl<T: Transport> Forge for Github<T> {
         if !added_labels.is_empty() {
             let path = ["issues", number.as_str(), "labels"];
             let body = json!({"labels": added_labels});
-            let response = self.send((Method::Post, Cost::Write), &path, Some(body), LABEL).await?;
+            let response = self.send((Method::Post, cost), &path, Some(body), LABEL).await?;
             if response.status != 200 {
                 return Err(self.refusal(LABEL, &response));
             }
@@ -352,7 +380,7 @@ impl<T: Transport> Forge for Github<T> {
         }
         for label in removed_labels {
             let path = ["issues", number.as_str(), "labels", label.as_str()];
-            let response = self.send((Method::Delete, Cost::Write), &path, None, LABEL).await?;
+            let response = self.send((Method::Delete, cost), &path, None, LABEL).await?;
             // 404: it is gone already.
             if !matches!(response.status, 200 | 404) {
                 return Err(self.refusal(LABEL, &response));
@@ -368,6 +396,11 @@ impl<T: Transport> Forge for Github<T> {
             MergeTime::WhenReady => self.merge_when_ready(current.number, merge).await,
         }
     }
+}
+
+/// Returns the cost of a call that reads.
+fn read_cost(is_essential: bool) -> Cost {
+    if is_essential { Cost::EssentialRead } else { Cost::Read }
 }
 
 /// Returns true if a refusal has a word in its message or errors.

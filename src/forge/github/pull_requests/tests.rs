@@ -11,6 +11,7 @@ use crate::forge::api::Forge;
 use crate::forge::error::ForgeError;
 use crate::forge::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use crate::forge::github::GithubRepository;
+use crate::forge::listing::Listing;
 use crate::forge::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
 };
@@ -97,7 +98,7 @@ fn open_pull_requests_are_read_page_by_page_without_those_of_forks() {
     let gone = json!({"head": {"ref": "bot/app", "sha": HEAD, "repo": null}});
     let last = vec![item(101, fork), item(102, gone), item(103, json!({"draft": true, "auto_merge": {}}))];
     let api = recorded([(200, full.clone().into()), (200, last.into())]);
-    let found = now(github(&api).open_pull_requests()).unwrap();
+    let found = now(github(&api).open_pull_requests(&mut Listing::all())).unwrap();
     assert_eq!(found.len(), 101);
     let one = &found[100];
     assert_eq!(
@@ -110,8 +111,17 @@ fn open_pull_requests_are_read_page_by_page_without_those_of_forks() {
     assert_eq!(queries, ["1", "2"]);
     // A server that gives the same page for ever.
     let api = recorded([(200, full.clone().into()), (200, full.into())]);
-    let error = now(github(&api).open_pull_requests()).unwrap_err();
-    assert!(error.to_string().contains("the same page again and again"), "{error}");
+    let error = now(github(&api).open_pull_requests(&mut Listing::all())).unwrap_err();
+    assert!(error.to_string().contains("a page that repeats earlier ones"), "{error}");
+}
+
+#[test]
+fn a_page_of_a_pull_request_has_an_address_of_the_web() {
+    for address in ["javascript:alert(1)", "", "https://user@github.com/"] {
+        let api = recorded([(200, json!([item(1, json!({"html_url": address}))]))]);
+        let error = now(github(&api).open_pull_requests(&mut Listing::all())).unwrap_err();
+        assert!(error.to_string().ends_with("no address of the pull request's page"), "{error}");
+    }
 }
 
 #[test]
@@ -127,6 +137,25 @@ fn a_pull_request_is_found_by_owner_and_branch_in_any_state() {
     assert_eq!(states, [(4, Open, true), (3, Closed, false), (2, Merged, false)]);
     let requests = api.requests.lock();
     assert!(requests[0].query.contains(&("head", "acme:bot/app".to_owned())), "{:?}", requests[0].query);
+}
+
+#[test]
+fn the_merge_queue_of_a_base_has_numbers_and_a_base_may_have_none() {
+    let entries = json!({"nodes": [{"pullRequest": {"number": 4}}, {"pullRequest": null}, {"pullRequest": {"number": 9}}]});
+    let of = |queue: Value| json!({"data": {"repository": {"mergeQueue": queue}}});
+    for (body, expected) in [
+        (of(json!({"entries": entries})), Some(vec![4, 9])),
+        (of(json!({"entries": {"nodes": []}})), Some(vec![])),
+        (of(Value::Null), None),
+        (json!({"errors": [{"message": "Field 'mergeQueue' doesn't exist on type 'Repository'"}]}), None),
+    ] {
+        let api = recorded([(200, body)]);
+        let found = now(github(&api).merge_queue(&"main".parse().unwrap())).unwrap();
+        assert_eq!(found.map(|numbers| numbers.into_iter().collect::<Vec<_>>()), expected);
+        let body = api.requests.lock()[0].body.clone().unwrap();
+        assert_eq!(body["variables"], json!({"owner": "acme", "name": "fleet", "branch": "main"}));
+    }
+    assert!(now(github(&recorded([(502, json!({}))])).merge_queue(&"main".parse().unwrap())).is_err());
 }
 
 #[test]
@@ -150,7 +179,7 @@ fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refuse
     let requests = api.requests.lock();
     assert_eq!(requests[3].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
     let costs: Vec<Cost> = requests.iter().map(|request| request.cost).collect();
-    assert_eq!(costs, [Cost::Create, Cost::Write, Cost::Write, Cost::Create]);
+    assert_eq!(costs, [Cost::Create, Cost::Essential, Cost::Essential, Cost::Create]);
 }
 
 #[test]
@@ -184,15 +213,29 @@ fn a_change_sends_only_what_changes_and_closing_goes_on_at_a_low_limit() {
         ..PullRequestEdit::default()
     };
     let api = recorded([
+        (200, item(5, json!({}))),
         (200, item(5, json!({"state": "closed"}))),
         (404, json!({"message": "Label does not exist"})),
     ]);
     let changed = now(github(&api).edit(&current, &edit)).unwrap();
     assert_eq!((changed.state, changed.labels.len()), (PullRequestState::Closed, 0));
     let requests = api.requests.lock();
-    assert_eq!(requests[0].body, Some(json!({"body": "closed: nothing is left", "state": "closed"})));
-    assert_eq!((requests[0].method, requests[0].cost), (Method::Patch, Cost::Essential));
-    assert_eq!(requests[1].path.last().unwrap(), "x");
+    assert_eq!(requests[1].body, Some(json!({"body": "closed: nothing is left", "state": "closed"})));
+    let costs: Vec<_> = requests.iter().map(|request| (request.method, request.cost)).collect();
+    let wanted = [
+        (Method::Get, Cost::EssentialRead),
+        (Method::Patch, Cost::Essential),
+        (Method::Delete, Cost::Essential),
+    ];
+    assert_eq!(costs, wanted);
+    assert_eq!(requests[2].path.last().unwrap(), "x");
+    drop(requests);
+    // A person has changed the text meanwhile.
+    for change in [json!({"title": "P"}), json!({"body": "P"})] {
+        let api = recorded([(200, item(5, change))]);
+        let error = now(github(&api).edit(&current, &edit)).unwrap_err();
+        assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+    }
 }
 
 #[test]
@@ -202,7 +245,11 @@ fn a_merge_is_bound_to_the_head_and_waits_for_what_is_required() {
     let current =
         now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
     let merge = |time| Merge { time, method: Some(MergeMethod::Squash), head_commit: HEAD.parse().unwrap() };
-    let no_rule = json!({"baseRef": {"branchProtectionRule": null, "rules": {"nodes": []}}, "mergeStateStatus": "CLEAN"});
+    let no_rule = || json!({"baseRef": {"branchProtectionRule": null, "rules": {"nodes": []}}, "mergeStateStatus": "CLEAN"});
+    // A queue without required checks would merge at once.
+    let mut queue_alone = no_rule();
+    queue_alone["isMergeQueueEnabled"] = true.into();
+    queue_alone["baseRef"]["rules"]["nodes"] = json!([{"type": "MERGE_QUEUE"}]);
     let done = || (200, json!({"data": {}}));
     for (time, responses, expected, last) in [
         (
@@ -219,7 +266,8 @@ fn a_merge_is_bound_to_the_head_and_waits_for_what_is_required() {
             "Post ",
         ),
         (MergeTime::WhenReady, vec![(200, state(json!({"isInMergeQueue": true})))], Scheduled, "Post "),
-        (MergeTime::WhenReady, vec![(200, state(no_rule))], NothingRequired, "Post "),
+        (MergeTime::WhenReady, vec![(200, state(no_rule()))], NothingRequired, "Post "),
+        (MergeTime::WhenReady, vec![(200, state(queue_alone))], NothingRequired, "Post "),
         (
             MergeTime::WhenReady,
             vec![(200, state(json!({"mergeStateStatus": "CLEAN"}))), (200, json!({"merged": true}))],

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::memory::{ImageHash, Memory};
+use super::memory::{ImageHash, Memory, OwnerHash};
 use crate::forge::{PullRequest, PullRequestState};
+use crate::git::BranchFacts;
 
 /// The label by which people hand a branch back to Tagboat.
 pub const REBUILD_LABEL: &str = "tagboat/rebuild";
@@ -17,44 +18,32 @@ pub struct FoundPullRequests<'a> {
     pub past: Option<&'a [PullRequest]>,
 }
 
-/// Facts about a branch that git does not know.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BranchFacts {
-    /// A person has refused the change: the branch stays as it is.
-    pub is_refused: bool,
-    /// If the branch does not exist, a person has deleted it.
-    ///
-    /// It has an open pull request with these images, and is not created again.
-    pub is_refused_if_absent: bool,
-    /// It is in a merge queue: the branch stays as it is.
-    pub is_in_merge_queue: bool,
-    /// A person has handed the branch back: it is rebuilt with any commits.
-    pub is_handed_back: bool,
-    /// The branch has served its purpose, and may be deleted.
-    ///
-    /// It is deleted if nothing is left to change and it is ours.
-    pub is_finished: bool,
-}
-
 /// Returns the facts about a branch whose bundle has these images to set.
 ///
-/// `None` means that the past pull requests must be looked up first.
-pub fn branch_facts(images: &BTreeSet<ImageHash>, found: FoundPullRequests<'_>) -> Option<BranchFacts> {
+/// They are unknown until the past pull requests were looked up. A branch has served its purpose only if its newest pull
+/// request was one of `owner`, the automation.
+pub fn branch_facts(
+    images: &BTreeSet<ImageHash>,
+    owner: &OwnerHash,
+    found: FoundPullRequests<'_>,
+) -> BranchFacts {
     if let Some(open) = found.open {
         let memory = Memory::of_body(&open.body);
-        return Some(BranchFacts {
+        return BranchFacts {
             is_refused_if_absent: memory.is_some_and(|memory| images.is_subset(&memory.images)),
+            has_pull_request: true,
             is_in_merge_queue: open.is_in_merge_queue,
-            is_handed_back: open.labels.iter().any(|label| label == REBUILD_LABEL),
+            handed_back: open.head_commit.filter(|_| open.labels.iter().any(|label| label == REBUILD_LABEL)),
             ..BranchFacts::default()
-        });
+        };
     }
-    let past = found.past?;
+    let Some(past) = found.past else { return BranchFacts { is_unknown: true, ..BranchFacts::default() } };
     let is_refused = refusal(images, past).is_some();
-    let is_finished = past
-        .first()
-        .is_some_and(|newest| newest.state == PullRequestState::Merged || is_closed_by_us(newest));
-    Some(BranchFacts { is_refused, is_finished, ..BranchFacts::default() })
+    let is_finished = past.first().is_some_and(|newest| {
+        let has_ended = newest.state == PullRequestState::Merged || is_closed_by_us(newest);
+        has_ended && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
+    });
+    BranchFacts { is_refused, is_finished, ..BranchFacts::default() }
 }
 
 /// Returns the newest pull request by which people refused all of some images.
@@ -115,6 +104,7 @@ pub(super) mod tests {
         let unmarked = PullRequest { number: 1, state: Closed, ..pull_request("t", "by ann") };
         let web1: &[(&str, &str)] = &[("web", "1")];
         let none = BranchFacts::default();
+        let open_one = BranchFacts { has_pull_request: true, ..none };
         let is_refused = BranchFacts { is_refused: true, ..none };
         let is_finished = BranchFacts { is_finished: true, ..none };
         for (name, images, past, expected) in [
@@ -142,6 +132,12 @@ pub(super) mod tests {
                 BranchFacts { is_refused: true, is_finished: true, ..none },
             ),
             ("merged", web1, vec![merged(9, web1)], is_finished),
+            (
+                "merged by people from a branch of theirs",
+                web1,
+                vec![PullRequest { number: 9, state: Merged, ..pull_request("t", "by ann") }],
+                none,
+            ),
             ("closed by us", web1, vec![by_us(9, web1)], is_finished),
             ("closed without images", web1, vec![unmarked.clone()], none),
             ("the same tag of another policy", &[("api", "1")], vec![refused(9, web1)], none),
@@ -154,18 +150,21 @@ pub(super) mod tests {
         ] {
             let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
             let found = FoundPullRequests { open: None, past: Some(&past) };
-            assert_eq!(branch_facts(&images, found), Some(expected), "{name}");
+            let owned = |found| branch_facts(&images, &owner("fleet"), found);
+            assert_eq!(owned(found), expected, "{name}");
+            let of_another = branch_facts(&images, &owner("other"), found);
+            assert_eq!(of_another, BranchFacts { is_finished: false, ..expected }, "{name}");
             // An open one is what counts: a person has reopened it, or it is a new one.
             let open = with_images(10, PullRequestState::Open, web1, None);
             let found = FoundPullRequests { open: Some(&open), past: Some(&past) };
-            let facts = branch_facts(&images, found).unwrap();
-            assert_eq!(BranchFacts { is_refused_if_absent: false, ..facts }, none, "{name}");
+            let facts = owned(found);
+            assert_eq!(BranchFacts { is_refused_if_absent: false, ..facts }, open_one, "{name}");
         }
     }
 
     #[test]
     fn an_open_pull_request_shows_the_queue_and_the_label() {
-        let none = BranchFacts::default();
+        let none = BranchFacts { has_pull_request: true, ..BranchFacts::default() };
         let open = with_images(10, PullRequestState::Open, &[("web", "1")], None);
         let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
         for (open, expected) in [
@@ -176,16 +175,16 @@ pub(super) mod tests {
             ),
             (
                 PullRequest { labels: labels(&["a", "tagboat/rebuild"]), ..open.clone() },
-                BranchFacts { is_handed_back: true, ..none },
+                BranchFacts { handed_back: open.head_commit, ..none },
             ),
             (PullRequest { labels: labels(&["rebuild"]), ..open }, none),
         ] {
             let found = FoundPullRequests { open: Some(&open), past: None };
-            assert_eq!(branch_facts(&BTreeSet::from([image("web", "2")]), found), Some(expected));
+            let facts = |tag| branch_facts(&BTreeSet::from([image("web", tag)]), &owner("fleet"), found);
+            assert_eq!(facts("2"), expected);
             // Some forges leave it open if its branch is deleted.
-            let facts = branch_facts(&BTreeSet::from([image("web", "1")]), found);
-            assert_eq!(facts, Some(BranchFacts { is_refused_if_absent: true, ..expected }));
+            assert_eq!(facts("1"), BranchFacts { is_refused_if_absent: true, ..expected });
         }
-        assert_eq!(branch_facts(&BTreeSet::new(), FoundPullRequests::default()), None);
+        assert!(branch_facts(&BTreeSet::new(), &owner("fleet"), FoundPullRequests::default()).is_unknown);
     }
 }

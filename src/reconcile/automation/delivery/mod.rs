@@ -31,7 +31,7 @@ pub use decision::{
     BranchState, Decision, LeftBranch, OtherBranch, PullRequestAction, PullRequestReason,
     UnwantedPullRequest, WantedPullRequest, decide, decide_unwanted,
 };
-pub use found::{BranchFacts, FoundPullRequests, REBUILD_LABEL, branch_facts};
+pub use found::{FoundPullRequests, REBUILD_LABEL, branch_facts};
 pub use memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash, TextHash};
 pub use options::{PullRequestOptions, UnsupportedSetting, check_support};
 pub use ownership::OwnershipScope;

@@ -217,7 +217,10 @@ pub(super) fn closed_body(
         return with_line(&with_sentence, memory, limit);
     }
     let body = joined(&with_sentence, &memory, limit).or_else(|| joined(&text, &memory, limit));
-    Ok(body.unwrap_or_else(|| current.body.clone()))
+    // Without the last line, it would seem to be closed by a person.
+    let no_room =
+        || TextError::TooManyPolicies { policies: memory.policies().len(), limit: limit.unwrap_or_default() };
+    body.ok_or_else(no_room)
 }
 
 /// Joins a text of ours with a last line that has its hash.

@@ -172,7 +172,7 @@ impl PlaceScan {
             Conclusion::Success { outcome: Outcome::NothingNew | Outcome::DryRun { .. }, .. } => return None,
             Conclusion::Success { outcome: Outcome::Pushed(push), .. } => Some(push),
             Conclusion::Success {
-                outcome: Outcome::NothingToCommit { .. } | Outcome::Branches { .. },
+                outcome: Outcome::NothingToCommit { .. } | Outcome::Branches { .. } | Outcome::Waiting { .. },
                 ..
             }
             | Conclusion::Stall(_)
@@ -254,14 +254,15 @@ struct ScannedPlace {
 impl ScannedPlace {
     /// Makes the place of a marker in the tree on which the commit is made.
     fn of(marker: OwnMarker, is_pushed: bool, is_same_branch: bool) -> Self {
-        let OwnMarker { file, line, object, policy, field, value, new_value } = marker;
+        let OwnMarker { file, line, object, policy, field, pointer, value, new_value } = marker;
         let pushed = new_value.filter(|_| is_pushed);
         let former = pushed.is_some().then(|| value.clone());
         let (value, proposed) = match pushed {
             Some(pushed) if is_same_branch => (pushed, None),
             pushed => (value, pushed),
         };
-        let place = Place { policy, document: object, file, line, field, value, proposed, written: None };
+        let (document, written) = (object, None);
+        let place = Place { policy, document, file, line, field, pointer, value, proposed, written };
         Self { place, former }
     }
 }

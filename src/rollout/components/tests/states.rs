@@ -9,6 +9,57 @@ use super::{
 };
 use crate::rollout::watched::{GroupKind, WatchedId};
 
+/// A kind without a rule: any other field may have the same text by chance.
+#[test]
+fn a_value_of_any_kind_counts_at_the_keys_of_its_marker() {
+    const PLACES: &str = r#"
+policies: {app: "ghcr.io/org/app:2"}
+automations:
+  - name: fleet
+    places:
+      - {policy: app, at: "apps/app.yaml:7", document: "a.example/v1 Widget apps/app", field: tag, pointer: POINTER}
+"#;
+    let of = |pointer: &str, spec: &str| {
+        let mut scene = Scene::new(&PLACES.replace("POINTER", pointer));
+        scene.insert(&format!(
+            "{{apiVersion: a.example/v1, kind: Widget, metadata: {{name: app, namespace: apps}}, spec: {spec}}}"
+        ));
+        scene.lines("app").join("; ")
+    };
+    for (pointer, spec, expected) in [
+        ("/spec/tag", "{tag: '2'}", "installed"),
+        ("/spec/tag", "{tag: 2}", "installed"),
+        ("/spec/tag", "{tag: '1', replicas: 2}", "pending NotApplied"),
+        ("/spec/tag", "{tag: '1', other: {tag: '2'}}", "pending NotApplied"),
+        ("/spec/tag", "{}", "pending NotApplied"),
+        ("/spec/tag", "{tag: {a: '2'}}", "pending NotApplied"),
+        ("/spec/a~1b/tag", "{a/b: {tag: '2'}}", "installed"),
+        // An entry of a list counts at its position.
+        ("/spec/apps/1/tag", "{apps: [{tag: '1'}, {tag: '2'}]}", "installed"),
+        ("/spec/apps/0/tag", "{apps: [{tag: '1'}, {tag: '2'}]}", "pending NotApplied"),
+        ("/spec/apps/2/tag", "{apps: [{tag: '2'}, {tag: '2'}]}", "pending NotApplied"),
+        // Outside of the spec nothing is known.
+        ("/metadata/name", "{tag: '2'}", "pending NotApplied"),
+        // Without keys, any text counts.
+        ("null", "{tag: '1', replicas: 2}", "installed"),
+    ] {
+        assert_eq!(of(pointer, spec), format!("Widget/apps/app {expected}"), "{pointer} {spec}");
+    }
+    // Each of several equal markers counts.
+    let two = PLACES.replace("POINTER", "/spec/a/tag")
+        + "      - {policy: app, at: \"apps/app.yaml:9\", document: \"a.example/v1 Widget apps/app\", field: tag, pointer: /spec/b/tag}\n";
+    for (spec, expected) in [
+        ("{a: {tag: '2'}, b: {tag: '2'}}", "installed"),
+        ("{a: {tag: '2'}, b: {tag: '1'}}", "pending NotApplied"),
+    ] {
+        let mut scene = Scene::new(&two);
+        scene.insert(&format!(
+            "{{apiVersion: a.example/v1, kind: Widget, metadata: {{name: app, namespace: apps}}, spec: {spec}}}"
+        ));
+        assert_eq!(scene.lines("app"), [format!("Widget/apps/app {expected}")], "{spec}");
+    }
+}
+
 #[test]
 fn an_image_is_compared_before_the_rule_of_its_kind() {
     let complete = "{observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, currentRevision: a, updateRevision: a, currentReplicas: 1}";

@@ -52,6 +52,31 @@ async fn a_deleted_pool_releases_its_nodes_in_every_stage() {
 }
 
 #[tokio::test]
+async fn a_node_that_moves_to_another_pool_is_canceled_though_the_image_is_the_same() {
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&["a"]).await;
+    scene.mark("a", json!({"team": scene.full("x")}), json!({})).await;
+    for (pool, team) in [("p", "x"), ("q", "y")] {
+        let hooks = json!({
+            "beforeDrain": [format!("example.com/backup-{pool}")], "beforeReboot": ["example.com/volumes"],
+        });
+        let spec = json!({"image": {"ref": image("2")}, "hooks": hooks});
+        scene.create_pool_of(pool, &spec, json!({"matchLabels": {"team": scene.full(team)}})).await;
+    }
+    scene.stage("a", "2").await;
+    scene.reaches("a", "before-drain").await;
+    scene.mark("a", json!({}), json!({"example.com/backup-p": "true"})).await;
+    scene.reaches("a", "before-reboot").await;
+    assert!(scene.keys("a").await.1);
+    scene.mark("a", json!({"team": scene.full("y")}), json!({})).await;
+    // It begins anew in the other pool, and the hooks of that one are asked.
+    scene.reaches("a", "before-drain").await;
+    let node = scene.node("a").await;
+    assert!(!scene.keys("a").await.1, "{node:?}");
+    assert!(!node.annotations().contains_key("example.com/backup-p"), "{node:?}");
+}
+
+#[tokio::test]
 async fn a_node_of_two_pools_stays_with_the_older_one_and_both_report_it() {
     let scene = NodeScene::new().await;
     scene.add_nodes(&["a", "b"]).await;

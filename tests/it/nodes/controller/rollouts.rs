@@ -142,6 +142,44 @@ async fn a_hook_that_takes_too_long_makes_the_node_degraded_which_keeps_its_slot
 }
 
 #[tokio::test]
+async fn a_stage_whose_time_a_user_removed_has_its_limit_again() {
+    let mut spec = pool("2");
+    spec["hooks"] = json!({"beforeDrain": ["example.com/backup"], "timeout": "1s"});
+    let scene = staged(&["a"], &spec).await;
+    scene.reaches("a", "before-drain").await;
+    for since in [json!(null), json!("yesterday"), json!("2999-01-01T00:00:00Z")] {
+        scene.mark("a", json!({}), json!({"tagboat.dev/state-since": since})).await;
+        eventually("the time is repaired", async || {
+            let found = scene.keys("a").await.0.get("tagboat.dev/state-since").cloned();
+            found.is_some_and(|found| found.starts_with("20") && !found.starts_with("2999"))
+        })
+        .await;
+        scene.condition("p", "Degraded", "True NodeDegraded").await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_of_the_control_plane_that_is_not_ready_holds_the_others_back() {
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&["a", "b", "c"]).await;
+    let control_plane = json!({"node-role.kubernetes.io/control-plane": ""});
+    for node in ["a", "b"] {
+        scene.mark(node, control_plane.clone(), json!({})).await;
+    }
+    scene.set_ready("a", false, "boot-1").await;
+    let mut spec = pool("2");
+    spec["rollout"] = json!({"maxUnavailable": 3});
+    scene.create_pool("p", &spec).await;
+    scene.stage("b", "2").await;
+    scene.stage("c", "2").await;
+    // Both could begin, and are granted slots at once.
+    scene.reaches("c", "rebooting").await;
+    assert_eq!(scene.keys("b").await.0["tagboat.dev/state"], "idle");
+    scene.set_ready("a", true, "boot-1").await;
+    scene.reaches("b", "rebooting").await;
+}
+
+#[tokio::test]
 async fn a_pause_of_a_node_cancels_its_rollout_and_gives_the_slot_to_the_next() {
     let mut spec = pool("2");
     spec["hooks"] = json!({"beforeReboot": ["example.com/volumes"]});

@@ -41,6 +41,23 @@ fn a_branch_is_rebuilt_when_needed_or_always() {
     }
 }
 
+/// A merge of the branch would have brought the commit back.
+#[test]
+fn a_branch_on_a_commit_that_the_base_has_lost_is_rebuilt() {
+    let fleet = fleet(json!({}));
+    let before = fleet.tip();
+    commit(&fleet, "main", &[file("docs/bad.md", "words\n")]);
+    run(&fleet);
+    // The base moves on, and the branch stays.
+    commit(&fleet, "main", &[file("docs/bad.md", "more words\n")]);
+    assert_eq!(actions(&run(&fleet)), [format!("{BRANCH}: kept")]);
+    fleet.repository.move_branch("main", &before);
+    commit(&fleet, "main", &[file("docs/good.md", "words\n")]);
+    assert_eq!(actions(&run(&fleet)), [format!("{BRANCH}: rebuilt")]);
+    let own = beyond(&fleet, BRANCH);
+    assert_eq!((own.len(), &own[0].parents), (1, &vec![fleet.tip()]));
+}
+
 #[test]
 fn a_new_image_makes_the_branch_anew() {
     let fleet = fleet(json!({}));

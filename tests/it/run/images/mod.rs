@@ -8,6 +8,7 @@ mod end_to_end;
 mod image_overrides;
 mod progress;
 mod registry_failures;
+mod release_groups;
 mod scene;
 mod selection;
 mod state;

@@ -64,6 +64,12 @@ impl Wire {
         serde_json::from_str(&text).unwrap_or_default()
     }
 
+    /// Sends a request of a test's own, and returns the status too.
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let (status, _, text) = self.exchange(method, &format!("{}/{path}", self.base), body, &[]).await;
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
     async fn exchange(
         &self,
         method: &str,

@@ -21,13 +21,19 @@ pub struct WantedPullRequest<'a> {
     pub branch: &'a BranchName,
     /// The base.
     pub base: &'a BranchName,
-    /// The automations that share the branch.
+    /// The automations that share the branch, as its text names them.
     pub owners: &'a BTreeSet<OwnerHash>,
+    /// All automations of the repository and base that are reconciled.
+    pub known: &'a BTreeSet<OwnerHash>,
+    /// The tip at which git looked at the branch, if it exists.
+    pub judged: Option<CommitId>,
     /// The policies whose values differ on the base, with their images.
     ///
     /// There are none if nothing is left to change.
     pub images: &'a BTreeSet<ImageHash>,
-    /// The selected policies of these automations that have an image.
+    /// The readable policies of these automations.
+    ///
+    /// It is known of them whether the base needs a change.
     pub readable: &'a BTreeSet<PolicyHash>,
     /// The settings.
     pub options: &'a PullRequestOptions,
@@ -105,41 +111,16 @@ pub enum PullRequestAction {
 pub enum PullRequestReason {
     /// A person has closed the pull request, or deleted its branch.
     ClosedByPerson,
-    /// The branch has commits of others, or the pull request belongs to other automations.
+    /// The branch has commits of others.
     EditedByOthers,
+    /// The pull request belongs to other automations.
+    OwnedByOthers,
     /// It is in a merge queue.
     InMergeQueue,
     /// Another branch supersedes it.
     Superseded,
     /// Nothing is left to change on the base.
     NothingLeft,
-}
-
-impl PullRequestAction {
-    /// Returns the name of the action in results; none if there is no pull request.
-    pub fn name(&self) -> Option<&'static str> {
-        match self {
-            Self::Nothing => None,
-            Self::Open(_) => Some("opened"),
-            Self::Keep | Self::Edit(_) => Some("kept"),
-            Self::Refresh(_) => Some("refreshed"),
-            Self::Close(_) => Some("closed"),
-            Self::Leave => Some("left"),
-        }
-    }
-}
-
-impl PullRequestReason {
-    /// Returns the name of the reason in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ClosedByPerson => "closed-by-a-person",
-            Self::EditedByOthers => "edited-by-others",
-            Self::InMergeQueue => "in-merge-queue",
-            Self::Superseded => "superseded",
-            Self::NothingLeft => "nothing-left",
-        }
-    }
 }
 
 impl Decision {
@@ -206,8 +187,8 @@ impl WantedPullRequest<'_> {
     fn of_open(&self, branch: BranchState, open: &PullRequest) -> Result<Decision, TextError> {
         let memory = Memory::of_body(&open.body);
         let leave = |reason| Ok(Decision::leave(Some(reason), open.number));
-        if memory.as_ref().is_some_and(|memory| memory.is_of_others(self.owners)) {
-            return leave(PullRequestReason::EditedByOthers);
+        if memory.as_ref().is_some_and(|memory| memory.is_of_others(self.known)) {
+            return leave(PullRequestReason::OwnedByOthers);
         }
         if open.is_in_merge_queue {
             return leave(PullRequestReason::InMergeQueue);
@@ -222,10 +203,17 @@ impl WantedPullRequest<'_> {
         };
         let (Some(text), Some(tip)) = (self.text.filter(|_| !self.images.is_empty()), tip) else {
             return match memory {
-                Some(memory) if self.images.is_empty() && may_close(&memory, self.owners, self.readable) => {
+                Some(memory)
+                    if self.images.is_empty()
+                        && may_close(&memory, self.known, self.readable)
+                        && has_judged(open, self.judged) =>
+                {
                     let reason = ClosedReason::NothingLeft;
                     let edit = closing(open, &memory, reason, &[], self.limit)?;
                     Ok(Decision::close(edit, PullRequestReason::NothingLeft, open.number))
+                }
+                Some(memory) if !are_readable(&memory, self.readable) => {
+                    Ok(Decision::leave(None, open.number))
                 }
                 _ if self.images.is_empty() => leave(PullRequestReason::NothingLeft),
                 _ => Ok(Decision::leave(None, open.number)),
@@ -239,7 +227,11 @@ impl WantedPullRequest<'_> {
             (false, false) => PullRequestAction::Edit(Box::new(edit)),
         };
         // A person may have made it a draft.
-        let merge = if open.is_draft || open.has_auto_merge { None } else { self.merge(tip) };
+        let is_shared_with_unknown =
+            memory.as_ref().is_some_and(|memory| !memory.owners.is_subset(self.known));
+        // Nor is it merged while an automation is unknown, which may want more caution.
+        let may_merge = !open.is_draft && !open.has_auto_merge && !is_shared_with_unknown;
+        let merge = if may_merge { self.merge(tip) } else { None };
         Ok(Decision { merge, ..Decision::of(action, Some(open.number)) })
     }
 
@@ -253,15 +245,18 @@ impl WantedPullRequest<'_> {
         text: &PullRequestText,
         is_new: bool,
     ) -> Result<PullRequestEdit, TextError> {
+        // Other automations of the pull request may be unknown yet, as after a restart.
         let is_same = |memory: &Memory| {
-            (&memory.owners, &memory.images, memory.closed) == (self.owners, self.images, None)
+            self.owners.is_subset(&memory.owners)
+                && self.images.is_subset(&memory.images)
+                && memory.closed.is_none()
         };
         let mut edit = match memory {
             Some(memory) if is_same(memory) && !is_new => PullRequestEdit::default(),
             _ => text.refreshed(open, self.content())?,
         };
         // Labels that people removed stay away, unless another automation has joined.
-        if memory.is_none_or(|memory| memory.owners != *self.owners) {
+        if memory.is_none_or(|memory| !self.owners.is_subset(&memory.owners)) {
             let missing = self.options.labels.iter().filter(|label| !open.labels.contains(label));
             edit.added_labels = missing.cloned().collect();
         }
@@ -290,9 +285,13 @@ pub struct UnwantedPullRequest<'a> {
     pub pull_request: &'a PullRequest,
     /// The state of its branch.
     pub branch: BranchState,
+    /// The tip at which git looked at the branch, if it exists.
+    pub judged: Option<CommitId>,
     /// The automations of the repository and base that are reconciled.
     pub owners: &'a BTreeSet<OwnerHash>,
-    /// The selected policies of these automations that have an image.
+    /// The readable policies of these automations.
+    ///
+    /// It is known of them whether the base needs a change.
     pub readable: &'a BTreeSet<PolicyHash>,
     /// The branches that are wanted and have something to change.
     pub others: &'a [OtherBranch<'a>],
@@ -331,7 +330,7 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
     if unwanted.branch == BranchState::Left(LeftBranch::EditedByOthers) {
         return Ok(Decision::leave(Some(PullRequestReason::EditedByOthers), open.number));
     }
-    if !may_close(&memory, unwanted.owners, unwanted.readable) {
+    if !may_close(&memory, unwanted.owners, unwanted.readable) || !has_judged(open, unwanted.judged) {
         return Ok(Decision::leave(None, open.number));
     }
     let policies = memory.policies();
@@ -350,11 +349,23 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
     Ok(Decision::close(edit, reason, open.number))
 }
 
-/// Returns true if a pull request is ours, and its policies have images.
+/// Returns true if a pull request is ours, and its policies are readable.
 ///
-/// Without an image, the base might only seem to need no change.
+/// One that we closed before and that is open again was reopened by a person, and stays open.
 fn may_close(memory: &Memory, owners: &BTreeSet<OwnerHash>, readable: &BTreeSet<PolicyHash>) -> bool {
-    memory.owners.is_subset(owners) && memory.policies().iter().all(|policy| readable.contains(*policy))
+    memory.closed.is_none() && memory.owners.is_subset(owners) && are_readable(memory, readable)
+}
+
+/// Returns true if all policies of a pull request are readable.
+fn are_readable(memory: &Memory, readable: &BTreeSet<PolicyHash>) -> bool {
+    memory.policies().iter().all(|policy| readable.contains(*policy))
+}
+
+/// Returns true if git has looked at the tip that the forge lists.
+///
+/// Otherwise a later commit of others may be on it.
+fn has_judged(open: &PullRequest, judged: Option<CommitId>) -> bool {
+    open.head_commit.zip(judged).is_none_or(|(listed, judged)| listed == judged)
 }
 
 fn closing(

@@ -39,6 +39,10 @@ fn hashes(images: Images) -> BTreeSet<ImageHash> {
 struct Case {
     images: Images,
     owners: Vec<OwnerHash>,
+    /// Further automations of the repository.
+    others: Vec<OwnerHash>,
+    /// The tip at which git looked.
+    judged: Option<CommitId>,
     readable: Vec<&'static str>,
     options: PullRequestOptions,
     text: &'static str,
@@ -49,6 +53,8 @@ impl Default for Case {
         Self {
             images: WEB_1,
             owners: vec![owner("fleet")],
+            others: Vec::new(),
+            judged: None,
             readable: vec!["web", "api"],
             options: PullRequestOptions::default(),
             text: "a table",
@@ -64,6 +70,8 @@ impl Case {
             branch: &"tagboat/web".parse().unwrap(),
             base: &"main".parse().unwrap(),
             owners: &self.owners.iter().cloned().collect(),
+            known: &self.owners.iter().chain(&self.others).cloned().collect(),
+            judged: self.judged,
             images: &images,
             readable: &self.readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect(),
             options: &self.options,
@@ -81,8 +89,24 @@ fn shown(decision: &Decision) -> String {
         PullRequestAction::Refresh(edit) => edit.as_ref(),
         _ => None,
     };
-    let mut parts = vec![decision.action.name().unwrap_or("nothing").to_owned()];
-    parts.extend(decision.reason.map(|reason| reason.name().to_owned()));
+    let action = match &decision.action {
+        PullRequestAction::Nothing => "nothing",
+        PullRequestAction::Open(_) => "opened",
+        PullRequestAction::Keep | PullRequestAction::Edit(_) => "kept",
+        PullRequestAction::Refresh(_) => "refreshed",
+        PullRequestAction::Close(_) => "closed",
+        PullRequestAction::Leave => "left",
+    };
+    let reason = |reason| match reason {
+        PullRequestReason::ClosedByPerson => "closed-by-a-person",
+        PullRequestReason::EditedByOthers => "edited-by-others",
+        PullRequestReason::OwnedByOthers => "owned-by-others",
+        PullRequestReason::InMergeQueue => "in-merge-queue",
+        PullRequestReason::Superseded => "superseded",
+        PullRequestReason::NothingLeft => "nothing-left",
+    };
+    let mut parts = vec![action.to_owned()];
+    parts.extend(decision.reason.map(|found| reason(found).to_owned()));
     parts.extend(decision.number.map(|number| format!("#{number}")));
     if let Some(edit) = edit {
         parts.extend(edit.title.as_ref().map(|_| "title".to_owned()));
@@ -260,7 +284,7 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             current(false),
             of_another_cluster.clone(),
             vec![],
-            "left edited-by-others #7",
+            "left owned-by-others #7",
         ),
         (
             "of another cluster, with nothing left here",
@@ -268,7 +292,7 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             Left(LeftBranch::NothingLeft),
             of_another_cluster,
             vec![],
-            "left edited-by-others #7",
+            "left owned-by-others #7",
         ),
         // The merge queue.
         (
@@ -334,7 +358,7 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             Left(LeftBranch::NothingLeft),
             open(WEB_1),
             vec![],
-            "left nothing-left #7",
+            "left #7",
         ),
         (
             "nothing left, shared with a suspended automation",
@@ -353,12 +377,12 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             "refreshed #7 body",
         ),
         (
-            "killed between text and closing",
+            "reopened by a person, or killed between text and closing",
             case(&[]),
             Left(LeftBranch::NothingLeft),
             reopened,
             vec![],
-            "closed nothing-left #7 body close",
+            "left nothing-left #7",
         ),
     ] {
         let decision = case.decide(branch, open.as_ref(), &past);
@@ -385,6 +409,53 @@ fn a_new_pull_request_has_all_settings() {
     assert_eq!((memory.owners, memory.images), ([owner("fleet")].into(), hashes(WEB_1)));
     assert_eq!(memory.title, Some(TextHash::of("Update web")));
     assert!(new.body.starts_with("a table\n\n[//]: # (tagboat "), "{}", new.body);
+}
+
+#[test]
+fn a_pull_request_of_an_automation_without_a_change_is_ours_and_one_with_an_unknown_tip_stays_open() {
+    let (other, fleet) = (owner("other"), owner("fleet"));
+    let nothing_left = BranchState::Left(LeftBranch::NothingLeft);
+    let at = |commit| PullRequest { head_commit: Some(commit), ..ours(WEB_1) };
+    let another = "1".repeat(40).parse().unwrap();
+    let reopened = with_images(7, Open, WEB_1, Some(NothingLeft));
+    for (rule, owners, others, images, judged, branch, open, expected) in [
+        (
+            "the other one has a change now",
+            &other,
+            Some(&fleet),
+            WEB_1,
+            None,
+            current(false),
+            ours(WEB_1),
+            "kept #7 body",
+        ),
+        ("it is of others", &other, None, WEB_1, None, nothing_left, ours(WEB_1), "left owned-by-others #7"),
+        (
+            "its tip is known",
+            &fleet,
+            None,
+            &[],
+            Some(tip()),
+            nothing_left,
+            at(tip()),
+            "closed nothing-left #7 body close",
+        ),
+        (
+            "a later commit is on it",
+            &fleet,
+            None,
+            &[],
+            Some(tip()),
+            nothing_left,
+            at(another),
+            "left nothing-left #7",
+        ),
+        ("a person reopened it", &fleet, None, &[], None, nothing_left, reopened, "left nothing-left #7"),
+    ] {
+        let (owners, others) = (vec![owners.clone()], others.into_iter().cloned().collect());
+        let case = Case { images, owners, others, judged, ..Case::default() };
+        assert_eq!(shown(&case.decide(branch, Some(&open), &[])), expected, "{rule}");
+    }
 }
 
 /// Labels are set at the opening and the adoption, and for another automation.
@@ -517,6 +588,7 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
             let unwanted = UnwantedPullRequest {
                 pull_request: &open,
                 branch,
+                judged: None,
                 owners: &[owner(owner_name)].into(),
                 readable: &readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect(),
                 others: &others,

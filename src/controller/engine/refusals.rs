@@ -14,22 +14,22 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(300);
 
 /// The refusals of a kind since its last list.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
+pub(crate) struct Refusals {
     count: usize,
 }
 
 /// The consequence of a refusal.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// True if the refusal lasts, so that the kind is skipped.
-    pub(super) is_confirmed: bool,
+    pub(crate) is_confirmed: bool,
     /// The time until the next attempt.
-    pub(super) pause: Duration,
+    pub(crate) pause: Duration,
 }
 
 impl Refusals {
     /// Adds a refusal.
-    pub(super) fn add(&mut self) -> Refusal {
+    pub(crate) fn add(&mut self) -> Refusal {
         let pause = CONFIRMATIONS.get(self.count).copied();
         self.count = self.count.saturating_add(1);
         Refusal { is_confirmed: pause.is_none(), pause: pause.unwrap_or(PROBE_INTERVAL) }

@@ -1,0 +1,41 @@
+//! The images that the status of an automation names as held.
+
+use serde::Serialize;
+use tagboat_api::{ImageRef, ObjectName};
+
+use crate::reconcile::automation::reverts::HeldRecord;
+
+/// An image that is not written, as the reports of runs have it.
+///
+/// The status does not have the files in a form that can be read.
+#[derive(Debug, Serialize)]
+pub(super) struct ExplainedHold {
+    policy: String,
+    image: Option<String>,
+    value: Option<String>,
+    file: Option<String>,
+    line: Option<usize>,
+    between: Option<[String; 2]>,
+    author: Option<String>,
+    mode: &'static str,
+}
+
+impl ExplainedHold {
+    /// Takes the hold of a policy from the record of the last run.
+    ///
+    /// `wanted` is the image of a policy that the record does not name.
+    pub(super) fn of(policy: &ObjectName, wanted: Option<&ImageRef>, record: &HeldRecord) -> Self {
+        let held = record.policies.as_ref().and_then(|policies| policies.get(&policy.name));
+        let between = held.and_then(|held| held.between.as_ref());
+        Self {
+            policy: policy.to_string(),
+            image: held.map(|held| held.image.clone()).or_else(|| wanted.map(ImageRef::to_string)),
+            value: None,
+            file: None,
+            line: None,
+            between: between.map(|between| [between.from.to_string(), between.to.to_string()]),
+            author: between.and_then(|between| between.author.clone()),
+            mode: record.mode.as_str(),
+        }
+    }
+}

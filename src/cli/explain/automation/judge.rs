@@ -1,0 +1,266 @@
+//! Judges the facts about an automation at a time.
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
+use tagboat_api::settings::{AutomationSettings, Delivery};
+use tagboat_api::{Condition, ImagePolicy, ImageRef};
+
+use super::facts::{Facts, Origin};
+use super::held::ExplainedHold;
+use super::report::{
+    Closed, ExplainedPolicy, ExplainedRule, ExplainedWait, Explanation, NextChange, PolicyState,
+};
+use crate::error::chain;
+use crate::objects::ObjectName;
+use crate::reconcile::automation::request::{self, ImageOverrides};
+use crate::reconcile::automation::reverts::HeldRecord;
+use crate::reconcile::automation::transaction::observed;
+use crate::reconcile::automation::waiting::{ParsedRules, ReportedWait, own_windows};
+use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
+use crate::schedule::{Agenda, CauseKind, Rule, State};
+
+/// The number of changes that an explanation shows.
+const CHANGES: usize = 5;
+
+/// The time that is judged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) at: Timestamp,
+    /// True if it is the present time.
+    pub(super) is_now: bool,
+}
+
+/// Explains what an automation does not write.
+pub(super) fn explain(facts: &Facts, moment: Moment) -> Explanation {
+    let name = ObjectName::of(&facts.automation);
+    let mut explanation = Explanation::of(name.clone(), moment);
+    explanation.notes.clone_from(&facts.notes);
+    let mut judge = Judge {
+        facts,
+        moment,
+        status: facts.automation.status.clone().unwrap_or_default(),
+        settings: AutomationSettings::default(),
+        errors: facts.unread.clone(),
+        obstacle: None,
+        closed: None,
+    };
+    let agenda = judge.agenda(&name);
+    judge.judge_rules(agenda.as_ref(), &mut explanation);
+    judge.judge_run();
+    judge.judge_policies(&mut explanation);
+    explanation.open = judge.closed.is_none();
+    explanation.closed = judge.closed;
+    explanation.error = (!judge.errors.is_empty()).then(|| judge.errors.join("; "));
+    explanation
+}
+
+struct Judge<'f> {
+    facts: &'f Facts,
+    moment: Moment,
+    status: ImageUpdateAutomationStatus,
+    settings: AutomationSettings,
+    /// The errors, one sentence each.
+    errors: Vec<String>,
+    /// The cause for which the next run writes nothing, besides windows and freezes.
+    obstacle: Option<String>,
+    /// The rule that closes the automation.
+    closed: Option<Closed>,
+}
+
+impl Judge<'_> {
+    /// Returns the agenda, or closes the automation because of an invalid setting.
+    fn agenda(&mut self, name: &ObjectName) -> Option<Agenda> {
+        let parsed = ParsedRules::default();
+        let own = match AutomationSettings::from_annotations(self.facts.automation.annotations()) {
+            Ok(settings) => {
+                let own = own_windows(&settings, &parsed).map_err(|error| chain(&error));
+                self.settings = settings;
+                own
+            }
+            Err(errors) => Err(chain(&errors)),
+        };
+        let own = own.unwrap_or_else(|error| {
+            self.obstacle = Some(error.clone());
+            self.fail(error);
+            None
+        });
+        match self.facts.rules.agenda(name, own.as_deref(), &parsed) {
+            Ok(agenda) => Some(agenda),
+            Err(error) => {
+                let by = chain(&error);
+                self.errors.push(by.clone());
+                self.closed = Some(Closed { reason: "Frozen", by, until: None });
+                None
+            }
+        }
+    }
+
+    /// Adds an error unless another one contains it.
+    fn fail(&mut self, error: String) {
+        if !self.errors.iter().any(|known| known.contains(&error)) {
+            self.errors.push(error);
+        }
+    }
+
+    /// Judges the windows and freezes.
+    fn judge_rules(&mut self, agenda: Option<&Agenda>, explanation: &mut Explanation) {
+        let Some(agenda) = agenda else { return };
+        let at = self.moment.at;
+        for source in agenda.sources() {
+            let closed = source.closed_by(at);
+            if let Some(cause) =
+                closed.as_ref().filter(|cause| matches!(cause.kind, CauseKind::Invalid { .. }))
+            {
+                self.errors.push(cause.to_string());
+            }
+            let kind = match &source.rule {
+                Rule::Freeze(_) => "freeze",
+                Rule::Windows(_) => "windows",
+                Rule::Invalid(_) => "invalid setting",
+            };
+            explanation.rules.push(ExplainedRule {
+                name: format!("{kind} of {}", source.name),
+                closed_by: closed.map(|cause| cause.to_string()),
+            });
+        }
+        let changes = agenda.changes(at).take(CHANGES);
+        explanation.next = changes
+            .map(|change| NextChange { at: change.at, open: change.is_open, by: change.by.to_string() })
+            .collect();
+        if let State::Closed(cause) = agenda.state(at) {
+            let until = explanation.next.first().map(|change| change.at);
+            self.closed = Some(Closed { reason: cause.reason().as_str(), by: cause.to_string(), until });
+        }
+    }
+
+    /// Judges the last run.
+    fn judge_run(&mut self) {
+        let message = |type_, status: ConditionStatus| {
+            let conditions = &self.status.conditions;
+            let found = conditions::find(conditions, type_).filter(|one| one.status == status.to_string())?;
+            Some(format!("{} ({})", found.message, found.reason))
+        };
+        let stalled = message(ConditionType::Stalled, ConditionStatus::True);
+        let failed = stalled.or_else(|| message(ConditionType::Ready, ConditionStatus::False));
+        if let Some(message) = failed {
+            let sentence = format!("the last run failed: {message}");
+            self.obstacle.get_or_insert(sentence.clone());
+            self.errors.push(sentence);
+        }
+        if self.facts.automation.spec.suspend {
+            self.obstacle = Some("the automation is suspended".to_owned());
+        }
+    }
+
+    fn judge_policies(&mut self, explanation: &mut Explanation) {
+        let policies = self.facts.policies.iter().map(AsRef::as_ref);
+        let request = request::of_automation(&self.facts.automation, policies, &ImageOverrides::new());
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => return self.fail(chain(&error)),
+        };
+        let wanted = observed(&request.update);
+        let reported = ReportedWait::of(&self.status.conditions).filter(|wait| self.lasts(wait));
+        let held = HeldRecord::of_conditions(&self.status.conditions);
+        let held_message = conditions::find(&self.status.conditions, ConditionType::RevertHeld);
+        let held_message = held_message.map(|condition| condition.message.clone()).unwrap_or_default();
+        let (mut of_reported, mut of_gate, mut unwritten) = (Vec::new(), Vec::new(), 0);
+        for (policy, _) in request.update.setters.selected() {
+            let image = wanted.get(&policy.name);
+            let is_written = image.is_none() || self.status.observed_policies.get(&policy.name) == image;
+            let is_reported = reported
+                .as_ref()
+                .is_some_and(|wait| wait.is_of(&policy.name) || (wait.has_more && !is_written));
+            let hold = held.as_ref().filter(|held| held.has(&policy.name));
+            let (state, reason) = if let Some(held) = hold {
+                explanation.held.push(ExplainedHold::of(policy, image, held));
+                (PolicyState::Held, held_message.clone())
+            } else if let Some(wait) = reported.as_ref().filter(|_| is_reported) {
+                of_reported.push(policy.to_string());
+                (PolicyState::Waiting, sentence(&wait.by, wait.until))
+            } else if let Some(closed) = self.closed.as_ref().filter(|_| !is_written) {
+                of_gate.push(policy.to_string());
+                (PolicyState::Waiting, sentence(&closed.by, closed.until))
+            } else if image.is_none() {
+                let unusable = request.unusable.iter().find(|unusable| unusable.policy == *policy);
+                let reason = unusable.map_or_else(|| self.no_image(policy), ToString::to_string);
+                (PolicyState::NoImage, reason)
+            } else if is_written {
+                (PolicyState::Written, self.written().to_owned())
+            } else {
+                unwritten += 1;
+                (PolicyState::Written, self.not_written())
+            };
+            let image = image.map(ImageRef::to_string);
+            explanation.policies.push(ExplainedPolicy { policy: policy.to_string(), image, state, reason });
+        }
+        if self.facts.automation.spec.suspend && unwritten > 0 {
+            self.fail("the automation is suspended".to_owned());
+        }
+        if let Some(wait) = reported {
+            let ReportedWait { reason, by, until, message, .. } = wait;
+            explanation.waiting.push(ExplainedWait { policies: of_reported, reason, by, until, message });
+        }
+        if let Some(Closed { reason, by, until }) = self.closed.clone().filter(|_| !of_gate.is_empty()) {
+            let verb = if of_gate.len() == 1 { "waits" } else { "wait" };
+            let message = format!("{} {verb}: {}", of_gate.join(", "), sentence(&by, until));
+            let reason = reason.to_owned();
+            explanation.waiting.push(ExplainedWait { policies: of_gate, reason, by, until, message });
+        }
+    }
+
+    /// Returns true if a wait that the last run reported lasts.
+    ///
+    /// At another time, windows and freezes are those of that time.
+    fn lasts(&self, wait: &ReportedWait) -> bool {
+        let is_of_gate = ["Frozen", "WindowClosed"].contains(&wait.reason.as_str());
+        wait.until.is_none_or(|until| until > self.moment.at) && (self.moment.is_now || !is_of_gate)
+    }
+
+    fn no_image(&self, policy: &ObjectName) -> String {
+        let is = |one: &&ImagePolicy| ObjectName::of(*one) == *policy;
+        let found = self.facts.policies.iter().map(AsRef::as_ref).find(is);
+        let ready = found.and_then(|policy| {
+            let status = policy.status.as_ref()?;
+            conditions::find(&status.conditions, ConditionType::Ready)
+                .filter(|ready: &&Condition| ready.status == "False")
+        });
+        match ready {
+            Some(ready) => format!("the policy has selected no image: {} ({})", ready.message, ready.reason),
+            None => "the policy has selected no image yet".to_owned(),
+        }
+    }
+
+    /// Returns the sentence for an image that the last run wanted.
+    fn written(&self) -> &'static str {
+        match self.settings.delivery {
+            Delivery::Push => "the last run that read the files wrote it, or found it there",
+            Delivery::Branch | Delivery::PullRequest => {
+                "the last run that read the files put it on its branch, or found it in the base"
+            }
+        }
+    }
+
+    /// Returns the sentence for an image that is not written, although nothing holds it back.
+    fn not_written(&self) -> String {
+        let has_run = self.status.last_automation_run_time.is_some();
+        let why = match (&self.obstacle, self.facts.origin) {
+            (Some(obstacle), _) => obstacle.as_str(),
+            (None, _) if !self.moment.is_now => "a run at that time may write it",
+            (None, Origin::Cluster) if has_run => "the next run is due",
+            (None, Origin::Cluster) => "the automation has not run yet",
+            (None, Origin::Manifests) if has_run => "tagboat run has not run since it was selected",
+            (None, Origin::Manifests) => "no state of an earlier run is known",
+        };
+        format!("not written yet: {why}")
+    }
+}
+
+/// Returns a rule with its end.
+fn sentence(by: &str, until: Option<Timestamp>) -> String {
+    match until {
+        Some(until) => format!("{by}; until {until}"),
+        None => format!("{by}; no end is known"),
+    }
+}

@@ -1,0 +1,303 @@
+//! Tables of explanations.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::facts::{Facts, Origin};
+use super::judge::{Moment, explain};
+use super::report::{Explanation, PolicyState};
+use crate::reconcile::automation::waiting::NamespaceRules;
+
+const NIGHT: &str = "[{name: night, kind: deny, cron: '0 18 * * *', window: 12h}]";
+const NOON: &str = "2026-12-01T12:00:00Z";
+const EVENING: &str = "2026-12-01T20:00:00Z";
+
+/// An automation with one policy `web`, and what is known about it.
+struct Case {
+    annotations: Value,
+    namespace: Value,
+    /// The image that the policy wants.
+    wanted: Option<&'static str>,
+    /// The image that the last run wanted.
+    observed: Option<&'static str>,
+    /// The condition `type status reason message`, in its parts.
+    condition: Option<[&'static str; 4]>,
+    is_suspended: bool,
+    origin: Origin,
+    at: &'static str,
+    is_now: bool,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            annotations: json!({}),
+            namespace: json!({}),
+            wanted: Some("2.0.0"),
+            observed: Some("1.0.0"),
+            condition: None,
+            is_suspended: false,
+            origin: Origin::Cluster,
+            at: NOON,
+            is_now: true,
+        }
+    }
+}
+
+impl Case {
+    fn explain(&self) -> Explanation {
+        let image = |tag: &str| json!({"name": "ghcr.io/org/web", "tag": tag});
+        let mut status = json!({});
+        if let Some(tag) = self.observed {
+            status["observedPolicies"] = json!({"web": image(tag)});
+            status["lastAutomationRunTime"] = json!("2026-12-01T00:00:00Z");
+        }
+        if let Some([type_, is, reason, message]) = self.condition {
+            status["conditions"] = json!([{
+                "type": type_, "status": is, "reason": reason, "message": message,
+                "lastTransitionTime": "2026-12-01T00:00:00Z",
+            }]);
+        }
+        let automation = serde_json::from_value(json!({
+            "metadata": {"namespace": "shop", "name": "app", "annotations": self.annotations},
+            "spec": {
+                "interval": "1m", "suspend": self.is_suspended,
+                "sourceRef": {"kind": "GitRepository", "name": "r"},
+            },
+            "status": status,
+        }));
+        let policy = serde_json::from_value(json!({
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {"imageRepositoryRef": {"name": "web"}, "policy": {"semver": {"range": "*"}}},
+            "status": {"latestRef": self.wanted.map(image)},
+        }));
+        let namespace: BTreeMap<String, String> = serde_json::from_value(self.namespace.clone()).unwrap();
+        let facts = Facts {
+            automation: automation.unwrap(),
+            policies: vec![Arc::new(policy.unwrap())],
+            rules: NamespaceRules::of(&namespace).with_freeze_all("shop", &namespace),
+            unread: Vec::new(),
+            notes: Vec::new(),
+            origin: self.origin,
+        };
+        explain(&facts, Moment { at: self.at.parse().unwrap(), is_now: self.is_now })
+    }
+}
+
+fn own(windows: &str) -> Value {
+    json!({"tagboat.dev/windows": windows})
+}
+
+#[test]
+fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
+    use PolicyState::{Held, NoImage, Waiting, Written};
+    let night = "deny window `night` of automation shop/app";
+    let until = "; until 2026-12-02T06:00:00Z";
+    let reported = |end: &'static str| ["UpdatesWaiting", "True", "WindowClosed", end];
+    for (case, state, reason) in [
+        (
+            Case { observed: Some("2.0.0"), ..Case::default() },
+            Written,
+            "the last run that read the files wrote it, or found it there".to_owned(),
+        ),
+        (
+            Case {
+                observed: Some("2.0.0"),
+                annotations: json!({"tagboat.dev/delivery": "branch"}),
+                ..Case::default()
+            },
+            Written,
+            "the last run that read the files put it on its branch, or found it in the base".to_owned(),
+        ),
+        (Case::default(), Written, "not written yet: the next run is due".to_owned()),
+        (
+            Case { observed: None, ..Case::default() },
+            Written,
+            "not written yet: the automation has not run yet".to_owned(),
+        ),
+        (
+            Case { origin: Origin::Manifests, ..Case::default() },
+            Written,
+            "not written yet: tagboat run has not run since it was selected".to_owned(),
+        ),
+        (
+            Case { origin: Origin::Manifests, observed: None, ..Case::default() },
+            Written,
+            "not written yet: no state of an earlier run is known".to_owned(),
+        ),
+        (
+            Case { is_suspended: true, ..Case::default() },
+            Written,
+            "not written yet: the automation is suspended".to_owned(),
+        ),
+        (
+            Case { condition: Some(["Ready", "False", "GitOperationFailed", "no host"]), ..Case::default() },
+            Written,
+            "not written yet: the last run failed: no host (GitOperationFailed)".to_owned(),
+        ),
+        (
+            Case { wanted: None, ..Case::default() },
+            NoImage,
+            "the policy has selected no image yet".to_owned(),
+        ),
+        // Windows, now and at another time.
+        (
+            Case { annotations: own(NIGHT), at: EVENING, ..Case::default() },
+            Waiting,
+            format!("{night}{until}"),
+        ),
+        (
+            Case { annotations: own(NIGHT), at: EVENING, observed: Some("2.0.0"), ..Case::default() },
+            Written,
+            "the last run that read the files wrote it, or found it there".to_owned(),
+        ),
+        (
+            Case { annotations: own(NIGHT), is_now: false, ..Case::default() },
+            Written,
+            "not written yet: a run at that time may write it".to_owned(),
+        ),
+        // A wait that the status reports.
+        (
+            Case {
+                condition: Some(reported("1 value waits of web: x; until 2026-12-01T13:00:00Z")),
+                ..Case::default()
+            },
+            Waiting,
+            "x; until 2026-12-01T13:00:00Z".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some(reported("1 value waits of web: x; until 2026-12-01T12:00:00Z")),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some(reported("1 value waits of web: x; until 2026-12-01T13:00:00Z")),
+                is_now: false,
+                ..Case::default()
+            },
+            Written,
+            "not written yet: a run at that time may write it".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "ReleaseGroupIncomplete",
+                    "1 value waits of web: x; no end is known",
+                ]),
+                is_now: false,
+                ..Case::default()
+            },
+            Waiting,
+            "x; no end is known".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some(reported("1 value waits of other: x; no end is known")),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some([
+                    "RevertHeld",
+                    "True",
+                    "TakenBack",
+                    "tagboat.dev/on-revert is hold and keeps out x:2 of web; y",
+                ]),
+                annotations: own(NIGHT),
+                at: EVENING,
+                ..Case::default()
+            },
+            Held,
+            "tagboat.dev/on-revert is hold and keeps out x:2 of web; y".to_owned(),
+        ),
+    ] {
+        let explanation = case.explain();
+        let [policy] = &explanation.policies[..] else { panic!("{explanation:?}") };
+        assert_eq!((policy.state, &policy.reason), (state, &reason));
+        let image = case.wanted.map(|tag| format!("ghcr.io/org/web:{tag}"));
+        assert_eq!((policy.policy.as_str(), &policy.image), ("shop/web", &image));
+        let is_good = matches!(state, Written | NoImage) && explanation.error.is_none();
+        let is_waiting = !explanation.waiting.is_empty();
+        assert_eq!(explanation.done().is_ok(), is_good && !is_waiting, "{reason}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_an_error() {
+    for (case, error) in [
+        (Case::default(), None),
+        // A suspended automation has written everything.
+        (Case { is_suspended: true, observed: Some("2.0.0"), ..Case::default() }, None),
+        (Case { is_suspended: true, ..Case::default() }, Some("the automation is suspended")),
+        (
+            Case { condition: Some(["Stalled", "True", "AccessDenied", "no"]), ..Case::default() },
+            Some("the last run failed: no (AccessDenied)"),
+        ),
+        (
+            Case { annotations: own("[]x"), ..Case::default() },
+            Some("annotation tagboat.dev/windows: it is not a list of windows: "),
+        ),
+        (
+            Case { annotations: json!({"tagboat.dev/window": "x"}), ..Case::default() },
+            Some("annotation tagboat.dev/window (value `x`) is not a setting of ImageUpdateAutomation"),
+        ),
+        (
+            Case { namespace: json!({"tagboat.dev/freeze": "{until: friday}"}), ..Case::default() },
+            Some("invalid setting of namespace shop (tagboat.dev/freeze): the freeze: until is `friday`"),
+        ),
+        (
+            Case { namespace: json!({"tagboat.dev/freez": ""}), ..Case::default() },
+            Some("namespace shop has the unknown annotation tagboat.dev/freez: "),
+        ),
+    ] {
+        let found = case.explain().error;
+        match error {
+            None => assert_eq!(found, None),
+            Some(error) => assert!(found.as_ref().is_some_and(|found| found.starts_with(error)), "{found:?}"),
+        }
+    }
+    let closed = Case { namespace: json!({"tagboat.dev/freez": ""}), ..Case::default() }.explain();
+    assert!(!closed.open && closed.waiting[0].reason == "Frozen", "{closed:?}");
+}
+
+#[test]
+fn the_next_changes_and_each_rule_are_shown() {
+    let namespace = json!({
+        "tagboat.dev/freeze-all": "{reason: audit, until: '2026-12-01T13:00'}",
+        "tagboat.dev/windows": "[{name: holidays, kind: deny, from: 2026-12-18T12:00, until: 2027-01-04T08:00}]",
+    });
+    let explanation = Case { annotations: own(NIGHT), namespace, ..Case::default() }.explain();
+    let rules: Vec<_> =
+        explanation.rules.iter().map(|rule| (rule.name.as_str(), rule.closed_by.is_some())).collect();
+    let expected = [
+        ("freeze of all namespaces by tagboat.dev/freeze-all of namespace shop", true),
+        ("windows of namespace shop (tagboat.dev/windows)", false),
+        ("windows of automation shop/app", false),
+    ];
+    assert_eq!(rules, expected);
+    let next: Vec<String> =
+        explanation.next.iter().map(|change| format!("{} {}", change.at, change.open)).collect();
+    let expected = [
+        "2026-12-01T13:00:00Z true",
+        "2026-12-01T18:00:00Z false",
+        "2026-12-02T06:00:00Z true",
+        "2026-12-02T18:00:00Z false",
+        "2026-12-03T06:00:00Z true",
+    ];
+    assert_eq!(next, expected);
+    assert_eq!(explanation.waiting[0].until.unwrap().to_string(), "2026-12-01T13:00:00Z");
+    let message = "shop/web waits: freeze of all namespaces by tagboat.dev/freeze-all of namespace shop: audit; until \
+                   2026-12-01T13:00:00Z";
+    assert_eq!(explanation.waiting[0].message, message);
+}

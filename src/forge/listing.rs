@@ -1,0 +1,65 @@
+//! The choice of the open pull requests that a listing returns.
+
+use std::collections::BTreeSet;
+
+use super::pull_request::PullRequest;
+use crate::git::BranchName;
+
+/// The choice of the open pull requests that a listing returns.
+///
+/// The others are dropped page by page, so that their bodies take no memory.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The head branches whose pull requests are returned.
+    pub heads: BTreeSet<BranchName>,
+    /// Returns true for the body of a pull request that is returned with any head.
+    pub has_mark: fn(&str) -> bool,
+    /// True if something is to be opened or closed.
+    ///
+    /// Then the listing goes on when little is left of a limit.
+    pub is_urgent: bool,
+    /// The numbers of the pull requests that the listing before this one left out.
+    pub strangers: BTreeSet<u64>,
+    /// The numbers of the pull requests that this one has left out.
+    pub left_out: BTreeSet<u64>,
+}
+
+impl Listing {
+    /// Chooses the pull requests of heads, and those with a mark in their body.
+    pub fn of(heads: BTreeSet<BranchName>, has_mark: fn(&str) -> bool) -> Self {
+        let (strangers, left_out) = (BTreeSet::new(), BTreeSet::new());
+        Self { heads, has_mark, is_urgent: false, strangers, left_out }
+    }
+
+    /// Makes the choice of all pull requests.
+    pub fn all() -> Self {
+        Self::of(BTreeSet::new(), |_| true)
+    }
+
+    /// Chooses the pull requests of heads, to open one.
+    pub(super) fn of_heads(heads: BTreeSet<BranchName>) -> Self {
+        Self { is_urgent: true, ..Self::of(heads, |_| false) }
+    }
+
+    /// Chooses the pull requests of one head, to open one.
+    pub(super) fn of_head(head: &BranchName) -> Self {
+        Self::of_heads(BTreeSet::from([head.clone()]))
+    }
+
+    /// Returns true if the end of a body has to be known.
+    ///
+    /// A mark is at the end of a body. One of a pull request that was left out has none: Tagboat adds it only to pull requests
+    /// of these heads.
+    pub(super) fn needs_whole_body(&self, pull_request: &PullRequest) -> bool {
+        self.heads.contains(&pull_request.head) || !self.strangers.contains(&pull_request.number)
+    }
+
+    /// Returns true if a pull request is returned, and notes one that is left out.
+    pub(super) fn keeps(&mut self, pull_request: &PullRequest) -> bool {
+        let is_kept = self.heads.contains(&pull_request.head) || (self.has_mark)(&pull_request.body);
+        if !is_kept {
+            self.left_out.insert(pull_request.number);
+        }
+        is_kept
+    }
+}

@@ -1,0 +1,206 @@
+//! The baseline of a proposal: the commit that its last run left.
+
+use super::attempt::context::AttemptContext;
+use super::branches::with_people;
+use super::commit::stated_parents;
+use super::error::SyncError;
+use super::name::{CommitId, RefName};
+use super::object;
+use super::outcome::Target;
+use super::proposal::Known;
+use super::push_journal::LastSeen;
+use super::tree::GitTree;
+use crate::error::chain;
+use crate::update::FileTree;
+
+/// The trees that a proposal is made from.
+pub struct ProposalTrees<'t> {
+    /// The tree to change.
+    pub tree: &'t dyn FileTree,
+    /// The baseline, if there was an earlier run.
+    pub baseline: Option<Baseline<'t>>,
+}
+
+/// The commit that the last run of a proposer left, and what came after it.
+pub struct Baseline<'t> {
+    /// The commit.
+    pub commit: CommitId,
+    /// The tip of the branch that it is compared with.
+    pub tip: CommitId,
+    /// Reads the author of the tip, if it is the only commit after the baseline.
+    pub author: &'t dyn Fn() -> Option<String>,
+    /// The proposer's note of an unreported push that made the commit.
+    pub note: Option<&'t str>,
+    /// The tree of the commit.
+    pub tree: BaselineTree<'t>,
+}
+
+/// The tree of a baseline.
+#[derive(Clone, Copy)]
+pub enum BaselineTree<'t> {
+    /// It is here.
+    Here(&'t dyn FileTree),
+    /// It is fetched if the proposer needs it.
+    Missing,
+    /// It cannot be fetched, for this reason.
+    Unavailable(&'t str),
+}
+
+/// The commit of a baseline, before the mirror is searched for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BaselineCommit {
+    pub(super) commit: CommitId,
+    /// The note of the push that made it, if that push was not reported.
+    pub(super) note: Option<String>,
+}
+
+impl BaselineCommit {
+    /// Returns the commit that the last run left on the push branch.
+    ///
+    /// If that is the branch that is checked out, the status names the commit. Otherwise the journal does, if it is of the same
+    /// run as the status, or else the status names the last push. There is none on another branch or a new one.
+    pub(super) fn on_push_branch(
+        (target, known): (&Target, &Known),
+        seen: Option<&LastSeen>,
+        tip: Option<CommitId>,
+    ) -> Option<Self> {
+        tip?;
+        if target.checkout.branch().as_ref() == Some(&target.push) {
+            return Self::on_checkout(known, &target.push.reference());
+        }
+        let pushed: CommitId = known.pushed.as_ref()?.parse().ok()?;
+        let own = seen.and_then(|seen| seen.own.as_ref());
+        let commit = match (own, seen) {
+            (Some((reference, _)), _) if *reference != target.push.reference() => return None,
+            (Some((_, Some(commit))), Some(seen)) if *commit == pushed => seen.push?,
+            _ => pushed,
+        };
+        Some(Self { commit, note: None })
+    }
+
+    /// Returns the commit of this branch that the last run checked out.
+    pub(super) fn on_checkout(known: &Known, branch: &RefName) -> Option<Self> {
+        let (name, commit) = known.observed.as_ref()?.rsplit_once("@sha1:")?;
+        let commit = commit.parse().ok().filter(|_| name == branch.short())?;
+        Some(Self { commit, note: None })
+    }
+}
+
+/// The state of the baseline's tree in an attempt.
+#[derive(Debug, Default)]
+pub(super) struct BaselineFetch {
+    error: Option<String>,
+}
+
+impl BaselineFetch {
+    /// Fetches the commit; an error is kept for the proposer.
+    pub(super) fn fetch(&mut self, baseline: &BaselineCommit, context: &AttemptContext<'_>) {
+        let fetched = context.fetch_commit(baseline.commit);
+        let is_here = context.mirror.has(baseline.commit);
+        let not_there = || (!is_here).then(|| "the server does not have it".to_owned());
+        self.error = fetched.err().map(|error| chain(&error)).or_else(not_there);
+    }
+
+    /// Calls `with` with the trees of a proposal.
+    ///
+    /// # Errors
+    ///
+    /// If the mirror is damaged.
+    pub(super) fn with_trees<T>(
+        &self,
+        tree: &GitTree<'_>,
+        (baseline, tip): (Option<&BaselineCommit>, CommitId),
+        context: &AttemptContext<'_>,
+        with: impl FnOnce(&ProposalTrees<'_>) -> T,
+    ) -> Result<T, SyncError> {
+        let repository = &context.mirror.repository;
+        let is_here = baseline.is_some_and(|baseline| object::has_commit(repository, baseline.commit));
+        let before = match baseline.filter(|_| is_here) {
+            Some(baseline) => Some(GitTree::of(repository, baseline.commit)?),
+            None => None,
+        };
+        let before_tree = match (&before, &self.error) {
+            (Some(tree), _) => BaselineTree::Here(tree),
+            (None, Some(error)) => BaselineTree::Unavailable(error),
+            (None, None) => BaselineTree::Missing,
+        };
+        let author = || only_author(context, baseline?.commit, tip);
+        let baseline = baseline.map(|baseline| Baseline {
+            commit: baseline.commit,
+            tip,
+            author: &author,
+            note: baseline.note.as_deref(),
+            tree: before_tree,
+        });
+        let result = with(&ProposalTrees { tree, baseline });
+        let is_damaged = tree.is_damaged() || before.is_some_and(|tree| tree.is_damaged());
+        if is_damaged { Err(SyncError::Damaged) } else { Ok(result) }
+    }
+}
+
+/// Returns the author of the tip, if its only parent is the baseline.
+fn only_author(context: &AttemptContext<'_>, baseline: CommitId, tip: CommitId) -> Option<String> {
+    let repository = &context.mirror.repository;
+    let odb = repository.odb().ok()?;
+    let parents = stated_parents(object::read_commit(&odb, tip).ok()?.data());
+    if parents != [baseline] {
+        return None;
+    }
+    let name = |people: super::CommitPeople<'_>| String::from_utf8_lossy(people.author_name).into_owned();
+    with_people(repository, tip, name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::git::checkout::CheckoutReference;
+
+    fn commit(digit: u8) -> CommitId {
+        char::from(digit).to_string().repeat(40).parse().unwrap()
+    }
+
+    #[test]
+    fn the_commit_is_that_of_the_status_or_of_the_journal_of_the_same_run() {
+        let known = Known {
+            observed: Some(format!("main@sha1:{}", commit(b'1'))),
+            pushed: Some(commit(b'2').to_string()),
+            ..Known::default()
+        };
+        let seen = |reference: &str, own: u8| LastSeen {
+            checkout: commit(b'1'),
+            push: Some(commit(b'3')),
+            destination: None,
+            refspec: None,
+            branches: BTreeMap::new(),
+            own: Some((reference.parse().unwrap(), Some(commit(own)))),
+        };
+        let auto = Some(seen("refs/heads/auto", b'2'));
+        for (push, seen, tip, expected) in [
+            ("main", None, Some(b'9'), Some(b'1')),
+            ("main", auto.clone(), Some(b'9'), Some(b'1')),
+            ("main", None, None, None),
+            ("auto", auto.clone(), Some(b'9'), Some(b'3')),
+            ("auto", None, Some(b'9'), Some(b'2')),
+            // The branch was deleted.
+            ("auto", auto, None, None),
+            // The journal is of another run.
+            ("auto", Some(seen("refs/heads/auto", b'7')), Some(b'9'), Some(b'2')),
+            // The last run was on another branch.
+            ("auto", Some(seen("refs/heads/main", b'2')), Some(b'9'), None),
+        ] {
+            let target = Target {
+                checkout: CheckoutReference::Branch("main".parse().unwrap()),
+                push: push.parse().unwrap(),
+                refspec: None,
+                own_branches: None,
+                options: Vec::new(),
+            };
+            let found = BaselineCommit::on_push_branch((&target, &known), seen.as_ref(), tip.map(commit));
+            assert_eq!(found.map(|found| found.commit), expected.map(commit), "{push} {seen:?}");
+        }
+        let other = BaselineCommit::on_checkout(&known, &"refs/heads/release".parse().unwrap());
+        assert_eq!(other, None);
+    }
+}

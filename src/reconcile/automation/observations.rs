@@ -1,0 +1,41 @@
+//! What a run observed besides its conclusion, as a part of its report.
+
+use jiff::Timestamp;
+
+use super::conclusion::Conclusion;
+use super::delivered::DeliveryOutcome;
+use super::findings::Findings;
+use super::report::Report;
+use super::reverts::RevertOutcome;
+use super::waiting::WaitOutcome;
+use crate::reconcile::run::ReconcileRun;
+
+/// The observations of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Observations<'r> {
+    /// The problems with markers; none if no file was read.
+    pub findings: Option<&'r Findings>,
+    /// The delivery.
+    pub delivery: &'r DeliveryOutcome,
+    /// The wait.
+    pub wait: &'r WaitOutcome,
+    /// The values that others took back.
+    pub reverts: &'r RevertOutcome,
+}
+
+impl Report {
+    /// Adds all that a run observed.
+    #[must_use]
+    pub fn with_observations(
+        self,
+        observed: Observations<'_>,
+        conclusion: &Conclusion,
+        run: &ReconcileRun,
+        now: Timestamp,
+    ) -> Self {
+        self.with_findings(observed.findings, run, now)
+            .with_delivery(observed.delivery, conclusion, run, now)
+            .with_reverts(observed.reverts, run, now)
+            .with_wait(observed.wait, run, now)
+    }
+}

@@ -1,0 +1,80 @@
+//! The merges that a forge was asked for, and its answers.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::forge::{Merge, MergeAnswer};
+
+/// The time after which a forge that refused a merge is asked again.
+const REFUSAL_AGE: Duration = Duration::from_secs(10 * 60);
+
+/// The merges that a forge was asked for, by the number of the pull request.
+///
+/// A merge that the forge has accepted is not asked for again, so one that a person cancels stays cancelled until the pull
+/// request has another commit or setting.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AskedMerges(BTreeMap<u64, AskedMerge>);
+
+#[derive(Clone, Debug)]
+struct AskedMerge {
+    merge: Merge,
+    answer: MergeAnswer,
+    at: Instant,
+}
+
+impl AskedMerges {
+    /// Returns the answer to a merge that need not be asked for again.
+    pub(super) fn answer(&self, number: u64, merge: &Merge, now: Instant) -> Option<MergeAnswer> {
+        let asked = self.0.get(&number).filter(|asked| asked.merge == *merge)?;
+        let counts = match asked.answer {
+            MergeAnswer::Merged | MergeAnswer::Scheduled => true,
+            MergeAnswer::NothingRequired | MergeAnswer::Refused { .. } => {
+                now.saturating_duration_since(asked.at) < REFUSAL_AGE
+            }
+            MergeAnswer::NotYet { .. } => false,
+        };
+        counts.then(|| asked.answer.clone())
+    }
+
+    /// Records the answer to a merge.
+    pub(super) fn add(&mut self, number: u64, merge: Merge, answer: MergeAnswer, now: Instant) {
+        self.0.insert(number, AskedMerge { merge, answer, at: now });
+    }
+
+    /// Forgets the pull requests that have ended.
+    pub(super) fn retain(&mut self, is_open: impl Fn(u64) -> bool) {
+        self.0.retain(|number, _| is_open(*number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forge::MergeTime;
+
+    #[test]
+    fn an_accepted_merge_is_asked_for_once_and_a_refused_one_again_later() {
+        let commit = |digit: &str| digit.repeat(40).parse().unwrap();
+        let merge = |digit| Merge { time: MergeTime::WhenReady, method: None, head_commit: commit(digit) };
+        let now = Instant::now();
+        let later = now + REFUSAL_AGE;
+        let refused = || MergeAnswer::Refused { reason: "no".to_owned() };
+        for (answer, is_kept, is_kept_later) in [
+            (MergeAnswer::Scheduled, true, true),
+            (MergeAnswer::NothingRequired, true, false),
+            (refused(), true, false),
+            (MergeAnswer::NotYet { reason: "busy".to_owned() }, false, false),
+        ] {
+            let mut asked = AskedMerges::default();
+            asked.add(7, merge("1"), answer.clone(), now);
+            assert_eq!(asked.answer(7, &merge("1"), now).is_some(), is_kept, "{answer:?}");
+            assert_eq!(asked.answer(7, &merge("1"), later).is_some(), is_kept_later, "{answer:?}");
+            // Another commit is another merge, and so is that of another pull request.
+            assert!(
+                asked.answer(7, &merge("2"), now).is_none() && asked.answer(8, &merge("1"), now).is_none()
+            );
+            asked.retain(|number| number != 7);
+            assert!(asked.answer(7, &merge("1"), now).is_none());
+        }
+    }
+}

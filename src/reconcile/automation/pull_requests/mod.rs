@@ -1,0 +1,30 @@
+//! Pull requests of automations: the decisions of `delivery`, carried out at a forge.
+//!
+//! Git comes first: a run makes the branches, then hands an order over, and does not wait for the forge.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `order` | what one automation wants of the forge after a run |
+//! | `snapshot` | the pull requests of a repository, as the forge listed them |
+//! | `round` | one round of work on a repository: list, decide, act |
+//! | `outcome`, `progress` | the outcome for a branch; that of all branches of an automation, as a condition and events |
+//! | `run` | the part of one run of an automation |
+//! | `queue` | the work queue: one task per repository, with retries |
+
+mod merges;
+mod order;
+mod outcome;
+mod progress;
+mod queue;
+mod round;
+#[cfg(test)]
+mod round_tests;
+mod run;
+mod snapshot;
+
+pub use order::{BranchContent, PullRequestOrder};
+pub use outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+pub use progress::{PullRequestEvent, PullRequestProgress, open_in};
+pub use queue::{OnProgress, PullRequestQueue, PullRequestQueueOptions, RepositoryKey};
+pub use run::{PullRequestRun, PullRequestSetupError};
+pub use snapshot::Snapshot;

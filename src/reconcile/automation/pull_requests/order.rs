@@ -1,0 +1,109 @@
+//! The order that an automation gives to the forge work after a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tagboat_api::ObjectName;
+use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
+
+use super::super::delivered::Delivered;
+use super::super::delivery::{BranchState, ImageHash, LeftBranch, OwnerHash, PolicyHash};
+use super::super::waiting::WriteGate;
+use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, LeftReason};
+use crate::message::MessageData;
+
+/// The change that an automation makes on a branch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BranchContent {
+    /// The data of the commit's message.
+    pub data: MessageData,
+    /// The message of the commit, if it has a template.
+    pub message: Option<String>,
+}
+
+impl BranchContent {
+    /// Returns the policies whose values the branch changes, with their images.
+    pub fn images(&self) -> BTreeSet<ImageHash> {
+        self.data.images().into_iter().map(|image| ImageHash::of(&image.policy, &image.image)).collect()
+    }
+}
+
+/// What an automation wants of the forge after a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PullRequestOrder {
+    /// The automation.
+    pub automation: ObjectName,
+    /// The hash by which its pull requests are recognized.
+    pub owner: OwnerHash,
+    /// The branch into which pull requests are merged.
+    pub base: BranchName,
+    /// The settings of its pull requests.
+    pub settings: PullRequestSettings,
+    /// The language of its templates.
+    pub language: TemplateLanguage,
+    /// The branches that git has looked at, with the facts by which it decided.
+    pub facts: BTreeMap<BranchName, BranchFacts>,
+    /// The branches that it renders.
+    pub rendered: BTreeSet<BranchName>,
+    /// The policies of which it is known whether the base needs a change.
+    pub readable: BTreeSet<PolicyHash>,
+    /// The numbers of the pull requests that were open when the automation was reported last.
+    pub reported_open: BTreeSet<u64>,
+    /// The changes, by branch.
+    pub contents: BTreeMap<BranchName, BranchContent>,
+    /// The result of git.
+    pub delivered: Delivered,
+    /// Decides whether the automation may write.
+    pub gate: Option<WriteGate>,
+}
+
+impl PullRequestOrder {
+    /// Returns true if another order wants the same of the forge.
+    ///
+    /// The commits that git has reported do not count, nor do the pull requests that were reported, nor the age of facts.
+    pub(super) fn wants_same(&self, other: &Self) -> bool {
+        let dated = |(branch, facts): (&BranchName, &BranchFacts)| {
+            (branch.clone(), BranchFacts { is_unknown: false, ..*facts })
+        };
+        let plain = |order: &Self| Self {
+            delivered: order.delivered.without_commits(),
+            reported_open: BTreeSet::new(),
+            facts: order.facts.iter().map(dated).collect(),
+            ..order.clone()
+        };
+        plain(self) == plain(other)
+    }
+
+    /// Returns the outcome of git for a branch, if there is one.
+    pub fn outcome(&self, branch: &BranchName) -> Option<&BranchOutcome> {
+        self.delivered.branches.iter().find(|outcome| outcome.branch == *branch)
+    }
+
+    /// Returns the state of a branch; none if git waits for the forge.
+    ///
+    /// `is_handled` is true for a tip whose pull request is refreshed already.
+    pub(super) fn state(
+        &self,
+        branch: &BranchName,
+        is_handled: impl FnOnce(&BranchOutcome) -> bool,
+    ) -> Option<BranchState> {
+        use BranchAction::{Created, Deleted, Failed, Kept, Left, Rebuilt};
+        let Some(outcome) = self.outcome(branch) else { return Some(BranchState::Absent) };
+        let left = |reason| Some(BranchState::Left(reason));
+        match (&outcome.action, outcome.tip) {
+            (Created | Rebuilt, Some(tip)) => {
+                Some(BranchState::Current { tip, is_new: !is_handled(outcome) })
+            }
+            (Kept, Some(tip)) => Some(BranchState::Current { tip, is_new: false }),
+            // A dry run makes no branch.
+            (Created | Rebuilt | Kept | Deleted, _) => Some(BranchState::Absent),
+            (Failed { .. }, _) => Some(BranchState::Failed),
+            (Left(LeftReason::AwaitingForge | LeftReason::Waiting), _) => None,
+            (Left(LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }), _) => {
+                left(LeftBranch::EditedByOthers)
+            }
+            (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
+            (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),
+            (Left(LeftReason::NothingLeft), _) => left(LeftBranch::NothingLeft),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The outcome for the pull request of one branch.
+
+use super::super::delivery::PullRequestReason;
+use crate::forge::ForgeError;
+use crate::git::{BranchName, CommitId};
+
+/// The outcome for the pull request of one branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequestOutcome {
+    /// The branch.
+    pub branch: BranchName,
+    /// The branch into which it is merged.
+    pub base: BranchName,
+    /// The number; none if there is no pull request.
+    pub number: Option<u64>,
+    /// The address of its page; empty if there is none.
+    pub url: String,
+    /// The title; empty if there is none.
+    pub title: String,
+    /// The body of a pull request that a dry run would open.
+    pub body: Option<String>,
+    /// The tip of the branch, if it is known.
+    pub commit: Option<CommitId>,
+    /// The action.
+    pub action: PullRequestVerb,
+    /// The reason, if the action is not the usual one.
+    pub reason: Option<OutcomeReason>,
+    /// True if the pull request is open after the action.
+    pub is_open: bool,
+    /// True if this round opened it; it may have been merged since.
+    pub is_opened: bool,
+    /// Sentences about parts that the forge refused, such as an unknown reviewer.
+    pub refused: Vec<String>,
+    /// The reason for which the forge does not merge it, though it should.
+    pub merge_refusal: Option<String>,
+}
+
+/// The action on a pull request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullRequestVerb {
+    /// It was opened.
+    Opened,
+    /// Its branch was rebuilt.
+    Refreshed,
+    /// It stays open; its text may have changed.
+    Kept,
+    /// It was closed.
+    Closed,
+    /// It was merged.
+    Merged,
+    /// It was left alone, or there is none.
+    Left,
+}
+
+impl PullRequestVerb {
+    /// Returns the name of the action in results and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Opened => "opened",
+            Self::Refreshed => "refreshed",
+            Self::Kept => "kept",
+            Self::Closed => "closed",
+            Self::Merged => "merged",
+            Self::Left => "left",
+        }
+    }
+
+    /// Returns the action in a sentence of a dry run.
+    fn conditional(self) -> &'static str {
+        match self {
+            Self::Opened => "would open",
+            Self::Refreshed => "would refresh",
+            Self::Kept => "would keep",
+            Self::Closed => "would close",
+            Self::Merged => "would merge",
+            Self::Left => "would leave",
+        }
+    }
+}
+
+/// The reason of an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutcomeReason {
+    /// The decision has it.
+    Decided(PullRequestReason),
+    /// The forge failed.
+    ForgeFailed(ForgeError),
+    /// There is no text for it.
+    NoText(String),
+}
+
+impl PullRequestOutcome {
+    /// Makes the outcome of a branch without a pull request.
+    pub(super) fn without(branch: &BranchName, base: &BranchName, action: PullRequestVerb) -> Self {
+        Self {
+            branch: branch.clone(),
+            base: base.clone(),
+            number: None,
+            url: String::new(),
+            title: String::new(),
+            body: None,
+            commit: None,
+            action,
+            reason: None,
+            is_open: false,
+            is_opened: false,
+            refused: Vec::new(),
+            merge_refusal: None,
+        }
+    }
+
+    /// Returns the outcome without the action, which is reported already.
+    pub(super) fn settled(&self) -> Self {
+        let action = if self.is_open { PullRequestVerb::Kept } else { PullRequestVerb::Left };
+        Self { action, is_opened: false, ..self.clone() }
+    }
+
+    /// Returns true if the forge failed, or the pull request has no text.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.reason, Some(OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_)))
+    }
+
+    /// Returns the action as a sentence.
+    ///
+    /// `is_dry_run` is true if the action was not carried out.
+    pub fn sentence(&self, is_dry_run: bool) -> String {
+        let verb = if is_dry_run { self.action.conditional() } else { self.action.name() };
+        let mut sentence = format!("{verb} pull request");
+        if let Some(number) = self.number {
+            sentence.push_str(&format!(" #{number}"));
+        }
+        if !self.url.is_empty() {
+            sentence.push_str(&format!(" {}", self.url));
+        }
+        sentence.push_str(&format!(" '{}' -> '{}'", self.branch, self.base));
+        if let Some(why) = self.explanation() {
+            sentence.push_str(&format!(": {why}"));
+        }
+        sentence
+    }
+
+    /// Returns the reason in words.
+    fn explanation(&self) -> Option<String> {
+        Some(match self.reason.as_ref()? {
+            OutcomeReason::Decided(reason) => match reason {
+                PullRequestReason::ClosedByPerson => "a person has refused it",
+                PullRequestReason::EditedByOthers => "it has commits of others",
+                PullRequestReason::OwnedByOthers => "it belongs to other automations",
+                PullRequestReason::InMergeQueue => "it is in a merge queue",
+                PullRequestReason::Superseded => "another branch supersedes it",
+                PullRequestReason::NothingLeft => "nothing is left to change on the base",
+            }
+            .to_owned(),
+            OutcomeReason::ForgeFailed(error) => error.to_string(),
+            OutcomeReason::NoText(error) => error.clone(),
+        })
+    }
+}

@@ -1,0 +1,378 @@
+//! The pull requests of an automation as it reports them: condition `Delivery`, events.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use tagboat_api::Reason;
+
+use super::super::delivery::PullRequestReason;
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::snapshot::Snapshot;
+use crate::forge::{ForgeError, PullRequest, PullRequestState};
+use crate::objects::{Event, EventType};
+use crate::reconcile::conditions::ConditionStatus::{self, False, True};
+
+/// The maximum number of pull requests that a message names.
+const NAMED: usize = 1_000;
+
+/// The words before the numbers of open pull requests in a message.
+const OPEN: &str = " open: ";
+
+/// The progress of an automation's pull requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullRequestProgress {
+    /// The outcomes of the last round, by branch.
+    pub outcomes: Vec<PullRequestOutcome>,
+    /// The error that ended the round.
+    pub failure: Option<ForgeError>,
+    /// The time of the next try after a failure.
+    pub retry: Option<Timestamp>,
+    /// The pull requests that were reported as open, and are not any more.
+    pub ended: Vec<EndedPullRequest>,
+    /// Events of actions that were not reported yet.
+    pub unreported: Vec<PullRequestEvent>,
+    /// The numbers of ended pull requests that were reported.
+    done: BTreeSet<u64>,
+}
+
+/// A pull request that was reported as open, and is not any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedPullRequest {
+    number: u64,
+    url: String,
+    is_merged: bool,
+}
+
+/// An event about a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullRequestEvent {
+    /// The event.
+    pub event: Event,
+    /// The key that keeps it from being announced twice.
+    pub key: String,
+}
+
+impl PullRequestProgress {
+    /// Returns the progress after a round; `before` is that before the round.
+    ///
+    /// `known` are the pull requests that were reported as open.
+    pub(super) fn after(
+        before: Option<&Self>,
+        outcomes: Vec<PullRequestOutcome>,
+        known: &BTreeSet<u64>,
+        snapshot: &Snapshot,
+    ) -> Self {
+        let Self { mut ended, mut unreported, done, .. } = before.cloned().unwrap_or_default();
+        unreported.extend(outcomes.iter().flat_map(events_of));
+        let open = before.map(Self::open).unwrap_or_default();
+        for one in EndedPullRequest::among(&open.union(known).copied().collect(), snapshot) {
+            if !ended.contains(&one) && !done.contains(&one.number) {
+                ended.push(one);
+            }
+        }
+        Self { outcomes, failure: None, retry: None, ended, unreported, done }
+    }
+
+    /// Forgets events that were announced.
+    pub(super) fn announced(&mut self, events: &[PullRequestEvent]) {
+        self.unreported.retain(|event| !events.contains(event));
+        self.done.extend(self.ended.drain(..).map(|one| one.number));
+        // Numbers grow, and the newest ones may still be in an order.
+        while self.done.len() > NAMED {
+            self.done.pop_first();
+        }
+    }
+}
+
+impl EndedPullRequest {
+    /// Finds the pull requests of some numbers that have ended.
+    fn among(numbers: &BTreeSet<u64>, snapshot: &Snapshot) -> Vec<Self> {
+        let ended = |one: &PullRequest| Self {
+            number: one.number,
+            url: one.url.clone(),
+            is_merged: one.state == PullRequestState::Merged,
+        };
+        numbers.iter().filter_map(|number| snapshot.ended(*number).map(ended)).collect()
+    }
+
+    fn event(&self) -> PullRequestEvent {
+        let (reason, verb) = if self.is_merged {
+            (Reason::PullRequestMerged, "merged")
+        } else {
+            (Reason::PullRequestClosed, "closed")
+        };
+        event(reason, self.number, "", format!("pull request #{} was {verb}: {}", self.number, self.url))
+    }
+}
+
+impl PullRequestProgress {
+    /// Returns the numbers of the open pull requests.
+    pub fn open(&self) -> BTreeSet<u64> {
+        self.outcomes.iter().filter(|outcome| outcome.is_open).filter_map(|outcome| outcome.number).collect()
+    }
+
+    /// Returns the numbers of the pull requests that people have refused.
+    pub fn refused(&self) -> BTreeSet<u64> {
+        let refused = OutcomeReason::Decided(PullRequestReason::ClosedByPerson);
+        let is_refused =
+            |outcome: &&PullRequestOutcome| !outcome.is_open && outcome.reason.as_ref() == Some(&refused);
+        self.outcomes.iter().filter(is_refused).filter_map(|outcome| outcome.number).collect()
+    }
+
+    /// Returns the errors, a sentence each.
+    pub fn errors(&self) -> Vec<String> {
+        let mut errors: Vec<String> = self.failure.iter().map(ToString::to_string).collect();
+        for outcome in &self.outcomes {
+            let sentence = match &outcome.reason {
+                Some(OutcomeReason::ForgeFailed(error)) => error.to_string(),
+                Some(OutcomeReason::NoText(error)) => error.clone(),
+                _ => continue,
+            };
+            if !errors.contains(&sentence) {
+                errors.push(sentence);
+            }
+        }
+        errors
+    }
+
+    /// Returns the status, reason and message that the condition has by the forge.
+    pub fn condition(&self) -> (ConditionStatus, Reason, String) {
+        let retry = self.retry.map(|time| format!("; the next retry is at {time}"));
+        let retry = retry.unwrap_or_default();
+        if let Some((reason, sentence)) = self.problem() {
+            return (False, reason, format!("{sentence}{retry}"));
+        }
+        let named = |numbers: BTreeSet<u64>| {
+            let named: Vec<String> = numbers.iter().take(NAMED).map(|number| format!("#{number}")).collect();
+            named.join(", ")
+        };
+        let (open, refused) = (self.open(), self.refused());
+        let mut parts = Vec::new();
+        if !open.is_empty() {
+            parts.push(format!("{}{OPEN}{}", open.len(), named(open)));
+        }
+        if !refused.is_empty() {
+            parts.push(format!("refused by a person: {}", named(refused)));
+        }
+        if parts.is_empty() {
+            parts.push("no pull request is open".to_owned());
+        }
+        parts.extend(self.outcomes.iter().flat_map(|outcome| outcome.refused.iter().cloned()));
+        (True, Reason::Current, parts.join("; "))
+    }
+
+    /// Returns the first problem, with its reason.
+    fn problem(&self) -> Option<(Reason, String)> {
+        let failed = |error: &ForgeError| {
+            let reason = match error {
+                ForgeError::Unauthenticated { .. } | ForgeError::Forbidden { .. } => Reason::Forbidden,
+                ForgeError::RateLimited { .. } => Reason::RateLimited,
+                ForgeError::Unavailable { .. }
+                | ForgeError::Refused { .. }
+                | ForgeError::TooLarge { .. }
+                | ForgeError::Malformed { .. } => Reason::ForgeUnavailable,
+            };
+            (reason, error.to_string())
+        };
+        if let Some(error) = &self.failure {
+            return Some(failed(error));
+        }
+        let of = |outcome: &PullRequestOutcome| match (&outcome.reason, &outcome.merge_refusal) {
+            (Some(OutcomeReason::ForgeFailed(error)), _) => Some(failed(error)),
+            (Some(OutcomeReason::NoText(error)), _) => Some((Reason::InvalidSettings, error.clone())),
+            (Some(OutcomeReason::Decided(PullRequestReason::EditedByOthers)), _) => {
+                let named = outcome.number.map_or_else(
+                    || format!("branch '{}'", outcome.branch),
+                    |number| format!("pull request #{number}"),
+                );
+                let sentence = format!("{named} has changes of others and is left alone");
+                Some((Reason::EditedByOthers, sentence))
+            }
+            (Some(OutcomeReason::Decided(PullRequestReason::OwnedByOthers)), _) => {
+                let number = outcome.number.unwrap_or_default();
+                let sentence = format!(
+                    "pull request #{number} belongs to other automations, or to this one under another name or path, and is left \
+                     alone: remove the last line of its body to hand it over"
+                );
+                Some((Reason::EditedByOthers, sentence))
+            }
+            (_, Some(refusal)) => {
+                let number = outcome.number.unwrap_or_default();
+                let sentence = format!("pull request #{number} is not merged: {refusal}");
+                Some((Reason::AutoMergeRefused, sentence))
+            }
+            _ => None,
+        };
+        self.outcomes.iter().find_map(of)
+    }
+
+    /// Returns true if another progress would be reported in other words.
+    ///
+    /// The time of the next try does not count: otherwise each failed one would have all automations reconciled. Their runs
+    /// report it.
+    pub(super) fn differs(&self, other: &Self) -> bool {
+        let words = |progress: &Self| {
+            let (status, reason, message) = Self { retry: None, ..progress.clone() }.condition();
+            (status, reason, message, progress.ended.clone())
+        };
+        !other.unreported.is_empty() || words(self) != words(other)
+    }
+
+    /// Returns the events of a report.
+    ///
+    /// `listed` are the open pull requests that the last report listed, if it had a list. So an action is announced even if the process was killed after it.
+    pub fn events(&self, listed: Option<&BTreeSet<u64>>) -> Vec<PullRequestEvent> {
+        let mut events = self.unreported.clone();
+        for outcome in self.outcomes.iter().filter(|outcome| outcome.is_open) {
+            let is_new = |number: u64| listed.is_some_and(|listed| !listed.contains(&number));
+            if outcome.number.is_some_and(is_new) {
+                events.extend(opened(outcome));
+            }
+        }
+        let was_listed = |one: &&EndedPullRequest| listed.is_none_or(|listed| listed.contains(&one.number));
+        events.extend(self.ended.iter().filter(was_listed).map(EndedPullRequest::event));
+        let mut seen = BTreeSet::new();
+        events.retain(|event| seen.insert(event.key.clone()));
+        events
+    }
+}
+
+/// Returns the numbers of the open pull requests that the message of a condition names.
+pub fn open_in(message: &str) -> BTreeSet<u64> {
+    let Some((count, rest)) = message.split_once(OPEN) else { return BTreeSet::new() };
+    if count.parse::<usize>().is_err() {
+        return BTreeSet::new();
+    }
+    let list = rest.split(';').next().unwrap_or_default();
+    list.split(", ").filter_map(|number| number.strip_prefix('#')?.parse().ok()).collect()
+}
+
+/// Returns the events of the actions of a round.
+fn events_of(outcome: &PullRequestOutcome) -> Vec<PullRequestEvent> {
+    let mut events: Vec<PullRequestEvent> =
+        outcome.is_opened.then(|| opened(outcome)).flatten().into_iter().collect();
+    let Some(number) = outcome.number else { return events };
+    let commit = outcome.commit.map(|commit| commit.to_string()).unwrap_or_default();
+    match outcome.action {
+        PullRequestVerb::Refreshed => {
+            events.push(event(Reason::PullRequestRefreshed, number, &commit, outcome.sentence(false)));
+        }
+        PullRequestVerb::Closed => {
+            events.push(event(Reason::PullRequestClosed, number, "", outcome.sentence(false)));
+        }
+        PullRequestVerb::Merged => {
+            events.push(event(Reason::PullRequestMerged, number, "", outcome.sentence(false)));
+        }
+        _ => {}
+    }
+    events
+}
+
+fn opened(outcome: &PullRequestOutcome) -> Option<PullRequestEvent> {
+    let sentence = PullRequestOutcome { action: PullRequestVerb::Opened, reason: None, ..outcome.clone() }
+        .sentence(false);
+    Some(event(Reason::PullRequestOpened, outcome.number?, "", sentence))
+}
+
+fn event(reason: Reason, number: u64, of: &str, message: String) -> PullRequestEvent {
+    let key = format!("{reason} {number} {of}");
+    PullRequestEvent { event: Event { type_: EventType::Normal, reason: reason.to_string(), message }, key }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use PullRequestVerb::{Closed, Kept, Left, Merged, Opened};
+
+    use super::*;
+
+    fn outcome(number: u64, action: PullRequestVerb) -> PullRequestOutcome {
+        let branch = format!("b{number}").parse().unwrap();
+        PullRequestOutcome {
+            number: Some(number),
+            url: format!("https://h/{number}"),
+            is_open: !matches!(action, Closed | Merged | Left),
+            ..PullRequestOutcome::without(&branch, &"main".parse().unwrap(), action)
+        }
+    }
+
+    fn progress(outcomes: Vec<PullRequestOutcome>) -> PullRequestProgress {
+        PullRequestProgress { outcomes, ..PullRequestProgress::default() }
+    }
+
+    #[test]
+    fn the_condition_counts_pull_requests_or_names_the_problem() {
+        let refused = PullRequestOutcome {
+            reason: Some(OutcomeReason::Decided(PullRequestReason::ClosedByPerson)),
+            ..outcome(9, Left)
+        };
+        let edited = PullRequestOutcome {
+            reason: Some(OutcomeReason::Decided(PullRequestReason::EditedByOthers)),
+            is_open: true,
+            ..outcome(9, Left)
+        };
+        let unmerged = PullRequestOutcome { merge_refusal: Some("no rule".to_owned()), ..outcome(12, Kept) };
+        let limited = ForgeError::RateLimited { host: "h".to_owned(), retry_after: Duration::from_secs(9) };
+        let retry: Timestamp = "2026-01-01T00:00:05Z".parse().unwrap();
+        for (progress, expected) in [
+            (progress(vec![]), "True Current no pull request is open"),
+            (
+                progress(vec![outcome(12, Kept), outcome(14, Opened), refused.clone()]),
+                "True Current 2 open: #12, #14; refused by a person: #9",
+            ),
+            (progress(vec![refused]), "True Current refused by a person: #9"),
+            (
+                progress(vec![outcome(12, Kept), edited]),
+                "False EditedByOthers pull request #9 has changes of others and is left alone",
+            ),
+            (progress(vec![unmerged]), "False AutoMergeRefused pull request #12 is not merged: no rule"),
+            (
+                PullRequestProgress { failure: Some(limited), retry: Some(retry), ..progress(vec![]) },
+                "False RateLimited h limits requests: the next one is sent in 9 s; the next retry is at \
+                 2026-01-01T00:00:05Z",
+            ),
+        ] {
+            let (status, reason, message) = progress.condition();
+            assert_eq!(format!("{status} {reason} {message}"), expected);
+        }
+    }
+
+    #[test]
+    fn each_action_is_announced_once() {
+        let keys = |progress: &PullRequestProgress, before: Option<&str>| -> Vec<String> {
+            let listed = before.map(open_in);
+            let events = progress.events(listed.as_ref()).into_iter();
+            events.map(|event| event.key.trim_end().to_owned()).collect()
+        };
+        let open = progress(vec![outcome(12, Kept), outcome(14, Kept)]);
+        assert_eq!(keys(&open, Some("")), ["PullRequestOpened 12", "PullRequestOpened 14"]);
+        assert!(keys(&open, None).is_empty(), "the last report had no list");
+        assert_eq!(keys(&open, Some("1 open: #12; refused by a person: #14")), ["PullRequestOpened 14"]);
+        assert!(keys(&open, Some(&open.condition().2)).is_empty());
+        // The action of this process, and the list, are the same event.
+        let opened = outcome(15, Opened);
+        let opened = PullRequestOutcome { is_opened: true, ..opened };
+        let new = PullRequestProgress { unreported: events_of(&opened), ..progress(vec![opened]) };
+        assert_eq!(keys(&new, Some("no pull request is open")), ["PullRequestOpened 15"]);
+        let ended = |number, is_merged| EndedPullRequest { number, url: String::new(), is_merged };
+        let ended =
+            PullRequestProgress { ended: vec![ended(12, true), ended(14, false)], ..progress(vec![]) };
+        let expected = ["PullRequestMerged 12", "PullRequestClosed 14"];
+        assert_eq!(keys(&ended, Some("2 open: #12, #14")), expected);
+        assert!(keys(&ended, Some("no pull request is open")).is_empty());
+    }
+
+    #[test]
+    fn numbers_are_read_from_a_message() {
+        for (message, expected) in [
+            ("2 open: #12, #14; refused by a person: #9", vec![12, 14]),
+            ("1 open: #7", vec![7]),
+            ("no pull request is open", vec![]),
+            ("the file open: #7", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(open_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
+        }
+    }
+}

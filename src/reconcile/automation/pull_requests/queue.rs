@@ -1,0 +1,562 @@
+//! The work queue of pull requests: one task per repository, with retries.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tagboat_api::ObjectName;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::super::forge_login::ForgeAccess;
+use super::merges::AskedMerges;
+use super::order::{BranchContent, PullRequestOrder};
+use super::outcome::{PullRequestOutcome, PullRequestVerb};
+use super::progress::{PullRequestEvent, PullRequestProgress};
+use super::round::{Round, RoundOutcome};
+use super::snapshot::Snapshot;
+use crate::backoff::Backoff;
+use crate::cancel::StopToken;
+use crate::forge::{AnyForge, ForgeClients, ForgeError};
+use crate::git::BranchAction::Left;
+use crate::git::{BranchName, BranchOutcome, CommitId, LeftReason};
+use crate::metrics::Metrics;
+use crate::tenancy::BlockingPool;
+
+/// The time for which orders are collected before a round.
+const DEBOUNCE: Duration = Duration::from_millis(200);
+
+/// The delays between the tries after failures.
+const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_secs(10 * 60) };
+
+/// The repository of a queue.
+///
+/// Automations of two namespaces share nothing, even if they name the same GitRepository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RepositoryKey {
+    /// The namespace of the automations.
+    pub namespace: String,
+    /// The GitRepository.
+    pub source: ObjectName,
+    /// The URL of the API.
+    pub api: String,
+    /// The full name of the repository at the forge.
+    pub repository: String,
+}
+
+/// Is called with an automation that is due, for a report or for git.
+pub type OnProgress = Arc<dyn Fn(&ObjectName) + Send + Sync>;
+
+/// The options of the work queue.
+#[derive(Clone)]
+pub struct PullRequestQueueOptions {
+    /// The connections to forges.
+    pub clients: ForgeClients,
+    /// The pool on which texts are rendered.
+    pub pool: BlockingPool,
+    /// The metrics.
+    pub metrics: Metrics,
+    /// Is called when there is something to report; without it, there are no tasks.
+    pub on_progress: Option<OnProgress>,
+    /// True if nothing is changed at a forge.
+    pub is_dry_run: bool,
+}
+
+/// The work queue of pull requests. Clones share it.
+///
+/// A task per repository works off the orders of its automations. No run of an automation waits for it.
+#[derive(Clone)]
+pub struct PullRequestQueue(Arc<Shared>);
+
+struct Shared {
+    options: PullRequestQueueOptions,
+    state: Mutex<State>,
+    /// Sends the repositories whose tasks are to be started.
+    ///
+    /// Each is in it at most once.
+    starts: mpsc::UnboundedSender<RepositoryKey>,
+    /// Receives them; none once the tasks run.
+    started: Mutex<Option<mpsc::UnboundedReceiver<RepositoryKey>>>,
+}
+
+#[derive(Default)]
+struct State {
+    repositories: BTreeMap<RepositoryKey, Repository>,
+    /// The repository of each automation.
+    automations: BTreeMap<ObjectName, RepositoryKey>,
+}
+
+struct Repository {
+    access: Arc<ForgeAccess>,
+    snapshot: Arc<Snapshot>,
+    orders: BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+    /// The tips for which pull requests are refreshed already, by branch.
+    handled: BTreeMap<BranchName, CommitId>,
+    progress: BTreeMap<ObjectName, PullRequestProgress>,
+    /// The automations whose branches git can deal with, since the forge has answered.
+    needs_git: BTreeSet<ObjectName>,
+    /// Ends a delay after a failure, once there is an order that wants something else.
+    changed: Arc<Notify>,
+    last_round: Option<Instant>,
+    /// The time of the last listing.
+    listed: Option<Instant>,
+    /// The merges that the forge was asked for.
+    merges: AskedMerges,
+    /// The error of a look-up before git, which the next round reports.
+    look_up_failure: Option<ForgeError>,
+    failures: u32,
+    is_due: bool,
+    is_running: bool,
+}
+
+impl fmt::Debug for PullRequestQueue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PullRequestQueue").finish_non_exhaustive()
+    }
+}
+
+impl PullRequestQueue {
+    /// Makes an empty queue.
+    pub fn new(options: PullRequestQueueOptions) -> Self {
+        let (starts, started) = mpsc::unbounded_channel();
+        let started = Mutex::new(Some(started));
+        Self(Arc::new(Shared { options, state: Mutex::default(), starts, started }))
+    }
+
+    /// Runs the tasks of all repositories until it is dropped or stopped.
+    pub async fn run(self, stop: StopToken) {
+        let Some(mut started) = self.0.started.lock().take() else { return };
+        let mut tasks = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                Some(key) = started.recv() => {
+                    let shared = Arc::clone(&self.0);
+                    tasks.spawn(async move {
+                        let running = Running { shared: &shared, key: &key };
+                        shared.work(&key).await;
+                        // It has marked itself as ended, and another task may run already.
+                        std::mem::forget(running);
+                    });
+                }
+                Some(ended) = tasks.join_next() => {
+                    if let Err(error) = ended {
+                        tracing::error!(error = %error, "the work on pull requests of a repository failed");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns true if nothing is changed at a forge.
+    pub fn is_dry_run(&self) -> bool {
+        self.0.options.is_dry_run
+    }
+
+    /// Returns true if there are no tasks, and callers work on the repositories.
+    pub fn has_no_tasks(&self) -> bool {
+        self.0.options.on_progress.is_none()
+    }
+
+    /// Records the repository of an automation, with the present login.
+    pub fn connect(&self, automation: &ObjectName, key: &RepositoryKey, access: ForgeAccess) {
+        let mut state = self.0.state.lock();
+        let before = state.automations.insert(automation.clone(), key.clone());
+        if let Some(before) = before.filter(|before| before != key) {
+            state.leave(automation, &before);
+        }
+        let access = Arc::new(access);
+        let repository = state.repositories.entry(key.clone()).or_insert_with(|| Repository::new(&access));
+        repository.access = access;
+    }
+
+    /// Forgets an automation: its pull requests stay as they are.
+    pub fn forget(&self, automation: &ObjectName) {
+        let mut state = self.0.state.lock();
+        if let Some(key) = state.automations.remove(automation) {
+            state.leave(automation, &key);
+        }
+        drop(state);
+        self.0.options.metrics.forget_pull_requests(automation);
+    }
+
+    /// Returns the pull requests of a repository as they were listed last, with their age.
+    ///
+    /// There is no age if they were never listed.
+    pub fn snapshot(&self, key: &RepositoryKey) -> (Arc<Snapshot>, Option<Duration>) {
+        let state = self.0.state.lock();
+        let Some(repository) = state.repositories.get(key) else { return (Arc::default(), None) };
+        (Arc::clone(&repository.snapshot), repository.listed.map(|at| at.elapsed()))
+    }
+
+    /// Returns true if git can go on with the branches of an automation.
+    ///
+    /// It must as well if no order is known, as after a restart.
+    pub fn needs_git(&self, automation: &ObjectName) -> bool {
+        let state = self.0.state.lock();
+        let repository = state.repository_of(automation);
+        repository.is_none_or(|found| {
+            found.needs_git.contains(automation) || !found.orders.contains_key(automation)
+        })
+    }
+
+    /// Lists the pull requests of a repository, and looks the closed ones of branches up.
+    ///
+    /// They are listed once for all automations. The next round reports an error.
+    pub async fn look_up(&self, key: &RepositoryKey, base: &BranchName, branches: &BTreeSet<BranchName>) {
+        let Some((access, mut snapshot)) = self.0.access(key) else { return };
+        let is_listed = self.snapshot(key).1.is_some();
+        let looked_up = async {
+            let forge = AnyForge::new(&self.0.options.clients, &access.address, &access.login)?;
+            if !is_listed {
+                // Git waits for the answer, to make branches whose pull requests are to be opened.
+                snapshot.list(&forge, branches, true).await?;
+            }
+            snapshot.look_up_many(&forge, base, branches).await?;
+            for branch in branches {
+                snapshot.look_up(&forge, base, branch).await?;
+            }
+            Ok(())
+        };
+        let looked_up: Result<(), ForgeError> = looked_up.await;
+        let mut state = self.0.state.lock();
+        let Some(repository) = state.repositories.get_mut(key) else { return };
+        match looked_up {
+            Ok(()) => {
+                repository.snapshot = Arc::new(snapshot);
+                repository.listed.get_or_insert_with(Instant::now);
+            }
+            Err(error) => repository.look_up_failure = Some(error),
+        }
+    }
+
+    /// Hands an order over, in place of an earlier one of the automation.
+    ///
+    /// One that wants the same is worked on only if the last round is older than `age`.
+    pub fn submit(&self, key: &RepositoryKey, order: PullRequestOrder, age: Duration) {
+        let mut state = self.0.state.lock();
+        let Some(repository) = state.repositories.get_mut(key) else { return };
+        repository.needs_git.remove(&order.automation);
+        let order = Arc::new(order);
+        let before = repository.orders.insert(order.automation.clone(), Arc::clone(&order));
+        if before.is_none_or(|before| !before.wants_same(&order)) {
+            self.0.wake(key, repository);
+            repository.changed.notify_one();
+        } else if repository.is_older(age) {
+            self.0.wake(key, repository);
+        }
+    }
+
+    /// Has the pull requests of an automation listed again, unless that was done within `age`.
+    pub fn touch(&self, automation: &ObjectName, age: Duration) {
+        let mut state = self.0.state.lock();
+        let Some(key) = state.automations.get(automation).cloned() else { return };
+        let Some(repository) = state.repositories.get_mut(&key) else { return };
+        if repository.is_older(age) {
+            self.0.wake(&key, repository);
+        }
+    }
+
+    /// Returns the progress of an automation's pull requests, with its order.
+    ///
+    /// There is none before the first round.
+    pub fn progress(&self, automation: &ObjectName) -> Option<(PullRequestProgress, Arc<PullRequestOrder>)> {
+        let state = self.0.state.lock();
+        let repository = state.repository_of(automation)?;
+        let progress = repository.progress.get(automation)?.clone();
+        Some((progress, Arc::clone(repository.orders.get(automation)?)))
+    }
+
+    /// Forgets events that were announced.
+    pub fn announced(&self, automation: &ObjectName, events: &[PullRequestEvent]) {
+        let mut state = self.0.state.lock();
+        let Some(key) = state.automations.get(automation).cloned() else { return };
+        let repository = state.repositories.get_mut(&key);
+        if let Some(progress) = repository.and_then(|found| found.progress.get_mut(automation)) {
+            progress.announced(events);
+        }
+    }
+
+    /// Works on all repositories once.
+    pub async fn run_once(&self) {
+        let keys: Vec<RepositoryKey> = self.0.state.lock().repositories.keys().cloned().collect();
+        for key in keys {
+            self.0.round(&key).await;
+        }
+    }
+}
+
+impl State {
+    fn repository_of(&self, automation: &ObjectName) -> Option<&Repository> {
+        self.repositories.get(self.automations.get(automation)?)
+    }
+
+    /// Removes an automation from a repository, and the repository with its last automation.
+    fn leave(&mut self, automation: &ObjectName, key: &RepositoryKey) {
+        if let Some(repository) = self.repositories.get_mut(key) {
+            repository.orders.remove(automation);
+            repository.progress.remove(automation);
+            repository.needs_git.remove(automation);
+        }
+        if !self.automations.values().any(|other| other == key) {
+            self.repositories.remove(key);
+        }
+    }
+}
+
+impl Repository {
+    fn new(access: &Arc<ForgeAccess>) -> Self {
+        Self {
+            access: Arc::clone(access),
+            snapshot: Arc::default(),
+            orders: BTreeMap::new(),
+            handled: BTreeMap::new(),
+            progress: BTreeMap::new(),
+            needs_git: BTreeSet::new(),
+            changed: Arc::default(),
+            last_round: None,
+            listed: None,
+            merges: AskedMerges::default(),
+            look_up_failure: None,
+            failures: 0,
+            is_due: false,
+            is_running: false,
+        }
+    }
+
+    /// Takes the outcome of a round, and returns the automations to notify.
+    fn take(
+        &mut self,
+        orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+        outcome: &RoundOutcome,
+        retry: Option<Timestamp>,
+    ) -> Vec<ObjectName> {
+        let mut notified = Vec::new();
+        for (name, order) in orders.iter().filter(|(name, _)| self.orders.contains_key(*name)) {
+            let is_own =
+                |one: &&PullRequestOutcome| one.base == order.base && order.facts.contains_key(&one.branch);
+            let mut outcomes: Vec<PullRequestOutcome> =
+                outcome.branches.values().filter(is_own).cloned().collect();
+            for one in outcomes.iter().filter(|one| !one.has_failed()) {
+                if let Some(tip) = order.outcome(&one.branch).and_then(|of_git| of_git.tip) {
+                    self.handled.insert(one.branch.clone(), tip);
+                }
+            }
+            let before = self.progress.get(name);
+            if outcome.failure.is_some() {
+                // Of the other branches nothing new is known.
+                let is_missing = |one: &&PullRequestOutcome| {
+                    !outcomes.iter().any(|now| (&now.base, &now.branch) == (&one.base, &one.branch))
+                };
+                let known = before.iter().flat_map(|before| &before.outcomes);
+                let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
+                outcomes.extend(missing);
+            }
+            let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
+            (now.failure, now.retry) = (outcome.failure.clone(), retry);
+            let is_reported = before.is_some_and(|before| !before.differs(&now));
+            if self.awaits_git(order) {
+                self.needs_git.insert(name.clone());
+            }
+            if !is_reported || self.needs_git.contains(name) {
+                notified.push(name.clone());
+            }
+            self.progress.insert(name.clone(), now);
+        }
+        notified
+    }
+
+    /// Returns true if git left a branch for a reason that holds no more.
+    fn awaits_git(&self, order: &PullRequestOrder) -> bool {
+        let is_free = |outcome: &BranchOutcome| {
+            let Left(reason) = &outcome.action else { return false };
+            let images = order.contents.get(&outcome.branch).map(BranchContent::images);
+            let images = images.unwrap_or_default();
+            let facts = self.snapshot.facts(&order.base, &outcome.branch, &images, &order.owner);
+            if order.facts.get(&outcome.branch) == Some(&facts) {
+                // Git would decide the same again.
+                return false;
+            }
+            match reason {
+                LeftReason::AwaitingForge => !facts.is_unknown,
+                LeftReason::Refused => {
+                    let is_refused = facts.is_refused || outcome.tip.is_none() && facts.is_refused_if_absent;
+                    !facts.is_unknown && !is_refused
+                }
+                LeftReason::InMergeQueue => !facts.is_unknown && !facts.is_in_merge_queue,
+                // Its pull request has ended: with nothing to change, the commits do not matter any more.
+                LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. } => {
+                    facts.handed_back.is_some()
+                        || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
+                }
+                LeftReason::NothingLeft => facts.is_finished && !facts.is_refused,
+                LeftReason::Waiting => false,
+            }
+        };
+        let is_new =
+            |branch: &BranchName| !order.rendered.contains(branch) && order.outcome(branch).is_none();
+        order.delivered.branches.iter().any(is_free)
+            || self.snapshot.branches_of(&order.base, &order.owner).iter().any(is_new)
+    }
+}
+
+impl Shared {
+    fn access(&self, key: &RepositoryKey) -> Option<(Arc<ForgeAccess>, Snapshot)> {
+        let state = self.state.lock();
+        let repository = state.repositories.get(key)?;
+        Some((Arc::clone(&repository.access), Snapshot::clone(&repository.snapshot)))
+    }
+
+    /// Makes a repository due, and starts its task.
+    fn wake(&self, key: &RepositoryKey, repository: &mut Repository) {
+        repository.is_due = true;
+        if repository.is_running || self.options.on_progress.is_none() {
+            return;
+        }
+        // The receiver is there as long as tasks may run.
+        repository.is_running = self.starts.send(key.clone()).is_ok();
+    }
+
+    /// Works on a repository until it is not due any more.
+    async fn work(&self, key: &RepositoryKey) {
+        let mut delay = DEBOUNCE;
+        loop {
+            let changed = {
+                let state = self.state.lock();
+                let Some(repository) = state.repositories.get(key) else { return };
+                Arc::clone(&repository.changed)
+            };
+            tokio::time::sleep(DEBOUNCE).await;
+            // A rate limit holds the calls back by itself.
+            let _ = timeout(delay.saturating_sub(DEBOUNCE), changed.notified()).await;
+            let is_due = self.state.lock().repositories.get_mut(key).is_some_and(Repository::begin);
+            if !is_due {
+                return;
+            }
+            delay = self.round(key).await.unwrap_or(DEBOUNCE);
+        }
+    }
+
+    /// Makes one round; returns the delay until the next try after a failure.
+    async fn round(&self, key: &RepositoryKey) -> Option<Duration> {
+        let (access, mut snapshot) = self.access(key)?;
+        let (orders, handled, merges, failures) = {
+            let state = self.state.lock();
+            let found = state.repositories.get(key)?;
+            (found.orders.clone(), found.handled.clone(), found.merges.clone(), found.failures)
+        };
+        if orders.is_empty() {
+            return None;
+        }
+        let mut merges = Mutex::new(merges);
+        let mut outcome = match AnyForge::new(&self.options.clients, &access.address, &access.login) {
+            Err(error) => RoundOutcome { failure: Some(error), ..RoundOutcome::default() },
+            Ok(forge) => {
+                let round = Round {
+                    forge: &forge,
+                    pool: &self.options.pool,
+                    limit: access.address.kind.features().body_limit,
+                    orders: &orders,
+                    handled: &handled,
+                    merges: &merges,
+                    has_settled: AtomicBool::default(),
+                    is_dry_run: self.options.is_dry_run,
+                };
+                round.run(&mut snapshot).await
+            }
+        };
+        let before_git = self.state.lock().repositories.get_mut(key)?.look_up_failure.take();
+        outcome.failure = outcome.failure.or(before_git);
+        let has_failed =
+            outcome.failure.is_some() || outcome.branches.values().any(PullRequestOutcome::has_failed);
+        let delay = has_failed.then(|| match &outcome.failure {
+            Some(ForgeError::RateLimited { retry_after, .. }) => (*retry_after).max(BACKOFF.first),
+            _ => BACKOFF.after(failures + 1),
+        });
+        let retry = delay.filter(|_| self.options.on_progress.is_some()).and_then(time_after);
+        let notified = {
+            let mut state = self.state.lock();
+            let repository = state.repositories.get_mut(key)?;
+            repository.snapshot = Arc::new(snapshot);
+            repository.last_round = Some(Instant::now());
+            repository.listed = outcome.listed.or(repository.listed);
+            repository.merges = std::mem::take(merges.get_mut());
+            let snapshot = Arc::clone(&repository.snapshot);
+            repository.merges.retain(|number| snapshot.is_open(number));
+            repository.failures = if has_failed { failures + 1 } else { 0 };
+            repository.is_due |= has_failed;
+            let notified = repository.take(&orders, &outcome, retry);
+            let is_used = |base: &BranchName, head: &BranchName| {
+                orders.values().any(|order| order.base == *base && order.rendered.contains(head))
+            };
+            Arc::make_mut(&mut repository.snapshot).retain(is_used);
+            notified
+        };
+        self.count(&orders, &outcome);
+        if let Some(notify) = &self.options.on_progress {
+            notified.iter().for_each(|name| notify(name));
+        }
+        delay
+    }
+
+    /// Counts the actions of a round, and the pull requests of each automation.
+    fn count(&self, orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>, outcome: &RoundOutcome) {
+        let metrics = &self.options.metrics;
+        for one in outcome.branches.values() {
+            if one.is_opened {
+                metrics.pull_request_action(PullRequestVerb::Opened.name());
+            }
+            if matches!(
+                one.action,
+                PullRequestVerb::Refreshed | PullRequestVerb::Closed | PullRequestVerb::Merged
+            ) {
+                metrics.pull_request_action(one.action.name());
+            }
+        }
+        let state = self.state.lock();
+        for name in orders.keys() {
+            let progress = state.repository_of(name).and_then(|found| found.progress.get(name));
+            if let Some(progress) = progress {
+                metrics.pull_requests(name, progress.open().len(), progress.refused().len());
+            }
+        }
+    }
+}
+
+impl Repository {
+    /// Returns true if the last round is older than a time, or there was none.
+    fn is_older(&self, age: Duration) -> bool {
+        self.last_round.is_none_or(|last| last.elapsed() >= age)
+    }
+
+    /// Begins a round if one is due; else the task ends.
+    fn begin(&mut self) -> bool {
+        self.is_running = self.is_due;
+        std::mem::take(&mut self.is_due)
+    }
+}
+
+/// Marks the task of a repository as ended when dropped, even by a panic.
+struct Running<'r> {
+    shared: &'r Shared,
+    key: &'r RepositoryKey,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if let Some(repository) = self.shared.state.lock().repositories.get_mut(self.key) {
+            repository.is_running = false;
+        }
+    }
+}
+
+/// Returns the time after a delay, in whole seconds.
+fn time_after(delay: Duration) -> Option<Timestamp> {
+    let seconds = Timestamp::now().as_second().checked_add(i64::try_from(delay.as_secs()).ok()?)?;
+    Timestamp::from_second(seconds).ok()
+}

@@ -1,0 +1,225 @@
+//! Rounds on a forge that fails for single branches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
+use tagboat_api::{ObjectName, Reason};
+
+use super::super::delivered::{Delivered, ForgeProgress};
+use super::super::delivery::{Memory, OwnerHash};
+use super::order::{BranchContent, PullRequestOrder};
+use super::outcome::OutcomeReason;
+use super::progress::PullRequestProgress;
+use super::round::{Round, RoundOutcome};
+use super::snapshot::Snapshot;
+use crate::forge::{
+    Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
+};
+use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
+use crate::message::MessageData;
+use crate::tenancy::BlockingPool;
+
+/// A forge without pull requests, where the search for those of some branches fails.
+#[derive(Default)]
+struct Failing {
+    errors: BTreeMap<&'static str, ForgeError>,
+    finds_many: bool,
+    /// True if the last listing was urgent.
+    is_urgent: Mutex<Option<bool>>,
+    searched: Mutex<Vec<String>>,
+}
+
+impl Forge for Failing {
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        *self.is_urgent.lock() = Some(listing.is_urgent);
+        Ok(Vec::new())
+    }
+
+    async fn find(&self, head: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+        self.searched.lock().push(head.to_string());
+        self.errors.get(head.as_str()).cloned().map_or(Ok(Vec::new()), Err)
+    }
+
+    async fn find_many(
+        &self,
+        heads: &BTreeSet<BranchName>,
+        _: &BranchName,
+    ) -> Result<Option<BTreeMap<BranchName, Vec<PullRequest>>>, ForgeError> {
+        if !self.finds_many {
+            return Ok(None);
+        }
+        let names: Vec<&str> = heads.iter().map(BranchName::as_str).collect();
+        self.searched.lock().push(names.join("+"));
+        if let Some(error) = names.iter().find_map(|name| self.errors.get(name)) {
+            return Err(error.clone());
+        }
+        Ok(Some(heads.iter().map(|head| (head.clone(), Vec::new())).collect()))
+    }
+
+    async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
+        unreachable!("a dry run opens nothing")
+    }
+
+    async fn edit(&self, _: &PullRequest, _: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        unreachable!("a dry run edits nothing")
+    }
+
+    async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
+        unreachable!("a dry run merges nothing")
+    }
+}
+
+/// An order whose pull requests have vanished.
+fn order(branches: &[&str]) -> PullRequestOrder {
+    let automation = ObjectName { namespace: "apps".to_owned(), name: "fleet".to_owned() };
+    PullRequestOrder {
+        owner: OwnerHash::of(&automation, None),
+        automation,
+        base: "main".parse().unwrap(),
+        settings: PullRequestSettings::default(),
+        language: TemplateLanguage::Go,
+        facts: BTreeMap::new(),
+        rendered: branches.iter().map(|name| name.parse().unwrap()).collect(),
+        readable: BTreeSet::new(),
+        reported_open: BTreeSet::from([7]),
+        contents: BTreeMap::new(),
+        delivered: Delivered {
+            base: "main".to_owned(),
+            branches: Vec::new(),
+            invalid: Vec::new(),
+            forge: ForgeProgress::Awaited,
+        },
+        gate: None,
+    }
+}
+
+async fn round(forge: &Failing, order: PullRequestOrder, snapshot: &mut Snapshot) -> RoundOutcome {
+    let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
+    let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
+    let round = Round {
+        forge,
+        pool: &pool,
+        limit: None,
+        orders: &orders,
+        handled: &handled,
+        merges: &merges,
+        has_settled: AtomicBool::default(),
+        is_dry_run: true,
+    };
+    round.run(snapshot).await
+}
+
+#[tokio::test]
+async fn an_error_of_one_branch_leaves_the_others_and_one_of_the_forge_ends_the_round() {
+    let host = || "forge.example".to_owned();
+    let operation = "find a pull request";
+    for (error, is_of_all, reason) in [
+        (ForgeError::Forbidden { host: host(), operation, detail: host() }, false, Reason::Forbidden),
+        (
+            ForgeError::Refused { host: host(), operation, status: 409, detail: host() },
+            false,
+            Reason::ForgeUnavailable,
+        ),
+        (ForgeError::Malformed { host: host(), operation, detail: host() }, false, Reason::ForgeUnavailable),
+        (
+            ForgeError::Unauthenticated { host: host(), login: host(), detail: host() },
+            true,
+            Reason::Forbidden,
+        ),
+        (ForgeError::Unavailable { host: host(), detail: host() }, true, Reason::ForgeUnavailable),
+    ] {
+        let forge = Failing { errors: BTreeMap::from([("a", error.clone())]), ..Failing::default() };
+        let done = round(&forge, order(&["a", "b"]), &mut Snapshot::default()).await;
+        let searched: &[&str] = if is_of_all { &["a"] } else { &["a", "b"] };
+        assert_eq!(*forge.searched.lock(), searched, "{error}");
+        assert_eq!(done.failure, is_of_all.then(|| error.clone()));
+        let outcomes: Vec<_> = done.branches.into_values().collect();
+        assert_eq!(outcomes[0].reason, Some(OutcomeReason::ForgeFailed(error)));
+        let progress = PullRequestProgress::after(None, outcomes, &BTreeSet::new(), &Snapshot::default());
+        assert_eq!(progress.condition().1, reason);
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_leaves_calls_for_other_branches_that_may_go_on() {
+    let limited =
+        ForgeError::RateLimited { host: "forge.example".to_owned(), retry_after: Duration::from_secs(9) };
+    let forge = Failing { errors: BTreeMap::from([("a", limited.clone())]), ..Failing::default() };
+    let done = round(&forge, order(&["a", "b"]), &mut Snapshot::default()).await;
+    assert_eq!(*forge.searched.lock(), ["a", "b"]);
+    assert_eq!((done.failure, done.branches.len()), (Some(limited), 0));
+}
+
+#[tokio::test]
+async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
+    let order = order(&["a"]);
+    let data = MessageData::plain_sample();
+    let changing = PullRequestOrder {
+        contents: BTreeMap::from([("a".parse().unwrap(), BranchContent { data, message: None })]),
+        ..order.clone()
+    };
+    // Git has created the branch, or a person has closed its pull request.
+    let created = |action| {
+        let tip = Some("1".repeat(40).parse().unwrap());
+        let branch = "a".parse().unwrap();
+        let outcome = BranchOutcome { branch, action, tip, commit: None, message: String::new() };
+        let delivered = Delivered { branches: vec![outcome], ..changing.delivered.clone() };
+        PullRequestOrder { delivered, ..changing.clone() }
+    };
+    let memory = Memory { owners: [order.owner.clone()].into(), ..Memory::default() };
+    let own = PullRequest { body: memory.to_string(), ..pull_request("a") };
+    for (name, order, open, is_urgent) in [
+        ("idle without a change", order.clone(), None, false),
+        ("to be opened", created(BranchAction::Created), None, true),
+        ("git waits for the forge", created(BranchAction::Left(LeftReason::AwaitingForge)), None, true),
+        ("refused", created(BranchAction::Left(LeftReason::Refused)), None, false),
+        ("open", created(BranchAction::Kept), Some(own.clone()), false),
+        ("to be closed", order, Some(own), true),
+    ] {
+        let mut snapshot = Snapshot::default();
+        open.into_iter().for_each(|one| snapshot.put(one));
+        let forge = Failing::default();
+        round(&forge, order, &mut snapshot).await;
+        assert_eq!(*forge.is_urgent.lock(), Some(is_urgent), "{name}");
+    }
+}
+
+fn pull_request(head: &str) -> PullRequest {
+    PullRequest {
+        number: 7,
+        url: String::new(),
+        state: PullRequestState::Open,
+        head: head.parse().unwrap(),
+        head_commit: None,
+        base: "main".parse().unwrap(),
+        title: String::new(),
+        body: String::new(),
+        is_draft: false,
+        labels: Vec::new(),
+        is_in_merge_queue: false,
+        has_auto_merge: false,
+        version: None,
+    }
+}
+
+#[tokio::test]
+async fn closed_pull_requests_of_many_branches_are_looked_up_at_once_where_the_forge_can() {
+    let searched = async |forge: Failing| {
+        round(&forge, order(&["a", "b", "c"]), &mut Snapshot::default()).await;
+        forge.searched.into_inner()
+    };
+    assert_eq!(searched(Failing::default()).await, ["a", "b", "c"]);
+    let many = || Failing { finds_many: true, ..Failing::default() };
+    assert_eq!(searched(many()).await, ["a+b+c"]);
+    let (host, detail, operation) = (String::new(), String::new(), "find a pull request");
+    let odd = ForgeError::Malformed { host: host.clone(), operation, detail: detail.clone() };
+    let errors = BTreeMap::from([("b", odd)]);
+    assert_eq!(searched(Failing { errors, ..many() }).await, ["a+b+c", "a", "b", "c"]);
+    let errors = BTreeMap::from([("b", ForgeError::Unavailable { host, detail })]);
+    assert_eq!(searched(Failing { errors, ..many() }).await, ["a+b+c"]);
+}

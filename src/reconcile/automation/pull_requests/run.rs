@@ -1,0 +1,163 @@
+//! The part of one run of an automation in its pull requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tagboat_api::settings::{AutomationSettings, PullRequestSettings, TemplateLanguage};
+use tagboat_api::{ImageUpdateAutomation, ObjectName, Reason};
+
+use super::super::branch_plan::BranchPlan;
+use super::super::delivered::{Delivered, listed};
+use super::super::delivery::{OwnerHash, PolicyHash, UnsupportedSetting, check_support};
+use super::super::forge_login::{ForgeAccess, ForgeAccessError};
+use super::super::waiting::WriteGate;
+use super::order::{BranchContent, PullRequestOrder};
+use super::queue::{PullRequestQueue, RepositoryKey};
+use super::snapshot::Snapshot;
+use crate::error::ReconcileError;
+use crate::git::BranchName;
+
+/// The error of an automation whose pull requests cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum PullRequestSetupError {
+    /// The forge, or the login there, cannot be used.
+    #[error(transparent)]
+    Access(#[from] ForgeAccessError),
+    /// The forge lacks a feature for a setting.
+    #[error(transparent)]
+    Unsupported(#[from] UnsupportedSetting),
+}
+
+impl ReconcileError for PullRequestSetupError {
+    fn reason(&self) -> Reason {
+        match self {
+            Self::Access(error) => error.reason(),
+            Self::Unsupported(error) => error.reason(),
+        }
+    }
+
+    fn is_retryable(&self) -> bool {
+        match self {
+            Self::Access(error) => error.is_retryable(),
+            Self::Unsupported(error) => error.is_retryable(),
+        }
+    }
+}
+
+/// The part of one run of an automation in its pull requests.
+#[derive(Clone, Debug)]
+pub struct PullRequestRun {
+    queue: PullRequestQueue,
+    key: RepositoryKey,
+    automation: ObjectName,
+    owner: OwnerHash,
+    base: BranchName,
+    settings: PullRequestSettings,
+    language: TemplateLanguage,
+    reported_open: BTreeSet<u64>,
+    contents: BTreeMap<BranchName, BranchContent>,
+    gate: Option<WriteGate>,
+}
+
+impl PullRequestRun {
+    /// Connects an automation with its repository at the forge.
+    ///
+    /// # Errors
+    ///
+    /// If the forge lacks a feature for a setting.
+    pub fn new(
+        queue: &PullRequestQueue,
+        automation: &ImageUpdateAutomation,
+        settings: &AutomationSettings,
+        (base, source): (BranchName, &ObjectName),
+        access: ForgeAccess,
+    ) -> Result<Self, PullRequestSetupError> {
+        check_support(access.address.kind, &settings.pull_request)?;
+        let name = ObjectName::of(automation);
+        let key = RepositoryKey {
+            namespace: name.namespace.clone(),
+            source: source.clone(),
+            api: access.address.api.clone(),
+            repository: access.address.repository.full_name(),
+        };
+        queue.connect(&name, &key, access);
+        let path = automation.spec.update.path.as_deref();
+        let conditions = automation.status.as_ref().map(|status| status.conditions.as_slice());
+        let reported_open = conditions.and_then(listed).unwrap_or_default();
+        Ok(Self {
+            queue: queue.clone(),
+            key,
+            owner: OwnerHash::of(&name, path),
+            automation: name,
+            base,
+            settings: settings.pull_request.clone(),
+            language: settings.template_language,
+            reported_open,
+            contents: BTreeMap::new(),
+            gate: None,
+        })
+    }
+
+    /// Returns the pull requests of the repository as they were listed last, with their age.
+    ///
+    /// There is no age if they were never listed.
+    pub fn snapshot(&self) -> (Arc<Snapshot>, Option<Duration>) {
+        self.queue.snapshot(&self.key)
+    }
+
+    /// Returns the branches with open pull requests of the automation.
+    pub fn open_branches(&self, snapshot: &Snapshot) -> BTreeSet<BranchName> {
+        snapshot.branches_of(&self.base, &self.owner)
+    }
+
+    /// Lists the pull requests, and looks the closed ones of branches up.
+    ///
+    /// The round after the run reports an error, which leaves the branches as they are.
+    pub async fn look_up(&self, branches: &BTreeSet<BranchName>) {
+        self.queue.look_up(&self.key, &self.base, branches).await;
+    }
+
+    /// Sets the gate, while which is closed nothing is changed at the forge.
+    pub fn set_gate(&mut self, gate: Option<WriteGate>) {
+        self.gate = gate;
+    }
+
+    /// Records the changes that the branches make.
+    pub fn set_contents(&mut self, contents: BTreeMap<BranchName, BranchContent>) {
+        self.contents = contents;
+    }
+
+    /// Hands the order of the run over, with the result of git.
+    ///
+    /// `readable` are the policies of which it is known whether the base needs a change. An order that wants the same as the last one has the pull
+    /// requests listed again once in an interval.
+    pub fn submit(
+        &self,
+        plan: &BranchPlan,
+        readable: &BTreeSet<&ObjectName>,
+        delivered: Delivered,
+        interval: Duration,
+    ) {
+        let order = PullRequestOrder {
+            automation: self.automation.clone(),
+            owner: self.owner.clone(),
+            base: self.base.clone(),
+            settings: self.settings.clone(),
+            language: self.language,
+            facts: plan.branches(),
+            rendered: plan.bundles().keys().cloned().collect(),
+            readable: readable.iter().map(|policy| PolicyHash::of(policy)).collect(),
+            reported_open: self.reported_open.clone(),
+            contents: self.contents.clone(),
+            delivered,
+            gate: self.gate.clone(),
+        };
+        self.queue.submit(&self.key, order, interval / 2);
+    }
+
+    /// Has the pull requests listed again after a run in which git found nothing new.
+    pub fn touch(&self, interval: Duration) {
+        self.queue.touch(&self.automation, interval / 2);
+    }
+}

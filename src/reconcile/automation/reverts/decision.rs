@@ -1,0 +1,202 @@
+//! The values that a run holds or overwrites.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tagboat_api::ObjectName;
+use tagboat_api::settings::OnRevert;
+
+use super::baseline::{Note, StatusBaseline, text};
+use super::condition::{HeldMarker, Holds, RevertOutcome};
+use super::record::{Between, HeldPolicy};
+use crate::git::{Baseline, BaselineTree, CommitId, ProposalTrees};
+use crate::update::reverts::{Candidate, HeldBefore, candidates, held_values, reverted};
+use crate::update::{Checkpoint, HeldValues, PlanError, UpdatePlan, UpdateRequest};
+
+/// Decides which values an automation leaves as others set them.
+#[derive(Debug, Default)]
+pub struct Reverts {
+    /// The setting; none if nothing is written, as in compare mode.
+    mode: Option<OnRevert>,
+    /// The last run by the status.
+    status: StatusBaseline,
+    /// Policies whose images a person named.
+    exempt: BTreeSet<ObjectName>,
+    /// True if the last plan needs the missing tree of the baseline.
+    pub lacks_baseline: bool,
+    /// The values of the last plan that are held.
+    held: Option<Holds>,
+    /// The values of the last plan that are overwritten though others set them.
+    overwritten: Vec<Overwritten>,
+}
+
+/// A value that others set, and that is overwritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overwritten {
+    /// The file, relative to `update.path`.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The value that others set.
+    pub value: String,
+    /// The policy.
+    pub policy: ObjectName,
+    /// The commit of the last run, in which it was another one.
+    pub since: CommitId,
+}
+
+impl Reverts {
+    /// Creates the decisions of a run.
+    ///
+    /// Without a setting nothing is decided, as in compare mode. The values of policies in `exempt` are always written.
+    pub fn new(mode: Option<OnRevert>, status: StatusBaseline, exempt: BTreeSet<ObjectName>) -> Self {
+        Self { mode, status, exempt, ..Self::default() }
+    }
+
+    /// Returns true if the last run held values.
+    pub fn has_held(&self) -> bool {
+        self.status.held.is_some()
+    }
+
+    /// Decides about the changes of a plan, and returns the values to hold.
+    ///
+    /// The plan is made again then.
+    ///
+    /// # Errors
+    ///
+    /// If a tree cannot be listed, or `checkpoint` returns an error.
+    pub(in crate::reconcile::automation) fn decide(
+        &mut self,
+        trees: &ProposalTrees<'_>,
+        plan: &UpdatePlan,
+        request: &UpdateRequest,
+        namespace: &str,
+        checkpoint: &mut Checkpoint<'_>,
+    ) -> Result<Option<HeldValues>, PlanError> {
+        (self.lacks_baseline, self.held, self.overwritten) = (false, None, Vec::new());
+        let Some(mode) = self.mode else { return Ok(None) };
+        let mut holds = Holds::new(mode, self.without_image(namespace, request));
+        let Some(baseline) = &trees.baseline else {
+            self.held = Some(holds);
+            return Ok(None);
+        };
+        let note = baseline.note.and_then(|note| serde_json::from_str::<Note>(note).ok());
+        let query = self.status.query(namespace, mode, note.as_ref(), self.exempt.clone());
+        let candidates = candidates(trees.tree, plan, request, &query, checkpoint)?;
+        let (found, reason) = match baseline.tree {
+            _ if candidates.is_empty() => (Vec::new(), None),
+            BaselineTree::Here(before) => {
+                match reverted(&candidates, (trees.tree, before), request, &query.held, checkpoint)? {
+                    Some(found) => (found, None),
+                    None => (unchecked(candidates, &query.held), Some("too many files have changed")),
+                }
+            }
+            BaselineTree::Unavailable(reason) => (unchecked(candidates, &query.held), Some(reason)),
+            BaselineTree::Missing => {
+                // A warning is not worth a fetch.
+                self.lacks_baseline = mode != OnRevert::Overwrite;
+                return Ok(None);
+            }
+        };
+        if mode == OnRevert::Overwrite {
+            self.overwritten = found.iter().map(|found| overwritten(found, baseline)).collect();
+            self.held = Some(holds);
+            return Ok(None);
+        }
+        let known = self.status.held.as_ref().and_then(|held| held.policies.as_ref());
+        let images: BTreeMap<_, _> = request.setters.images().collect();
+        let change = (reason.is_none() && !found.is_empty()).then(|| between(baseline));
+        for candidate in &found {
+            let Some(image) = images.get(&candidate.policy) else { continue };
+            let known = known.and_then(|known| known.get(&candidate.policy.name));
+            let between = known.and_then(|known| known.between.clone());
+            holds.markers.push(HeldMarker {
+                policy: candidate.policy.name.clone(),
+                image: image.to_string(),
+                value: candidate.value.clone(),
+                file: candidate.file.to_string(),
+                line: candidate.line,
+                between: between.or_else(|| change.clone()),
+            });
+        }
+        holds.unavailable = reason.map(|reason| (baseline.commit, reason.to_owned()));
+        self.held = Some(holds);
+        let held = held_values(&found);
+        Ok((!found.is_empty()).then_some(held))
+    }
+
+    /// Returns the note for the journal.
+    pub(in crate::reconcile::automation) fn note(
+        &self,
+        images: &BTreeMap<String, tagboat_api::ImageRef>,
+    ) -> Option<String> {
+        self.mode.filter(|mode| *mode != OnRevert::Overwrite)?;
+        let held = self.held.as_ref().and_then(Holds::policies);
+        let held = held.map(|held| held.into_iter().map(|(policy, held)| (policy, held.image)).collect());
+        let images = images.iter().map(|(policy, image)| (policy.clone(), text(image))).collect();
+        serde_json::to_string(&Note { images, held }).ok()
+    }
+
+    /// Returns the result of the run for reports.
+    pub fn outcome(&self, is_successful: bool) -> RevertOutcome {
+        match (self.mode, &self.held) {
+            (Some(OnRevert::Overwrite), _) => RevertOutcome::Overwrite,
+            (Some(_), Some(holds)) if is_successful => RevertOutcome::Known(holds.clone()),
+            _ => RevertOutcome::Unknown,
+        }
+    }
+
+    /// Returns the values that are overwritten though others set them.
+    pub fn overwritten(&self) -> &[Overwritten] {
+        &self.overwritten
+    }
+
+    /// Returns true if the setting has changed since the last run.
+    pub fn has_changed(&self) -> bool {
+        self.status.held.as_ref().is_some_and(|held| self.mode.is_some_and(|mode| mode != held.mode))
+    }
+
+    /// Returns the held policies that have no image at present.
+    fn without_image(&self, namespace: &str, request: &UpdateRequest) -> BTreeMap<String, HeldPolicy> {
+        let known = self.status.held.as_ref().and_then(|held| held.policies.as_ref());
+        let is_without = |name: &String| {
+            let name = ObjectName { namespace: namespace.to_owned(), name: name.clone() };
+            request.setters.selected().any(|(policy, image)| *policy == name && image.is_none())
+        };
+        let known = known.into_iter().flatten().filter(|(name, _)| is_without(name));
+        known.map(|(name, held)| (name.clone(), held.clone())).collect()
+    }
+}
+
+/// Returns the commits between which a value was changed since the last run.
+fn between(Baseline { commit, tip, author, .. }: &Baseline<'_>) -> Between {
+    Between { from: *commit, to: *tip, author: author() }
+}
+
+/// Returns the candidates that may be reverted, if the baseline cannot be searched.
+fn unchecked(candidates: Vec<Candidate>, held: &HeldBefore) -> Vec<Candidate> {
+    let may_be = |candidate: &Candidate| candidate.has_same_image || held.has(&candidate.policy);
+    candidates.into_iter().filter(may_be).collect()
+}
+
+fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
+    Overwritten {
+        file: candidate.file.to_string(),
+        line: candidate.line,
+        value: candidate.value.clone(),
+        policy: candidate.policy.clone(),
+        since: baseline.commit,
+    }
+}
+
+/// Prints a sentence about it and the setting that would keep it.
+impl std::fmt::Display for Overwritten {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file, line, value, policy, since } = self;
+        write!(
+            formatter,
+            "{file}:{line}: the value {value:?}, which others set after commit {since}, is overwritten with the image of policy \
+             {}; annotate the automation with tagboat.dev/on-revert=hold or pause before a revert to keep it",
+            policy.name
+        )
+    }
+}

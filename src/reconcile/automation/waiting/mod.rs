@@ -1,0 +1,33 @@
+//! Decides what an automation may write now, and reports why it waits.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `rules` | the annotations that decide, of the automation and of Namespaces |
+//! | `clock` | the system clock, with a memory of its changes |
+//! | `gate` | the rules at the present time: open or closed |
+//! | `write_rules` | the source of the rules for all automations |
+//! | `groups` | release groups whose members have different values |
+//! | `wait` | what waits, why and until when; condition `UpdatesWaiting` |
+//! | `run_wait` | the waiting of one run |
+//! | `earlier` | the wait of an earlier run |
+//! | `reported` | a wait that the condition reports |
+
+mod clock;
+mod earlier;
+mod gate;
+mod groups;
+mod reported;
+mod rules;
+mod run_wait;
+mod wait;
+mod write_rules;
+
+pub use clock::SteadyClock;
+pub use earlier::{EarlierRun, KnownWait};
+pub use gate::{Closed, GateState, WriteGate};
+pub use groups::{GroupHolds, Images};
+pub use reported::ReportedWait;
+pub use rules::{FREEZE, FREEZE_ALL, NamespaceRules, ParsedRules, RulesError, RulesReader, own_windows};
+pub use run_wait::{Change, RunWait};
+pub use wait::{Wait, WaitOutcome, WaitReason};
+pub use write_rules::WriteRules;

@@ -1,0 +1,199 @@
+//! The waiting of one run, while its proposal is made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::Mutex;
+use tagboat_api::ImageRef;
+
+use super::earlier::{EarlierRun, KnownWait};
+use super::gate::{Closed, GateState, WriteGate};
+use super::groups::GroupHolds;
+use super::wait::{Wait, WaitOutcome, WaitReason};
+use crate::git::checkout::Revision;
+use crate::git::{BranchAction, BranchName, BranchOutcome, Freshness, LeftReason};
+use crate::objects::ObjectName;
+use crate::schedule::ClosedReason;
+
+/// The waiting of a run: the gate, and what waits at it.
+#[derive(Debug, Default)]
+pub struct RunWait {
+    /// Decides whether the automation may write; none in compare mode.
+    gate: Option<WriteGate>,
+    /// The state before the run.
+    earlier: EarlierRun,
+    /// The wait of this run at the gate.
+    wait: Option<Wait>,
+    /// The release groups.
+    groups: GroupHolds,
+    /// The wait of this run for release groups.
+    group_wait: Option<Wait>,
+    /// The last state of the gate.
+    gate_state: Mutex<Option<GateState>>,
+    /// The change that each own branch makes.
+    branches: BTreeMap<BranchName, Change>,
+}
+
+/// A change that may have to wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// The names of the policies.
+    pub policies: Vec<String>,
+    /// The number of values.
+    pub values: usize,
+}
+
+impl RunWait {
+    /// Creates the waiting of a run that has not begun.
+    pub fn new(gate: Option<WriteGate>, earlier: EarlierRun, groups: GroupHolds) -> Self {
+        Self { gate, earlier, groups, ..Self::default() }
+    }
+
+    /// Sets the release groups after the images were selected again.
+    pub fn set_groups(&mut self, groups: GroupHolds) {
+        self.groups = groups;
+    }
+
+    /// Looks at the gate when the inputs of the run are read.
+    ///
+    /// The freshness is that of a run whose images are the same.
+    pub fn refresh(&mut self) -> Freshness {
+        // Otherwise the rules are read only before a push.
+        let is_looked_at =
+            self.earlier.reports_waiting || self.gate.as_ref().is_some_and(WriteGate::is_cheap);
+        let is_open = is_looked_at && self.look_at_gate().is_none();
+        // What waited at the gate is written now.
+        let is_of_gate = |wait: &mut Wait| wait.reason != WaitReason::ReleaseGroupIncomplete;
+        let has_opened = is_open && self.earlier.wait.take_if(is_of_gate).is_some();
+        if has_opened { Freshness::Changed } else { Freshness::Unchanged }
+    }
+
+    /// Forgets what waited on the tree of an earlier attempt.
+    pub fn begin(&mut self) {
+        (self.wait, self.group_wait, self.branches) = (None, None, BTreeMap::new());
+    }
+
+    /// Records the values that wait for release groups.
+    pub fn wait_for_groups(&mut self, waiting: &BTreeMap<ObjectName, usize>) {
+        let Some(by) = self.groups.by().filter(|_| !waiting.is_empty()) else { return };
+        let policies = waiting.keys().map(|policy| policy.name.clone()).collect();
+        let (reason, values) = (WaitReason::ReleaseGroupIncomplete, waiting.values().sum());
+        self.group_wait = Some(Wait { reason, by, until: None, policies, values });
+    }
+
+    /// Looks at the gate, and records the change as waiting if it is closed.
+    pub fn hold(&mut self, change: impl FnOnce() -> Change) -> bool {
+        let Some(closed) = self.look_at_gate() else { return false };
+        let Change { mut policies, mut values } = change();
+        if let Some(of_groups) = &self.group_wait {
+            policies.extend(of_groups.policies.iter().cloned());
+            policies.sort();
+            policies.dedup();
+            values += of_groups.values;
+        }
+        self.wait = Some(Wait::at(closed, policies, values));
+        true
+    }
+
+    /// Records the change that an own branch makes.
+    pub fn add_branch(&mut self, branch: BranchName, change: Change) {
+        self.branches.insert(branch, change);
+    }
+
+    /// Returns true if a change of the last proposal waits.
+    pub fn is_waiting(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Returns true if the gate is closed now.
+    pub fn is_closed(&self) -> bool {
+        self.look_at_gate().is_some()
+    }
+
+    /// Records that own branches wait, and returns true if any does.
+    pub fn add_branches(&mut self, branches: &[BranchOutcome]) -> bool {
+        let is_waiting = |one: &&BranchOutcome| one.action == BranchAction::Left(LeftReason::Waiting);
+        let waiting: Vec<&BranchOutcome> = branches.iter().filter(is_waiting).collect();
+        if waiting.is_empty() {
+            return false;
+        }
+        let changes: Vec<&Change> = waiting.iter().filter_map(|one| self.branches.get(&one.branch)).collect();
+        let policies: BTreeSet<String> =
+            changes.iter().flat_map(|change| change.policies.iter().cloned()).collect();
+        let values = changes.iter().map(|change| change.values).sum();
+        self.ensure(Change { policies: policies.into_iter().collect(), values });
+        true
+    }
+
+    /// Records that a push waits, unless a change does.
+    pub fn add_push(&mut self) {
+        self.ensure(Change::default());
+    }
+
+    /// Records that a change waits, unless another one does.
+    fn ensure(&mut self, Change { policies, values }: Change) {
+        if self.wait.is_some() {
+            return;
+        }
+        let by_another = || {
+            let by = "another automation of the same branch waits".to_owned();
+            Closed { reason: ClosedReason::WindowClosed, by, until: None }
+        };
+        let closed = self.gate_state.lock().as_ref().and_then(|state| state.closed.clone());
+        self.wait = Some(Wait::at(closed.unwrap_or_else(by_another), policies, values));
+    }
+
+    /// Returns the waiting after a run that succeeded.
+    ///
+    /// It is that of the earlier run if nothing was read.
+    pub fn outcome(&self, is_skipped: bool) -> WaitOutcome {
+        if self.gate.is_none() {
+            return WaitOutcome::Unknown;
+        }
+        let state = self.gate_state.lock().clone();
+        let closed = state.as_ref().and_then(|state| state.closed.clone());
+        let still_waiting = || {
+            let known = self.earlier.wait.clone().filter(|_| is_skipped)?;
+            match closed {
+                Some(closed) => Some(Wait::at(closed, known.policies, known.values)),
+                None => Some(known).filter(|known| known.reason == WaitReason::ReleaseGroupIncomplete),
+            }
+        };
+        match (self.wait.clone().or(self.group_wait.clone()).or_else(still_waiting), state) {
+            (Some(wait), _) => WaitOutcome::Waiting(wait),
+            (None, _) if self.groups.has_groups => WaitOutcome::Nothing,
+            (None, Some(state)) if state.has_rules => WaitOutcome::Nothing,
+            (None, Some(_)) => WaitOutcome::NoRules,
+            (None, None) => WaitOutcome::Unknown,
+        }
+    }
+
+    /// Returns the wait for the next run, after a run that read the files.
+    ///
+    /// `policies` are the images that were wanted. There is none if the status has all of it.
+    pub fn known(
+        &self,
+        outcome: &WaitOutcome,
+        policies: BTreeMap<String, ImageRef>,
+        revision: &Revision,
+    ) -> Option<KnownWait> {
+        let wait = match outcome {
+            WaitOutcome::Waiting(wait) => Some(wait.clone()),
+            _ if self.groups.are_incomplete() => None,
+            _ => return None,
+        };
+        Some(KnownWait { wait, policies, revision: revision.to_string() })
+    }
+
+    /// Returns the last state of the gate, if it was looked at.
+    pub fn gate_state(&self) -> Option<GateState> {
+        self.gate_state.lock().clone()
+    }
+
+    /// Looks at the gate, and returns the rule that closes it.
+    fn look_at_gate(&self) -> Option<Closed> {
+        let state = self.gate.as_ref()?.state();
+        let closed = state.closed.clone();
+        *self.gate_state.lock() = Some(state);
+        closed
+    }
+}

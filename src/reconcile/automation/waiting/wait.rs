@@ -1,0 +1,167 @@
+//! What waits, why and until when: the condition `UpdatesWaiting` and its events.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use tagboat_api::Reason;
+
+use super::gate::Closed;
+use crate::objects::{Event, EventType};
+use crate::reconcile::automation::report::Report;
+use crate::reconcile::conditions::ConditionStatus::{False, True};
+use crate::reconcile::conditions::{self, ConditionType, ConditionsBuilder};
+use crate::reconcile::run::ReconcileRun;
+use crate::schedule::ClosedReason;
+
+/// The maximum number of policies that a message names.
+const MAX_NAMED: usize = 500;
+
+/// The message of the condition while nothing waits.
+const NOTHING_WAITS: &str = "no image waits";
+
+/// Wanted images that may not be written yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The reason.
+    pub reason: WaitReason,
+    /// The rule or the groups that delay them, as a phrase.
+    pub by: String,
+    /// The end of the wait, if it is known.
+    pub until: Option<Timestamp>,
+    /// The names of the policies that wait.
+    pub policies: Vec<String>,
+    /// The number of values that would change.
+    pub values: usize,
+}
+
+/// The reason of a wait, in the order in which reasons are reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitReason {
+    /// A freeze, or an invalid setting of a Namespace.
+    Frozen,
+    /// A list of windows.
+    WindowClosed,
+    /// A release group whose members have different values.
+    ReleaseGroupIncomplete,
+}
+
+impl WaitReason {
+    /// Returns the reason of the condition.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Frozen => Reason::Frozen,
+            Self::WindowClosed => Reason::WindowClosed,
+            Self::ReleaseGroupIncomplete => Reason::ReleaseGroupIncomplete,
+        }
+    }
+}
+
+impl Wait {
+    /// Creates the wait of an automation whose gate is closed.
+    pub fn at(closed: Closed, policies: Vec<String>, values: usize) -> Self {
+        let reason = match closed.reason {
+            ClosedReason::Frozen => WaitReason::Frozen,
+            ClosedReason::WindowClosed => WaitReason::WindowClosed,
+        };
+        Self { reason, by: closed.by, until: closed.until, policies, values }
+    }
+}
+
+/// Prints the message of the condition.
+impl fmt::Display for Wait {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = self.policies[..self.policies.len().min(MAX_NAMED)].join(", ");
+        let more = match self.policies.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let values = if self.values == 1 { "value waits" } else { "values wait" };
+        match self.policies.is_empty() {
+            true => formatter.write_str("a push waits")?,
+            false => write!(formatter, "{} {values} of {named}{more}", self.values)?,
+        }
+        write!(formatter, ": {}; ", self.by)?;
+        match self.until {
+            Some(until) => write!(formatter, "until {until}"),
+            None => formatter.write_str("no end is known"),
+        }
+    }
+}
+
+/// The waiting of an automation after a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitOutcome {
+    /// The run ended before it was known.
+    Unknown,
+    /// No window, no freeze and no release group applies.
+    NoRules,
+    /// Nothing waits.
+    Nothing,
+    /// Something waits.
+    Waiting(Wait),
+}
+
+impl Report {
+    /// Adds the waiting of a run.
+    ///
+    /// While something waits, Ready has its message, so that commands of Flux show it.
+    #[must_use]
+    pub fn with_wait(mut self, outcome: &WaitOutcome, run: &ReconcileRun, now: Timestamp) -> Self {
+        let mut builder = ConditionsBuilder::new(&self.status.conditions, run.generation);
+        let before = conditions::find(&self.status.conditions, ConditionType::UpdatesWaiting);
+        match outcome {
+            WaitOutcome::Unknown => return self,
+            WaitOutcome::NoRules => builder.remove(ConditionType::UpdatesWaiting),
+            WaitOutcome::Nothing => {
+                builder.set(ConditionType::UpdatesWaiting, False, Reason::NothingWaiting, NOTHING_WAITS);
+            }
+            WaitOutcome::Waiting(wait) => {
+                let (reason, message) = (wait.reason.reason(), wait.to_string());
+                if before.is_none_or(|before| before.reason != reason.to_string()) {
+                    let reason = reason.to_string();
+                    let event = Event { type_: EventType::Normal, reason, message: message.clone() };
+                    self.wait_event = Some(event);
+                }
+                builder.set(ConditionType::UpdatesWaiting, True, reason, &message);
+                if builder.is(ConditionType::Ready, True) {
+                    builder.set(ConditionType::Ready, True, Reason::Succeeded, &message);
+                }
+            }
+        }
+        self.status.conditions = builder.build(&self.status.conditions, now);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_the_policies_the_rule_and_the_end() {
+        let closed = |until: Option<&str>| Closed {
+            reason: ClosedReason::WindowClosed,
+            by: "deny window `night` of automation shop/app".to_owned(),
+            until: until.map(|text| text.parse().unwrap()),
+        };
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for (wait, expected) in [
+            (
+                Wait::at(closed(Some("2026-12-02T06:00:00Z")), names(&["web"]), 1),
+                "1 value waits of web: deny window `night` of automation shop/app; until 2026-12-02T06:00:00Z",
+            ),
+            (
+                Wait::at(closed(None), names(&["api", "web"]), 3),
+                "3 values wait of api, web: deny window `night` of automation shop/app; no end is known",
+            ),
+            (
+                Wait::at(closed(None), Vec::new(), 0),
+                "a push waits: deny window `night` of automation shop/app; no end is known",
+            ),
+        ] {
+            assert_eq!(wait.to_string(), expected);
+        }
+        let many = Wait::at(closed(None), vec!["p".to_owned(); 501], 501).to_string();
+        assert!(many.contains(", p and 1 more: "), "{}", many.len());
+    }
+}

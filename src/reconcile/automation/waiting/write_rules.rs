@@ -1,0 +1,30 @@
+//! The rules by which automations may write.
+
+use std::sync::Arc;
+
+use super::clock::SteadyClock;
+use super::gate::WriteGate;
+use super::rules::{ParsedRules, RulesReader};
+use crate::objects::ObjectName;
+use crate::schedule::Windows;
+
+/// The rules by which automations may write.
+#[derive(Clone, Debug, Default)]
+pub struct WriteRules {
+    /// Reads the annotations of Namespaces.
+    pub reader: RulesReader,
+    /// The lists of windows that were parsed.
+    pub parsed: ParsedRules,
+    /// The clock.
+    pub clock: SteadyClock,
+    /// True if the automation's own windows do not count.
+    pub ignores_own_windows: bool,
+}
+
+impl WriteRules {
+    /// Creates the gate of an automation with its own windows.
+    pub fn gate(self, automation: ObjectName, own: Option<Arc<Windows>>) -> WriteGate {
+        let own = own.filter(|_| !self.ignores_own_windows);
+        WriteGate { automation, own, rules: self.reader, parsed: self.parsed, clock: self.clock }
+    }
+}

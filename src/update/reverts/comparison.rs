@@ -1,0 +1,188 @@
+//! Decides which candidates are reverted, by the tree of the baseline.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::BuildHasher;
+use std::ops::ControlFlow;
+
+use foldhash::quality::FixedState;
+use memchr::memmem;
+
+use super::candidate::{Candidate, HeldBefore};
+use super::placed_marker::{Place, PlacedMarker, placed_markers};
+use crate::update::error::{PlanError, ScopeError};
+use crate::update::held_values::HeldValues;
+use crate::update::interrupt::{Checkpoint, Progress};
+use crate::update::links::Skipped;
+use crate::update::marker::{Marker, QUOTED_TOKEN};
+use crate::update::plan::UpdateRequest;
+use crate::update::scope::{ScopeVisitor, ScopedFile, walk_scope};
+use crate::update::tree::{ContentId, Entry, EntryKind, FileTree, TreePath, WalkDecision};
+
+/// The maximum number of files that are compared, which bounds memory.
+const MAX_FILES: usize = 100_000;
+
+/// Two versions of the tree, and what is looked for in them.
+struct Versions<'v, 'c> {
+    current: &'v dyn FileTree,
+    baseline: &'v dyn FileTree,
+    request: &'v UpdateRequest,
+    setters: HashSet<&'v str>,
+    checkpoint: &'v mut Checkpoint<'c>,
+    content: Vec<u8>,
+}
+
+/// Returns the candidates that are reverted since the baseline.
+///
+/// A marker that moved counts as the one that it was, and a copy of a reverted marker as reverted. Markers that the baseline
+/// does not have in any way are new, and not reverted. The result is `None` if too many files have changed.
+///
+/// # Errors
+///
+/// If a tree cannot be listed, or `checkpoint` returns an error.
+pub fn reverted(
+    candidates: &[Candidate],
+    (current, baseline): (&dyn FileTree, &dyn FileTree),
+    request: &UpdateRequest,
+    held: &HeldBefore,
+    checkpoint: &mut Checkpoint<'_>,
+) -> Result<Option<Vec<Candidate>>, PlanError> {
+    let setters = candidates.iter().map(|candidate| candidate.setter.as_str()).collect();
+    let mut versions = Versions { current, baseline, request, setters, checkpoint, content: Vec::new() };
+    let is_reverted = |candidate: &Candidate, was: &str| match was == candidate.then {
+        true => candidate.value != candidate.then,
+        false => held.has(&candidate.policy),
+    };
+    let (mut reverted, mut new) = (Vec::new(), Vec::new());
+    let mut before: (Option<&TreePath>, Vec<PlacedMarker>) = (None, Vec::new());
+    for candidate in candidates {
+        if before.0 != Some(&candidate.path) {
+            before = (Some(&candidate.path), versions.markers(versions.baseline, &candidate.path)?);
+        }
+        let is_same = |marker: &&PlacedMarker| {
+            marker.place == candidate.place && marker.marker.setter == candidate.setter
+        };
+        let mut same = before.1.iter().filter(is_same).peekable();
+        if same.peek().is_none() {
+            new.push(candidate);
+        } else if same.any(|marker| is_reverted(candidate, &marker.value)) {
+            reverted.push(candidate.clone());
+        }
+    }
+    if new.is_empty() {
+        return Ok(Some(reverted));
+    }
+    let Some(gone) = versions.gone()? else { return Ok(None) };
+    let (moved, new): (Vec<_>, Vec<_>) = new.into_iter().partition(|candidate| {
+        let mut values = gone.get(&candidate.setter).into_iter().flatten();
+        values.any(|was| is_reverted(candidate, was))
+    });
+    reverted.extend(moved.into_iter().cloned());
+    let taken_back: BTreeSet<_> =
+        reverted.iter().map(|candidate| (candidate.setter.clone(), candidate.value.clone())).collect();
+    let is_copy =
+        |candidate: &&Candidate| taken_back.contains(&(candidate.setter.clone(), candidate.value.clone()));
+    reverted.extend(new.into_iter().filter(is_copy).cloned());
+    reverted.sort_by(|left, right| (&left.path, left.line).cmp(&(&right.path, right.line)));
+    Ok(Some(reverted))
+}
+
+/// Returns the values of reverted markers, which an update holds.
+pub fn held_values(reverted: &[Candidate]) -> HeldValues {
+    let mut held = HeldValues::default();
+    for Candidate { path, setter, value, .. } in reverted {
+        held.add(path.clone(), setter.clone(), value.clone());
+    }
+    held
+}
+
+impl Versions<'_, '_> {
+    /// Returns the markers of a readable file with a wanted setter.
+    fn markers(&mut self, tree: &dyn FileTree, path: &TreePath) -> Result<Vec<PlacedMarker>, PlanError> {
+        (self.checkpoint)(Progress::default())?;
+        let entry = Entry { path: path.clone(), kind: EntryKind::File, content: None };
+        if !tree.kind(path).is_ok_and(|kind| kind == EntryKind::File)
+            || tree.read(&entry, self.request.limits.file_size, &mut self.content).is_err()
+            || memmem::find(&self.content, QUOTED_TOKEN).is_none()
+        {
+            return Ok(Vec::new());
+        }
+        let setters = &self.setters;
+        let is_wanted = |marker: &Marker| setters.contains(marker.setter.as_str());
+        Ok(placed_markers(&self.content, &self.request.limits, &is_wanted).unwrap_or_default())
+    }
+
+    /// Returns the values of markers that disappeared, by their setters.
+    ///
+    /// The result is `None` if too many files have changed.
+    fn gone(&mut self) -> Result<Option<HashMap<String, BTreeSet<String>>>, PlanError> {
+        let path = self.request.path.as_deref();
+        let mut current = HashMap::new();
+        let mut note = EachFile(|Entry { path, content, .. }: Entry| {
+            current.insert(hash(&path), content);
+            ControlFlow::Continue(())
+        });
+        walk_scope(self.current, path, &mut note)?;
+        let mut changed = Vec::new();
+        let mut compare = EachFile(|Entry { path, content, .. }: Entry| {
+            if content.is_none() || current.get(&hash(&path)) != Some(&content) {
+                changed.push(path);
+            }
+            // One more shows that there are too many.
+            if changed.len() > MAX_FILES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        // After any other error the baseline had no file there.
+        if let Err(error @ ScopeError::Tree(_)) = walk_scope(self.baseline, path, &mut compare) {
+            return Err(error.into());
+        }
+        if changed.len() > MAX_FILES {
+            return Ok(None);
+        }
+        let mut gone: HashMap<String, BTreeSet<String>> = HashMap::new();
+        for path in changed {
+            let before = self.markers(self.baseline, &path)?;
+            if before.is_empty() {
+                continue;
+            }
+            let now = self.markers(self.current, &path)?;
+            let now: HashSet<(Place, &str)> =
+                now.iter().map(|marker| (marker.place, marker.marker.setter.as_str())).collect();
+            for marker in before {
+                if !now.contains(&(marker.place, marker.marker.setter.as_str())) {
+                    gone.entry(marker.marker.setter).or_default().insert(marker.value);
+                }
+            }
+        }
+        Ok(Some(gone))
+    }
+}
+
+fn hash(path: &TreePath) -> u64 {
+    FixedState::default().hash_one(path.as_bytes())
+}
+
+/// Visits each file in scope with a function.
+struct EachFile<F>(F);
+
+impl<F: FnMut(Entry) -> ControlFlow<()>> ScopeVisitor for EachFile<F> {
+    fn file(&mut self, file: ScopedFile<'_>) -> ControlFlow<()> {
+        (self.0)(file.entry)
+    }
+
+    fn skipped(&mut self, _: Skipped) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn link(&mut self, _: &TreePath) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn follow(&mut self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn enter(&mut self, _: Option<ContentId>) -> ControlFlow<(), WalkDecision> {
+        ControlFlow::Continue(WalkDecision::Enter)
+    }
+
+    fn leave(&mut self) {}
+}

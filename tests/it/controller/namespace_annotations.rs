@@ -1,0 +1,131 @@
+//! Annotations of Namespaces, by which a controller stops and continues.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+use tagboat::objects::cluster::Scope;
+
+use super::hung_servers::{pushing, set_long_timeout};
+use super::pod::Pod;
+use super::scene::{Controller, Kind, Scene};
+use crate::support::api_server::{Call, Fault as ApiFault, Faults};
+use crate::support::eventually::eventually;
+use crate::support::git_host::{Fault, Operation};
+
+/// Sets annotations of a Namespace; null removes one.
+async fn annotate(scene: &Scene, namespace: &str, annotations: &Value) {
+    let api: Api<Namespace> = Api::all(scene.cluster.client());
+    let patch = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    api.patch(namespace, &PatchParams::default(), &patch).await.unwrap();
+}
+
+/// Starts a controller of all namespaces, but not of the automations of other tests.
+async fn watching_all(scene: &Scene, faults: &Faults, namespace: &str) -> Controller {
+    let own = scene.cluster.namespace();
+    scene.patch(Kind::Automation, "app", &json!({"metadata": {"labels": {"tenant": own}}})).await;
+    let mut builder = scene.controller().through(scene.cluster.faulty_client(faults));
+    builder.options.controller.scope = Scope { namespace: None, labels: Some(format!("tenant={own}")) };
+    builder.options.namespace = namespace.to_owned();
+    builder.start()
+}
+
+fn watches(call: &Call) -> bool {
+    call.is("watch", "namespaces")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_freeze_cancels_the_push_in_flight_and_its_end_continues() {
+    for (annotation, is_own) in [("tagboat.dev/freeze", false), ("tagboat.dev/freeze-all", true)] {
+        let scene = Scene::new(&["app"]).await;
+        set_long_timeout(&scene).await;
+        let own = scene.cluster.another_namespace().await;
+        let controller = watching_all(&scene, &Faults::default(), &own).await;
+        scene.ready("app").await;
+        scene.host.once(Operation::Push, Fault::Hang);
+        scene.choose("app", "2.0.0").await;
+        pushing(&scene).await;
+        let frozen = if is_own { &own } else { scene.cluster.namespace() };
+        annotate(&scene, frozen, &json!({annotation: "incident 4711"})).await;
+        // The hanging push is killed, which its server notices.
+        annotate(&scene, frozen, &json!({annotation: null})).await;
+        scene.lands("app", "2.0.0").await;
+        controller.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_changed_annotation_of_ours_starts_a_reconcile() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let controller = watching_all(&scene, &faults, "none").await;
+    scene.ready("app").await;
+    eventually("namespaces are watched", async || faults.calls().iter().any(watches)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    faults.forget_calls();
+    let has_begun = || faults.calls().iter().any(|call| call.is("patch", "imageupdateautomations/status"));
+    annotate(&scene, scene.cluster.namespace(), &json!({"example.com/note": "x"})).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!has_begun(), "{:?}", faults.calls());
+    // The interval is ten minutes.
+    annotate(&scene, scene.cluster.namespace(), &json!({"tagboat.dev/windows": "[]"})).await;
+    eventually("a reconcile begins", async || has_begun()).await;
+    controller.end().await;
+}
+
+/// A request to watch ends after some seconds, so that a dead connection is noticed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_watch_begins_again_in_short_intervals_without_a_list() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let controller = watching_all(&scene, &faults, "none").await;
+    // A busy API server may refuse a watch, after which the list is repeated.
+    let continues = || {
+        let calls: Vec<_> = faults.calls().into_iter().filter(|call| call.resource == "namespaces").collect();
+        calls.windows(2).any(|pair| pair.iter().all(watches))
+    };
+    eventually("a watch continues another one", async || continues()).await;
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_watch_is_logged_once_and_keeps_nothing_from_working() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    faults.next(usize::MAX, ApiFault::Forbidden, |call| {
+        ["list", "watch"].contains(&call.verb) && call.resource == "namespaces"
+    });
+    let kubeconfig = scene.cluster.faulty_kubeconfig(&faults).await;
+    let label = json!({"metadata": {"labels": {"tenant": scene.cluster.namespace()}}});
+    scene.patch(Kind::Automation, "app", &label).await;
+    let selector = format!("--watch-label-selector=tenant={}", scene.cluster.namespace());
+    let mut pod = Pod::start_by(&scene, &kubeconfig, &["controller", "--controllers=automation", &selector]);
+    scene.ready("app").await;
+    scene.choose("app", "2.0.0").await;
+    scene.lands("app", "2.0.0").await;
+    // The second attempt is refused as well.
+    let lists = || faults.calls().iter().filter(|call| call.is("list", "namespaces")).count();
+    eventually("a second attempt", async || lists() >= 2).await;
+    // An API server that starts does not know roles yet.
+    faults.heal();
+    eventually("namespaces are watched", async || faults.calls().iter().any(watches)).await;
+    assert_eq!(pod.terminate().0, Some(0));
+    let lines = pod.lines();
+    let is_refusal = |line: &&Value| {
+        line["msg"].as_str().is_some_and(|text| text.starts_with("namespaces are not watched"))
+    };
+    assert_eq!(lines.iter().filter(is_refusal).count(), 1, "{lines:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_controller_of_one_namespace_watches_no_namespaces() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
+    scene.ready("app").await;
+    let is_cluster_wide =
+        |call: &Call| call.resource == "namespaces" && ["list", "watch"].contains(&call.verb);
+    assert!(!faults.calls().iter().any(is_cluster_wide), "{:?}", faults.calls());
+    controller.end().await;
+}

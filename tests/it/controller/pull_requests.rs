@@ -1,0 +1,203 @@
+//! Delivery by pull request in a cluster, on the real Gitea.
+
+use serde_json::{Value, json};
+
+use super::scene::{Kind, Scene, condition, line};
+use crate::support::eventually::eventually;
+use crate::support::gitea::GiteaRepository;
+
+/// A scene whose automation `app` delivers by pull request to a repository of Gitea.
+struct Delivery {
+    scene: Scene,
+    forge: GiteaRepository,
+}
+
+/// The condition `Delivery`, as `Status Reason message`.
+fn delivery(status: &Value) -> Option<String> {
+    let found = condition(status, "Delivery")?;
+    let text = |member: &str| found[member].as_str().unwrap();
+    Some(format!("{} {} {}", text("status"), text("reason"), text("message")))
+}
+
+impl Delivery {
+    async fn new(name: &str) -> Self {
+        let (scene, forge) = (Scene::new(&["app"]).await, GiteaRepository::new(name).await);
+        let namespace = scene.cluster.namespace().to_owned();
+        forge.write("main", "fleet.yaml", &line(&namespace, "app", "1.0.0")).await;
+        let login = [("username", "bot"), ("password", GiteaRepository::token())];
+        scene.create_secret(&namespace, "git", &login).await;
+        let source = json!({
+            "metadata": {"annotations": {"tagboat.dev/forge": "gitea"}},
+            "spec": {"url": forge.url(), "secretRef": {"name": "git"}},
+        });
+        scene.patch(Kind::Source, "fleet", &source).await;
+        let own = Self { scene, forge };
+        own.annotate(json!({"tagboat.dev/delivery": "pull-request"})).await;
+        own
+    }
+
+    async fn annotate(&self, annotations: Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.scene.patch(Kind::Automation, "app", &patch).await;
+    }
+
+    /// Waits until the condition `Delivery` has a text.
+    async fn until(&self, expected: &str) -> Value {
+        let is = |status: &Value| delivery(status).is_some_and(|found| found.starts_with(expected));
+        self.scene.until("app", expected, |object| is(&object.data["status"])).await
+    }
+
+    /// All pull requests, the oldest first.
+    async fn pulls(&self) -> Vec<Value> {
+        let found = self.forge.call("GET", "pulls?state=all&sort=oldest&limit=50", json!(null)).await;
+        found.as_array().unwrap().clone()
+    }
+
+    /// The events about pull requests, as reasons with numbers.
+    async fn events(&self) -> Vec<String> {
+        let events = self.scene.events("app").await;
+        let of_pull_request = |event: &String| {
+            let (reason, message) = event.strip_prefix("Normal ")?.split_once(": ")?;
+            let number = message.split_whitespace().find(|word| word.starts_with('#'))?;
+            reason.starts_with("PullRequest").then(|| format!("{reason} {number}"))
+        };
+        events.iter().filter_map(of_pull_request).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pull_request_lives_and_each_action_has_one_event() {
+    let own = Delivery::new("cluster").await;
+    own.scene.choose("app", "2.0.0").await;
+    let controller = own.scene.controller().start();
+    let status = own.until("True Current 1 open: #1").await;
+    assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
+    assert_eq!(own.events().await, ["PullRequestOpened #1"]);
+    let main = own.forge.tip("main").await.unwrap();
+    assert_eq!(status["observedSourceRevision"], format!("main@sha1:{main}"));
+
+    // A restart announces nothing again, and writes nothing.
+    let before = own.pulls().await;
+    controller.end().await;
+    let controller = own.scene.controller().start();
+    own.scene.choose("app", "3.0.0").await;
+    eventually("the pull request is refreshed", async || own.events().await.len() == 2).await;
+    assert_eq!(own.events().await, ["PullRequestOpened #1", "PullRequestRefreshed #1"]);
+    assert_eq!((own.pulls().await.len(), before.len()), (1, 1));
+
+    // A person closes it; the next image is another one.
+    own.forge.call("PATCH", "pulls/1", json!({"state": "closed"})).await;
+    own.scene.request("app", "1").await;
+    own.until("True Current refused by a person: #1").await;
+    own.scene.choose("app", "4.0.0").await;
+    own.until("True Current 1 open: #2").await;
+
+    // The base gets the value otherwise.
+    let namespace = own.scene.cluster.namespace();
+    own.forge.write("main", "fleet.yaml", &line(namespace, "app", "4.0.0")).await;
+    own.scene.request("app", "2").await;
+    own.until("True Current no pull request is open").await;
+    let expected = [
+        "PullRequestOpened #1",
+        "PullRequestRefreshed #1",
+        "PullRequestClosed #1",
+        "PullRequestOpened #2",
+        "PullRequestClosed #2",
+    ];
+    assert_eq!(own.events().await, expected);
+    let states: Vec<Value> = own.pulls().await.into_iter().map(|pull| pull["state"].clone()).collect();
+    assert_eq!(states, ["closed", "closed"]);
+    controller.end().await;
+}
+
+/// The branch has a commit of a person, which a squash leaves beyond the base.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_that_stays_after_its_merge_makes_no_work() {
+    let own = Delivery::new("stays").await;
+    own.scene.choose("app", "2.0.0").await;
+    let builder = own.scene.controller();
+    let metrics = builder.metrics.clone();
+    let controller = builder.start();
+    own.until("True Current 1 open: #1").await;
+    let branch =
+        own.forge.call("GET", "pulls/1", json!(null)).await["head"]["ref"].as_str().unwrap().to_owned();
+    let review = own.forge.write(&branch, "notes.md", "words\n").await;
+    eventually("the forge merges it", async || {
+        own.forge.try_call("POST", "pulls/1/merge", json!({"Do": "squash"})).await.0 == 200
+    })
+    .await;
+    own.scene.request("app", "1").await;
+    own.until("True Current no pull request is open").await;
+    let requests = || -> u64 {
+        let text = metrics.to_text();
+        let lines = text.lines().filter(|line| line.starts_with("tagboat_forge_requests_total"));
+        lines.map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum()
+    };
+    // Each round would take less than half a second.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let before = requests();
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    assert_eq!(requests(), before);
+    assert_eq!(own.forge.tip(&branch).await, Some(review));
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forge_that_fails_leaves_ready_and_is_tried_again() {
+    let own = Delivery::new("fails").await;
+    let namespace = own.scene.cluster.namespace().to_owned();
+    own.scene.create_secret(&namespace, "forge", &[("token", "wr0ng-t0ken")]).await;
+    let secret = |name: Value| json!({"metadata": {"annotations": {"tagboat.dev/forge-secret": name}}});
+    own.scene.patch(Kind::Source, "fleet", &secret(json!("forge"))).await;
+    own.scene.choose("app", "2.0.0").await;
+    let controller = own.scene.controller().start();
+    let status = own.until("False Forbidden 127.0.0.1 refuses the credentials of Secret").await;
+    assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
+    assert!(delivery(&status).unwrap().contains("; the next retry is at 20"), "{status:#}");
+    assert!(!status.to_string().contains("wr0ng-t0ken"));
+    // The change of the annotation triggers the automation.
+    own.scene.patch(Kind::Source, "fleet", &secret(Value::Null)).await;
+    own.until("True Current 1 open: #1").await;
+    assert_eq!(own.events().await, ["PullRequestOpened #1"]);
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_suspended_automation_leaves_its_pull_request_open() {
+    let own = Delivery::new("suspended").await;
+    own.scene.choose("app", "2.0.0").await;
+    let controller = own.scene.controller().start();
+    own.until("True Current 1 open: #1").await;
+    own.scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": true}})).await;
+    own.scene.choose("app", "1.0.0").await;
+    own.scene.delete(Kind::Automation, "app").await;
+    eventually("the automation is gone", async || own.scene.get("app").await.is_none()).await;
+    assert_eq!(own.pulls().await[0]["state"], "open");
+    controller.end().await;
+}
+
+/// A controller is killed between any two calls, and the next one finishes its work.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stops_at_any_moment_leave_one_pull_request_and_one_event() {
+    let own = Delivery::new("stops").await;
+    let mut tag = 1;
+    for wait in [0_u64, 100, 200, 300, 400, 600, 900] {
+        tag += 1;
+        own.scene.choose("app", &format!("{tag}.0.0")).await;
+        let controller = own.scene.controller().start();
+        tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
+        controller.kill().await;
+    }
+    let controller = own.scene.controller().start();
+    own.until("True Current 1 open: #1").await;
+    let branch = format!("tagboat/{}-app", own.scene.cluster.namespace());
+    let wanted = line(own.scene.cluster.namespace(), "app", &format!("{tag}.0.0"));
+    eventually("the branch has the last image", async || {
+        own.forge.tip(&branch).await.is_some() && own.forge.read(&branch, "fleet.yaml").await == wanted
+    })
+    .await;
+    assert_eq!(own.pulls().await.len(), 1);
+    let opened = own.events().await.into_iter().filter(|event| event.starts_with("PullRequestOpened"));
+    assert_eq!(opened.count(), 1);
+    controller.end().await;
+}

@@ -1,0 +1,232 @@
+//! `tagboat explain automation` on manifests, with and without a state directory.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::program;
+use crate::run::scene::Scene;
+use crate::support::manifests::policy;
+use crate::support::program::{Run, run};
+
+const CLOSED: &str = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
+
+/// An automation `shop/app` that last wanted `web:1.0.0`.
+fn app(annotations: &Value, spec: &Value) -> String {
+    let mut object = json!({
+        "apiVersion": "image.toolkit.fluxcd.io/v1",
+        "kind": "ImageUpdateAutomation",
+        "metadata": {"namespace": "shop", "name": "app", "annotations": annotations},
+        "spec": {"interval": "10m", "sourceRef": {"kind": "GitRepository", "name": "fleet"}},
+        "status": {
+            "observedPolicies": {"web": {"name": "ghcr.io/org/web", "tag": "1.0.0"}},
+            "lastAutomationRunTime": "2026-01-01T00:00:00Z",
+        },
+    });
+    object["spec"].as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+    object.to_string()
+}
+
+fn web(tag: &str) -> String {
+    policy("shop", "web", "ghcr.io/org/web", tag)
+}
+
+fn namespace(annotations: &Value) -> String {
+    let metadata = json!({"name": "shop", "annotations": annotations});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}).to_string()
+}
+
+/// Explains `app` of these manifests.
+fn explain(manifests: &[String], arguments: &[&str]) -> Run {
+    let directory = TempDir::new().unwrap();
+    for (number, text) in manifests.iter().enumerate() {
+        fs::write(directory.path().join(format!("{number}.yaml")), text).unwrap();
+    }
+    let mut command = program();
+    command.current_dir(directory.path()).args(["explain", "automation"]).args(arguments);
+    run(command.args(["--policies", "."]))
+}
+
+const JSON: [&str; 3] = ["app", "--output", "json"];
+
+#[test]
+fn an_automation_that_has_written_everything_exits_with_0() {
+    let ended = explain(&[app(&json!({}), &json!({})), web("1.0.0")], &JSON).with_status(0);
+    let mut document = ended.json();
+    assert!(document["at"].take().as_str().unwrap().ends_with('Z'));
+    let expected = json!({
+        "automation": {"namespace": "shop", "name": "app"},
+        "at": null, "open": true, "next": [], "waiting": [], "held": [],
+        "policies": [{
+            "policy": "shop/web", "image": "ghcr.io/org/web:1.0.0", "state": "written",
+            "reason": "the last run that read the files wrote it, or found it there",
+        }],
+        "error": null,
+    });
+    assert_eq!((document, ended.errors.as_str()), (expected, ""));
+}
+
+#[test]
+fn a_closed_window_and_a_freeze_delay_an_image() {
+    let windows = "[{name: night, kind: deny, cron: '0 18 * * *', window: 12h}]";
+    let manifests = [
+        app(&json!({"tagboat.dev/windows": windows}), &json!({})),
+        web("2.0.0"),
+        namespace(&json!({"tagboat.dev/freeze": "{reason: audit, until: 2026-12-01T12:00}"})),
+    ];
+    for (at, open, by, until) in [
+        (
+            "2026-12-01T11:00",
+            false,
+            "freeze of namespace shop (tagboat.dev/freeze): audit",
+            json!("2026-12-01T12:00:00Z"),
+        ),
+        (
+            "2026-12-01T20:00+01:00",
+            false,
+            "deny window `night` of automation shop/app",
+            json!("2026-12-02T06:00:00Z"),
+        ),
+        ("2026-12-01T12:00:00Z", true, "", json!(null)),
+    ] {
+        let ended = explain(&manifests, &[&JSON[..], &["--at", at]].concat());
+        let document = ended.with_status(i32::from(!open)).json();
+        assert_eq!(document["open"], open);
+        assert_eq!(document["next"].as_array().unwrap().len(), 5);
+        let policy = &document["policies"][0];
+        if open {
+            assert_eq!((&document["waiting"], &policy["state"]), (&json!([]), &json!("written")));
+            assert_eq!(policy["reason"], "not written yet: a run at that time may write it");
+            continue;
+        }
+        let waiting = &document["waiting"][0];
+        assert_eq!(waiting["policies"], json!(["shop/web"]));
+        assert_eq!((&waiting["by"], &waiting["until"]), (&json!(by), &until));
+        assert_eq!(
+            (&policy["state"], &policy["image"]),
+            (&json!("waiting"), &json!("ghcr.io/org/web:2.0.0"))
+        );
+    }
+    let text = explain(&manifests, &["app", "--at", "2026-12-01T11:00"]).with_status(1);
+    let expected = "\
+Automation: shop/app
+Time:       2026-12-01T11:00:00Z
+Writes:     closed: freeze of namespace shop (tagboat.dev/freeze): audit; until 2026-12-01T12:00:00Z
+Waiting:    shop/web waits: freeze of namespace shop (tagboat.dev/freeze): audit; until 2026-12-01T12:00:00Z
+
+POLICY    IMAGE                  STATE    REASON
+shop/web  ghcr.io/org/web:2.0.0  waiting  freeze of namespace shop (tagboat.dev/freeze): audit; until 2026-12-01T12:00:00Z
+
+RULE                                           STATE   CLOSED BY
+freeze of namespace shop (tagboat.dev/freeze)  closed  freeze of namespace shop (tagboat.dev/freeze): audit
+windows of automation shop/app                 open
+
+NEXT CHANGE           STATE   BY
+2026-12-01T12:00:00Z  open    freeze of namespace shop (tagboat.dev/freeze): audit
+2026-12-01T18:00:00Z  closed  deny window `night` of automation shop/app
+2026-12-02T06:00:00Z  open    deny window `night` of automation shop/app
+2026-12-02T18:00:00Z  closed  deny window `night` of automation shop/app
+2026-12-03T06:00:00Z  open    deny window `night` of automation shop/app
+";
+    assert_eq!((text.output.as_str(), text.errors.as_str()), (expected, ""));
+}
+
+#[test]
+fn what_is_wrong_exits_with_1() {
+    let good = || app(&json!({}), &json!({}));
+    let twice = |value: &str| namespace(&json!({"tagboat.dev/freeze": value}));
+    for (manifests, error) in [
+        (
+            vec![app(&json!({"tagboat.dev/windows": "[]x"}), &json!({})), web("2.0.0")],
+            "annotation tagboat.dev/windows: it is not a list of windows: ",
+        ),
+        (vec![app(&json!({}), &json!({"suspend": true})), web("2.0.0")], "the automation is suspended"),
+        (
+            vec![app(&json!({}), &json!({"policySelector": {"matchLabels": {"a b": "c"}}})), web("2.0.0")],
+            "failed to parse policy selector: ",
+        ),
+        (
+            vec![good(), web("1.0.0"), twice("x"), twice("y")],
+            "Namespace shop is defined twice, with different values of tagboat.dev/freeze: keep one",
+        ),
+        (
+            vec![good(), web("1.0.0"), namespace(&json!({"tagboat.dev/freez": "x"}))],
+            "namespace shop has the unknown annotation tagboat.dev/freez: ",
+        ),
+        (
+            vec![app(&json!({}), &json!({"interval": 7})), web("1.0.0")],
+            "0.yaml: ImageUpdateAutomation shop/app is not valid at spec.interval",
+        ),
+        (
+            vec![good(), web("1.0.0").replace("semver", "semver1")],
+            "1.yaml: ImagePolicy shop/web has an unknown field spec.policy.semver1",
+        ),
+    ] {
+        let ended = explain(&manifests, &JSON).with_status(1);
+        let found = ended.json()["error"].as_str().unwrap().to_owned();
+        assert!(found.contains(error), "{found}");
+        assert_eq!(ended.only_error(), format!("shop/app: {found}"));
+    }
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let manifests = [app(&json!({}), &json!({})), app(&json!({}), &json!({})).replace("shop", "other")];
+    for (arguments, words) in [
+        (&["app"][..], "shop/app and other/app have that name; choose one with --namespace"),
+        (&["nope"], "no ImageUpdateAutomation nope is among the manifests; there are "),
+        (&["shop/app", "--namespace", "other"], "shop/app is not in the namespace other"),
+        (&["/app"], "[NAMESPACE/]NAME"),
+        (&["shop/app", "--at", "tomorrow"], "write a time such as 2026-12-18T12:00"),
+        (&["shop/app", "--context", "x"], "cannot be used with"),
+        (&["shop/app", "--controller-namespace", "x"], "cannot be used with"),
+        (&[], "<NAME>"),
+    ] {
+        let ended = explain(&manifests, arguments).with_status(2);
+        assert!(ended.errors.contains(words), "{ended:?}");
+        assert_eq!(ended.output, "");
+    }
+    let ended = run(program().args(["explain", "automation", "app", "--state", "x"])).with_status(2);
+    assert!(ended.errors.contains("--policies"), "{ended:?}");
+}
+
+/// The status of the state counts, and that of the manifests does not.
+#[test]
+fn the_state_of_tagboat_run_is_explained() {
+    let scene = Scene::new().local();
+    let explain = |with_state: bool| {
+        let mut command = program();
+        command.args(["explain", "automation", "fleet", "--output", "json", "--policies"]);
+        command.arg(scene.root().join("manifests"));
+        if with_state {
+            command.arg("--state").arg(scene.state());
+        }
+        run(&mut command)
+    };
+    let state = |ended: &Run| {
+        let policy = ended.json()["policies"][0].take();
+        (policy["state"].as_str().unwrap().to_owned(), policy["reason"].as_str().unwrap().to_owned())
+    };
+    let unknown = "not written yet: no state of an earlier run is known";
+    for with_state in [false, true] {
+        let found = state(&explain(with_state).with_status(0));
+        assert_eq!(found, ("written".to_owned(), unknown.to_owned()));
+    }
+    scene.run_with_state([""; 0]).with_status(0);
+    let written = "the last run that read the files wrote it, or found it there";
+    assert_eq!(state(&explain(true).with_status(0)).1, written);
+    scene.latest("6.0.0");
+    scene.automation_with(json!({"metadata": {"annotations": {"tagboat.dev/windows": CLOSED}}}));
+    scene.run_with_state([""; 0]).with_status(0);
+    let ended = explain(true).with_status(1);
+    assert_eq!(state(&ended).0, "waiting");
+    let waiting = ended.json()["waiting"].take();
+    let message = "1 value waits of podinfo: deny window `long` of automation default/fleet; until 2200-01-01T00:00:00Z";
+    let expected = json!([{
+        "policies": ["default/podinfo"], "reason": "WindowClosed",
+        "by": "deny window `long` of automation default/fleet", "until": "2200-01-01T00:00:00Z",
+        "message": message,
+    }]);
+    assert_eq!(waiting, expected);
+}

@@ -1,0 +1,137 @@
+//! Commits of automations' own branches that GitHub signs.
+
+use serde_json::json;
+
+use super::scene::{GithubScene, line};
+use crate::github::server::answer;
+use crate::support::content::file;
+use crate::support::git_host::{Fault, Operation};
+
+/// The policies `p0`, `p1`, … of one automation.
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("p{number}")).collect()
+}
+
+fn branch(name: &str) -> String {
+    format!("images/{name}")
+}
+
+/// A fleet whose automation `app` has a branch for each of its policies.
+fn fleet(count: usize, signed_by: &str) -> GithubScene {
+    let files: Vec<_> =
+        names(count).iter().map(|name| file(format!("{name}.yaml"), format!("{}\n", line(name)))).collect();
+    let fleet = GithubScene::new(&files, &[]);
+    let annotations = json!({
+        "tagboat.dev/delivery": "branch", "tagboat.dev/push-branch": "images/{{ .Policy.Name }}",
+        "tagboat.dev/signed-by": signed_by,
+    });
+    fleet.write_automation("app", &annotations, json!({}));
+    select(&fleet, count, "2.0.0");
+    fleet
+}
+
+/// Gives all policies a new tag.
+fn select(fleet: &GithubScene, count: usize, tag: &str) {
+    names(count).iter().for_each(|name| fleet.policy_of("app", name, tag));
+}
+
+fn tips(fleet: &GithubScene, count: usize) -> Vec<String> {
+    names(count).iter().filter_map(|name| fleet.scene.repository.id(&branch(name))).collect()
+}
+
+#[test]
+fn each_branch_has_a_signed_commit_and_is_kept_after_the_state_is_lost() {
+    let fleet = fleet(3, "forge");
+    fleet.run(0);
+    let before = tips(&fleet, 3);
+    for name in names(3) {
+        fleet.assert_signed_on(&branch(&name), 1);
+        assert_eq!(fleet.scene.repository.log(&branch(&name)).len(), 2);
+    }
+    assert_eq!(fleet.calls(), (3, 0, 3));
+    assert_eq!(fleet.condition("app", "CommitsSigned").unwrap().0, "True");
+    std::fs::remove_dir_all(fleet.scene.state()).unwrap();
+    fleet.run(0);
+    assert_eq!((tips(&fleet, 3), fleet.calls()), (before, (3, 0, 3)));
+    // They are still ours, so that a new image rebuilds them.
+    std::fs::remove_dir_all(fleet.scene.state()).unwrap();
+    select(&fleet, 3, "3.0.0");
+    fleet.run(0);
+    assert_eq!(fleet.calls(), (6, 0, 6));
+    for name in names(3) {
+        fleet.assert_signed_on(&branch(&name), 1);
+        assert_eq!(fleet.scene.repository.log(&branch(&name)).len(), 2);
+    }
+}
+
+#[test]
+fn twenty_five_branches_are_signed_for_a_push() {
+    let fleet = fleet(27, "forge");
+    let run = fleet.run(0);
+    assert_eq!(fleet.calls(), (27, 0, 27));
+    assert_eq!(fleet.host.requests_for(Operation::Push).len(), 2);
+    for name in names(27) {
+        fleet.assert_signed_on(&branch(&name), 1);
+        assert!(run.output.contains(&format!("'{}'", branch(&name))), "{run:?}");
+    }
+}
+
+#[test]
+fn the_commits_of_a_shared_branch_are_signed_below_those_with_a_key() {
+    let files = [file("app.yaml", format!("{}\n{}\n{}\n", line("a"), line("b"), line("c")))];
+    let fleet = GithubScene::new(&files, &[]);
+    for (name, signed_by) in [("a", "key"), ("b", "forge"), ("c", "forge-or-key")] {
+        let annotations = json!({
+            "tagboat.dev/delivery": "branch", "tagboat.dev/push-branch": "images/all",
+            "tagboat.dev/signed-by": signed_by,
+        });
+        fleet.write_automation(name, &annotations, json!({}));
+        fleet.policy(name, "2.0.0");
+    }
+    fleet.run(0);
+    let log = fleet.scene.repository.log("images/all");
+    assert_eq!(log.len(), 4);
+    assert_eq!(log[0].author, "a <bot@example.com>");
+    for commit in &log[1..3] {
+        fleet.github.home.assert_signed(&fleet.scene, &commit.id, &fleet.github.key);
+    }
+    assert_eq!(fleet.host.requests_for(Operation::Push).len(), 1);
+    let before = fleet.scene.repository.id("images/all");
+    fleet.run(0);
+    assert_eq!(fleet.scene.repository.id("images/all"), before);
+}
+
+/// A commit that is signed anew is another one.
+#[test]
+fn signed_branches_of_a_push_without_a_reply_are_pushed_again_and_not_signed_anew() {
+    let fleet = fleet(2, "forge");
+    fleet.host.always(Operation::Push, Fault::Reset);
+    fleet.run(1);
+    assert_eq!(fleet.calls(), (2, 0, 2));
+    fleet.host.heal();
+    fleet.run(0);
+    assert_eq!(fleet.calls(), (2, 0, 2));
+    names(2).iter().for_each(|name| fleet.assert_signed_on(&branch(name), 1));
+}
+
+#[test]
+fn a_forge_that_does_not_sign_stops_the_branches_that_need_it() {
+    for (signed_by, status) in [("forge", 1), ("forge-or-key", 0)] {
+        let fleet = fleet(2, signed_by);
+        let refusal =
+            json!({"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest"});
+        fleet.github.once("git/trees", answer(401, &refusal));
+        let run = fleet.run(status);
+        let pushed = tips(&fleet, 2).len();
+        if signed_by == "forge" {
+            assert!(run.only_error().contains("the forge did not sign the commit"), "{run:?}");
+            assert_eq!(pushed, 0);
+            fleet.run(0);
+            names(2).iter().for_each(|name| fleet.assert_signed_on(&branch(name), 1));
+        } else {
+            assert!(run.errors.contains("our own commits are pushed"), "{run:?}");
+            assert_eq!(pushed, 2);
+            assert_eq!(fleet.scene.repository.log("images/p0")[0].author, "app <bot@example.com>");
+        }
+    }
+}

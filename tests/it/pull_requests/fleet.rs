@@ -1,0 +1,155 @@
+//! A fleet in a repository of Gitea, with the manifests of `tagboat run`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::fleet::{IMAGE, tag_line};
+use crate::support::gitea::GiteaRepository;
+use crate::support::manifests::policy;
+use crate::support::program::{Run, run, tagboat};
+
+/// The branch of the automation `default/fleet` without a path.
+pub(super) const BRANCH: &str = "tagboat/default-fleet";
+
+/// One marked file `app.yaml`, a policy, and automations that deliver by pull request.
+pub(super) struct Fleet {
+    pub(super) forge: GiteaRepository,
+    root: TempDir,
+}
+
+impl Fleet {
+    /// Makes a repository with the file at version 4.0.6.
+    pub(super) async fn new(name: &str) -> Self {
+        let forge = GiteaRepository::new(name).await;
+        forge.write("main", "app.yaml", &tag_line("4.0.6")).await;
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("manifests")).unwrap();
+        Self { forge, root }
+    }
+
+    /// Writes the manifests of one automation, and of the policy `podinfo` with a tag.
+    pub(super) fn write(&self, annotations: &Value, tag: &str) {
+        self.write_all(&[("fleet", annotations.clone())], tag);
+    }
+
+    /// Writes the manifests of several automations.
+    pub(super) fn write_all(&self, automations: &[(&str, Value)], tag: &str) {
+        self.write_with(automations, &policy("default", "podinfo", IMAGE, tag), GiteaRepository::token());
+    }
+
+    /// Writes the manifests with other policies, or another password.
+    pub(super) fn write_with(&self, automations: &[(&str, Value)], policies: &str, password: &str) {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"namespace": "default", "name": "git"},
+            "stringData": {"username": "bot", "password": password},
+        });
+        let source = json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {"namespace": "default", "name": "fleet", "annotations": {"tagboat.dev/forge": "gitea"}},
+            "spec": {
+                "interval": "1m", "url": self.forge.url(), "ref": {"branch": "main"}, "secretRef": {"name": "git"},
+            },
+        });
+        let mut text = format!("{policies}---\n{secret}\n---\n{source}\n");
+        for (name, annotations) in automations {
+            let mut all = json!({"tagboat.dev/delivery": "pull-request"});
+            for (name, value) in annotations.as_object().unwrap() {
+                all[format!("tagboat.dev/{name}")] = value.clone();
+            }
+            let automation = json!({
+                "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImageUpdateAutomation",
+                "metadata": {"namespace": "default", "name": name, "annotations": all},
+                "spec": {
+                    "interval": "10m",
+                    "sourceRef": {"kind": "GitRepository", "name": "fleet"},
+                    "git": {"commit": {"author": {"name": name, "email": "bot@example.com"}}},
+                    "update": {"strategy": "Setters", "path": "./"},
+                },
+            });
+            text.push_str(&format!("---\n{automation}\n"));
+        }
+        fs::write(self.root.path().join("manifests/manifests.yaml"), text).unwrap();
+    }
+
+    /// Changes the text of the manifests.
+    pub(super) fn edit_manifests(&self, edit: impl FnOnce(String) -> String) {
+        let place = self.root.path().join("manifests/manifests.yaml");
+        let text = edit(fs::read_to_string(&place).unwrap());
+        fs::write(place, text).unwrap();
+    }
+
+    /// Runs with the fleet's state.
+    pub(super) fn run_with(&self, arguments: &[&str]) -> Run {
+        let mut command = tagboat();
+        command.arg("run").arg(self.root.path().join("manifests")).args(["--output", "json", "--state"]);
+        run(command.arg(self.root.path().join("state")).args(arguments))
+    }
+
+    /// Runs, and returns the report of the first automation.
+    #[track_caller]
+    pub(super) fn run(&self) -> Value {
+        let run = self.run_with(&[]);
+        assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
+        run.json()["automations"][0].clone()
+    }
+
+    /// Forgets everything that earlier runs knew.
+    pub(super) fn lose_state(&self) {
+        fs::remove_dir_all(self.root.path().join("state")).unwrap();
+    }
+
+    /// The condition `Delivery` of an automation, as `Status Reason message`.
+    #[track_caller]
+    pub(super) fn delivery(&self) -> String {
+        let place = self.root.path().join("state/objects/ImageUpdateAutomation/default/fleet.json");
+        let object: Value = serde_json::from_slice(&fs::read(place).unwrap()).unwrap();
+        let mut conditions = object["status"]["conditions"].as_array().unwrap().iter();
+        let found = conditions.find(|condition| condition["type"] == "Delivery").unwrap();
+        let text = |member: &str| found[member].as_str().unwrap();
+        format!("{} {} {}", text("status"), text("reason"), text("message"))
+    }
+
+    /// All pull requests, the oldest first.
+    pub(super) async fn pulls(&self) -> Vec<Value> {
+        let found = self.forge.call("GET", "pulls?state=all&sort=oldest&limit=50", json!(null)).await;
+        found.as_array().unwrap().clone()
+    }
+
+    /// The only pull request.
+    pub(super) async fn pull(&self) -> Value {
+        let pulls = self.pulls().await;
+        assert_eq!(pulls.len(), 1, "{pulls:#?}");
+        pulls[0].clone()
+    }
+
+    /// Changes a pull request, as a person does.
+    pub(super) async fn edit(&self, number: u64, change: Value) {
+        self.forge.call("PATCH", &format!("pulls/{number}"), change).await;
+    }
+}
+
+/// The pull requests of a report, as `branch: action (reason)`.
+pub(super) fn actions(report: &Value) -> Vec<String> {
+    let all = report["pullRequests"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = |one: &Value| {
+        let reason = one["reason"].as_str().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!("{}: {}{reason}", one["branch"].as_str().unwrap(), one["action"].as_str().unwrap())
+    };
+    all.iter().map(text).collect()
+}
+
+/// The only action of a report, on the branch of `default/fleet`.
+#[track_caller]
+pub(super) fn action(report: &Value) -> String {
+    let all = actions(report);
+    assert_eq!(all.len(), 1, "{report:#}");
+    all[0].strip_prefix(&format!("{BRANCH}: ")).unwrap_or(&all[0]).to_owned()
+}
+
+/// The labels of a pull request.
+pub(super) fn labels(pull: &Value) -> Vec<&str> {
+    pull["labels"].as_array().unwrap().iter().map(|label| label["name"].as_str().unwrap()).collect()
+}

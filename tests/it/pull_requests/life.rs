@@ -1,0 +1,171 @@
+//! The life of a pull request: opened, refreshed, closed.
+
+use serde_json::json;
+
+use super::fleet::{BRANCH, Fleet, action, actions, labels};
+use crate::support::fleet::{IMAGE, tag_line};
+use crate::support::gitea::GiteaRepository;
+use crate::support::manifests::{marker, policy};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_is_opened_kept_and_refreshed() {
+    let fleet = Fleet::new("opened").await;
+    let annotations = json!({"pull-request-labels": "[images, team/ops]"});
+    fleet.write(&annotations, "5.0.3");
+    let main = fleet.forge.tip("main").await;
+    let report = fleet.run();
+    assert_eq!(action(&report), "opened");
+    let pull = fleet.pull().await;
+    let (number, url) = (pull["number"].as_u64().unwrap(), pull["html_url"].as_str().unwrap());
+    let tip = fleet.forge.tip(BRANCH).await.unwrap();
+    let own = &report["pullRequests"][0];
+    assert_eq!(own["message"], format!("opened pull request #{number} {url} '{BRANCH}' -> 'main'"));
+    assert_eq!((&own["number"], &own["url"], &own["commit"]), (&json!(number), &json!(url), &json!(tip)));
+    assert_eq!((&own["base"], &own["title"], &own["reason"]), (&json!("main"), &pull["title"], &json!(null)));
+    assert_eq!(pull["title"], "Update podinfo to 5.0.3");
+    let body = pull["body"].as_str().unwrap();
+    assert!(
+        body.contains("4.0.6") && body.lines().last().unwrap().starts_with("[//]: # (tagboat 1"),
+        "{body}"
+    );
+    assert_eq!(labels(&pull), ["images", "team/ops"]);
+    assert_eq!(fleet.delivery(), format!("True Current 1 open: #{number}"));
+    assert_eq!(fleet.forge.tip("main").await, main);
+
+    // Neither a second run nor a lost state writes anything.
+    for is_lost in [false, true] {
+        if is_lost {
+            fleet.lose_state();
+        }
+        assert_eq!(action(&fleet.run()), "kept");
+        let again = fleet.pull().await;
+        assert_eq!((&again["updated_at"], &again["head"]["sha"]), (&pull["updated_at"], &json!(tip)));
+    }
+
+    // A new image is on the same pull request.
+    fleet.write(&annotations, "6.0.0");
+    let report = fleet.run();
+    assert_eq!(action(&report), "refreshed");
+    let refreshed = fleet.pull().await;
+    assert_eq!(
+        (&refreshed["number"], &refreshed["title"]),
+        (&json!(number), &json!("Update podinfo to 6.0.0"))
+    );
+    assert_ne!(refreshed["head"]["sha"], json!(tip));
+    assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, tag_line("6.0.0"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_is_rebuilt_only_if_the_base_changes_one_of_its_files() {
+    let fleet = Fleet::new("moved").await;
+    fleet.write(&json!({}), "5.0.3");
+    fleet.run();
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.forge.write("main", "other.yaml", "a: 1\n").await;
+    assert_eq!(action(&fleet.run()), "kept");
+    assert_eq!(fleet.forge.tip(BRANCH).await, tip);
+    fleet.forge.write("main", "app.yaml", &format!("a: 1\n{}", tag_line("4.0.6"))).await;
+    assert_eq!(action(&fleet.run()), "refreshed");
+    assert_eq!(fleet.forge.read(BRANCH, "app.yaml").await, format!("a: 1\n{}", tag_line("5.0.3")));
+    assert_eq!(fleet.pulls().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_with_nothing_left_is_closed_and_its_branch_deleted() {
+    let fleet = Fleet::new("nothing").await;
+    fleet.write(&json!({}), "5.0.3");
+    fleet.run();
+    fleet.forge.write("main", "app.yaml", &tag_line("5.0.3")).await;
+    assert_eq!(action(&fleet.run()), "closed (nothing-left)");
+    let pull = fleet.pull().await;
+    assert_eq!(pull["state"], "closed");
+    let body = pull["body"].as_str().unwrap();
+    assert!(body.starts_with("Closed by Tagboat: nothing is left to change on `main`."), "{body}");
+    let report = fleet.run();
+    assert_eq!((actions(&report), report["branches"][0]["action"].as_str()), (vec![], Some("deleted")));
+    assert_eq!(fleet.forge.tip(BRANCH).await, None);
+    assert_eq!(fleet.delivery(), "True Current no pull request is open");
+    // The next image is a pull request of its own.
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(fleet.pulls().await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_branch_supersedes_a_pull_request() {
+    let fleet = Fleet::new("superseded").await;
+    let by_version = json!({"push-branch": "images/{{ .Policy.Name }}-{{ .Image.Tag }}"});
+    fleet.write(&by_version, "5.0.3");
+    assert_eq!(actions(&fleet.run()), ["images/podinfo-5.0.3: opened"]);
+    fleet.write(&by_version, "6.0.0");
+    assert_eq!(
+        actions(&fleet.run()),
+        ["images/podinfo-5.0.3: closed (superseded)", "images/podinfo-6.0.0: opened"]
+    );
+    let pulls = fleet.pulls().await;
+    let states: Vec<_> = pulls.iter().map(|pull| pull["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["closed", "open"]);
+    let body = pulls[0]["body"].as_str().unwrap();
+    assert!(body.starts_with("Closed by Tagboat: superseded by `images/podinfo-6.0.0`."), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_for_each_policy_or_one_for_two_automations() {
+    let fleet = Fleet::new("bundles").await;
+    let line = |name: &str| format!("{name}: 1.0.0 {}\n", marker(&format!("default:{name}:tag")));
+    fleet.forge.write("main", "app.yaml", &(line("web") + &line("api"))).await;
+    let policies = |tag: &str| policy("default", "web", IMAGE, tag) + &policy("default", "api", IMAGE, tag);
+    let write = |automations: &[(&str, serde_json::Value)], tag: &str| {
+        fleet.write_with(automations, &policies(tag), GiteaRepository::token());
+    };
+    write(&[("fleet", json!({"push-branch": "{{ .Policy.Name }}"}))], "2.0.0");
+    assert_eq!(actions(&fleet.run()), ["api: opened", "web: opened"]);
+    assert_eq!(fleet.forge.read("web", "app.yaml").await, line("web").replace('1', "2") + &line("api"));
+
+    // Two automations share a branch, and their settings are united.
+    let fleet = Fleet::new("shared").await;
+    fleet.forge.write("main", "app.yaml", &(line("web") + &line("api"))).await;
+    let setting = |label: &str| json!({"push-branch": "images", "pull-request-labels": format!("[{label}]")});
+    fleet.write_with(
+        &[("fleet", setting("one")), ("other", setting("two"))],
+        &policies("2.0.0"),
+        GiteaRepository::token(),
+    );
+    assert_eq!(actions(&fleet.run()), ["images: opened"]);
+    let pull = fleet.pull().await;
+    assert_eq!(labels(&pull), ["one", "two"]);
+    let body = pull["body"].as_str().unwrap();
+    assert!(body.contains("default/fleet") && body.contains("default/other"), "{body}");
+    assert_eq!(actions(&fleet.run()), ["images: kept"]);
+    assert_eq!(fleet.pull().await["updated_at"], pull["updated_at"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn templates_make_title_and_body() {
+    let fleet = Fleet::new("templates").await;
+    let annotations = json!({
+        "pull-request-title": "{{ .Branch }} into {{ .Base }}",
+        "pull-request-body": "Images: {{ range .Changed.Changes }}{{ .NewValue }}{{ end }}",
+        "pull-request-draft": "true",
+    });
+    fleet.write(&annotations, "5.0.3");
+    fleet.run();
+    let pull = fleet.pull().await;
+    assert_eq!(pull["title"], format!("WIP: {BRANCH} into main"));
+    assert!(pull["body"].as_str().unwrap().starts_with("Images: 5.0.3\n"), "{pull:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_the_pull_request() {
+    let fleet = Fleet::new("dry").await;
+    fleet.write(&json!({}), "5.0.3");
+    let run = fleet.run_with(&["--dry-run"]).with_status(0);
+    let report = &run.json()["automations"][0];
+    assert_eq!(action(report), "opened");
+    let own = &report["pullRequests"][0];
+    assert_eq!(own["title"], "Update podinfo to 5.0.3");
+    assert_eq!(own["message"], format!("would open pull request '{BRANCH}' -> 'main'"));
+    assert!(own["body"].as_str().unwrap().contains("5.0.3"), "{own:#}");
+    assert!(report["diff"].as_str().unwrap().contains("+tag: 5.0.3"), "{report:#}");
+    assert_eq!((fleet.pulls().await, fleet.forge.tip(BRANCH).await), (vec![], None));
+}

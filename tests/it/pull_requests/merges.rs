@@ -1,0 +1,121 @@
+//! Merges of pull requests.
+
+use serde_json::{Value, json};
+
+use super::fleet::{BRANCH, Fleet, action, actions};
+use crate::support::fleet::tag_line;
+
+fn merging(time: &str, method: Option<&str>) -> Value {
+    let mut annotations = json!({"pull-request-merge": time});
+    if let Some(method) = method {
+        annotations["pull-request-merge-method"] = json!(method);
+    }
+    annotations
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pull_requests_are_merged_at_once_by_each_method() {
+    for method in [None, Some("commit"), Some("squash"), Some("rebase")] {
+        let fleet = Fleet::new("immediately").await;
+        fleet.write(&merging("immediately", method), "5.0.3");
+        // Gitea checks in the background whether a pull request can be merged.
+        let mut report = fleet.run();
+        for _ in 0..20 {
+            if action(&report) == "merged" {
+                break;
+            }
+            assert!(matches!(action(&report).as_str(), "opened" | "kept"), "{report:#}");
+            report = fleet.run();
+        }
+        assert_eq!(action(&report), "merged", "{method:?}");
+        assert_eq!(fleet.forge.read("main", "app.yaml").await, tag_line("5.0.3"), "{method:?}");
+        assert_eq!(fleet.pull().await["merged"], true, "{method:?}");
+        // The branch has served its purpose.
+        let report = fleet.run();
+        assert_eq!(
+            (actions(&report), fleet.forge.tip(BRANCH).await),
+            (vec![], None),
+            "{method:?} {report:#}"
+        );
+        fleet.write(&merging("by-hand", method), "6.0.0");
+        assert_eq!(action(&fleet.run()), "opened", "{method:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forge_without_rules_merges_nothing_when_it_is_ready() {
+    let fleet = Fleet::new("ready").await;
+    fleet.write(&merging("when-ready", None), "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    let pull = fleet.pull().await;
+    assert_eq!(pull["state"], "open");
+    let delivery = fleet.delivery();
+    let expected = format!("False AutoMergeRefused pull request #{} is not merged: ", pull["number"]);
+    assert!(delivery.starts_with(&expected), "{delivery}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_changed_at_the_forge_while_a_window_is_closed() {
+    let fleet = Fleet::new("window").await;
+    fleet.write(&merging("by-hand", None), "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    let before = fleet.pull().await;
+    let mut closed = merging("immediately", None);
+    closed["windows"] = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]".into();
+    fleet.write(&closed, "5.0.3");
+    assert_eq!(action(&fleet.run()), "left");
+    assert_eq!(
+        (fleet.pull().await["state"].as_str(), &fleet.pull().await["updated_at"]),
+        (Some("open"), &before["updated_at"])
+    );
+    fleet.write(&merging("immediately", None), "5.0.3");
+    // Gitea may still check whether it can be merged.
+    assert!(matches!(action(&fleet.run()).as_str(), "merged" | "kept"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_is_merged_when_its_check_has_passed() {
+    let fleet = Fleet::new("checked").await;
+    let rule = json!({
+        "rule_name": "main", "enable_push": true, "enable_status_check": true, "status_check_contexts": ["ci"],
+    });
+    fleet.forge.call("POST", "branch_protections", rule).await;
+    fleet.write(&merging("when-ready", None), "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(fleet.pull().await["state"], "open");
+    let tip = fleet.forge.tip(BRANCH).await.unwrap();
+    fleet.forge.call("POST", &format!("statuses/{tip}"), json!({"context": "ci", "state": "success"})).await;
+    // Either the forge merges it by itself, or the next run finds it ready.
+    let mut merged = false;
+    for _ in 0..50 {
+        merged = fleet.pull().await["merged"] == true;
+        if merged {
+            break;
+        }
+        fleet.run();
+    }
+    assert!(merged, "{:#}", fleet.pull().await);
+    assert_eq!(fleet.forge.read("main", "app.yaml").await, tag_line("5.0.3"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_that_a_person_merged_is_done() {
+    let fleet = Fleet::new("by-hand").await;
+    fleet.write(&json!({}), "5.0.3");
+    fleet.run();
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    for _ in 0..50 {
+        let (status, _) =
+            fleet.forge.try_call("POST", &format!("pulls/{number}/merge"), json!({"Do": "squash"})).await;
+        if status == 200 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(fleet.pull().await["merged"], true);
+    let report = fleet.run();
+    assert_eq!((actions(&report), fleet.forge.tip(BRANCH).await), (vec![], None), "{report:#}");
+    assert_eq!(fleet.delivery(), "True Current no pull request is open");
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+}

@@ -1,0 +1,219 @@
+//! What people do with pull requests is never lost.
+
+use serde_json::{Value, json};
+
+use super::fleet::{BRANCH, Fleet, action, actions, labels};
+use crate::support::fleet::{IMAGE, tag_line};
+use crate::support::manifests::policy;
+
+/// A fleet with an open pull request, and its number.
+async fn opened(name: &str) -> (Fleet, u64) {
+    let fleet = Fleet::new(name).await;
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    (fleet, number)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_stands_until_there_is_a_new_image() {
+    let (fleet, number) = opened("refused").await;
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.edit(number, json!({"state": "closed"})).await;
+    // The base changes a file of the branch, and the state is lost.
+    fleet.forge.write("main", "app.yaml", &format!("a: 1\n{}", tag_line("4.0.6"))).await;
+    for is_lost in [false, true] {
+        if is_lost {
+            fleet.lose_state();
+        }
+        let report = fleet.run();
+        assert_eq!(action(&report), "left (closed-by-a-person)");
+        assert_eq!(report["branches"][0]["reason"], "closed-by-a-person");
+        assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, tip.clone()));
+        assert_eq!(fleet.delivery(), format!("True Current refused by a person: #{number}"));
+    }
+    // It is taken up again once it is open again.
+    fleet.edit(number, json!({"state": "open"})).await;
+    assert_eq!(action(&fleet.run()), "refreshed");
+    fleet.edit(number, json!({"state": "closed"})).await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(fleet.pulls().await.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_that_a_person_wrote_stays() {
+    let (fleet, number) = opened("text").await;
+    let body = fleet.pull().await["body"].as_str().unwrap().to_owned();
+    let body = format!("Please wait until Monday.\n\n{body}");
+    fleet.edit(number, json!({"title": "Wait", "body": body})).await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    let pull = fleet.pull().await;
+    assert_eq!(pull["title"], "Wait");
+    assert!(pull["body"].as_str().unwrap().starts_with("Please wait until Monday."), "{pull:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_of_a_person_stays_until_the_branch_is_handed_back() {
+    let (fleet, number) = opened("commit").await;
+    let review = fleet.forge.write(BRANCH, "notes.md", "words\n").await;
+    fleet.write(&json!({}), "6.0.0");
+    assert_eq!(action(&fleet.run()), "left (edited-by-others)");
+    assert_eq!(fleet.forge.tip(BRANCH).await, Some(review.clone()));
+    let delivery = fleet.delivery();
+    let expected = format!("False EditedByOthers branch '{BRANCH}' has commit {}", &review[..7]);
+    assert!(delivery.starts_with(&expected), "{delivery}");
+    // Nothing is left to change, and the words of the person still stand.
+    fleet.forge.write("main", "app.yaml", &tag_line("6.0.0")).await;
+    assert_eq!(action(&fleet.run()), "left (edited-by-others)");
+    assert_eq!(fleet.pull().await["state"], "open");
+    fleet.write(&json!({}), "7.0.0");
+    fleet.forge.call("POST", "labels", json!({"name": "tagboat/rebuild", "color": "#00aa00"})).await;
+    fleet
+        .forge
+        .call("POST", &format!("issues/{number}/labels"), json!({"labels": ["tagboat/rebuild"]}))
+        .await;
+    assert_eq!(action(&fleet.run()), "refreshed");
+    let pull = fleet.pull().await;
+    assert_eq!((labels(&pull), fleet.forge.read(BRANCH, "app.yaml").await), (vec![], tag_line("7.0.0")));
+    assert_ne!(fleet.forge.tip(BRANCH).await, Some(review));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_that_a_person_deleted_is_not_made_again() {
+    let (fleet, number) = opened("deleted").await;
+    let path = format!("branches/{}", BRANCH.replace('/', "%2F"));
+    fleet.forge.call("DELETE", &path, Value::Null).await;
+    for _ in 0..2 {
+        assert_eq!(action(&fleet.run()), "left (closed-by-a-person)");
+        assert_eq!((fleet.pulls().await.len(), fleet.forge.tip(BRANCH).await), (1, None));
+    }
+    assert_eq!(fleet.pull().await["number"], number);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_that_a_person_opened_is_adopted() {
+    let fleet = Fleet::new("adopted").await;
+    // The branch was delivered before pull requests were wanted.
+    fleet.write(&json!({"delivery": "branch"}), "5.0.3");
+    fleet.run();
+    let tip = fleet.forge.tip(BRANCH).await;
+    fleet.forge.call("POST", "pulls", json!({"head": BRANCH, "base": "main", "title": "Mine"})).await;
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "kept");
+    let pull = fleet.pull().await;
+    assert_eq!((pull["title"].as_str(), fleet.forge.tip(BRANCH).await), (Some("Mine"), tip));
+    assert!(pull["body"].as_str().unwrap().contains("[//]: # (tagboat 1"), "{pull:#}");
+    assert_eq!(action(&fleet.run()), "kept");
+    assert_eq!(fleet.pull().await["updated_at"], pull["updated_at"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_stays_open_while_its_policy_has_no_image() {
+    let (fleet, _) = opened("imageless").await;
+    fleet.write_with(&[("fleet", json!({}))], "", crate::support::gitea::GiteaRepository::token());
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(0), "{run:?}");
+    assert_eq!(fleet.pull().await["state"], "open");
+    // Also if its branch would be another one.
+    fleet.write_with(
+        &[("fleet", json!({"push-branch": "elsewhere"}))],
+        &policy("default", "other", IMAGE, "1.0.0"),
+        crate::support::gitea::GiteaRepository::token(),
+    );
+    assert!(actions(&fleet.run()).iter().all(|action| !action.contains("closed")));
+    assert_eq!(fleet.pull().await["state"], "open");
+}
+
+/// The plan had no change of the file, and the branch was deleted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_cannot_be_parsed_closes_no_pull_request() {
+    let (fleet, _) = opened("unparsable").await;
+    let tip = fleet.forge.tip(BRANCH).await;
+    let broken = format!("a: [\n{}", tag_line("4.0.6"));
+    fleet.forge.write("main", "app.yaml", &broken).await;
+    for _ in 0..2 {
+        let report = fleet.run();
+        assert_eq!(action(&report), "left");
+        assert_eq!(report["unparsable"][0]["file"], "app.yaml");
+        assert_eq!(
+            (fleet.pull().await["state"].as_str(), fleet.forge.tip(BRANCH).await),
+            (Some("open"), tip.clone())
+        );
+    }
+    fleet.forge.write("main", "app.yaml", &format!("a: 1\n{}", tag_line("4.0.6"))).await;
+    assert_eq!(action(&fleet.run()), "refreshed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_loses_its_branch_closes_no_pull_request() {
+    let fleet = Fleet::new("branchless").await;
+    let template = format!(r#"{{{{ if eq .Image.Tag "5.0.3" }}}}{BRANCH}{{{{ end }}}}"#);
+    let annotations = json!({"push-branch": template});
+    fleet.write(&annotations, "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    fleet.write(&annotations, "6.0.0");
+    for _ in 0..2 {
+        let run = fleet.run_with(&[]);
+        assert!(run.status == Some(1) && run.errors.contains("ImagePolicy default/podinfo"), "{run:?}");
+        assert_eq!(fleet.pull().await["state"], "open");
+        assert!(fleet.delivery().starts_with("False InvalidBranch "), "{}", fleet.delivery());
+    }
+    fleet.write(&annotations, "5.0.3");
+    assert_eq!(action(&fleet.run()), "kept");
+}
+
+/// The pull request was theirs, from a branch that Tagboat pushes to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_branch_of_people_is_not_deleted_after_their_merge() {
+    let fleet = Fleet::new("develop").await;
+    fleet.forge.call("POST", "branches", json!({"new_branch_name": "develop"})).await;
+    fleet.forge.write("develop", "notes.md", "words\n").await;
+    fleet.forge.write("develop", "app.yaml", &tag_line("5.0.3")).await;
+    fleet.forge.call("POST", "pulls", json!({"head": "develop", "base": "main", "title": "Ours"})).await;
+    let number = fleet.pull().await["number"].as_u64().unwrap();
+    for _ in 0..100 {
+        let (status, _) =
+            fleet.forge.try_call("POST", &format!("pulls/{number}/merge"), json!({"Do": "merge"})).await;
+        if status == 200 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(fleet.pull().await["merged"], true);
+    let tip = fleet.forge.tip("develop").await;
+    fleet.write(&json!({"push-branch": "develop"}), "5.0.3");
+    for _ in 0..2 {
+        fleet.run();
+        assert_eq!(fleet.forge.tip("develop").await, tip);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forge_that_refuses_the_login_is_an_error_of_its_own() {
+    let fleet = Fleet::new("login").await;
+    fleet.write(&json!({}), "5.0.3");
+    let annotations = [("fleet", json!({}))];
+    // The login of git works, that of the API does not.
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"namespace": "default", "name": "forge"}, "stringData": {"token": "wr0ng-t0ken"},
+    });
+    let policies = policy("default", "podinfo", IMAGE, "5.0.3") + &format!("---\n{secret}\n");
+    fleet.write_with(&annotations, &policies, crate::support::gitea::GiteaRepository::token());
+    fleet.edit_manifests(|text| {
+        text.replace(
+            r#""tagboat.dev/forge":"gitea""#,
+            r#""tagboat.dev/forge":"gitea","tagboat.dev/forge-secret":"forge""#,
+        )
+    });
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    assert!(run.errors.contains("refuses the credentials of Secret default/forge"), "{run:?}");
+    assert!(!format!("{run:?}").contains("wr0ng-t0ken"), "{run:?}");
+    let delivery = fleet.delivery();
+    assert!(delivery.starts_with("False Forbidden 127.0.0.1 refuses the credentials"), "{delivery}");
+    // Nobody knows whether the change was refused, so no branch is made.
+    assert_eq!((fleet.pulls().await, fleet.forge.tip(BRANCH).await), (vec![], None));
+}

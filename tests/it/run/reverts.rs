@@ -1,0 +1,279 @@
+//! Values that others took back, which are written again or not.
+
+use std::fs;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::scene::Scene;
+use super::waiting::{annotated, condition, report};
+use crate::support::content::{file, removed};
+use crate::support::fleet::tag_line;
+use crate::support::git_host::Settings;
+
+/// A scene with a setting, in which the first image was pushed.
+fn pushed(mode: &str) -> Scene {
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/on-revert": mode}));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    assert_eq!(scene.tag("main"), "5.0.3");
+    scene
+}
+
+/// The report of a run with the state.
+#[track_caller]
+fn run(scene: &Scene) -> Value {
+    report(&scene.run_with_state(["--output", "json"]).with_status(0))
+}
+
+fn revert(scene: &Scene) -> String {
+    scene.repository.commit("main", "Take it back", &[file("app.yaml", tag_line("4.0.6"))])
+}
+
+/// Removes all that only a mirror has.
+fn lose_mirror(scene: &Scene) {
+    let mirrors = scene.state().join("mirrors");
+    assert!(mirrors.is_dir());
+    fs::remove_dir_all(mirrors).unwrap();
+}
+
+fn held(scene: &Scene) -> String {
+    condition(scene, "RevertHeld").unwrap()
+}
+
+#[test]
+fn a_revert_holds_until_the_policy_selects_another_image() {
+    let scene = pushed("hold");
+    assert_eq!(held(&scene), "False NothingHeld no image is held");
+    let from = scene.repository.id("main").unwrap();
+    let to = revert(&scene);
+    for round in 0..4 {
+        if round == 2 {
+            lose_mirror(&scene);
+        }
+        let report = run(&scene);
+        assert_eq!(report["outcome"], "unchanged", "{report:#}");
+        let expected = json!([{
+            "policy": "default/podinfo", "image": "ghcr.io/stefanprodan/podinfo:5.0.3", "value": "4.0.6",
+            "file": "app.yaml", "line": 1, "between": [from, to], "author": "Tester", "mode": "hold",
+        }]);
+        assert_eq!(report["held"], expected, "round {round}");
+        assert_eq!(report["markers"][0]["outcome"], "held");
+        let message = held(&scene);
+        assert!(
+            message.starts_with("True TakenBack tagboat.dev/on-revert is hold and keeps out "),
+            "{message}"
+        );
+        assert!(message.contains("app.yaml:1 has \"4.0.6\" of podinfo; a hold ends when "), "{message}");
+        assert_eq!(scene.tag("main"), "4.0.6");
+        // Others go on with other files.
+        scene.repository.commit("main", "Other", &[file("note.txt", round.to_string())]);
+    }
+    scene.latest("6.0.0");
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    assert_eq!(scene.tag("main"), "6.0.0");
+    assert_eq!(held(&scene), "False NothingHeld no image is held");
+}
+
+#[test]
+fn a_pause_lasts_until_the_wanted_value_is_there_or_the_annotation_changes() {
+    let scene = pushed("pause");
+    revert(&scene);
+    assert_eq!(run(&scene)["held"][0]["mode"], "pause");
+    scene.latest("6.0.0");
+    let report = run(&scene);
+    assert_eq!(report["held"][0]["image"], "ghcr.io/stefanprodan/podinfo:6.0.0", "{report:#}");
+    // The former image is not the wanted one.
+    scene.repository.commit("main", "Back again", &[file("app.yaml", tag_line("5.0.3"))]);
+    assert_eq!(run(&scene)["held"][0]["value"], "5.0.3");
+    scene.repository.commit("main", "Accept", &[file("app.yaml", tag_line("6.0.0"))]);
+    assert_eq!(run(&scene).get("held"), None);
+    scene.latest("7.0.0");
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    revert(&scene);
+    assert_eq!(run(&scene)["outcome"], "unchanged");
+    annotated(&scene, &json!({}));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    assert_eq!((scene.tag("main").as_str(), condition(&scene, "RevertHeld")), ("7.0.0", None));
+}
+
+#[test]
+fn a_squash_a_force_push_a_move_and_a_copy_are_reverts() {
+    let scene = Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("other.yaml", "a: b\n")]);
+    let begin = scene.repository.id("main").unwrap();
+    let scene = scene.local();
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    scene.repository.move_branch("main", &begin);
+    for _ in 0..2 {
+        // The commit that is compared is on no branch any more.
+        lose_mirror(&scene);
+        let report = run(&scene);
+        assert_eq!(report["held"][0]["between"][1], json!(begin), "{report:#}");
+        assert_eq!(scene.repository.id("main").unwrap(), begin);
+    }
+    let copy = [file("copy.yaml", tag_line("4.0.6")), file("new.yaml", tag_line("4.0.5"))];
+    scene.repository.commit("main", "A copy, and a new marker", &copy);
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    let text = |path: &str| String::from_utf8(scene.repository.file("main", path)).unwrap();
+    assert_eq!([text("copy.yaml"), text("new.yaml")], [tag_line("4.0.6"), tag_line("5.0.3")]);
+    let moved = [removed("app.yaml"), file("apps/app.yaml", tag_line("4.0.6"))];
+    scene.repository.commit("main", "Move it", &moved);
+    let files = |report: &Value| -> Vec<String> {
+        let held = report["held"].as_array().unwrap().iter();
+        held.map(|one| one["file"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(files(&run(&scene)), ["apps/app.yaml", "copy.yaml"]);
+}
+
+#[test]
+fn a_baseline_that_the_server_has_not_any_more_holds_what_differs() {
+    let scene = pushed("hold");
+    let begin = scene.repository.id("main~1").unwrap();
+    scene.repository.move_branch("main", &begin);
+    scene.repository.git(["reflog", "expire", "--expire=now", "--all"]);
+    scene.repository.git(["gc", "--prune=now", "--quiet"]);
+    lose_mirror(&scene);
+    let report = run(&scene);
+    assert_eq!(
+        (report["outcome"].as_str(), &report["held"][0]["between"]),
+        (Some("unchanged"), &Value::Null)
+    );
+    let message = held(&scene);
+    assert!(
+        message.contains(
+            " of the last run cannot be compared, so that values that differ count as taken back: "
+        ),
+        "{message}"
+    );
+    scene.latest("6.0.0");
+    assert_eq!(run(&scene)["outcome"], "pushed");
+}
+
+#[test]
+fn by_default_a_revert_is_overwritten_with_a_warning() {
+    for mode in [json!({}), json!({"tagboat.dev/on-revert": "overwrite"})] {
+        let scene = Scene::new().local();
+        annotated(&scene, &mode);
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        let since = scene.repository.id("main").unwrap();
+        revert(&scene);
+        let run = scene.run_with_state(["--output", "json"]).with_status(0);
+        assert_eq!(report(&run)["outcome"], "pushed");
+        let warning = format!(
+            "warning: default/fleet: app.yaml:1: the value \"4.0.6\", which others set after commit {since}, is overwritten"
+        );
+        assert!(run.errors.contains(&warning), "{run:?}");
+        assert_eq!(condition(&scene, "RevertHeld"), None);
+    }
+}
+
+#[test]
+fn an_image_that_a_person_names_is_written_and_without_a_state_nothing_is_held() {
+    let scene = pushed("hold");
+    revert(&scene);
+    assert_eq!(run(&scene)["outcome"], "unchanged");
+    let latest = "default/podinfo=ghcr.io/stefanprodan/podinfo:5.0.3";
+    let run = scene.run_with_state(["--output", "json", "--latest", latest]).with_status(0);
+    assert_eq!(report(&run)["outcome"], "pushed", "{run:?}");
+    revert(&scene);
+    let run = scene.run(["--output", "json"]).with_status(0);
+    assert_eq!(report(&run)["outcome"], "pushed");
+    let warning = "without --state no earlier run is known, so tagboat.dev/on-revert holds nothing";
+    assert!(run.errors.contains(warning), "{run:?}");
+}
+
+#[test]
+fn a_push_branch_is_compared_with_what_was_left_on_it_until_it_is_deleted() {
+    let scene = Scene::new().local();
+    scene.automation_with(json!({
+        "metadata": {"annotations": {"tagboat.dev/on-revert": "hold"}},
+        "spec": {"git": {"push": {"branch": "auto"}}},
+    }));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    for lost in [false, true] {
+        scene.repository.commit("auto", "Take it back", &[file("app.yaml", tag_line("4.0.6"))]);
+        if lost {
+            lose_mirror(&scene);
+        }
+        let report = run(&scene);
+        assert_eq!((report["outcome"].as_str(), scene.tag("auto").as_str()), (Some("unchanged"), "4.0.6"));
+        assert_eq!(run(&scene)["held"][0]["value"], "4.0.6");
+        scene.repository.delete_branch("auto");
+        // In the same second it would be the commit that the mirror has without its history.
+        std::thread::sleep(Duration::from_millis(1_100));
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        assert_eq!(scene.tag("auto"), "5.0.3");
+    }
+    // Another branch begins anew.
+    scene.repository.commit("next", "Begin", &[file("app.yaml", tag_line("4.0.6"))]);
+    scene.automation_with(json!({
+        "metadata": {"annotations": {"tagboat.dev/on-revert": "hold"}},
+        "spec": {"git": {"push": {"branch": "next"}}},
+    }));
+    let report = run(&scene);
+    assert_eq!(
+        (report["outcome"].as_str(), scene.tag("next").as_str()),
+        (Some("pushed"), "5.0.3"),
+        "{report:#}"
+    );
+}
+
+#[test]
+fn with_delivery_by_branch_the_base_is_compared() {
+    let scene = Scene::new();
+    let _host = scene.serve(Settings::default());
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "hold", "tagboat.dev/delivery": "branch"}));
+    let report = run(&scene);
+    let branch = report["branches"][0]["branch"].as_str().unwrap().to_owned();
+    scene.repository.move_branch("main", &scene.repository.id(&branch).unwrap());
+    scene.repository.delete_branch(&branch);
+    assert_eq!(run(&scene)["outcome"], "unchanged");
+    revert(&scene);
+    for _ in 0..2 {
+        let report = run(&scene);
+        assert_eq!(report["held"][0]["value"], "4.0.6", "{report:#}");
+        assert_eq!(scene.repository.id(&branch), None);
+    }
+    scene.latest("6.0.0");
+    run(&scene);
+    assert_eq!(scene.tag(&branch), "6.0.0");
+}
+
+#[test]
+fn a_push_whose_status_was_lost_is_the_baseline() {
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    let place = scene.state().join("objects/ImageUpdateAutomation/default/fleet.json");
+    let before = fs::read(&place).unwrap();
+    scene.latest("6.0.0");
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    // The process was killed between its push and its status.
+    fs::write(&place, before).unwrap();
+    revert(&scene);
+    let report = run(&scene);
+    assert_eq!(report["held"][0]["image"], "ghcr.io/stefanprodan/podinfo:6.0.0", "{report:#}");
+    assert_eq!(scene.tag("main"), "4.0.6");
+    assert_eq!(run(&scene)["held"][0]["value"], "4.0.6");
+}
+
+#[test]
+fn two_automations_that_want_different_images_write_once_each() {
+    for mode in ["hold", "pause"] {
+        let scene = Scene::new().local();
+        annotated(&scene, &json!({"tagboat.dev/on-revert": mode}));
+        let other = Scene::new();
+        other.source(json!({"url": scene.repository.path()}));
+        annotated(&other, &json!({"tagboat.dev/on-revert": mode}));
+        other.latest("5.0.2");
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        assert_eq!(run(&other)["outcome"], "pushed");
+        let tip = scene.repository.id("main");
+        for _ in 0..3 {
+            assert_eq!(run(&scene)["held"][0]["value"], "5.0.2");
+            assert_eq!(run(&other).get("held"), None);
+        }
+        assert_eq!(scene.repository.id("main"), tip);
+    }
+}

@@ -1,0 +1,265 @@
+//! Windows and freezes, in which nothing is written.
+
+use serde_json::{Value, json};
+
+use super::scene::Scene;
+use crate::support::fleet::tag_line;
+use crate::support::git_host::{Operation, Settings};
+use crate::support::program::{Run, update};
+
+/// A list of windows that is closed until the year 2200.
+const CLOSED: &str = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
+
+/// No further arguments.
+const NONE: [&str; 0] = [];
+
+/// Writes the automation with an annotation.
+pub(super) fn annotated(scene: &Scene, annotations: &Value) {
+    scene.automation_with(json!({"metadata": {"annotations": annotations}}));
+}
+
+fn namespace(scene: &Scene, name: &str, annotations: &Value) {
+    let object = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations},
+    });
+    scene.write(&format!("namespace-{name}.yaml"), &object.to_string());
+}
+
+#[track_caller]
+pub(super) fn report(run: &Run) -> Value {
+    run.json()["automations"][0].clone()
+}
+
+/// The condition of a status as `Status Reason message`, if it has it.
+pub(super) fn condition(scene: &Scene, type_: &str) -> Option<String> {
+    let status = scene.status();
+    let found = status["conditions"].as_array().unwrap().iter().find(|one| one["type"] == type_).cloned()?;
+    let text = |name: &str| found[name].as_str().unwrap().to_owned();
+    Some(format!("{} {} {}", text("status"), text("reason"), text("message")))
+}
+
+#[test]
+fn an_image_waits_while_a_window_is_closed_and_is_written_once_it_opens() {
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/windows": CLOSED}));
+    let before = scene.repository.id("main");
+    let message = "1 value waits of podinfo: deny window `long` of automation default/fleet; until 2200-01-01T00:00:00Z";
+    for _ in 0..2 {
+        let run = scene.run_with_state(["--output", "json"]).with_status(0);
+        let report = report(&run);
+        assert_eq!(
+            (report["outcome"].as_str(), report["message"].as_str()),
+            (Some("waiting"), Some(message))
+        );
+        let expected = json!([{
+            "policies": ["default/podinfo"], "reason": "WindowClosed",
+            "by": "deny window `long` of automation default/fleet", "until": "2200-01-01T00:00:00Z",
+            "message": message,
+        }]);
+        assert_eq!(report["waiting"], expected);
+        assert_eq!(report["markers"][0]["outcome"], "waiting");
+        assert_eq!(scene.repository.id("main"), before);
+        assert_eq!(condition(&scene, "UpdatesWaiting").unwrap(), format!("True WindowClosed {message}"));
+        assert_eq!(condition(&scene, "Ready").unwrap(), format!("True Succeeded {message}"));
+        assert!(scene.status()["observedPolicies"].is_null());
+    }
+    // The text says it as well, and a dry run shows the change.
+    let run = scene.run_with_state(["--dry-run"]).with_status(0);
+    assert!(run.output.contains(message) && run.output.contains("+tag: 5.0.3"), "{run:?}");
+    annotated(&scene, &json!({"tagboat.dev/windows": "[]"}));
+    assert_eq!(report(&scene.run_with_state(["--output", "json"]).with_status(0))["outcome"], "pushed");
+    assert_eq!(scene.tag("main"), "5.0.3");
+    assert_eq!(condition(&scene, "UpdatesWaiting"), None);
+    // Nothing waits any more, and the next image does.
+    annotated(&scene, &json!({"tagboat.dev/windows": CLOSED}));
+    let report_after = report(&scene.run_with_state(["--output", "json"]).with_status(0));
+    assert_eq!(report_after["outcome"], "unchanged");
+    assert_eq!(condition(&scene, "UpdatesWaiting").unwrap(), "False NothingWaiting no image waits");
+    scene.latest("6.0.0");
+    assert_eq!(report(&scene.run_with_state(["--output", "json"]).with_status(0))["outcome"], "waiting");
+    assert_eq!(scene.status()["observedPolicies"]["podinfo"]["tag"], "5.0.3");
+}
+
+#[test]
+fn now_overrides_the_own_windows_but_no_freeze_and_no_window_of_the_namespace() {
+    for (own, of_namespace, expected) in [
+        (json!({"tagboat.dev/windows": CLOSED}), json!({}), "pushed"),
+        (json!({}), json!({"tagboat.dev/windows": CLOSED}), "waiting"),
+        (json!({}), json!({"tagboat.dev/freeze": "incident 4711"}), "waiting"),
+        (json!({}), json!({"tagboat.dev/freeze": "{reason: gone, until: 2020-01-01T00:00:00Z}"}), "pushed"),
+        (json!({}), json!({"tagboat.dev/freeze": "false"}), "pushed"),
+    ] {
+        let scene = Scene::new().local();
+        annotated(&scene, &own);
+        namespace(&scene, "default", &of_namespace);
+        let run = scene.run_with_state(["--output", "json", "--now"]).with_status(0);
+        assert_eq!(report(&run)["outcome"], expected, "{of_namespace} {run:?}");
+    }
+}
+
+#[test]
+fn a_freeze_names_its_reason_and_an_invalid_value_is_one() {
+    for (name, annotations, expected) in [
+        (
+            "default",
+            json!({"tagboat.dev/freeze": "incident 4711"}),
+            "freeze of namespace default (tagboat.dev/freeze): incident 4711; no end is known",
+        ),
+        (
+            "anywhere",
+            json!({"tagboat.dev/freeze-all": ""}),
+            "freeze of all namespaces by tagboat.dev/freeze-all of namespace anywhere; no end is known",
+        ),
+        (
+            "default",
+            json!({"tagboat.dev/windows": "[{name: x, kind: deny, cron: '0 0 30 2 *', window: 1h}]"}),
+            "invalid setting of namespace default (tagboat.dev/windows): ",
+        ),
+        (
+            "default",
+            json!({"tagboat.dev/freeze": "{reson: typo}"}),
+            "invalid setting of namespace default (tagboat.dev/freeze): ",
+        ),
+    ] {
+        let scene = Scene::new().local();
+        namespace(&scene, name, &annotations);
+        let report = report(&scene.run_with_state(["--output", "json"]).with_status(0));
+        let waiting = &report["waiting"][0];
+        assert_eq!(waiting["reason"], "Frozen", "{report:#}");
+        let message = waiting["message"].as_str().unwrap();
+        assert!(message.starts_with(&format!("1 value waits of podinfo: {expected}")), "{message}");
+        assert_eq!(scene.tag("main"), "4.0.6");
+    }
+    // Without quotes, in another manifest, or misspelt.
+    for (annotations, expected) in [
+        (json!({"tagboat.dev/freeze": 4711}), 0),
+        (json!({"tagboat.dev/freez": "x"}), 0),
+        (json!({"tagboat.dev/freeze": "incident: db is down"}), 0),
+    ] {
+        let scene = Scene::new().local();
+        namespace(&scene, "default", &annotations);
+        let report = report(&scene.run_with_state(["--output", "json"]).with_status(expected));
+        assert_eq!(report["waiting"][0]["reason"], "Frozen", "{report:#}");
+    }
+    let scene = Scene::new().local();
+    namespace(&scene, "default", &json!({"tagboat.dev/freeze": "x"}));
+    let again = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {"name": "default", "annotations": {"tagboat.dev/freeze": "false"}},
+    });
+    scene.write("again.yaml", &again.to_string());
+    let run = scene.run(NONE).with_status(1);
+    assert!(
+        run.only_error().contains("is defined twice, with different values of tagboat.dev/freeze"),
+        "{run:?}"
+    );
+    // A freeze of another namespace is none of this one.
+    let scene = Scene::new().local();
+    namespace(&scene, "other", &json!({"tagboat.dev/freeze": ""}));
+    scene.run(NONE).with_status(0);
+    assert_eq!(scene.tag("main"), "5.0.3");
+}
+
+#[test]
+fn invalid_windows_of_an_automation_stall_it() {
+    for windows in [
+        "[{name: a, kind: deny, cron: '0 0 30 2 *', window: 1h}]",
+        "[{name: a, kind: deny, cron: '0 0 0 * * *', window: 1h}]",
+        "[{name: a, kind: deny, cron: '0 0 * * *', window: 0s}]",
+        "[{name: a, kind: deny, cron: '0 0 * * *', window: 367d}]",
+        "[{name: a, kind: deny, cron: '0 0 * * *', window: 1h, timeZone: Europe/Nowhere}]",
+        "[{name: a, kind: deny, from: 2026-01-02T00:00, until: 2026-01-02T00:00}]",
+        "[{name: a, kind: deny, cron: '0 0 * * *', window: 1h, from: 2026-01-01T00:00, until: 2026-01-02T00:00}]",
+    ] {
+        let scene = Scene::new().local();
+        annotated(&scene, &json!({"tagboat.dev/windows": windows}));
+        let run = scene.run_with_state(NONE).with_status(1);
+        assert!(run.only_error().starts_with("default/fleet: annotation tagboat.dev/windows: "), "{run:?}");
+        let stalled = condition(&scene, "Stalled").unwrap();
+        assert!(stalled.starts_with("True InvalidSettings annotation tagboat.dev/windows: "), "{stalled}");
+        assert_eq!(scene.tag("main"), "4.0.6");
+    }
+}
+
+/// A refspec whose push failed before is a push as well.
+#[test]
+fn a_pending_refspec_waits_as_well() {
+    let scene = Scene::new().local();
+    let host = scene.serve(Settings::default());
+    scene.source(json!({"url": host.url("fleet.git")}));
+    let with = |windows: &str| {
+        scene.automation_with(json!({
+            "metadata": {"annotations": {"tagboat.dev/windows": windows}},
+            "spec": {"git": {"push": {"branch": "main", "refspec": "refs/heads/main:refs/heads/copy"}}},
+        }));
+    };
+    with("[]");
+    scene.repository.hook("update", "#!/bin/sh\n[ \"$1\" != refs/heads/copy ]\n");
+    scene.run_with_state(NONE).with_status(1);
+    scene.repository.hook("update", "#!/bin/sh\nexit 0\n");
+    let pushes = host.requests_for(Operation::Push).len();
+    with(CLOSED);
+    let report_closed = report(&scene.run_with_state(["--output", "json"]).with_status(0));
+    assert_eq!(report_closed["waiting"][0]["policies"], json!([]), "{report_closed:#}");
+    assert_eq!((host.requests_for(Operation::Push).len(), scene.repository.id("copy")), (pushes, None));
+    with("[]");
+    scene.run_with_state(NONE).with_status(0);
+    assert_eq!(scene.repository.id("copy"), scene.repository.id("main"));
+}
+
+#[test]
+fn own_branches_wait_and_stay_as_they_are() {
+    let scene = Scene::new().local();
+    let with = |windows: &str| {
+        annotated(&scene, &json!({"tagboat.dev/windows": windows, "tagboat.dev/delivery": "branch"}));
+    };
+    with(CLOSED);
+    let run = scene.run_with_state(["--output", "json"]).with_status(0);
+    let first = report(&run);
+    assert_eq!(
+        (first["outcome"].as_str(), first["branches"][0]["reason"].as_str()),
+        (Some("waiting"), Some("waiting"))
+    );
+    assert_eq!(first["waiting"][0]["policies"], json!(["default/podinfo"]));
+    let branch = "tagboat/default-fleet";
+    assert_eq!(scene.repository.id(branch), None);
+    with("[]");
+    scene.run_with_state(NONE).with_status(0);
+    let tip = scene.repository.id(branch);
+    assert!(tip.is_some());
+    // A branch that is as wanted does not wait, and the next image does.
+    with(CLOSED);
+    assert_eq!(report(&scene.run_with_state(["--output", "json"]).with_status(0))["waiting"], Value::Null);
+    scene.latest("6.0.0");
+    assert_eq!(report(&scene.run_with_state(["--output", "json"]).with_status(0))["outcome"], "waiting");
+    assert_eq!(scene.repository.id(branch), tip);
+}
+
+#[test]
+fn an_update_of_a_directory_warns_of_a_closed_window_and_writes() {
+    let closed = json!({"tagboat.dev/windows": CLOSED});
+    let frozen = json!({"tagboat.dev/freeze": "incident 4711"});
+    for (own, of_namespace, words) in [
+        (&closed, json!({}), Some("deny window `long` of automation default/fleet")),
+        (&json!({}), frozen, Some("freeze of namespace default (tagboat.dev/freeze): incident 4711")),
+        (&json!({"tagboat.dev/windows": "[]x"}), json!({}), Some("annotation tagboat.dev/windows: ")),
+        (&json!({"tagboat.dev/windows": "[]"}), json!({}), None),
+    ] {
+        let scene = Scene::new();
+        annotated(&scene, own);
+        namespace(&scene, "default", &of_namespace);
+        let directory = scene.root().join("files");
+        std::fs::create_dir(&directory).unwrap();
+        std::fs::write(directory.join("app.yaml"), tag_line("4.0.6")).unwrap();
+        let manifests = scene.root().join("manifests");
+        let warning = "warning: default/fleet: windows and freezes do not count here: ";
+        let ended = update(&directory, &manifests, NONE).with_status(0);
+        match words {
+            Some(words) => assert!(ended.only_error().starts_with(&format!("{warning}{words}")), "{ended:?}"),
+            None => assert_eq!(ended.errors, ""),
+        }
+        assert_eq!(std::fs::read_to_string(directory.join("app.yaml")).unwrap(), tag_line("5.0.3"));
+        // There is nothing to write any more.
+        assert_eq!(update(&directory, &manifests, NONE).with_status(0).errors, "");
+    }
+}
