@@ -72,6 +72,8 @@ pub enum Reason {
     Frozen,
     /// Automations, in `UpdatesWaiting`: a window is closed.
     WindowClosed,
+    /// Automations, in `UpdatesWaiting`: the images have changed within the quiet period.
+    QuietPeriod,
     /// Automations, in `UpdatesWaiting`: the policies of a release group have different values.
     ReleaseGroupIncomplete,
     /// Automations, in `UpdatesWaiting`: nothing waits.

@@ -135,7 +135,7 @@ pub(super) struct Held {
 pub(super) struct Waiting {
     /// The policies, as namespace/name.
     policies: Vec<String>,
-    /// `Frozen`, `WindowClosed` or `ReleaseGroupIncomplete`.
+    /// `Frozen`, `WindowClosed`, `QuietPeriod` or `ReleaseGroupIncomplete`.
     reason: String,
     /// The rule that delays them.
     by: String,

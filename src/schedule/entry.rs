@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
-use tagboat_api::settings::MinimumAge;
+use tagboat_api::settings::LongDuration;
 
 use super::cron;
 use super::error::EntryDefect;
@@ -112,7 +112,7 @@ fn is_name(name: &str) -> bool {
 }
 
 fn recurrence(cron: &str, window: &str, zone: TimeZone) -> Result<Recurrence, EntryDefect> {
-    let length: MinimumAge = window.parse().map_err(|()| EntryDefect::Length(window.to_owned()))?;
+    let length: LongDuration = window.parse().map_err(|()| EntryDefect::Length(window.to_owned()))?;
     let length = SignedDuration::try_from(length.duration()).ok();
     let length = length.filter(|length| *length > SignedDuration::ZERO && *length <= MAX_LENGTH);
     let length = length.ok_or_else(|| EntryDefect::LengthRange(window.to_owned()))?;

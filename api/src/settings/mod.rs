@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 
 use reading::Reader;
 use table::{
-    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, MINIMUM_AGE, ON_REVERT,
+    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, LONGEST_WAIT, MINIMUM_AGE, ON_REVERT,
     ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY, PULL_REQUEST_DRAFT,
     PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD, PULL_REQUEST_REFRESH,
-    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, RELEASE_GROUP, REPOSITORY, SIGNED_BY,
+    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, QUIET_PERIOD, RELEASE_GROUP, REPOSITORY, SIGNED_BY,
     TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
 };
 
@@ -28,8 +28,11 @@ pub use reading::{SettingError, SettingErrors};
 pub use signing::SignedBy;
 pub use table::{KindSettings, Setting, TABLE};
 pub use values::{
-    ExcludedTags, GroupName, MinimumAge, OnRevert, PollInterval, TemplateLanguage, TextOrder, UnknownAge,
+    ExcludedTags, GroupName, LongDuration, OnRevert, PollInterval, TemplateLanguage, TextOrder, UnknownAge,
 };
+
+/// The longest wait by default, as a multiple of the quiet period.
+const DEFAULT_LONGEST_WAIT: u32 = 6;
 
 /// The prefix of our annotations.
 pub const PREFIX: &str = "tagboat.dev/";
@@ -54,6 +57,10 @@ pub struct AutomationSettings {
     pub pull_request: PullRequestSettings,
     /// The list of windows outside of which nothing is written, as YAML.
     pub windows: TemplateText,
+    /// The time for which images must not change before they are written.
+    pub quiet_period: LongDuration,
+    /// The maximum time from the first change to the write.
+    pub longest_wait: LongDuration,
     /// The treatment of values that others took back.
     pub on_revert: OnRevert,
 }
@@ -100,6 +107,8 @@ impl AutomationSettings {
             let conflict = "a draft cannot be merged: remove one of them";
             reader.conflict(PULL_REQUEST_DRAFT, PULL_REQUEST_MERGE, conflict);
         }
+        let quiet_period: LongDuration = reader.read(QUIET_PERIOD);
+        let longest_wait = reader.read_optional(LONGEST_WAIT);
         let settings = Self {
             template_language: reader.read(TEMPLATE_LANGUAGE),
             signed_by: reader.read(SIGNED_BY),
@@ -107,6 +116,8 @@ impl AutomationSettings {
             push_branch: reader.read(PUSH_BRANCH),
             pull_request,
             windows: reader.read(WINDOWS),
+            quiet_period,
+            longest_wait: longest_wait.unwrap_or_else(|| quiet_period.times(DEFAULT_LONGEST_WAIT)),
             on_revert: reader.read(ON_REVERT),
         };
         reader.finish(settings)
@@ -121,7 +132,7 @@ pub struct PolicySettings {
     /// Tags that are never chosen.
     pub exclude: ExcludedTags,
     /// The minimum age of a tag that may be chosen.
-    pub minimum_age: MinimumAge,
+    pub minimum_age: LongDuration,
     /// The treatment of a tag of unknown age.
     pub unknown_age: UnknownAge,
     /// The interval between two lookups of the digest, if it is set here.
@@ -203,7 +214,7 @@ mod tests {
 
     use super::{
         AutomationSettings, DELIVERY, Delivery, ExcludedTags, FORGE, ForgeName, GitRepositorySettings,
-        MergeMethod, MergeTime, MinimumAge, NameList, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
+        MergeMethod, MergeTime, LongDuration, NameList, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
         PULL_REQUEST_REFRESH, PolicySettings, Refresh, RepositorySettings, SIGNED_BY, SignedBy,
         TEMPLATE_LANGUAGE, TemplateLanguage, TextOrder, UnknownAge,
     };
@@ -307,7 +318,7 @@ mod tests {
         assert_eq!("go".parse(), Ok(TemplateLanguage::default()));
         assert_eq!("bytes".parse(), Ok(TextOrder::default()));
         assert_eq!("wait".parse(), Ok(UnknownAge::default()));
-        assert_eq!("0s".parse(), Ok(MinimumAge::default()));
+        assert_eq!("0s".parse(), Ok(LongDuration::default()));
         assert_eq!("[]".parse(), Ok(ExcludedTags::default()));
         for value in DELIVERY.allowed.split(", ") {
             assert!(value.parse::<Delivery>().is_ok(), "{value}");

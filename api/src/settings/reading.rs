@@ -90,13 +90,17 @@ impl<'a> Reader<'a> {
 
     /// Parses the value of a setting; returns the default if it is absent or invalid.
     pub(super) fn read<T: FromStr + Default>(&mut self, setting: Setting) -> T {
-        let Some(value) = self.annotations.get(&format!("{PREFIX}{}", setting.name)) else {
-            return T::default();
-        };
-        value.parse().unwrap_or_else(|_| {
+        self.read_optional(setting).unwrap_or_default()
+    }
+
+    /// Parses the value of a setting; returns nothing if it is absent or invalid.
+    pub(super) fn read_optional<T: FromStr>(&mut self, setting: Setting) -> Option<T> {
+        let value = self.annotations.get(&format!("{PREFIX}{}", setting.name))?;
+        let parsed = value.parse().ok();
+        if parsed.is_none() {
             self.errors.push(SettingError::BadValue { setting, value: value.clone() });
-            T::default()
-        })
+        }
+        parsed
     }
 
     /// Reports that two settings contradict each other.

@@ -38,6 +38,8 @@ pub(super) const AUTOMATION: KindSettings = KindSettings {
         PULL_REQUEST_MERGE_METHOD,
         PULL_REQUEST_REFRESH,
         WINDOWS,
+        QUIET_PERIOD,
+        LONGEST_WAIT,
         ON_REVERT,
     ],
 };
@@ -56,6 +58,12 @@ pub(super) const NAMESPACE: KindSettings =
     KindSettings { kind: "Namespace", settings: &[FREEZE, FREEZE_ALL, WINDOWS] };
 
 pub(super) const WINDOWS: Setting = Setting { name: "windows", allowed: "a YAML list of at most 50 windows" };
+
+pub(super) const QUIET_PERIOD: Setting =
+    Setting { name: "quiet-period", allowed: "a duration in w, d, h, m, s and ms, such as 90s or 5m" };
+
+pub(super) const LONGEST_WAIT: Setting =
+    Setting { name: "longest-wait", allowed: "a duration in w, d, h, m, s and ms, such as 90s or 5m" };
 
 pub(super) const ON_REVERT: Setting = Setting { name: "on-revert", allowed: "overwrite, hold, pause" };
 

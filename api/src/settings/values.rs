@@ -117,20 +117,26 @@ impl FromStr for ExcludedTags {
     }
 }
 
-/// The minimum age of a tag that may be chosen; zero by default.
+/// A duration that may have weeks and days; zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MinimumAge(Duration);
+pub struct LongDuration(Duration);
 
-impl MinimumAge {
-    /// Returns the age.
+impl LongDuration {
+    /// Returns the duration.
     #[must_use]
     pub fn duration(self) -> Duration {
         self.0
     }
+
+    /// Returns a multiple of it.
+    #[must_use]
+    pub(super) fn times(self, factor: u32) -> Self {
+        Self(self.0.saturating_mul(factor))
+    }
 }
 
 /// Parses Flux's durations with optional weeks and days in front.
-impl FromStr for MinimumAge {
+impl FromStr for LongDuration {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -196,7 +202,7 @@ impl FromStr for PollInterval {
         match text {
             "default" => Ok(Self::Process),
             "0" => Ok(Self::Every(Duration::ZERO)),
-            _ => text.parse().map(|MinimumAge(interval)| Self::Every(interval)),
+            _ => text.parse().map(|LongDuration(interval)| Self::Every(interval)),
         }
     }
 }
@@ -276,13 +282,13 @@ mod tests {
             ("1w2d3h4m5s", 604_800 + 172_800 + 10_800 + 245),
             ("1d0.5h", 88_200),
         ] {
-            let read: MinimumAge = value.parse().expect(value);
+            let read: LongDuration = value.parse().expect(value);
             assert_eq!(read.duration().as_secs(), seconds, "{value}");
         }
         for value in
             ["", "3", "d", "-3d", "1d2w", "1.5d", "3 d", "1d ", "20000w", "99999999999999999999d", "1y"]
         {
-            assert_eq!(value.parse::<MinimumAge>(), Err(()), "{value}");
+            assert_eq!(value.parse::<LongDuration>(), Err(()), "{value}");
         }
     }
 

@@ -29,7 +29,7 @@ pub(in crate::cli) struct RunArguments {
     #[command(flatten)]
     pub(super) reconcile: ReconcileArguments,
 
-    /// Write outside of the windows of the automations; windows and freezes of Namespaces still count
+    /// Write despite the windows and quiet periods of automations; rules of Namespaces still count
     #[arg(long)]
     pub(super) now: bool,
 

@@ -182,7 +182,7 @@ impl Inputs {
             pull_requests,
             rules: Some(WriteRules {
                 reader: namespace_rules(&manifests).map_err(|error| Failure::new(error.to_string()))?,
-                ignores_own_windows: arguments.now,
+                ignores_own: arguments.now,
                 ..WriteRules::default()
             }),
             known_wait: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::ImageUpdateAutomation;
-use tagboat_api::settings::{Delivery, OnRevert};
+use tagboat_api::settings::{AutomationSettings, Delivery, OnRevert};
 
 use super::images::Images;
 use super::inputs::{Inputs, source_of};
@@ -64,10 +64,8 @@ impl Job for Work<'_> {
         let request = &selected.request;
         if is_first {
             self.warn(request);
-            if inputs.store.state.is_none() && selected.settings.on_revert != OnRevert::Overwrite {
-                let sentence =
-                    "without --state no earlier run is known, so tagboat.dev/on-revert holds nothing";
-                say(&format!("warning: {}", prefixed(&self.outcome, sentence)));
+            if inputs.store.state.is_none() {
+                self.warn_of_settings_without_state(&selected.settings);
             }
             let selected = request.update.setters.selected();
             let choices = selected.filter_map(|(policy, _)| Some((policy, self.images.choice(policy)?)));
@@ -174,6 +172,19 @@ impl<'i> Work<'i> {
         }
         warn_of_empty_selection(Some(self.automation), &inputs.store.manifests, request, &self.outcome);
         warn_of_nameless_author(self.automation, &self.outcome);
+    }
+
+    /// Warns of settings that compare with an earlier run, which is unknown.
+    fn warn_of_settings_without_state(&self, settings: &AutomationSettings) {
+        let holds = settings.on_revert != OnRevert::Overwrite;
+        let is_quiet = !settings.quiet_period.duration().is_zero();
+        for sentence in [
+            holds.then_some("without --state no earlier run is known, so tagboat.dev/on-revert holds nothing"),
+            is_quiet.then_some("without --state no earlier run is known, so tagboat.dev/quiet-period delays nothing"),
+        ] {
+            let Some(sentence) = sentence else { continue };
+            say(&format!("warning: {}", prefixed(&self.outcome, sentence)));
+        }
     }
 
     /// Returns true if the automation selects a policy, or may select it.

@@ -69,7 +69,7 @@ struct Started {
     previous: ImageUpdateAutomationStatus,
     run: ReconcileRun,
     inputs: ObservedInputs,
-    /// True if a person has forced this one run, outside of the automation's own windows.
+    /// True if a person has forced this one run, despite the automation's own windows and quiet period.
     is_forced_now: bool,
 }
 
@@ -145,7 +145,7 @@ impl Reconcile {
             references: automations.options.references,
             pull_requests: automations.pull_requests.clone(),
             rules: automations.comparisons.is_none().then(|| WriteRules {
-                ignores_own_windows: self.started.is_forced_now,
+                ignores_own: self.started.is_forced_now,
                 ..automations.rules.clone()
             }),
             known_wait: automations.waiting.known(name),

@@ -101,6 +101,7 @@ mod tests {
                 until: until.map(at),
                 policies: Vec::new(),
                 values: 0,
+                changes: None,
             }),
             policies: [].into(),
             revision: String::new(),

@@ -1,7 +1,7 @@
 //! The waiting of an automation as metrics.
 
 use crate::metrics::{WaitingImages, WriteState, WriteWindows};
-use crate::reconcile::automation::waiting::{GateState, WaitOutcome};
+use crate::reconcile::automation::waiting::{Closed, GateState, WaitOutcome, WaitReason};
 
 /// Returns the metrics of an automation after a run.
 ///
@@ -21,8 +21,10 @@ pub(super) fn write_state(
             until: wait.until,
         }),
     };
-    let windows = gate
-        .filter(|gate| gate.has_rules)
-        .map(|gate| WriteWindows { is_open: gate.closed.is_none(), changes: gate.changes.clone() });
+    let is_by_window = |closed: &Closed| closed.reason != WaitReason::QuietPeriod;
+    let windows = gate.filter(|gate| gate.has_windows).map(|gate| WriteWindows {
+        is_open: !gate.closed.as_ref().is_some_and(is_by_window),
+        changes: gate.changes.clone(),
+    });
     Some(WriteState { windows, waiting, held })
 }

@@ -349,9 +349,8 @@ impl Proposer for UpdateProposal {
     type Error = ProposalError;
 
     fn refresh(&mut self) -> Result<Freshness, ProposalError> {
-        let as_before = self.wait.refresh();
         let Some(request) = self.reselection.as_mut().map(Reselection::select).transpose()?.flatten() else {
-            return Ok(as_before);
+            return Ok(self.wait.refresh(&self.policies));
         };
         if let (Some(branches), Some(reselection)) = (&mut self.branches, &self.reselection) {
             branches.select(&request, reselection.policies())?;
@@ -361,6 +360,7 @@ impl Proposer for UpdateProposal {
         self.wait.set_groups(request.groups);
         (self.update, self.unusable) = (request.update, request.unusable);
         (self.policies, self.wanted) = (policies, wanted);
+        let as_before = self.wait.refresh(&self.policies);
         Ok(if is_unchanged { as_before } else { Freshness::Changed })
     }
 

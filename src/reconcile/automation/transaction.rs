@@ -20,7 +20,9 @@ use super::request::{self, ImageOverrides, Request, RequestError};
 use super::reverts::{Reverts, StatusBaseline};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
-use super::waiting::{EarlierRun, GroupHolds, KnownWait, RunWait, WriteRules, own_windows};
+use super::waiting::{
+    EarlierRun, GroupHolds, KnownWait, QuietPeriod, RunWait, WriteRules, own_windows,
+};
 use crate::cancel::Cancellation;
 use crate::error::chain;
 use crate::git::checkout::Revision;
@@ -152,7 +154,10 @@ pub async fn prepare(
     let LoggedIn { remote, entry } =
         options.logins.log_in(objects, &namespace, &source, &options.login).await?;
     let Selected { request, settings, .. } = selected;
-    let gate = options.rules.clone().map(|rules| rules.gate(ObjectName::of(automation), own));
+    let policies = observed(&request.update);
+    let quiet = QuietPeriod::new(&settings, automation.status.as_ref());
+    let mut gate = options.rules.clone().map(|rules| rules.gate(ObjectName::of(automation), own, quiet));
+    gate.iter_mut().for_each(|gate| gate.observe(&policies));
     let pull_requests = match &mut branches {
         Some(plan) if settings.delivery == Delivery::PullRequest => {
             let run = pull_request_run(objects, (automation, &settings), plan, (&source, &remote), options);
@@ -170,7 +175,6 @@ pub async fn prepare(
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
-    let policies = observed(&request.update);
     let wanted = wanted(&request.update);
     let (earlier, mut known) =
         EarlierRun::compare(automation.status.as_ref(), options.known_wait.clone(), &wanted);

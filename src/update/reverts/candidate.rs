@@ -76,7 +76,7 @@ pub struct Candidate {
 }
 
 impl RevertQuery {
-    /// Returns the value of the baseline's image, if the present value of a marker may be reverted.
+    /// Returns the value of the baseline's image, if the marker may be reverted.
     ///
     /// `wanted` is the image that the policy has now.
     fn then(&self, marker: &Marker, value: &str, wanted: &ImageReference) -> Option<String> {

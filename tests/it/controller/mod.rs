@@ -30,6 +30,7 @@ mod places;
 pub(crate) mod pod;
 mod pull_requests;
 mod pull_secrets;
+mod quiet_periods;
 mod reconciles;
 mod reflector;
 mod refspecs;

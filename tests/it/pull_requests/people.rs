@@ -214,6 +214,6 @@ async fn a_forge_that_refuses_the_login_is_an_error_of_its_own() {
     assert!(!format!("{run:?}").contains("wr0ng-t0ken"), "{run:?}");
     let delivery = fleet.delivery();
     assert!(delivery.starts_with("False Forbidden 127.0.0.1 refuses the credentials"), "{delivery}");
-    // Nobody knows whether the change was refused, so no branch is made.
+    // It is not known that the change was refused, so no branch is made.
     assert_eq!((fleet.pulls().await, fleet.forge.tip(BRANCH).await), (vec![], None));
 }

@@ -263,3 +263,57 @@ fn an_update_of_a_directory_warns_of_a_closed_window_and_writes() {
         assert_eq!(update(&directory, &manifests, NONE).with_status(0).errors, "");
     }
 }
+
+#[test]
+fn a_quiet_period_counts_from_run_to_run() {
+    let scene = Scene::new().local();
+    let quiet = |period: &str| annotated(&scene, &json!({"tagboat.dev/quiet-period": period}));
+    let run = |more: &[&str]| {
+        let arguments = [&["--output", "json"], more].concat();
+        report(&scene.run_with_state(arguments).with_status(0))
+    };
+    quiet("1h");
+    // Nothing was written before, so nothing waits.
+    assert_eq!(run(&[])["outcome"], "pushed");
+    assert_eq!(condition(&scene, "UpdatesWaiting").unwrap(), "False NothingWaiting no image waits");
+    scene.latest("6.0.0");
+    let first = run(&[]);
+    assert_eq!(first["outcome"], "waiting");
+    let waiting = &first["waiting"][0];
+    assert_eq!(waiting["reason"], "QuietPeriod");
+    assert_eq!(waiting["by"], "quiet period of 1h of automation default/fleet (tagboat.dev/quiet-period)");
+    assert_eq!(first["markers"][0]["outcome"], "waiting");
+    let end: jiff::Timestamp = waiting["until"].as_str().unwrap().parse().unwrap();
+    assert!(end > jiff::Timestamp::now() + jiff::SignedDuration::from_mins(58), "{end}");
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    assert_eq!(run(&[])["waiting"], first["waiting"]);
+    // A dry run shows the change and the wait, and counts as none.
+    let dry = scene.run_with_state(["--dry-run"]).with_status(0);
+    assert!(dry.output.contains("+tag: 6.0.0") && dry.output.contains("quiet period of 1h"), "{dry:?}");
+    scene.latest("7.0.0");
+    let second = run(&[]);
+    assert!(second["waiting"][0]["until"].as_str() > waiting["until"].as_str(), "{second:#}");
+    assert_eq!(run(&["--now"])["outcome"], "pushed");
+    assert_eq!(scene.tag("main"), "7.0.0");
+    // The period ends between two runs.
+    quiet("1s");
+    scene.latest("8.0.0");
+    assert_eq!(run(&[])["outcome"], "waiting");
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    assert_eq!(run(&[])["outcome"], "pushed");
+}
+
+#[test]
+fn without_a_state_a_quiet_period_delays_nothing_and_a_warning_says_so() {
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/quiet-period": "1h"}));
+    let run = scene.run(["--output", "json"]).with_status(0);
+    assert_eq!(report(&run)["outcome"], "pushed");
+    let warning = "without --state no earlier run is known, so tagboat.dev/quiet-period delays nothing";
+    assert!(run.errors.contains(warning), "{}", run.errors);
+    annotated(&scene, &json!({"tagboat.dev/quiet-period": "soon"}));
+    let refused = scene.run_with_state(["--output", "json"]);
+    let sentence = "annotation tagboat.dev/quiet-period has the value `soon`: allowed are a duration in w, d, h, m, s and \
+                    ms, such as 90s or 5m";
+    assert!(refused.output.contains(sentence), "{refused:?}");
+}

@@ -200,6 +200,21 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         ),
         (
             Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "QuietPeriod",
+                    "1 value waits of web: quiet period of 5m; until 2026-12-01T13:00:00Z; changes from \
+                     2026-12-01T12:50:00Z to 2026-12-01T12:55:00Z (images 0123456789ab after 0123456789ab)",
+                ]),
+                is_now: false,
+                ..Case::default()
+            },
+            Waiting,
+            "quiet period of 5m; until 2026-12-01T13:00:00Z".to_owned(),
+        ),
+        (
+            Case {
                 condition: Some(reported("1 value waits of other: x; no end is known")),
                 ..Case::default()
             },

@@ -1,14 +1,17 @@
 //! The rules of an automation at the present time.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use tagboat_api::ObjectName;
+use tagboat_api::{ImageRef, ObjectName};
 
 use super::clock::SteadyClock;
+use super::quiet::{ImageChanges, QuietPeriod};
 use super::rules::{ParsedRules, RulesError, RulesReader};
+use super::wait::WaitReason;
 use crate::error::chain;
-use crate::schedule::{ClosedReason, State, Windows};
+use crate::schedule::{State, Windows};
 
 /// The time after which rules that cannot be read are read again.
 const UNREADABLE_PAUSE: SignedDuration = SignedDuration::from_secs(20);
@@ -23,6 +26,8 @@ pub struct WriteGate {
     pub automation: ObjectName,
     /// Its own windows; none if it has none, or if they are overridden.
     pub own: Option<Arc<Windows>>,
+    /// Its quiet period; none if it has none, or if it is overridden.
+    pub quiet: Option<QuietPeriod>,
     /// Reads the rules of Namespaces.
     pub rules: RulesReader,
     /// The lists that were parsed.
@@ -42,10 +47,12 @@ impl PartialEq for WriteGate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateState {
     /// True if there is a window or a freeze, be it active or not.
+    pub has_windows: bool,
+    /// True if there is any rule that may close it.
     pub has_rules: bool,
     /// The rule that closes it.
     pub closed: Option<Closed>,
-    /// The next changes in their order, each with true if it opens the gate.
+    /// The next changes of windows and freezes in their order, each with true if it opens them.
     pub changes: Vec<(Timestamp, bool)>,
 }
 
@@ -53,17 +60,25 @@ pub struct GateState {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// The reason.
-    pub reason: ClosedReason,
+    pub reason: WaitReason,
     /// The rule as a phrase.
     pub by: String,
     /// The time at which the gate opens, if it is known.
     pub until: Option<Timestamp>,
+    /// The changes of the images that a quiet period counts.
+    pub changes: Option<ImageChanges>,
 }
 
 impl WriteGate {
     /// Returns true if a look costs no request, or there are rules anyway.
     pub fn is_cheap(&self) -> bool {
         self.rules.is_cached() || self.own.as_ref().is_some_and(|windows| !windows.entries().is_empty())
+    }
+
+    /// Records the images that are wanted now.
+    pub fn observe(&mut self, images: &BTreeMap<String, ImageRef>) {
+        let [now, _] = self.clock.read();
+        self.quiet.iter_mut().for_each(|quiet| quiet.observe(images, now));
     }
 
     /// Returns the state at the present time.
@@ -83,16 +98,22 @@ impl WriteGate {
             Err(error) => {
                 let is_unreadable = matches!(error, RulesError::Unreadable { .. });
                 let until = times[0].checked_add(UNREADABLE_PAUSE).ok().filter(|_| is_unreadable);
-                let closed = Closed { reason: ClosedReason::Frozen, by: chain(&error), until };
-                return GateState { has_rules: true, closed: Some(closed), changes: Vec::new() };
+                let closed = self.closed(WaitReason::Frozen, chain(&error), until);
+                let (has_windows, has_rules) = (true, true);
+                return GateState { has_windows, has_rules, closed: Some(closed), changes: Vec::new() };
             }
         };
-        let closed = |now: Timestamp| {
+        let closed_by_rule = |now: Timestamp| {
             let outlook = agenda.outlook(now);
             let State::Closed(cause) = outlook.state else { return None };
             let until = outlook.next.map(|change| change.at);
-            Some(Closed { reason: cause.reason(), by: cause.to_string(), until })
+            Some(self.closed(cause.reason().into(), cause.to_string(), until))
         };
+        let closed_by_quiet = |now: Timestamp| {
+            let Closed { reason, by, until, .. } = self.quiet.as_ref()?.closed_at(now, &self.automation)?;
+            Some(self.closed(reason, by, until))
+        };
+        let closed = |now: Timestamp| closed_by_rule(now).or_else(|| closed_by_quiet(now));
         let [now, unchanged] = times;
         let by_changed_clock = || {
             let closed = closed(unchanged).filter(|_| unchanged != now)?;
@@ -101,10 +122,16 @@ impl WriteGate {
         };
         let changes = agenda.changes(now).take(CHANGES);
         GateState {
-            has_rules: !agenda.sources().is_empty(),
+            has_windows: !agenda.sources().is_empty(),
+            has_rules: self.quiet.is_some() || !agenda.sources().is_empty(),
             closed: closed(now).or_else(by_changed_clock),
             changes: changes.map(|change| (change.at, change.is_open)).collect(),
         }
+    }
+
+    fn closed(&self, reason: WaitReason, by: String, until: Option<Timestamp>) -> Closed {
+        let changes = self.quiet.as_ref().and_then(QuietPeriod::changes).cloned();
+        Closed { reason, by, until, changes }
     }
 }
 
@@ -125,6 +152,7 @@ mod tests {
         WriteGate {
             automation: ObjectName { namespace: "shop".to_owned(), name: "app".to_owned() },
             own: Some(Arc::new(own.parse().unwrap())),
+            quiet: None,
             rules: RulesReader::new(move |_| Ok(rules.clone())),
             parsed: ParsedRules::default(),
             clock: SteadyClock::default(),
@@ -136,9 +164,9 @@ mod tests {
         let GateState { has_rules, closed, .. } = gate.state_at([now, now]);
         match closed {
             None => format!("open {has_rules}"),
-            Some(Closed { reason, by, until }) => {
+            Some(Closed { reason, by, until, .. }) => {
                 let until = until.map_or_else(|| "?".to_owned(), |until| until.to_string());
-                format!("{} {by} until {until}", reason.as_str())
+                format!("{} {by} until {until}", reason.reason())
             }
         }
     }

@@ -6,6 +6,7 @@
 //! | `clock` | the system clock, with a memory of its changes |
 //! | `gate` | the rules at the present time: open or closed |
 //! | `write_rules` | the source of the rules for all automations |
+//! | `quiet` | quiet periods, in which images wait until they stop changing |
 //! | `groups` | release groups whose members have different values |
 //! | `wait` | what waits, why and until when; condition `UpdatesWaiting` |
 //! | `run_wait` | the waiting of one run |
@@ -16,6 +17,7 @@ mod clock;
 mod earlier;
 mod gate;
 mod groups;
+mod quiet;
 mod reported;
 mod rules;
 mod run_wait;
@@ -26,6 +28,7 @@ pub use clock::SteadyClock;
 pub use earlier::{EarlierRun, KnownWait};
 pub use gate::{Closed, GateState, WriteGate};
 pub use groups::{GroupHolds, Images};
+pub use quiet::{ImageChanges, QuietPeriod};
 pub use reported::ReportedWait;
 pub use rules::{FREEZE, FREEZE_ALL, NamespaceRules, ParsedRules, RulesError, RulesReader, own_windows};
 pub use run_wait::{Change, RunWait};

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use tagboat_api::Condition;
 
+use super::quiet::ImageChanges;
 use crate::reconcile::conditions::{self, ConditionType};
 
 /// A wait that the last run reported.
@@ -45,6 +46,7 @@ impl ReportedWait {
 
 /// Returns the rule, the end, the policies, and true if there are more of them.
 fn parts(message: &str) -> Option<(String, Option<Timestamp>, Vec<String>, bool)> {
+    let (message, _) = ImageChanges::split(message);
     let (subject, rest) = message.split_once(": ")?;
     let (by, end) = rest.rsplit_once("; ")?;
     let until = match end.strip_prefix("until ") {
@@ -64,8 +66,7 @@ fn parts(message: &str) -> Option<(String, Option<Timestamp>, Vec<String>, bool)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::automation::waiting::{Closed, Wait};
-    use crate::schedule::ClosedReason;
+    use crate::reconcile::automation::waiting::{Closed, Wait, WaitReason};
 
     fn reported(status: &str, message: &str) -> Option<ReportedWait> {
         let condition = serde_json::from_value(serde_json::json!({
@@ -86,7 +87,7 @@ mod tests {
         ] {
             let until: Option<Timestamp> = until.map(|until: &str| until.parse().unwrap());
             let names: Vec<String> = policies.iter().map(|name| (*name).to_owned()).collect();
-            let closed = Closed { reason: ClosedReason::WindowClosed, by: by.to_owned(), until };
+            let closed = Closed { reason: WaitReason::WindowClosed, by: by.to_owned(), until, changes: None };
             let message = Wait::at(closed, names.clone(), values).to_string();
             let found = reported("True", &message).unwrap();
             assert_eq!((found.by.as_str(), found.until, &found.message), (by, until, &message));

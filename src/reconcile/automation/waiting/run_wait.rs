@@ -12,7 +12,6 @@ use super::wait::{Wait, WaitOutcome, WaitReason};
 use crate::git::checkout::Revision;
 use crate::git::{BranchAction, BranchName, BranchOutcome, Freshness, LeftReason};
 use crate::objects::ObjectName;
-use crate::schedule::ClosedReason;
 
 /// The waiting of a run: the gate, and what waits at it.
 #[derive(Debug, Default)]
@@ -55,8 +54,9 @@ impl RunWait {
 
     /// Looks at the gate when the inputs of the run are read.
     ///
-    /// The freshness is that of a run whose images are the same.
-    pub fn refresh(&mut self) -> Freshness {
+    /// `images` are those that count. The freshness is that of a run whose images are the same.
+    pub fn refresh(&mut self, images: &BTreeMap<String, ImageRef>) -> Freshness {
+        self.gate.iter_mut().for_each(|gate| gate.observe(images));
         // Otherwise the rules are read only before a push.
         let is_looked_at =
             self.earlier.reports_waiting || self.gate.as_ref().is_some_and(WriteGate::is_cheap);
@@ -77,7 +77,7 @@ impl RunWait {
         let Some(by) = self.groups.by().filter(|_| !waiting.is_empty()) else { return };
         let policies = waiting.keys().map(|policy| policy.name.clone()).collect();
         let (reason, values) = (WaitReason::ReleaseGroupIncomplete, waiting.values().sum());
-        self.group_wait = Some(Wait { reason, by, until: None, policies, values });
+        self.group_wait = Some(Wait { reason, by, until: None, policies, values, changes: None });
     }
 
     /// Looks at the gate, and records the change as waiting if it is closed.
@@ -136,7 +136,7 @@ impl RunWait {
         }
         let by_another = || {
             let by = "another automation of the same branch waits".to_owned();
-            Closed { reason: ClosedReason::WindowClosed, by, until: None }
+            Closed { reason: WaitReason::WindowClosed, by, until: None, changes: None }
         };
         let closed = self.gate_state.lock().as_ref().and_then(|state| state.closed.clone());
         self.wait = Some(Wait::at(closed.unwrap_or_else(by_another), policies, values));

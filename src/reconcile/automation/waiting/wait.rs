@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use tagboat_api::Reason;
 
 use super::gate::Closed;
+use super::quiet::ImageChanges;
 use crate::objects::{Event, EventType};
 use crate::reconcile::automation::report::Report;
 use crate::reconcile::conditions::ConditionStatus::{False, True};
@@ -15,6 +16,11 @@ use crate::schedule::ClosedReason;
 
 /// The maximum number of policies that a message names.
 const MAX_NAMED: usize = 500;
+
+/// The maximum length of their names in bytes.
+///
+/// A condition has 32 KiB, and its message ends with times that must not be cut.
+const MAX_NAMES: usize = 16 << 10;
 
 /// The message of the condition while nothing waits.
 const NOTHING_WAITS: &str = "no image waits";
@@ -32,6 +38,8 @@ pub struct Wait {
     pub policies: Vec<String>,
     /// The number of values that would change.
     pub values: usize,
+    /// The changes of the images that a quiet period counts.
+    pub changes: Option<ImageChanges>,
 }
 
 /// The reason of a wait, in the order in which reasons are reported.
@@ -41,8 +49,19 @@ pub enum WaitReason {
     Frozen,
     /// A list of windows.
     WindowClosed,
+    /// A quiet period.
+    QuietPeriod,
     /// A release group whose members have different values.
     ReleaseGroupIncomplete,
+}
+
+impl From<ClosedReason> for WaitReason {
+    fn from(reason: ClosedReason) -> Self {
+        match reason {
+            ClosedReason::Frozen => Self::Frozen,
+            ClosedReason::WindowClosed => Self::WindowClosed,
+        }
+    }
 }
 
 impl WaitReason {
@@ -51,6 +70,7 @@ impl WaitReason {
         match self {
             Self::Frozen => Reason::Frozen,
             Self::WindowClosed => Reason::WindowClosed,
+            Self::QuietPeriod => Reason::QuietPeriod,
             Self::ReleaseGroupIncomplete => Reason::ReleaseGroupIncomplete,
         }
     }
@@ -59,32 +79,38 @@ impl WaitReason {
 impl Wait {
     /// Creates the wait of an automation whose gate is closed.
     pub fn at(closed: Closed, policies: Vec<String>, values: usize) -> Self {
-        let reason = match closed.reason {
-            ClosedReason::Frozen => WaitReason::Frozen,
-            ClosedReason::WindowClosed => WaitReason::WindowClosed,
-        };
-        Self { reason, by: closed.by, until: closed.until, policies, values }
+        let Closed { reason, by, until, changes } = closed;
+        Self { reason, by, until, policies, values, changes }
     }
 }
 
 /// Prints the message of the condition.
 impl fmt::Display for Wait {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = self.policies[..self.policies.len().min(MAX_NAMED)].join(", ");
-        let more = match self.policies.len().saturating_sub(MAX_NAMED) {
+        let mut length = 0;
+        let is_short = |name: &&String| {
+            length += name.len() + ", ".len();
+            length <= MAX_NAMES
+        };
+        let named = self.policies.iter().take(MAX_NAMED).take_while(is_short).count();
+        let more = match self.policies.len() - named {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
         let values = if self.values == 1 { "value waits" } else { "values wait" };
         match self.policies.is_empty() {
             true => formatter.write_str("a push waits")?,
-            false => write!(formatter, "{} {values} of {named}{more}", self.values)?,
+            false => {
+                let names = self.policies[..named].join(", ");
+                write!(formatter, "{} {values} of {names}{more}", self.values)?;
+            }
         }
         write!(formatter, ": {}; ", self.by)?;
         match self.until {
-            Some(until) => write!(formatter, "until {until}"),
-            None => formatter.write_str("no end is known"),
+            Some(until) => write!(formatter, "until {until}")?,
+            None => formatter.write_str("no end is known")?,
         }
+        self.changes.as_ref().map_or(Ok(()), |changes| changes.fmt(formatter))
     }
 }
 
@@ -140,9 +166,10 @@ mod tests {
     #[test]
     fn a_message_names_the_policies_the_rule_and_the_end() {
         let closed = |until: Option<&str>| Closed {
-            reason: ClosedReason::WindowClosed,
+            reason: WaitReason::WindowClosed,
             by: "deny window `night` of automation shop/app".to_owned(),
             until: until.map(|text| text.parse().unwrap()),
+            changes: None,
         };
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         for (wait, expected) in [
@@ -163,5 +190,7 @@ mod tests {
         }
         let many = Wait::at(closed(None), vec!["p".to_owned(); 501], 501).to_string();
         assert!(many.contains(", p and 1 more: "), "{}", many.len());
+        let long = Wait::at(closed(None), vec!["p".repeat(250); 100], 100).to_string();
+        assert!(long.contains("p and 35 more: ") && long.len() < 20_000, "{}", long.len());
     }
 }

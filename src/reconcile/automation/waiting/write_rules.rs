@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::clock::SteadyClock;
 use super::gate::WriteGate;
+use super::quiet::QuietPeriod;
 use super::rules::{ParsedRules, RulesReader};
 use crate::objects::ObjectName;
 use crate::schedule::Windows;
@@ -17,14 +18,19 @@ pub struct WriteRules {
     pub parsed: ParsedRules,
     /// The clock.
     pub clock: SteadyClock,
-    /// True if the automation's own windows do not count.
-    pub ignores_own_windows: bool,
+    /// True if the automation's own windows and quiet period do not count.
+    pub ignores_own: bool,
 }
 
 impl WriteRules {
-    /// Creates the gate of an automation with its own windows.
-    pub fn gate(self, automation: ObjectName, own: Option<Arc<Windows>>) -> WriteGate {
-        let own = own.filter(|_| !self.ignores_own_windows);
-        WriteGate { automation, own, rules: self.reader, parsed: self.parsed, clock: self.clock }
+    /// Creates the gate of an automation with its own windows and quiet period.
+    pub fn gate(
+        self,
+        automation: ObjectName,
+        own: Option<Arc<Windows>>,
+        quiet: Option<QuietPeriod>,
+    ) -> WriteGate {
+        let (own, quiet) = if self.ignores_own { (None, None) } else { (own, quiet) };
+        WriteGate { automation, own, quiet, rules: self.reader, parsed: self.parsed, clock: self.clock }
     }
 }
