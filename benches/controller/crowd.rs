@@ -57,6 +57,10 @@ impl Crowd {
         Self { scene, repositories: made, members }
     }
 
+    pub(crate) fn members(&self) -> &[String] {
+        &self.members
+    }
+
     pub(crate) async fn choose_all(&self, tag: &str) {
         join_all(self.members.iter().map(|member| self.scene.choose(member, tag))).await;
     }

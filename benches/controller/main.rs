@@ -24,6 +24,7 @@ mod rollout;
 mod scene;
 #[path = "../../tests/it/support/mod.rs"]
 mod support;
+mod windows;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|reflect|rollout|nodes|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|reflect|rollout|nodes|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let first = arguments.next().expect(usage);
@@ -72,6 +73,11 @@ fn main() {
             for commits in [0, 4] {
                 idle(&program, commits).await;
             }
+        }
+        if wants("windows") {
+            println!();
+            println!("{HEAD}");
+            windows::measure(&program).await;
         }
         if wants("reflect") {
             println!();

@@ -45,6 +45,16 @@ impl Measured {
         Self::spawn(command, scene)
     }
 
+    /// Starts the program with the administrator's rights, on all namespaces.
+    pub(crate) fn start_everywhere(program: &Path, scene: &Scene, selector: &str) -> Self {
+        let command = &mut Command::new(program);
+        command
+            .args(["controller", "--enable-leader-election", selector])
+            .env("KUBECONFIG", scene.cluster.administrators_kubeconfig())
+            .env("RUNTIME_NAMESPACE", scene.cluster.namespace());
+        Self::spawn(command, scene)
+    }
+
     /// Starts a process of this benchmark that does nothing but watch Deployments.
     pub(crate) fn start_bare_watch(scene: &Scene) -> Self {
         let command = &mut Command::new(std::env::current_exe().unwrap());

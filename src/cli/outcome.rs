@@ -75,7 +75,7 @@ pub(super) struct Outcome {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(super) pull_requests: Vec<PullRequest>,
-    /// What may not be written yet; absent if nothing waits.
+    /// The images that may not be written yet; absent if nothing waits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub(super) waiting: Vec<Waiting>,

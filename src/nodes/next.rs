@@ -23,7 +23,7 @@ use super::keys;
 use super::pool::HookPoint;
 use super::{AgentState, Node, Pool, Stage};
 
-/// What is known of a node beside the node itself.
+/// The facts about a node beside the node itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Situation {
     /// A slot is granted to the node.

@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 
 use reading::Reader;
 use table::{
-    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, LONGEST_WAIT, MINIMUM_AGE, ON_REVERT,
-    ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY, PULL_REQUEST_DRAFT,
-    PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD, PULL_REQUEST_REFRESH,
-    PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, QUIET_PERIOD, RELEASE_GROUP, REPOSITORY, SIGNED_BY,
-    TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
+    AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, LONGEST_WAIT, MINIMUM_AGE,
+    ON_REVERT, ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY,
+    PULL_REQUEST_DRAFT, PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
+    PULL_REQUEST_REFRESH, PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, QUIET_PERIOD,
+    RELEASE_GROUP, REPOSITORY, SIGNED_BY, TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
 };
 
 pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, TemplateText};
@@ -214,7 +214,7 @@ mod tests {
 
     use super::{
         AutomationSettings, DELIVERY, Delivery, ExcludedTags, FORGE, ForgeName, GitRepositorySettings,
-        MergeMethod, MergeTime, LongDuration, NameList, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
+        LongDuration, MergeMethod, MergeTime, NameList, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
         PULL_REQUEST_REFRESH, PolicySettings, Refresh, RepositorySettings, SIGNED_BY, SignedBy,
         TEMPLATE_LANGUAGE, TemplateLanguage, TextOrder, UnknownAge,
     };
@@ -253,13 +253,14 @@ mod tests {
              you mean tagboat.dev/template-language?"
         );
         assert_eq!(
-            automation_error(&[("tagboat.dev/window", "9-17")]),
-            "annotation tagboat.dev/window (value `9-17`) is not a setting of ImageUpdateAutomation: allowed are \
+            automation_error(&[("tagboat.dev/nothing-like-it", "x")]),
+            "annotation tagboat.dev/nothing-like-it (value `x`) is not a setting of ImageUpdateAutomation: allowed are \
              tagboat.dev/template-language, tagboat.dev/signed-by, tagboat.dev/delivery, tagboat.dev/push-branch, \
              tagboat.dev/pull-request-title, tagboat.dev/pull-request-body, tagboat.dev/pull-request-labels, \
              tagboat.dev/pull-request-reviewers, tagboat.dev/pull-request-assignees, \
              tagboat.dev/pull-request-draft, tagboat.dev/pull-request-merge, tagboat.dev/pull-request-merge-method, \
-             tagboat.dev/pull-request-refresh"
+             tagboat.dev/pull-request-refresh, tagboat.dev/windows, tagboat.dev/quiet-period, tagboat.dev/longest-wait, \
+             tagboat.dev/on-revert"
         );
         let elsewhere = annotations(&[("tagboat.dev/template-language", "go")]);
         assert_eq!(
@@ -383,6 +384,31 @@ mod tests {
                     "annotations tagboat.dev/pull-request-draft and tagboat.dev/pull-request-merge contradict each \
                      other: a draft cannot be merged: remove one of them"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_wait_is_six_quiet_periods_by_default() {
+        for (quiet, longest, expected) in [
+            (None, None, (0, 0)),
+            (Some("5m"), None, (300, 1_800)),
+            (Some("1w"), Some("2w1d"), (604_800, 1_296_000)),
+            (Some("5m"), Some("0s"), (300, 0)),
+            (None, Some("5m"), (0, 300)),
+        ] {
+            let given: Vec<(&str, &str)> =
+                [("tagboat.dev/quiet-period", quiet), ("tagboat.dev/longest-wait", longest)]
+                    .into_iter()
+                    .filter_map(|(name, value)| Some((name, value?)))
+                    .collect();
+            let read = AutomationSettings::from_annotations(&annotations(&given)).unwrap();
+            let seconds = |duration: LongDuration| duration.duration().as_secs();
+            assert_eq!((seconds(read.quiet_period), seconds(read.longest_wait)), expected, "{given:?}");
+        }
+        for name in ["tagboat.dev/quiet-period", "tagboat.dev/longest-wait"] {
+            for value in ["", "5", "-5m", "soon"] {
+                assert!(automation_error(&[(name, value)]).contains(": allowed are a duration "), "{value}");
             }
         }
     }

@@ -179,8 +179,11 @@ impl<'i> Work<'i> {
         let holds = settings.on_revert != OnRevert::Overwrite;
         let is_quiet = !settings.quiet_period.duration().is_zero();
         for sentence in [
-            holds.then_some("without --state no earlier run is known, so tagboat.dev/on-revert holds nothing"),
-            is_quiet.then_some("without --state no earlier run is known, so tagboat.dev/quiet-period delays nothing"),
+            holds
+                .then_some("without --state no earlier run is known, so tagboat.dev/on-revert holds nothing"),
+            is_quiet.then_some(
+                "without --state no earlier run is known, so tagboat.dev/quiet-period delays nothing",
+            ),
         ] {
             let Some(sentence) = sentence else { continue };
             say(&format!("warning: {}", prefixed(&self.outcome, sentence)));

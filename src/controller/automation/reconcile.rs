@@ -69,7 +69,9 @@ struct Started {
     previous: ImageUpdateAutomationStatus,
     run: ReconcileRun,
     inputs: ObservedInputs,
-    /// True if a person has forced this one run, despite the automation's own windows and quiet period.
+    /// True if a person has forced this one run.
+    ///
+    /// The automation's own windows and quiet period do not count then.
     is_forced_now: bool,
 }
 
@@ -144,10 +146,10 @@ impl Reconcile {
             times: automations.options.times,
             references: automations.options.references,
             pull_requests: automations.pull_requests.clone(),
-            rules: automations.comparisons.is_none().then(|| WriteRules {
-                ignores_own: self.started.is_forced_now,
-                ..automations.rules.clone()
-            }),
+            rules: automations
+                .comparisons
+                .is_none()
+                .then(|| WriteRules { ignores_own: self.started.is_forced_now, ..automations.rules.clone() }),
             known_wait: automations.waiting.known(name),
         };
         let (known, namespace) = (objects.policies.clone(), name.namespace.clone());

@@ -1,4 +1,4 @@
-//! What a run observed besides its conclusion, as a part of its report.
+//! The observations of a run besides its conclusion, as a part of its report.
 
 use jiff::Timestamp;
 

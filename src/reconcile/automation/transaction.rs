@@ -20,9 +20,7 @@ use super::request::{self, ImageOverrides, Request, RequestError};
 use super::reverts::{Reverts, StatusBaseline};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
-use super::waiting::{
-    EarlierRun, GroupHolds, KnownWait, QuietPeriod, RunWait, WriteRules, own_windows,
-};
+use super::waiting::{EarlierRun, GroupHolds, KnownWait, QuietPeriod, RunWait, WriteRules, own_windows};
 use crate::cancel::Cancellation;
 use crate::error::chain;
 use crate::git::checkout::Revision;

@@ -15,7 +15,7 @@ async fn annotate(scene: &Scene, annotations: &Value) {
     scene.patch(Kind::Automation, "app", &json!({"metadata": {"annotations": annotations}})).await;
 }
 
-/// Waits until the automation waits for its quiet period with a message that fulfils a condition.
+/// Waits until the automation waits for its quiet period with such a message.
 async fn waits(scene: &Scene, is: impl Fn(&str) -> bool) -> String {
     let message = |status: &Value| {
         let found = condition(status, "UpdatesWaiting")?;
@@ -51,7 +51,8 @@ async fn written(members: &[&str]) -> Scene {
 async fn nothing_waits(scene: &Scene) {
     scene
         .until("app", "nothing waits", |object| {
-            condition(&object.data["status"], "UpdatesWaiting").is_some_and(|found| found["status"] == "False")
+            condition(&object.data["status"], "UpdatesWaiting")
+                .is_some_and(|found| found["status"] == "False")
         })
         .await;
 }
@@ -109,7 +110,8 @@ async fn a_wait_goes_on_over_restarts_and_ends_by_force() {
     scene.choose("app", "3.0.0").await;
     controller = scene.controller().start();
     let second = waits(&scene, |message| *message != first).await;
-    let change = |message: &str| message.split(" from ").nth(1).unwrap().split(" to ").next().unwrap().to_owned();
+    let change =
+        |message: &str| message.split(" from ").nth(1).unwrap().split(" to ").next().unwrap().to_owned();
     assert_eq!(change(&second), change(&first));
     // A marker that a person adds meanwhile is part of the same commit.
     let namespace = scene.cluster.namespace();
@@ -118,7 +120,11 @@ async fn a_wait_goes_on_over_restarts_and_ends_by_force() {
     waits(&scene, |message| message.starts_with("2 values wait of app: ")).await;
     assert_eq!(pushes(&scene), 0);
     let events = scene.events("app").await;
-    assert_eq!(events.iter().filter(|event| event.starts_with("Normal QuietPeriod: ")).count(), 1, "{events:#?}");
+    assert_eq!(
+        events.iter().filter(|event| event.starts_with("Normal QuietPeriod: ")).count(),
+        1,
+        "{events:#?}"
+    );
     annotate(
         &scene,
         &json!({"reconcile.fluxcd.io/requestedAt": "forced", "reconcile.fluxcd.io/forceAt": "forced"}),
@@ -145,7 +151,11 @@ async fn a_steady_stream_makes_a_commit_per_longest_wait() {
         let found = scene.commits().len();
         if found > commits {
             // A commit is seen a moment after it was made.
-            assert!(found == commits + 1 && begin.elapsed() > Duration::from_secs(7), "{:?}", begin.elapsed());
+            assert!(
+                found == commits + 1 && begin.elapsed() > Duration::from_secs(7),
+                "{:?}",
+                begin.elapsed()
+            );
             (begin, commits) = (Instant::now(), found);
         }
         if commits == 2 {
@@ -172,7 +182,9 @@ async fn a_first_image_does_not_wait_and_a_period_goes_on_behind_a_closed_window
         found["message"].as_str().map(str::to_owned)
     };
     let status = scene
-        .until("app", "the window is closed", |object| message(&object.data["status"], "WindowClosed").is_some())
+        .until("app", "the window is closed", |object| {
+            message(&object.data["status"], "WindowClosed").is_some()
+        })
         .await;
     let in_window = message(&status, "WindowClosed").unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -184,8 +196,10 @@ async fn a_first_image_does_not_wait_and_a_period_goes_on_behind_a_closed_window
     annotate(&scene, &json!({"tagboat.dev/quiet-period": "1s"})).await;
     scene.lands("app", "3.0.0").await;
     annotate(&scene, &json!({"tagboat.dev/quiet-period": null})).await;
-    eventually("there is no condition", async || condition(&scene.status("app").await, "UpdatesWaiting").is_none())
-        .await;
+    eventually("there is no condition", async || {
+        condition(&scene.status("app").await, "UpdatesWaiting").is_none()
+    })
+    .await;
     controller.end().await;
 }
 
@@ -200,7 +214,10 @@ async fn an_invalid_period_stalls_until_it_is_corrected() {
     let status = scene.not_ready("app", "InvalidSettings").await;
     let message = condition(&status, "Stalled").unwrap()["message"].as_str().unwrap();
     for setting in ["quiet-period", "longest-wait"] {
-        assert!(message.contains(&format!("annotation tagboat.dev/{setting} has the value `soon`: ")), "{message}");
+        assert!(
+            message.contains(&format!("annotation tagboat.dev/{setting} has the value `soon`: ")),
+            "{message}"
+        );
     }
     annotate(&scene, &json!({"tagboat.dev/quiet-period": "0s", "tagboat.dev/longest-wait": null})).await;
     scene.lands("app", "2.0.0").await;

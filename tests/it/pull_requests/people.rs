@@ -1,4 +1,4 @@
-//! What people do with pull requests is never lost.
+//! Actions of people on pull requests, which are never lost.
 
 use serde_json::{Value, json};
 

@@ -27,7 +27,7 @@ impl BranchContent {
     }
 }
 
-/// What an automation wants of the forge after a run.
+/// The pull requests that an automation wants after a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PullRequestOrder {
     /// The automation.

@@ -20,7 +20,7 @@ const SETTLING_TIME: Duration = Duration::from_secs(10 * 60);
 #[derive(Clone, Debug, Default)]
 pub struct SteadyClock(Arc<Mutex<Option<Reading>>>);
 
-/// What the last reading showed.
+/// The last reading of both clocks.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     wall: Timestamp,

@@ -52,7 +52,7 @@ pub struct GateState {
     pub has_rules: bool,
     /// The rule that closes it.
     pub closed: Option<Closed>,
-    /// The next changes of windows and freezes in their order, each with true if it opens them.
+    /// The next changes of windows and freezes, each with true if it opens them.
     pub changes: Vec<(Timestamp, bool)>,
 }
 
@@ -72,7 +72,8 @@ pub struct Closed {
 impl WriteGate {
     /// Returns true if a look costs no request, or there are rules anyway.
     pub fn is_cheap(&self) -> bool {
-        self.rules.is_cached() || self.own.as_ref().is_some_and(|windows| !windows.entries().is_empty())
+        let has_windows = || self.own.as_ref().is_some_and(|windows| !windows.entries().is_empty());
+        self.rules.is_cached() || self.quiet.is_some() || has_windows()
     }
 
     /// Records the images that are wanted now.

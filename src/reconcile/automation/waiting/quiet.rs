@@ -48,7 +48,9 @@ pub struct ImageChanges {
 }
 
 impl QuietPeriod {
-    /// Creates the quiet period of an automation, with the changes that its last run reported; none without the setting.
+    /// Creates the quiet period of an automation, if it has one.
+    ///
+    /// The changes are those that its last run reported.
     pub fn new(settings: &AutomationSettings, status: Option<&ImageUpdateAutomationStatus>) -> Option<Self> {
         let (period, longest) = (settings.quiet_period.duration(), settings.longest_wait.duration());
         let signed = |duration| SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
@@ -95,9 +97,17 @@ impl QuietPeriod {
         let by = if quiet <= longest {
             format!("quiet period of {:#} of automation {automation} (tagboat.dev/quiet-period)", self.period)
         } else {
-            format!("longest wait of {:#} of automation {automation} (tagboat.dev/longest-wait)", self.longest)
+            format!(
+                "longest wait of {:#} of automation {automation} (tagboat.dev/longest-wait)",
+                self.longest
+            )
         };
-        (now < until).then_some(Closed { reason: WaitReason::QuietPeriod, by, until: Some(until), changes: None })
+        (now < until).then_some(Closed {
+            reason: WaitReason::QuietPeriod,
+            by,
+            until: Some(until),
+            changes: None,
+        })
     }
 }
 
@@ -148,8 +158,8 @@ fn checksum(images: &BTreeMap<String, ImageRef>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
     use crate::reconcile::automation::waiting::Wait;
+    use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
     use tagboat_api::Reason;
 
     fn images(tags: &[&str]) -> BTreeMap<String, ImageRef> {
@@ -163,7 +173,8 @@ mod tests {
 
     fn settings(period: &str, longest: Option<&str>) -> AutomationSettings {
         let mut annotations = BTreeMap::from([("tagboat.dev/quiet-period".to_owned(), period.to_owned())]);
-        annotations.extend(longest.map(|longest| ("tagboat.dev/longest-wait".to_owned(), longest.to_owned())));
+        annotations
+            .extend(longest.map(|longest| ("tagboat.dev/longest-wait".to_owned(), longest.to_owned())));
         AutomationSettings::from_annotations(&annotations).unwrap()
     }
 
@@ -184,7 +195,7 @@ mod tests {
         ObjectName { namespace: "shop".to_owned(), name: "app".to_owned() }
     }
 
-    /// Runs at some seconds with images, each as a new process, and returns the end of the wait in each run.
+    /// Returns the ends of the waits of some runs, each of a new process.
     fn waits(written: &[&str], runs: &[(i64, &[&str])]) -> Vec<Option<i64>> {
         let mut message = None;
         let run = |(second, wanted): &(i64, &[&str])| {
@@ -220,16 +231,36 @@ mod tests {
                 &[(0, &["2", "1"]), (50, &["2", "2"]), (109, &["2", "2"]), (110, &["2", "2"])],
                 &[Some(60), Some(110), Some(110), None],
             ),
-            ("the change is withdrawn", &["1"], &[(0, &["2"]), (30, &["1"]), (40, &["3"])], &[Some(60), None, Some(100)]),
+            (
+                "the change is withdrawn",
+                &["1"],
+                &[(0, &["2"]), (30, &["1"]), (40, &["3"])],
+                &[Some(60), None, Some(100)],
+            ),
             (
                 "a steady stream ends after six times the period",
                 &["1"],
                 &[
-                    (0, &["2"]), (50, &["3"]), (100, &["4"]), (150, &["5"]), (200, &["6"]), (250, &["7"]),
-                    (300, &["8"]), (350, &["9"]), (360, &["10"]),
+                    (0, &["2"]),
+                    (50, &["3"]),
+                    (100, &["4"]),
+                    (150, &["5"]),
+                    (200, &["6"]),
+                    (250, &["7"]),
+                    (300, &["8"]),
+                    (350, &["9"]),
+                    (360, &["10"]),
                 ],
                 &[
-                    Some(60), Some(110), Some(160), Some(210), Some(260), Some(310), Some(360), Some(360), None,
+                    Some(60),
+                    Some(110),
+                    Some(160),
+                    Some(210),
+                    Some(260),
+                    Some(310),
+                    Some(360),
+                    Some(360),
+                    None,
                 ],
             ),
             ("the clock was set back", &["1"], &[(1_000, &["2"]), (10, &["2"])], &[Some(1_060), Some(70)]),
@@ -247,7 +278,8 @@ mod tests {
         // Another controller has written, and the condition stayed.
         for (written, expected) in [("1", 60), ("2", 400)] {
             let mut quiet =
-                QuietPeriod::new(&settings("60s", Some("1h")), Some(&status(&[written], Some(&message)))).unwrap();
+                QuietPeriod::new(&settings("60s", Some("1h")), Some(&status(&[written], Some(&message))))
+                    .unwrap();
             quiet.observe(&images(&["2"]), at(30));
             quiet.observe(&images(&["3"]), at(340));
             quiet.observe(&images(&["2"]), at(340));
@@ -263,7 +295,8 @@ mod tests {
             ("5m", Some("2m"), (120, "longest wait of 2m of automation shop/app (tagboat.dev/longest-wait)")),
             ("1d", None, (86_400, "quiet period of 24h of automation shop/app (tagboat.dev/quiet-period)")),
         ] {
-            let mut quiet = QuietPeriod::new(&settings(period, longest), Some(&status(&["1"], None))).unwrap();
+            let mut quiet =
+                QuietPeriod::new(&settings(period, longest), Some(&status(&["1"], None))).unwrap();
             quiet.observe(&images(&["2"]), at(0));
             let closed = quiet.closed_at(at(0), &name()).unwrap();
             assert_eq!((closed.until.unwrap(), closed.by.as_str()), (at(expected.0), expected.1));
@@ -285,7 +318,10 @@ mod tests {
         assert_eq!((changes.first, changes.last), (at(1), at(1)));
         let message = format!("1 value waits of web: x; until 2026-12-02T06:00:00Z{changes}");
         let (rest, found) = ImageChanges::split(&message);
-        assert_eq!((rest, found), ("1 value waits of web: x; until 2026-12-02T06:00:00Z", Some(changes.clone())));
+        assert_eq!(
+            (rest, found),
+            ("1 value waits of web: x; until 2026-12-02T06:00:00Z", Some(changes.clone()))
+        );
         for broken in [
             "no image waits".to_owned(),
             message.replace(" to ", " until "),

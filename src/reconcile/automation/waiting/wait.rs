@@ -1,4 +1,4 @@
-//! What waits, why and until when: the condition `UpdatesWaiting` and its events.
+//! Images that wait: the condition `UpdatesWaiting` and its events.
 
 use std::fmt;
 
