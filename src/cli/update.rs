@@ -118,7 +118,7 @@ fn update(arguments: &UpdateArguments, outcome: &mut Outcome) -> Result<String, 
     drop(progress);
     outcome.set_plan(&plan);
     if let Some(automation) = automation.filter(|_| !plan.edits.is_empty()) {
-        warn_of_wait(automation, &manifests);
+        warn_of_wait(automation, &manifests, &request);
     }
     let palette = Palette::for_output();
     let mut text = String::new();

@@ -1,6 +1,6 @@
 //! Warnings about a request that is valid.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -16,7 +16,7 @@ use crate::error::chain;
 use crate::objects::manifests::{Manifests, SecretDirectory};
 use crate::reconcile::automation::request::{ImageOverrides, Request};
 use crate::reconcile::automation::source::ObjectName;
-use crate::reconcile::automation::waiting::{ParsedRules, own_windows};
+use crate::reconcile::automation::waiting::{GroupHolds, Images, ParsedRules, own_windows};
 use crate::schedule::{Agenda, State};
 
 /// Warns if an automation selects no policy although its namespace has some.
@@ -71,17 +71,29 @@ pub(super) fn warn_of_idle_secrets(
     }
 }
 
-/// Warns if windows and freezes among the manifests close an automation, which a command ignores.
-pub(super) fn warn_of_wait(automation: &ImageUpdateAutomation, manifests: &Manifests) {
+/// Warns if settings among the manifests delay what an automation writes, which a command ignores.
+pub(super) fn warn_of_wait(automation: &ImageUpdateAutomation, manifests: &Manifests, request: &Request) {
     let name = ObjectName::of(automation);
     let closed_by = match agenda(automation, manifests) {
         Ok(agenda) => match agenda.state(Timestamp::now()) {
-            State::Open => return,
-            State::Closed(cause) => cause.to_string(),
+            State::Open => None,
+            State::Closed(cause) => Some(cause.to_string()),
         },
-        Err(error) => error,
+        Err(error) => Some(error),
     };
-    say(&format!("warning: {name}: windows and freezes do not count here: {closed_by}"));
+    if let Some(closed_by) = closed_by {
+        say(&format!("warning: {name}: windows and freezes do not count here: {closed_by}"));
+    }
+    let settings = AutomationSettings::from_annotations(automation.annotations());
+    if settings.is_ok_and(|settings| !settings.quiet_period.duration().is_zero()) {
+        say(&format!("warning: {name}: tagboat.dev/quiet-period does not count here"));
+    }
+    let (mut setters, given, observed) = (request.update.setters.clone(), BTreeMap::new(), BTreeMap::new());
+    let policies = manifests.policies().filter(|policy| policy.namespace() == automation.namespace());
+    let images = Images { given: &given, observed: &observed };
+    if let Some(by) = GroupHolds::hold(&mut setters, policies, images).by() {
+        say(&format!("warning: {name}: release groups do not count here: {by}"));
+    }
 }
 
 /// Returns the windows and freezes of an automation among manifests.

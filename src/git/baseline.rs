@@ -4,6 +4,7 @@ use super::attempt::context::AttemptContext;
 use super::branches::with_people;
 use super::commit::stated_parents;
 use super::error::SyncError;
+use super::failure_kind::FailureKind;
 use super::name::{CommitId, RefName};
 use super::object;
 use super::outcome::Target;
@@ -66,39 +67,58 @@ impl BaselineCommit {
     ) -> Option<Self> {
         tip?;
         if target.checkout.branch().as_ref() == Some(&target.push) {
-            return Self::on_checkout(known, &target.push.reference());
+            return Self::on_checkout(known, seen, &target.push.reference());
         }
-        let pushed: CommitId = known.pushed.as_ref()?.parse().ok()?;
-        let own = seen.and_then(|seen| seen.own.as_ref());
-        let commit = match (own, seen) {
-            (Some((reference, _)), _) if *reference != target.push.reference() => return None,
-            (Some((_, Some(commit))), Some(seen)) if *commit == pushed => seen.push?,
+        let pushed: Option<CommitId> = known.pushed.as_ref().and_then(|pushed| pushed.parse().ok());
+        let own = seen.and_then(|seen| Some((seen, seen.own.as_ref()?)));
+        let commit = match own {
+            Some((_, (reference, _))) if *reference != target.push.reference() => return None,
+            Some((seen, (_, own))) if *own == pushed => seen.push,
             _ => pushed,
         };
-        Some(Self { commit, note: None })
+        Some(Self { commit: commit?, note: None })
     }
 
     /// Returns the commit of this branch that the last run checked out.
-    pub(super) fn on_checkout(known: &Known, branch: &RefName) -> Option<Self> {
+    ///
+    /// There is none if that run compared the values of another branch.
+    pub(super) fn on_checkout(known: &Known, seen: Option<&LastSeen>, branch: &RefName) -> Option<Self> {
+        let is_other = |(reference, _): &(RefName, _)| reference != branch;
+        if seen.and_then(|seen| seen.own.as_ref()).is_some_and(is_other) {
+            return None;
+        }
         let (name, commit) = known.observed.as_ref()?.rsplit_once("@sha1:")?;
         let commit = commit.parse().ok().filter(|_| name == branch.short())?;
         Some(Self { commit, note: None })
     }
 }
 
-/// The state of the baseline's tree in an attempt.
+/// The state of the baseline's tree in a transaction.
 #[derive(Debug, Default)]
 pub(super) struct BaselineFetch {
     error: Option<String>,
 }
 
 impl BaselineFetch {
-    /// Fetches the commit; an error is kept for the proposer.
-    pub(super) fn fetch(&mut self, baseline: &BaselineCommit, context: &AttemptContext<'_>) {
-        let fetched = context.fetch_commit(baseline.commit);
-        let is_here = context.mirror.has(baseline.commit);
-        let not_there = || (!is_here).then(|| "the server does not have it".to_owned());
-        self.error = fetched.err().map(|error| chain(&error)).or_else(not_there);
+    /// Fetches the commit; if the server does not have it, the reason is kept for the proposer.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not say whether it has it.
+    pub(super) fn fetch(
+        &mut self,
+        baseline: &BaselineCommit,
+        context: &AttemptContext<'_>,
+    ) -> Result<(), SyncError> {
+        self.error = match context.fetch_commit(baseline.commit) {
+            Ok(_) if context.mirror.has(baseline.commit) => None,
+            Ok(_) | Err(SyncError::NoCommit { .. }) => Some("the server does not have it".to_owned()),
+            Err(error) if error.is_too_large() || error.failure_kind() == Some(FailureKind::Gone) => {
+                Some(chain(&error))
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(())
     }
 
     /// Calls `with` with the trees of a proposal.
@@ -175,16 +195,18 @@ mod tests {
             refspec: None,
             branches: BTreeMap::new(),
             own: Some((reference.parse().unwrap(), Some(commit(own)))),
+            must_read: false,
         };
         let auto = Some(seen("refs/heads/auto", b'2'));
         for (push, seen, tip, expected) in [
             ("main", None, Some(b'9'), Some(b'1')),
-            ("main", auto.clone(), Some(b'9'), Some(b'1')),
+            // The last run compared the values of another branch.
+            ("main", auto.clone(), Some(b'9'), None),
             ("main", None, None, None),
             ("auto", auto.clone(), Some(b'9'), Some(b'3')),
             ("auto", None, Some(b'9'), Some(b'2')),
             // The branch was deleted.
-            ("auto", auto, None, None),
+            ("auto", auto.clone(), None, None),
             // The journal is of another run.
             ("auto", Some(seen("refs/heads/auto", b'7')), Some(b'9'), Some(b'2')),
             // The last run was on another branch.
@@ -200,7 +222,24 @@ mod tests {
             let found = BaselineCommit::on_push_branch((&target, &known), seen.as_ref(), tip.map(commit));
             assert_eq!(found.map(|found| found.commit), expected.map(commit), "{push} {seen:?}");
         }
-        let other = BaselineCommit::on_checkout(&known, &"refs/heads/release".parse().unwrap());
+        let other = BaselineCommit::on_checkout(&known, None, &"refs/heads/release".parse().unwrap());
         assert_eq!(other, None);
+        // It has never pushed itself: the branch had the wanted values.
+        let target = Target {
+            checkout: CheckoutReference::Branch("main".parse().unwrap()),
+            push: "auto".parse().unwrap(),
+            refspec: None,
+            own_branches: None,
+            options: Vec::new(),
+        };
+        let known = Known { pushed: None, ..known };
+        let never = LastSeen {
+            own: Some(("refs/heads/auto".parse().unwrap(), None)),
+            ..seen("refs/heads/auto", b'2')
+        };
+        for (seen, expected) in [(Some(&never), Some(b'3')), (None, None), (auto.as_ref(), None)] {
+            let found = BaselineCommit::on_push_branch((&target, &known), seen, Some(commit(b'9')));
+            assert_eq!(found.map(|found| found.commit), expected.map(commit), "{seen:?}");
+        }
     }
 }

@@ -104,6 +104,12 @@ pub enum GitError {
         /// The subcommand.
         verb: &'static str,
     },
+    /// The check of [`Call::may_begin`] kept it from starting.
+    #[error("git {verb} was withheld")]
+    Withheld {
+        /// The subcommand.
+        verb: &'static str,
+    },
     /// The check of [`Call::watch`] ended it.
     #[error("git {verb} was cancelled")]
     Stopped {
@@ -170,6 +176,7 @@ impl Git {
             access: None,
             deadline: None,
             watch: None,
+            may_begin: None,
             memory: None,
             limit: process_memory::PROCESS_MIB,
             slot: None,
@@ -194,6 +201,8 @@ pub struct Call<'a> {
     pub(super) deadline: Option<&'a ServerDeadline>,
     /// Called several times a second; if it returns false, the call is ended.
     pub(super) watch: Option<&'a mut dyn FnMut() -> bool>,
+    /// Called right before the process starts; if it returns false, it does not.
+    pub(super) may_begin: Option<&'a dyn Fn() -> bool>,
     /// The memory in bytes to reserve before the process starts.
     ///
     /// It is charged to the namespace that holds the slot.
@@ -293,6 +302,9 @@ impl Call<'_> {
             NotGranted::Cancelled => GitError::Interrupted { verb },
             NotGranted::TooLong => GitError::NoMemory { verb },
         })?;
+        if self.may_begin.is_some_and(|may_begin| !may_begin()) {
+            return Err(GitError::Withheld { verb });
+        }
         let (begin, deadline) = (Instant::now(), stop.deadline(deadline.get()));
         // Held until the process has ended, because a cancelled proposal is not finished while it may still push.
         let guards: Option<Vec<_>> = cancellations.iter().map(Cancellation::start_process).collect();

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::baseline::BaselineCommit;
 use super::commit_time::CommitTime;
 use super::name::{BranchName, CommitId, RefName};
 use crate::directory::open;
 
 /// The push journal of one remote, and its last known state.
 ///
-/// If it is lost, the next run lists the remote once more; no commit is lost. It must survive only the end of a process
-/// between a push and its report.
+/// If it is lost, the next run lists the remote once more; no commit is lost. It must survive the end of a process between a
+/// push and its report. The tip that a run left on a push branch of its own is the baseline of the next one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PushJournal {
@@ -57,9 +58,12 @@ pub(super) struct PendingPush {
     /// The proposer's note, for the baseline of the next run.
     #[serde(default)]
     pub(super) note: Option<String>,
-    /// An earlier push to the same tip whose result is not known either.
+    /// True if this very push was made before, with an unknown result, and may have arrived.
+    #[serde(default)]
+    pub(super) is_repeated: bool,
+    /// An earlier push to the same tip whose result is not known either; of all these, at most one arrives.
     ///
-    /// Of the two, at most one arrives.
+    /// Or one that has arrived and was not reported, at the end of the chain.
     #[serde(default)]
     pub(super) earlier: Option<Box<PendingPush>>,
 }
@@ -69,11 +73,51 @@ impl PendingPush {
     /// The message is needed only if the answer to a push was lost.
     pub(super) const MAX_MESSAGE: usize = 4 * 1024;
 
-    /// Returns true if `earlier` is another push to the same tip, and may still arrive.
-    pub(super) fn may_arrive_instead(&self, earlier: &Self) -> bool {
-        !earlier.is_branch_done
-            && (&earlier.reference, earlier.old) == (&self.reference, self.old)
-            && earlier.new != self.new
+    /// The maximum number of earlier pushes to the same tip that are kept.
+    const MAX_EARLIER: usize = 4;
+
+    /// Returns true if `earlier` is a push to the same tip, and may still arrive.
+    fn may_arrive_as_well(&self, earlier: &Self) -> bool {
+        !earlier.is_branch_done && (&earlier.reference, earlier.old) == (&self.reference, self.old)
+    }
+
+    /// Adds the earlier pushes that may still arrive, and one that has arrived and was not reported.
+    ///
+    /// A batch with other members makes other commits, and the push of an earlier batch may still arrive.
+    fn after(mut self, mut earlier: Option<Self>) -> Self {
+        let mut open = Vec::new();
+        let mut done = None;
+        while let Some(mut push) = earlier {
+            earlier = push.earlier.take().map(|push| *push);
+            if push.is_branch_done && push.reference == self.reference {
+                done = Some(push);
+                break;
+            }
+            if !self.may_arrive_as_well(&push) {
+                continue;
+            }
+            if push.new == self.new {
+                self.is_repeated = true;
+            } else {
+                open.push(push);
+            }
+        }
+        open.truncate(Self::MAX_EARLIER);
+        open.extend(done);
+        let chain = |later: Option<Box<Self>>, push: Self| Some(Box::new(Self { earlier: later, ..push }));
+        self.earlier = open.into_iter().rev().fold(None, chain);
+        self
+    }
+
+    /// Returns the earlier push that has arrived and was not reported.
+    pub(super) fn done_before(&self) -> Option<&Self> {
+        let earlier = self.earlier.as_deref()?;
+        if earlier.is_branch_done { Some(earlier) } else { earlier.done_before() }
+    }
+
+    /// Returns the baseline that the push makes.
+    pub(super) fn baseline(&self) -> Option<BaselineCommit> {
+        self.note.clone().map(|note| BaselineCommit { commit: self.new, note: Some(note) })
     }
 
     /// Returns true if the branch is done and the refspec is not.
@@ -133,9 +177,12 @@ pub(super) struct LastSeen {
     /// The tips of the proposer's own branches; none for a branch that does not exist.
     #[serde(default)]
     pub(super) branches: BTreeMap<RefName, Option<CommitId>>,
-    /// The push branch, and the proposer's own last commit.
+    /// The branch with the baseline, and the proposer's own last commit.
     #[serde(default)]
     pub(super) own: Option<(RefName, Option<CommitId>)>,
+    /// True if the files must be read again, even if nothing has moved.
+    #[serde(default)]
+    pub(super) must_read: bool,
 }
 
 impl LastSeen {
@@ -185,6 +232,24 @@ impl PushJournal {
             journal.store(folder)?;
         }
         Ok(found)
+    }
+
+    /// Records a push that is about to be made.
+    pub(super) fn record(&mut self, name: &str, push: PendingPush) {
+        let earlier = self.pending.remove(name);
+        self.pending.insert(name.to_owned(), push.after(earlier));
+    }
+
+    /// Deletes the record of a push that has not arrived and never will.
+    ///
+    /// Earlier pushes may still arrive, and so may the same push that was made before.
+    pub(super) fn withdraw(&mut self, name: &str) {
+        let Some(push) = self.pending.remove(name) else { return };
+        if push.is_repeated {
+            self.pending.insert(name.to_owned(), push);
+        } else if let Some(earlier) = push.earlier {
+            self.pending.insert(name.to_owned(), *earlier);
+        }
     }
 
     /// Returns the record of a tip of a branch, if it was pushed.
@@ -260,6 +325,70 @@ mod tests {
             std::process::Command::new("mkfifo").arg(PushJournal::path(folder.path())).status().unwrap();
         assert!(made.success());
         assert!(PushJournal::load(folder.path()).seen.is_empty());
+    }
+
+    fn push(new: char) -> PendingPush {
+        let commit = |digit: char| digit.to_string().repeat(40).parse::<CommitId>().unwrap();
+        PendingPush {
+            reference: "refs/heads/main".parse().unwrap(),
+            source: (None, commit('0')),
+            old: Some(commit('0')),
+            new: commit(new),
+            commit: commit(new),
+            message: String::new(),
+            time: CommitTime::now(),
+            refspec: None,
+            is_branch_done: false,
+            is_signed_by_forge: false,
+            note: None,
+            is_repeated: false,
+            earlier: None,
+        }
+    }
+
+    /// Returns the pushes of which one may still arrive, the last one first.
+    fn open(journal: &PushJournal) -> String {
+        let mut push = journal.pending.get("app");
+        let mut found = String::new();
+        while let Some(one) = push {
+            found.extend(one.new.to_string().chars().next());
+            push = one.earlier.as_deref();
+        }
+        found
+    }
+
+    /// The same push was made again, and withdrawn because another one came first: the one made before had arrived, and was
+    /// not reported.
+    #[test]
+    fn a_push_that_was_made_before_is_not_withdrawn() {
+        // Pushes to one tip in their order; `-` withdraws the last one.
+        for (pushes, expected) in [
+            ("1", "1"),
+            ("1-", ""),
+            ("12", "21"),
+            ("12-", "1"),
+            ("11-", "1"),
+            ("121", "12"),
+            ("121-", "12"),
+            ("122-", "21"),
+            ("1234567", "76543"),
+        ] {
+            let mut journal = PushJournal::default();
+            for one in pushes.chars() {
+                match one {
+                    '-' => journal.withdraw("app"),
+                    new => journal.record("app", push(new)),
+                }
+            }
+            assert_eq!(open(&journal), expected, "{pushes}");
+        }
+        let mut journal = PushJournal::default();
+        journal.record("app", PendingPush { is_branch_done: true, ..push('1') });
+        journal.record("app", push('2'));
+        assert_eq!(open(&journal), "21");
+        assert!(journal.pending["app"].done_before().is_some_and(|push| push.is_branch_done));
+        journal.withdraw("app");
+        assert_eq!(open(&journal), "1");
     }
 
     #[test]

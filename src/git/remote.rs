@@ -256,6 +256,7 @@ impl Remote {
         mirror: &Mirror,
         request: &PushRequest,
         deadline: &ServerDeadline,
+        may_begin: &dyn Fn() -> bool,
     ) -> Result<PushReply, RemoteError> {
         let explain = |cause| self.explain(RemoteOperation::Push, cause);
         let make = |with_options: bool| {
@@ -264,6 +265,7 @@ impl Remote {
             let is_known = request.is_on_listed || request.updates.iter().any(|update| update.old.is_some());
             let mut call = self.call(mirror, "push", deadline);
             call.memory = Some(TRANSFER_MEMORY);
+            call.may_begin = Some(may_begin);
             call = call.setting("push.negotiate", if is_known { "false" } else { "true" });
             call = call.arguments(["--porcelain", "--no-verify", "--no-follow-tags"]);
             let options = request.options.iter().filter(|_| with_options);

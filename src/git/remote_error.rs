@@ -130,6 +130,11 @@ impl RemoteError {
         }
     }
 
+    /// Returns true if nothing was sent, because a push may not begin any more.
+    pub(super) fn is_withheld(&self) -> bool {
+        matches!(self, Self::Failed { cause: GitError::Withheld { .. }, .. })
+    }
+
     /// Returns the kind of the failure if it is a known one.
     pub fn failure_kind(&self) -> Option<FailureKind> {
         match self {

@@ -5,22 +5,38 @@ use std::collections::BTreeMap;
 use tagboat_api::Kind;
 use tagboat_api::nearest::nearest;
 use tagboat_api::settings::{
-    AutomationSettings, GitRepositorySettings, PREFIX, PolicySettings, RepositorySettings, SettingError,
-    SettingErrors,
+    AutomationSettings, GitRepositorySettings, NamespaceSettings, PREFIX, PolicySettings, RepositorySettings,
+    SettingError, SettingErrors,
 };
 use tagboat_api::substitution::contains_placeholder;
 
 use super::finding::{Findings, Location, Rule, hint};
-use super::object::Object;
+use super::object::{Object, own_texts};
+use crate::yaml::Node;
 use crate::yaml::tree::Field;
 
 /// Checks the annotations of an object with our prefix, or almost with it.
 pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     let Some(annotations) = object.annotations() else { return };
+    add_errors(annotations, errors(object.kind, &object.own_annotations()), object.location(), findings);
+}
+
+/// Checks the annotations of a Namespace in the same way.
+pub(super) fn check_namespace(annotations: &Node, findings: &mut Findings<'_>) {
+    let settings = NamespaceSettings::from_annotations(&own_texts(annotations));
+    add_errors(annotations, listed(settings.err()), Location::of(annotations), findings);
+}
+
+fn add_errors(
+    annotations: &Node,
+    errors: Vec<SettingError>,
+    otherwise: Location,
+    findings: &mut Findings<'_>,
+) {
     for field in annotations.fields().iter().filter(|field| !field.name.starts_with(PREFIX)) {
         check_prefix(field, findings);
     }
-    for error in errors(object.kind, &object.own_annotations()) {
+    for error in errors {
         if matches!(&error, SettingError::BadValue { value, .. } if contains_placeholder(value)) {
             continue;
         }
@@ -31,7 +47,7 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
             }
         };
         let location = annotations.field(&name).map_or_else(
-            || object.location(),
+            || otherwise,
             |field| match rule {
                 Rule::InvalidAnnotation => Location::of(field.value),
                 _ => Location::of(field.key),
@@ -55,9 +71,11 @@ fn check_prefix(field: &Field<'_>, findings: &mut Findings<'_>) {
     }
 }
 
+fn listed(errors: Option<SettingErrors>) -> Vec<SettingError> {
+    errors.map(|errors| errors.errors().to_vec()).unwrap_or_default()
+}
+
 fn errors(kind: Kind, annotations: &BTreeMap<String, String>) -> Vec<SettingError> {
-    let listed =
-        |errors: Option<SettingErrors>| errors.map(|errors| errors.errors().to_vec()).unwrap_or_default();
     match kind {
         Kind::Automation => listed(AutomationSettings::from_annotations(annotations).err()),
         Kind::Policy => listed(PolicySettings::from_annotations(annotations).err()),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 use serde_json::json;
-use tagboat_api::settings::{AutomationSettings, Delivery, GitRepositorySettings, PREFIX, TemplateText};
+use tagboat_api::settings::{AutomationSettings, Delivery, GitRepositorySettings, PREFIX, SettingText};
 use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::{GitRepository, ImageUpdateAutomation, Kind, ObjectName, selector};
 
@@ -342,7 +342,7 @@ fn check_collisions(delivered: &[Delivered<'_>], found: &mut Vec<Finding>) {
 }
 
 /// Returns true if a template has text that is substituted before it is applied.
-fn contains_substitution(template: &TemplateText) -> bool {
+fn contains_substitution(template: &SettingText) -> bool {
     template.text().is_some_and(|text| text.contains("${") || text.contains("<<"))
 }
 

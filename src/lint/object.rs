@@ -41,9 +41,7 @@ impl<'n> Object<'n> {
 
     /// The texts of Tagboat's annotations.
     pub(super) fn own_annotations(&self) -> BTreeMap<String, String> {
-        let fields = self.annotations().map(Node::fields).unwrap_or_default();
-        let own = fields.iter().filter(|field| field.name.starts_with(PREFIX));
-        own.filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned()))).collect()
+        self.annotations().map(own_texts).unwrap_or_default()
     }
 
     /// Kind, namespace and name, if given.
@@ -160,4 +158,11 @@ pub(super) fn visit_nested<'n>(node: &'n Node, kind: Kind, visit: &mut dyn FnMut
     }
     node.fields().iter().for_each(|field| visit_nested(field.value, kind, visit));
     node.items().iter().for_each(|item| visit_nested(item, kind, visit));
+}
+
+/// Returns the texts of Tagboat's annotations among those of an object.
+pub(super) fn own_texts(annotations: &Node) -> BTreeMap<String, String> {
+    let fields = annotations.fields();
+    let own = fields.iter().filter(|field| field.name.starts_with(PREFIX));
+    own.filter_map(|field| Some((field.name.to_owned(), field.value.text()?.to_owned()))).collect()
 }

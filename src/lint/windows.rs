@@ -6,6 +6,7 @@ use tagboat_api::Kind;
 use tagboat_api::settings::PREFIX;
 use tagboat_api::substitution::contains_placeholder;
 
+use super::annotation;
 use super::finding::{Findings, Location, Rule};
 use super::object::{Object, flatten};
 use crate::schedule::{Freeze, SettingsError, Windows};
@@ -24,6 +25,9 @@ pub(super) fn check_namespaces(roots: &[Rc<Node>], findings: &mut Findings<'_>) 
         (node.text_at(&["apiVersion"]), node.text_at(&["kind"])) == (Some("v1"), Some("Namespace"))
     };
     for node in flatten(roots).into_iter().filter(is_namespace) {
+        if let Some(annotations) = node.at(&["metadata", "annotations"]) {
+            annotation::check_namespace(annotations, findings);
+        }
         check_annotation(node, "windows", windows, findings);
         check_annotation(node, "freeze", freeze, findings);
         check_annotation(node, "freeze-all", freeze, findings);

@@ -103,10 +103,13 @@ impl UpdatePlan {
         Ok(())
     }
 
-    /// Marks the values that would change as waiting.
-    pub fn withhold(&mut self) {
-        for marker in self.markers.iter_mut().filter(|marker| marker.outcome == MarkerOutcome::Changed) {
-            marker.outcome = MarkerOutcome::Waiting;
+    /// Marks the values of policies that would change as waiting.
+    pub fn withhold(&mut self, is_of: impl Fn(&ObjectName) -> bool) {
+        let would_change = |marker: &&mut MarkerReport| marker.outcome == MarkerOutcome::Changed;
+        for marker in self.markers.iter_mut().filter(would_change) {
+            if is_of(&marker.policy) {
+                marker.outcome = MarkerOutcome::Waiting;
+            }
         }
     }
 

@@ -29,9 +29,9 @@ impl FromStr for Delivery {
 
 /// The text of a template; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TemplateText(Option<String>);
+pub struct SettingText(Option<String>);
 
-impl TemplateText {
+impl SettingText {
     /// Returns the text, if there is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -40,7 +40,7 @@ impl TemplateText {
 }
 
 /// Parses any text but white space.
-impl FromStr for TemplateText {
+impl FromStr for SettingText {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn the_most_cautious_time_of_a_merge_is_the_least() {
         assert!(MergeTime::ByHand < MergeTime::WhenReady && MergeTime::WhenReady < MergeTime::Immediately);
-        assert_eq!("".parse::<TemplateText>(), Err(()));
-        assert_eq!(" \n".parse::<TemplateText>(), Err(()));
+        assert_eq!("".parse::<SettingText>(), Err(()));
+        assert_eq!(" \n".parse::<SettingText>(), Err(()));
     }
 }

@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 use reading::Reader;
 use table::{
     AUTOMATION, DELIVERY, EXCLUDE, FORGE, FORGE_SECRET, FORGE_URL, GIT_REPOSITORY, LONGEST_WAIT, MINIMUM_AGE,
-    ON_REVERT, ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES, PULL_REQUEST_BODY,
-    PULL_REQUEST_DRAFT, PULL_REQUEST_LABELS, PULL_REQUEST_MERGE, PULL_REQUEST_MERGE_METHOD,
-    PULL_REQUEST_REFRESH, PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH, QUIET_PERIOD,
-    RELEASE_GROUP, REPOSITORY, SIGNED_BY, TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
+    NAMESPACE, ON_REVERT, ORDER, POLICY, POLL_GROUP, POLL_INTERVAL, PULL_REQUEST_ASSIGNEES,
+    PULL_REQUEST_BODY, PULL_REQUEST_DRAFT, PULL_REQUEST_LABELS, PULL_REQUEST_MERGE,
+    PULL_REQUEST_MERGE_METHOD, PULL_REQUEST_REFRESH, PULL_REQUEST_REVIEWERS, PULL_REQUEST_TITLE, PUSH_BRANCH,
+    QUIET_PERIOD, RELEASE_GROUP, REPOSITORY, SIGNED_BY, TEMPLATE_LANGUAGE, UNKNOWN_AGE, WINDOWS,
 };
 
-pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, TemplateText};
+pub use delivery::{Delivery, MergeMethod, MergeTime, NameList, Refresh, SettingText};
 pub use forge::{ForgeName, ForgeSecret, ForgeUrl};
 pub use reading::{SettingError, SettingErrors};
 pub use signing::SignedBy;
@@ -52,11 +52,11 @@ pub struct AutomationSettings {
     /// The way by which commits reach the base.
     pub delivery: Delivery,
     /// The template of the branches, with delivery by branch or pull request.
-    pub push_branch: TemplateText,
+    pub push_branch: SettingText,
     /// The settings of pull requests.
     pub pull_request: PullRequestSettings,
     /// The list of windows outside of which nothing is written, as YAML.
-    pub windows: TemplateText,
+    pub windows: SettingText,
     /// The time for which images must not change before they are written.
     pub quiet_period: LongDuration,
     /// The maximum time from the first change to the write.
@@ -69,9 +69,9 @@ pub struct AutomationSettings {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullRequestSettings {
     /// The template of the title.
-    pub title: TemplateText,
+    pub title: SettingText,
     /// The template of the body.
-    pub body: TemplateText,
+    pub body: SettingText,
     /// The labels.
     pub labels: NameList,
     /// Users and teams who are asked for a review.
@@ -181,6 +181,17 @@ impl RepositorySettings {
     /// Parses the settings from an object's annotations; other annotations are ignored.
     pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
         Reader::new(REPOSITORY, annotations).finish(Self {})
+    }
+}
+
+/// The settings of a Namespace, whose values their readers parse.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceSettings {}
+
+impl NamespaceSettings {
+    /// Checks the names of an object's annotations; other annotations are ignored.
+    pub fn from_annotations(annotations: &BTreeMap<String, String>) -> Result<Self, SettingErrors> {
+        Reader::new(NAMESPACE, annotations).finish(Self {})
     }
 }
 

@@ -264,7 +264,7 @@ impl Reconcile {
         let is_skipped = matches!(conclusion, Conclusion::Success { outcome: Outcome::NothingNew, .. });
         match (&outcome, proposal.and_then(|found| found.known_wait(conclusion, &outcome))) {
             (_, Some(known)) => waiting.set(name, known),
-            (WaitOutcome::Waiting(wait), None) => waiting.postpone(name, wait.until),
+            (WaitOutcome::Waiting(wait), None) => waiting.postpone(name, wait.next_look()),
             (WaitOutcome::Unknown, None) => {}
             (WaitOutcome::NoRules | WaitOutcome::Nothing, None) if is_skipped => {}
             (WaitOutcome::NoRules | WaitOutcome::Nothing, None) => waiting.forget(name),
@@ -422,7 +422,7 @@ impl Reconcile {
 /// Returns what a run says of reverts, and logs those that are overwritten.
 fn reverts(conclusion: &Conclusion, proposal: Option<&UpdateProposal>) -> RevertOutcome {
     let Some(proposal) = proposal else { return RevertOutcome::Unknown };
-    for overwritten in proposal.reverts.overwritten().iter().take(MAX_LOGGED_REVERTS) {
+    for overwritten in proposal.overwritten(conclusion).iter().take(MAX_LOGGED_REVERTS) {
         tracing::warn!("{overwritten}");
     }
     proposal.revert_outcome(conclusion)

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use crate::objects::ObjectName;
-use crate::reconcile::automation::waiting::KnownWait;
+use crate::reconcile::automation::waiting::{KnownWait, Wait};
 
 /// The maximum time between two looks at the system clock, which may be changed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
@@ -30,8 +30,8 @@ pub(super) struct Waiting {
 #[derive(Debug)]
 struct Entry {
     known: KnownWait,
-    /// The end of the wait, unless the automation was made due for it.
-    until: Option<Timestamp>,
+    /// The time of the next look, unless the automation was made due for it.
+    look_again: Option<Timestamp>,
 }
 
 impl Waiting {
@@ -42,15 +42,15 @@ impl Waiting {
 
     /// Records the wait of an automation.
     pub(super) fn set(&self, name: &ObjectName, known: KnownWait) {
-        let until = known.wait.as_ref().and_then(|wait| wait.until);
-        self.entries.lock().insert(name.clone(), Entry { known, until });
+        let look_again = known.wait.as_ref().and_then(Wait::next_look);
+        self.entries.lock().insert(name.clone(), Entry { known, look_again });
         self.changed.notify_one();
     }
 
-    /// Schedules the end of a wait anew, which lasts.
-    pub(super) fn postpone(&self, name: &ObjectName, until: Option<Timestamp>) {
+    /// Schedules the next look at a wait that lasts.
+    pub(super) fn postpone(&self, name: &ObjectName, look_again: Option<Timestamp>) {
         if let Some(entry) = self.entries.lock().get_mut(name) {
-            entry.until = until;
+            entry.look_again = look_again;
         }
         self.changed.notify_one();
     }
@@ -65,7 +65,7 @@ impl Waiting {
         loop {
             let now = Timestamp::now();
             self.take_ended(now).into_iter().for_each(&enqueue);
-            let next = self.entries.lock().values().filter_map(|entry| entry.until).min();
+            let next = self.entries.lock().values().filter_map(|entry| entry.look_again).min();
             let left = next.map(|next| Duration::try_from(next.duration_since(now)).unwrap_or_default());
             // A notification may come at any time, and must not turn this into a busy loop.
             sleep(SHORTEST_SLEEP).await;
@@ -76,10 +76,10 @@ impl Waiting {
     /// Returns the automations whose wait has ended, each once.
     fn take_ended(&self, now: Timestamp) -> Vec<ObjectName> {
         let mut entries = self.entries.lock();
-        let ended = entries.iter_mut().filter(|(_, entry)| entry.until.is_some_and(|until| until <= now));
+        let ended = entries.iter_mut().filter(|(_, entry)| entry.look_again.is_some_and(|at| at <= now));
         ended
             .map(|(name, entry)| {
-                entry.until = None;
+                entry.look_again = None;
                 name.clone()
             })
             .collect()
@@ -89,7 +89,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::automation::waiting::{Wait, WaitReason};
+    use crate::reconcile::automation::waiting::WaitReason;
 
     #[test]
     fn an_automation_is_due_once_when_its_wait_ends() {
@@ -101,6 +101,7 @@ mod tests {
                 until: until.map(at),
                 policies: Vec::new(),
                 values: 0,
+                look_again: None,
                 changes: None,
             }),
             policies: [].into(),

@@ -162,7 +162,8 @@ impl<P: Proposer> Attempt<P> {
             state.fetch_source(&context);
         }
         let mut proposed = self.propose(&context, base, journal);
-        if proposed.is_ok() && self.fetch_baselines(&context, journal) {
+        // The images are read again each time, so that another proposal may need its baseline then.
+        while proposed.is_ok() && self.fetch_baselines(&context, journal)? {
             proposed = self.propose(&context, base, journal);
         }
         let AttemptContext { listing, .. } = context;
@@ -189,12 +190,15 @@ impl<P: Proposer> Attempt<P> {
             if mirror.is_cancelled() {
                 return Err(AttemptOutcome::Repaired);
             }
-            if self.open().any(|state| state.has_closed()) {
+            // A push may wait for memory, and nothing may begin after a window has closed.
+            let may_begin = || !self.states.iter().any(|state| state.has_closed(journal));
+            let reply =
+                remote.push(mirror, &plan.request, &ServerDeadline::after(remote.timeout), &may_begin);
+            if reply.as_ref().is_err_and(RemoteError::is_withheld) {
                 // The next attempt makes no commit for it.
                 self.forget_push(&context, journal)?;
                 return Err(AttemptOutcome::Repaired);
             }
-            let reply = remote.push(mirror, &plan.request, &ServerDeadline::after(remote.timeout));
             self.verify_push(&mut plan, reply, &context, journal)?;
         }
         let tip = if self.has_commits() { Some(tip) } else { old };
@@ -314,9 +318,12 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Fetches the baselines that proposers need, and returns true if there are some.
-    fn fetch_baselines(&mut self, context: &AttemptContext<'_>, journal: &PushJournal) -> bool {
-        let fetches = self.open().map(|state| state.fetch_baseline(context, journal));
-        fetches.fold(false, |any, one| any | one)
+    fn fetch_baselines(
+        &mut self,
+        context: &AttemptContext<'_>,
+        journal: &PushJournal,
+    ) -> Result<bool, SyncError> {
+        self.open().try_fold(false, |any, state| Ok(any | state.fetch_baseline(context, journal)?))
     }
 
     /// Deletes the records of a push that has not reached the remote and never will.

@@ -38,16 +38,9 @@ pub(super) struct ProposalState<P: Proposer> {
     pub(super) commit: Option<ProposedCommit>,
     /// The last commit that a forge signed for it, as git stores it.
     pub(super) signed: Option<Vec<u8>>,
-    /// Set if nothing may be pushed for it in this attempt.
-    pub(super) hold: Option<Hold>,
+    /// True if nothing may be pushed for it in this attempt.
+    pub(super) is_held: bool,
     pub(super) result: Option<Result<Outcome, Failure<P::Error>>>,
-}
-
-/// A proposal for which nothing may be pushed.
-#[derive(Clone, Copy)]
-pub(super) struct Hold {
-    /// True if the refspec of an earlier push is still to be pushed.
-    is_refspec_owed: bool,
 }
 
 /// The marker index and the new objects, which the proposals of an attempt share.
@@ -82,7 +75,7 @@ impl<P: Proposer> ProposalState<P> {
             baseline: BaselineFetch::default(),
             commit: None,
             signed: None,
-            hold: None,
+            is_held: false,
             result: None,
         }
     }
@@ -176,6 +169,7 @@ impl<P: Proposer> ProposalState<P> {
             if is_same_branch && !pending.is_branch_done {
                 if pending.old == context.old {
                     // It has not yet, but it may: the server may be working on it.
+                    self.pushed_baseline = pending.done_before().and_then(PendingPush::baseline);
                     return Ok(());
                 }
                 pending.is_branch_done = has_arrived(pending, context)?;
@@ -201,8 +195,7 @@ impl<P: Proposer> ProposalState<P> {
             journal.pending.remove(name);
             return Ok(());
         }
-        let note = pending.note.clone();
-        self.pushed_baseline = note.map(|note| BaselineCommit { commit: pending.new, note: Some(note) });
+        self.pushed_baseline = pending.baseline();
         self.earlier = Some(Push {
             source: Revision { reference: pending.source.0.clone(), commit: pending.source.1 },
             branch: target.push.clone(),
@@ -333,26 +326,43 @@ impl<P: Proposer> ProposalState<P> {
     }
 
     /// Fetches the baseline if the proposer needs it, and returns true if it did.
-    pub(super) fn fetch_baseline(&mut self, context: &AttemptContext<'_>, journal: &PushJournal) -> bool {
-        if !self.proposal.proposer.lacks_baseline() {
-            return false;
+    ///
+    /// If the remote does not answer, this proposal alone fails.
+    ///
+    /// # Errors
+    ///
+    /// If the work was ended.
+    pub(super) fn fetch_baseline(
+        &mut self,
+        context: &AttemptContext<'_>,
+        journal: &PushJournal,
+    ) -> Result<bool, SyncError> {
+        if !self.is_open() || !self.proposal.proposer.lacks_baseline() {
+            return Ok(false);
         }
-        let baseline = self.baseline_commit(context, journal);
-        baseline.iter().for_each(|baseline| self.baseline.fetch(baseline, context));
-        baseline.is_some()
+        let Some(baseline) = self.baseline_commit(context, journal) else { return Ok(false) };
+        match self.baseline.fetch(&baseline, context) {
+            Err(error) if error.is_interruption() => return Err(error),
+            Err(error) => self.result = Some(Err(error.into())),
+            Ok(()) => {}
+        }
+        Ok(true)
     }
 
     /// Holds it back if nothing may be pushed for it now.
     pub(super) fn hold_if_closed(&mut self, journal: &PushJournal) {
         let Proposal { proposer, name, .. } = &self.proposal;
-        let is_refspec_owed = journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
-        let is_held = proposer.is_waiting() || (is_refspec_owed && proposer.is_closed());
-        self.hold = (self.commit.is_none() && is_held).then_some(Hold { is_refspec_owed });
+        let is_refspec_owed = || journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
+        let is_held = proposer.is_waiting() || (is_refspec_owed() && proposer.is_closed());
+        self.is_held = self.commit.is_none() && is_held;
     }
 
-    /// Returns true if it has a commit that may not be pushed any more.
-    pub(super) fn has_closed(&self) -> bool {
-        self.commit.is_some() && self.proposal.proposer.is_closed()
+    /// Returns true if it has a commit or a refspec that may not be pushed any more.
+    pub(super) fn has_closed(&self, journal: &PushJournal) -> bool {
+        let Proposal { proposer, name, .. } = &self.proposal;
+        let is_refspec_owed = || journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
+        let is_pushed = self.commit.is_some() || (!self.is_held && is_refspec_owed());
+        self.is_open() && is_pushed && proposer.is_closed()
     }
 
     /// Records the push in the journal before it is made.
@@ -372,25 +382,18 @@ impl<P: Proposer> ProposalState<P> {
             is_branch_done: false,
             is_signed_by_forge: commit.is_signed_by_forge,
             note: self.proposal.proposer.note(),
+            is_repeated: false,
             earlier: None,
         };
-        // A batch with other members has other commits, and the push of an earlier batch may still arrive.
-        let earlier = journal.pending.remove(name);
-        let earlier = earlier.filter(|earlier| pending.may_arrive_instead(earlier));
-        let earlier = earlier.map(|earlier| Box::new(PendingPush { earlier: None, ..earlier }));
-        journal.pending.insert(name.clone(), PendingPush { earlier, ..pending });
+        journal.record(name, pending);
     }
 
     /// Deletes the record of a push that has not arrived and never will.
     ///
     /// An earlier push may still arrive.
     pub(super) fn forget_pending(&self, journal: &mut PushJournal) {
-        let name = &self.proposal.name;
-        if self.commit.is_some()
-            && let Some(pending) = journal.pending.remove(name)
-            && let Some(earlier) = pending.earlier
-        {
-            journal.pending.insert(name.clone(), *earlier);
+        if self.commit.is_some() {
+            journal.withdraw(&self.proposal.name);
         }
     }
 
@@ -405,14 +408,11 @@ impl<P: Proposer> ProposalState<P> {
     ) {
         let Some(source) = self.source.take() else { return };
         let PushPlan { request, rejected } = plan;
-        if let Some(Hold { is_refspec_owed }) = self.hold {
-            // The next run must not take the files for unchanged.
-            journal.seen.remove(&self.proposal.name);
-            // A push is reported once its refspec is there.
-            self.result = Some(Ok(match self.earlier.take().filter(|_| !is_refspec_owed) {
-                Some(earlier) => Outcome::Pushed(Push { found: Some(source.revision), ..earlier }),
-                None => Outcome::Waiting { source: source.revision },
-            }));
+        if self.is_held {
+            // The next run must not take the files for unchanged. An earlier push is reported by the run that does not wait:
+            // until then its record is the baseline.
+            journal.seen.entry(self.proposal.name.clone()).and_modify(|seen| seen.must_read = true);
+            self.result = Some(Ok(Outcome::Waiting { source: source.revision }));
             return;
         }
         let Proposal { name, target, .. } = &self.proposal;
@@ -483,7 +483,8 @@ impl<P: Proposer> ProposalState<P> {
         let own = own.or_else(|| self.earlier.as_ref().map(|earlier| earlier.commit));
         let own = own.or_else(|| known.pushed.as_ref()?.parse().ok());
         let own = Some((target.push.reference(), own));
-        LastSeen { checkout, push, destination, refspec, branches: BTreeMap::new(), own }
+        let (branches, must_read) = (BTreeMap::new(), false);
+        LastSeen { checkout, push, destination, refspec, branches, own, must_read }
     }
 }
 

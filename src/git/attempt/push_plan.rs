@@ -33,7 +33,7 @@ pub(super) fn plan_push<P: Proposer>(
     context: &AttemptContext<'_>,
 ) -> Result<PushPlan, SyncError> {
     let mut plan = PushPlan::default();
-    for state in states.iter().filter(|state| state.is_open() && state.hold.is_none()) {
+    for state in states.iter().filter(|state| state.is_open() && !state.is_held) {
         let Proposal { name, target, .. } = &state.proposal;
         plan.request.options.clone_from(&target.options);
         let reference = target.push.reference();

@@ -169,10 +169,9 @@ impl<P: Proposer> BranchAttempt<P> {
         let Some((object, reference)) = source else { return Ok(()) };
         let base = context.fetch_commit(object)?;
         mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
-        self.plan(&context, base, &names)?;
-        let fetches = self.open().map(|state| state.fetch_baseline(&context));
-        if fetches.fold(false, |any, one| any | one) {
-            self.plan(&context, base, &names)?;
+        self.plan(&context, base, &names, journal)?;
+        while self.fetch_baselines(&context, journal)? {
+            self.plan(&context, base, &names, journal)?;
         }
         let mut branches = self.branches(&names, &context);
         self.read_unknown(&mut branches, &context, (base, reference), journal)?;
@@ -185,6 +184,15 @@ impl<P: Proposer> BranchAttempt<P> {
         let later = self.put_off(&mut branches);
         self.sign(&mut branches, &context, base, journal)?;
         self.push(&branches, &later, (&context, base), journal)
+    }
+
+    /// Fetches the baselines that proposers need, and returns true if there are some.
+    fn fetch_baselines(
+        &mut self,
+        context: &AttemptContext<'_>,
+        journal: &PushJournal,
+    ) -> Result<bool, SyncError> {
+        self.open().try_fold(false, |any, state| Ok(any | state.fetch_baseline(context, journal)?))
     }
 
     /// Returns the branches of the proposals without an answer.
@@ -229,6 +237,7 @@ impl<P: Proposer> BranchAttempt<P> {
         context: &AttemptContext<'_>,
         base: CommitId,
         names: &BTreeSet<BranchName>,
+        journal: &PushJournal,
     ) -> Result<(), AttemptOutcome> {
         let memory = self.open().map(|state| state.proposal.proposer.memory()).max().unwrap_or_default();
         let _permit = context.mirror.enter_pool(memory)?;
@@ -240,7 +249,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let path = context.mirror.index();
         let mut index =
             open(&path).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
-        let planned = self.open().try_for_each(|state| state.plan(context, base, &mut index));
+        let planned = self.open().try_for_each(|state| state.plan(context, base, journal, &mut index));
         if index.is_modified() && !planned.as_ref().is_err_and(SyncError::is_damage) {
             // It is made again if it cannot be stored.
             let _ = File::create(&path).and_then(|file| {
@@ -395,7 +404,12 @@ impl<P: Proposer> BranchAttempt<P> {
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
-            let is_push = matches!(branch.decision, Decision::Create | Decision::Rebuild | Decision::Delete);
+            let is_push = match branch.decision {
+                Decision::Create | Decision::Rebuild | Decision::Delete => true,
+                // The forge will permit a push, and the wait counts from now on.
+                Decision::Leave(LeftReason::AwaitingForge) => !branch.drafts.is_empty(),
+                _ => false,
+            };
             if is_push && self.is_held(branch) {
                 branch.decision = Decision::Leave(LeftReason::Waiting);
             }

@@ -73,7 +73,8 @@ impl<P: Proposer> BranchAttempt<P> {
                 store(journal, context.mirror)?;
                 return Err(AttemptOutcome::Repaired);
             }
-            results = push_all(context, &request)?;
+            let may_begin = || !branches.iter().filter(is_pushed).any(|branch| self.is_held(branch));
+            results = push_all(context, &request, &may_begin)?;
         }
         for branch in branches {
             self.take_result(branch, results.get(&branch.name.reference()), journal);

@@ -9,6 +9,7 @@ use crate::git::listing::Listing;
 use crate::git::name::RefName;
 use crate::git::push::{PushReply, PushRequest, PushUpdate};
 use crate::git::remote::ListingQuery;
+use crate::git::remote_error::RemoteError;
 use crate::git::server_deadline::ServerDeadline;
 
 /// The result of a push for one branch.
@@ -34,9 +35,10 @@ pub(super) enum PushResult {
 pub(super) fn push_all(
     context: &AttemptContext<'_>,
     request: &PushRequest,
+    may_begin: &dyn Fn() -> bool,
 ) -> Result<BTreeMap<RefName, PushResult>, SyncError> {
     let deadline = ServerDeadline::after(context.remote.timeout);
-    let mut results = push(context, request, &deadline)?;
+    let mut results = push(context, request, &deadline, may_begin)?;
     let refused = |results: &BTreeMap<_, PushResult>| {
         results.values().filter(|result| matches!(result, PushResult::Refused(_))).count()
     };
@@ -49,7 +51,7 @@ pub(super) fn push_all(
         if is_refused && !deadline.remaining().is_zero() {
             context.mirror.check_cancelled()?;
             let alone = PushRequest { updates: vec![update.clone()], ..request.clone() };
-            results.extend(push(context, &alone, &deadline)?);
+            results.extend(push(context, &alone, &deadline, may_begin)?);
         }
     }
     Ok(results)
@@ -59,8 +61,14 @@ fn push(
     context: &AttemptContext<'_>,
     request: &PushRequest,
     deadline: &ServerDeadline,
+    may_begin: &dyn Fn() -> bool,
 ) -> Result<BTreeMap<RefName, PushResult>, SyncError> {
-    let reply = context.remote.push(context.mirror, request, deadline);
+    let reply = context.remote.push(context.mirror, request, deadline, may_begin);
+    if reply.as_ref().is_err_and(RemoteError::is_withheld) {
+        // The next attempt leaves the branches alone.
+        let stale = |update: &PushUpdate| (update.reference.clone(), PushResult::Stale);
+        return Ok(request.updates.iter().map(stale).collect());
+    }
     let is_clear = reply.as_ref().is_ok_and(|reply| {
         request
             .updates

@@ -154,11 +154,11 @@ impl<P: Proposer> BranchState<P> {
         &mut self,
         context: &AttemptContext<'_>,
         base: CommitId,
+        journal: &PushJournal,
         index: &mut MarkerIndex,
     ) -> Result<(), SyncError> {
         let tree = GitTree::of(&context.mirror.repository, base)?;
-        let reference = self.base.as_ref().and_then(|base| base.reference.as_ref());
-        let baseline = reference.and_then(|base| BaselineCommit::on_checkout(&self.proposal.known, base));
+        let baseline = self.baseline_commit(journal);
         let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
         let proposer = &mut self.proposal.proposer;
         if let Some(revision) = self.base.as_ref().filter(|_| proposer.observes_source()) {
@@ -178,12 +178,34 @@ impl<P: Proposer> BranchState<P> {
     }
 
     /// Fetches the baseline if the proposer needs it, and returns true if it did.
-    pub(super) fn fetch_baseline(&mut self, context: &AttemptContext<'_>) -> bool {
-        let reference = self.base.as_ref().and_then(|base| base.reference.as_ref());
-        let baseline = reference.and_then(|base| BaselineCommit::on_checkout(&self.proposal.known, base));
-        let baseline = baseline.filter(|_| self.proposal.proposer.lacks_baseline());
-        baseline.iter().for_each(|baseline| self.baseline.fetch(baseline, context));
-        baseline.is_some()
+    ///
+    /// If the remote does not answer, this proposal alone fails.
+    ///
+    /// # Errors
+    ///
+    /// If the work was ended.
+    pub(super) fn fetch_baseline(
+        &mut self,
+        context: &AttemptContext<'_>,
+        journal: &PushJournal,
+    ) -> Result<bool, SyncError> {
+        let baseline = self.baseline_commit(journal);
+        let Some(baseline) = baseline.filter(|_| self.proposal.proposer.lacks_baseline()) else {
+            return Ok(false);
+        };
+        match self.baseline.fetch(&baseline, context) {
+            Err(error) if error.is_interruption() => return Err(error),
+            Err(error) => self.result = Some(Err(error.into())),
+            Ok(()) => {}
+        }
+        Ok(true)
+    }
+
+    /// Returns the baseline, which is on the base.
+    fn baseline_commit(&self, journal: &PushJournal) -> Option<BaselineCommit> {
+        let base = self.base.as_ref()?.reference.as_ref()?;
+        let seen = journal.seen.get(&self.proposal.name);
+        BaselineCommit::on_checkout(&self.proposal.known, seen, base)
     }
 
     /// Gives the answer, and records the state of the remote.
@@ -219,8 +241,17 @@ impl<P: Proposer> BranchState<P> {
     fn seen(&self, tip: impl Fn(&BranchName) -> Option<CommitId>) -> Option<LastSeen> {
         let tips = self.proposal.proposer.branches().into_keys();
         let branches = tips.map(|branch| (branch.reference(), tip(&branch))).collect();
-        let checkout = self.base.as_ref()?.commit;
-        Some(LastSeen { checkout, push: None, destination: None, refspec: None, branches, own: None })
+        let base = self.base.as_ref()?;
+        let own = base.reference.clone().map(|reference| (reference, None));
+        Some(LastSeen {
+            checkout: base.commit,
+            push: None,
+            destination: None,
+            refspec: None,
+            branches,
+            own,
+            must_read: false,
+        })
     }
 }
 

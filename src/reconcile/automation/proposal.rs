@@ -19,7 +19,7 @@ use super::pull_requests::{BranchContent, PullRequestRun};
 use super::report::read_revision;
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
-use super::reverts::{RevertOutcome, Reverts};
+use super::reverts::{Overwritten, RevertOutcome, Reverts};
 use super::transaction::{observed, stage_of, wanted};
 use super::waiting::{Change, KnownWait, RunWait, WaitOutcome};
 use crate::cloud::GitLoginEntry;
@@ -27,8 +27,8 @@ use crate::error::{ReconcileError, chain};
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
-    Author, BranchAction, BranchDraft, BranchFacts, BranchName, CommitDraft, CommitPeople, CommitTime,
-    FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, SigningKey,
+    Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft, CommitPeople,
+    CommitTime, FileChange, ForgeSigningError, Freshness, LeftReason, ProposalTrees, Proposer, SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -121,6 +121,14 @@ impl UpdateProposal {
         run.submit(plan, &self.readable(plan), delivered.clone(), interval);
     }
 
+    /// Marks the values as waiting that the automation's own branches may not get yet.
+    pub fn withhold_branches(&mut self, branches: &[BranchOutcome]) {
+        let waiting = branches.iter().filter(|one| one.action == BranchAction::Left(LeftReason::Waiting));
+        let bundles = waiting.filter_map(|one| self.branches.as_ref()?.bundle(&one.branch));
+        let policies: BTreeSet<ObjectName> = bundles.flatten().cloned().collect();
+        self.plan.iter_mut().for_each(|plan| plan.withhold(|policy| policies.contains(policy)));
+    }
+
     /// Returns the waiting after the run.
     pub fn wait_outcome(&self, conclusion: &Conclusion) -> WaitOutcome {
         let Conclusion::Success { outcome, .. } = conclusion else { return WaitOutcome::Unknown };
@@ -134,9 +142,20 @@ impl UpdateProposal {
         self.wait.known(wait, self.wanted.clone(), &revision)
     }
 
-    /// Returns what the run says of values that others took back.
+    /// Returns the holds of the run, for reports.
     pub fn revert_outcome(&self, conclusion: &Conclusion) -> RevertOutcome {
-        self.reverts.outcome(matches!(conclusion, Conclusion::Success { .. }))
+        let Conclusion::Success { outcome, .. } = conclusion else { return RevertOutcome::Unknown };
+        self.reverts.outcome(matches!(outcome, Outcome::Waiting { .. }))
+    }
+
+    /// Returns the values of others that the run has overwritten, or would overwrite.
+    pub fn overwritten(&self, conclusion: &Conclusion) -> &[Overwritten] {
+        let is_written = match conclusion {
+            Conclusion::Success { outcome: Outcome::Pushed(_) | Outcome::DryRun { .. }, .. } => true,
+            Conclusion::Success { .. } => self.delivery().has_pushed(),
+            Conclusion::Stall(_) | Conclusion::Failure(_) => false,
+        };
+        if is_written { self.reverts.overwritten() } else { &[] }
     }
 
     /// Returns the policies of which it is known whether the base needs a change.
@@ -405,7 +424,7 @@ impl Proposer for UpdateProposal {
         self.wait.wait_for_groups(&plan.waiting);
         let change = || self.message.change(&self.update, &plan.result);
         if !(edits.is_empty() && plan.waiting.is_empty()) && self.wait.hold(change) {
-            plan.withhold();
+            plan.withhold(|_| true);
             let plan = self.plan.insert(plan);
             if self.detail == Detail::Warnings {
                 plan.drop_details();

@@ -169,7 +169,9 @@ pub(super) fn read_revision(outcome: &Outcome) -> Option<Revision> {
             let reference = Some(push.branch.reference());
             let is_same_branch = push.source.reference == reference;
             Some(if is_same_branch {
-                Revision { reference, commit: push.commit }
+                // The files were read at the tip that a push of an earlier run was found in.
+                let read = push.found.as_ref().map_or(push.commit, |found| found.commit);
+                Revision { reference, commit: read }
             } else {
                 push.source.clone()
             })

@@ -288,9 +288,19 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
             conclude_branches(&mut answer.proposer, policies, (base, branches, is_dry_run))
         }
         Ok(outcome) => {
-            if matches!(outcome, Outcome::Waiting { .. }) {
-                answer.proposer.wait.add_push();
-            }
+            let wait = &mut answer.proposer.wait;
+            let mut selected = answer.proposer.update.setters.selected().map(|(policy, _)| policy);
+            let outcome = match outcome {
+                Outcome::Waiting { .. } => {
+                    wait.add_push();
+                    outcome
+                }
+                // The status does not change while every policy waits.
+                Outcome::NothingToCommit { source } if wait.all_wait_for_groups(&mut selected) => {
+                    Outcome::Waiting { source }
+                }
+                outcome => outcome,
+            };
             Conclusion::Success { outcome, policies }
         }
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
@@ -316,6 +326,7 @@ fn conclude_branches(
     let delivered = Delivered { base, branches, invalid, forge };
     let failure = delivered.failure();
     let has_waiting = proposer.wait.add_branches(&delivered.branches);
+    proposer.withhold_branches(&delivered.branches);
     let would_change = is_dry_run && delivered.branches.iter().any(BranchOutcome::is_changed);
     proposer.delivered = Some(delivered);
     let outcome = match failure {

@@ -73,6 +73,8 @@ pub struct Candidate {
     pub(super) place: Place,
     /// True if the wanted image is the baseline's.
     pub has_same_image: bool,
+    /// True if the baseline has another value than its image requires: the value was reverted before.
+    pub was_reverted_before: bool,
 }
 
 impl RevertQuery {
@@ -90,13 +92,16 @@ impl RevertQuery {
     }
 }
 
+/// The size of a candidate without its texts, and of what is made of it, in bytes.
+const CANDIDATE_BYTES: usize = 512;
+
 /// Returns the values that a plan changes and that may be reverted.
 ///
 /// If there is none, the tree of the baseline is not needed. Only files with one are read.
 ///
 /// # Errors
 ///
-/// If `checkpoint` returns an error.
+/// If they take more memory than the plan has left, or `checkpoint` returns an error.
 pub fn candidates(
     tree: &dyn FileTree,
     plan: &UpdatePlan,
@@ -107,7 +112,7 @@ pub fn candidates(
     let images: BTreeMap<_, _> = request.setters.images().collect();
     let then = |marker: &Marker, value: &str| query.then(marker, value, images.get(&marker.policy)?);
     let is_suspect = |change: &Change| then(&Marker::of_setter(&change.setter), &change.old_value).is_some();
-    let (mut found, mut content) = (Vec::new(), Vec::new());
+    let (mut found, mut content, mut bytes) = (Vec::new(), Vec::new(), 0);
     for edit in &plan.edits {
         checkpoint(Progress::default())?;
         let changes = plan.result.file_changes.get(&edit.key);
@@ -121,6 +126,12 @@ pub fn candidates(
         for PlacedMarker { marker, place, value, line } in placed.unwrap_or_default() {
             let Some(then) = then(&marker, &value) else { continue };
             let has_same_image = query.images.get(&marker.policy) == images.get(&marker.policy).copied();
+            // Files with the same content share what the plan says of them, but not these values. They are copied for the
+            // decision and for reports.
+            bytes += 4 * (CANDIDATE_BYTES + edit.entry.path.as_bytes().len() + value.len() + then.len());
+            if bytes > plan.remaining_bytes {
+                return Err(PlanError::TooLarge { limit: plan.remaining_bytes });
+            }
             found.push(Candidate {
                 path: edit.entry.path.clone(),
                 file: Arc::clone(&edit.key),
@@ -131,6 +142,7 @@ pub fn candidates(
                 then,
                 place,
                 has_same_image,
+                was_reverted_before: false,
             });
         }
     }

@@ -61,11 +61,12 @@ pub fn reverted(
         let is_same = |marker: &&PlacedMarker| {
             marker.place == candidate.place && marker.marker.setter == candidate.setter
         };
-        let mut same = before.1.iter().filter(is_same).peekable();
-        if same.peek().is_none() {
+        let same: Vec<&str> = before.1.iter().filter(is_same).map(|marker| marker.value.as_str()).collect();
+        if same.is_empty() {
             new.push(candidate);
-        } else if same.any(|marker| is_reverted(candidate, &marker.value)) {
-            reverted.push(candidate.clone());
+        } else if same.iter().any(|was| is_reverted(candidate, was)) {
+            let was_reverted_before = !same.contains(&candidate.then.as_str());
+            reverted.push(Candidate { was_reverted_before, ..candidate.clone() });
         }
     }
     if new.is_empty() {

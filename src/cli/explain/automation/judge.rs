@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::settings::{AutomationSettings, Delivery};
-use tagboat_api::{Condition, ImagePolicy, ImageRef};
+use tagboat_api::{Condition, ImagePolicy, ImageRef, Reason};
 
 use super::facts::{Facts, Origin};
 use super::held::ExplainedHold;
@@ -155,17 +155,20 @@ impl Judge<'_> {
 
     fn judge_policies(&mut self, explanation: &mut Explanation) {
         let policies = self.facts.policies.iter().map(AsRef::as_ref);
-        let request = request::of_automation(&self.facts.automation, policies, &ImageOverrides::new());
-        let request = match request {
+        let given = ImageOverrides::new();
+        let request = request::of_automation(&self.facts.automation, policies.clone(), &given);
+        let mut request = match request {
             Ok(request) => request,
             Err(error) => return self.fail(chain(&error)),
         };
         let wanted = observed(&request.update);
+        request.hold_groups(&self.facts.automation, policies, &given);
         let reported = ReportedWait::of(&self.status.conditions).filter(|wait| self.lasts(wait));
         let held = HeldRecord::of_conditions(&self.status.conditions);
         let held_message = conditions::find(&self.status.conditions, ConditionType::RevertHeld);
         let held_message = held_message.map(|condition| condition.message.clone()).unwrap_or_default();
-        let (mut of_reported, mut of_gate, mut unwritten) = (Vec::new(), Vec::new(), 0);
+        let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =
+            (Vec::new(), Vec::new(), Vec::new(), 0);
         for (policy, _) in request.update.setters.selected() {
             let image = wanted.get(&policy.name);
             let is_written = image.is_none() || self.status.observed_policies.get(&policy.name) == image;
@@ -182,6 +185,9 @@ impl Judge<'_> {
             } else if let Some(closed) = self.closed.as_ref().filter(|_| !is_written) {
                 of_gate.push(policy.to_string());
                 (PolicyState::Waiting, sentence(&closed.by, closed.until))
+            } else if !is_written && request.groups.holds(policy) {
+                of_groups.push(policy.to_string());
+                (PolicyState::Waiting, sentence(&request.groups.by().unwrap_or_default(), None))
             } else if image.is_none() {
                 let unusable = request.unusable.iter().find(|unusable| unusable.policy == *policy);
                 let reason = unusable.map_or_else(|| self.no_image(policy), ToString::to_string);
@@ -208,14 +214,23 @@ impl Judge<'_> {
             let reason = reason.to_owned();
             explanation.waiting.push(ExplainedWait { policies: of_gate, reason, by, until, message });
         }
+        if let Some(by) = request.groups.by().filter(|_| !of_groups.is_empty()) {
+            let verb = if of_groups.len() == 1 { "waits" } else { "wait" };
+            let message = format!("{} {verb}: {}", of_groups.join(", "), sentence(&by, None));
+            let reason = Reason::ReleaseGroupIncomplete.to_string();
+            explanation.waiting.push(ExplainedWait { policies: of_groups, reason, by, until: None, message });
+        }
     }
 
     /// Returns true if a wait that the last run reported lasts.
     ///
-    /// At another time, windows and freezes are those of that time.
+    /// At another time, windows and freezes are those of that time. The manifests have those of the present, while a
+    /// controller may know of more than can be read here.
     fn lasts(&self, wait: &ReportedWait) -> bool {
         let is_of_gate = ["Frozen", "WindowClosed"].contains(&wait.reason.as_str());
-        wait.until.is_none_or(|until| until > self.moment.at) && (self.moment.is_now || !is_of_gate)
+        let is_believed = self.closed.is_some() || self.facts.origin == Origin::Cluster;
+        let is_current = !is_of_gate || (self.moment.is_now && is_believed);
+        wait.until.is_none_or(|until| until > self.moment.at) && is_current
     }
 
     fn no_image(&self, policy: &ObjectName) -> String {

@@ -28,6 +28,9 @@ use crate::git::{BranchName, BranchOutcome, CommitId, LeftReason};
 use crate::metrics::Metrics;
 use crate::tenancy::BlockingPool;
 
+/// The delay until changes are tried again that an automation may not make now.
+const WITHHELD_DELAY: Duration = Duration::from_secs(60);
+
 /// The time for which orders are collected before a round.
 const DEBOUNCE: Duration = Duration::from_millis(200);
 
@@ -442,7 +445,7 @@ impl Shared {
         }
     }
 
-    /// Makes one round; returns the delay until the next try after a failure.
+    /// Makes one round; returns the delay until the next try, if one is needed.
     async fn round(&self, key: &RepositoryKey) -> Option<Duration> {
         let (access, mut snapshot) = self.access(key)?;
         let (orders, handled, merges, failures) = {
@@ -454,6 +457,7 @@ impl Shared {
             return None;
         }
         let mut merges = Mutex::new(merges);
+        let mut has_withheld = false;
         let mut outcome = match AnyForge::new(&self.options.clients, &access.address, &access.login) {
             Err(error) => RoundOutcome { failure: Some(error), ..RoundOutcome::default() },
             Ok(forge) => {
@@ -465,9 +469,12 @@ impl Shared {
                     handled: &handled,
                     merges: &merges,
                     has_settled: AtomicBool::default(),
+                    has_withheld: AtomicBool::default(),
                     is_dry_run: self.options.is_dry_run,
                 };
-                round.run(&mut snapshot).await
+                let outcome = round.run(&mut snapshot).await;
+                has_withheld = round.has_withheld.into_inner();
+                outcome
             }
         };
         let before_git = self.state.lock().repositories.get_mut(key)?.look_up_failure.take();
@@ -489,7 +496,7 @@ impl Shared {
             let snapshot = Arc::clone(&repository.snapshot);
             repository.merges.retain(|number| snapshot.is_open(number));
             repository.failures = if has_failed { failures + 1 } else { 0 };
-            repository.is_due |= has_failed;
+            repository.is_due |= has_failed || has_withheld;
             let notified = repository.take(&orders, &outcome, retry);
             let is_used = |base: &BranchName, head: &BranchName| {
                 orders.values().any(|order| order.base == *base && order.rendered.contains(head))
@@ -501,7 +508,7 @@ impl Shared {
         if let Some(notify) = &self.options.on_progress {
             notified.iter().for_each(|name| notify(name));
         }
-        delay
+        delay.or(has_withheld.then_some(WITHHELD_DELAY))
     }
 
     /// Counts the actions of a round, and the pull requests of each automation.

@@ -47,6 +47,8 @@ pub(super) struct Round<'r, F> {
     pub(super) merges: &'r Mutex<AskedMerges>,
     /// True once the forge had the time to end merges.
     pub(super) has_settled: AtomicBool,
+    /// True once a change was withheld because an automation may not write now.
+    pub(super) has_withheld: AtomicBool,
     /// Decides only.
     pub(super) is_dry_run: bool,
 }
@@ -261,10 +263,10 @@ impl<F: Forge> Round<'_, F> {
         let gates: Vec<WriteGate> = orders.iter().filter_map(|order| order.gate.clone()).collect();
         let Some(first) = gates.first().filter(|_| is_change) else { return decision };
         let namespace = first.automation.namespace.clone();
-        let is_closed = move || gates.iter().any(|gate| gate.state().closed.is_some());
-        if !self.pool.run(&namespace, is_closed).await {
-            return decision;
-        }
+        let closed = move || gates.iter().find_map(|gate| gate.state().closed);
+        let Some(closed) = self.pool.run(&namespace, closed).await else { return decision };
+        tracing::info!("a change of a pull request waits: {}", closed.by);
+        self.has_withheld.store(true, Ordering::Relaxed);
         let action = if decision.number.is_some() { Leave } else { Nothing };
         Decision { action, merge: None, ..decision }
     }

@@ -109,6 +109,7 @@ async fn round(forge: &Failing, order: PullRequestOrder, snapshot: &mut Snapshot
         handled: &handled,
         merges: &merges,
         has_settled: AtomicBool::default(),
+        has_withheld: AtomicBool::default(),
         is_dry_run: true,
     };
     round.run(snapshot).await

@@ -42,6 +42,10 @@ pub struct Holds {
     pub markers: Vec<HeldMarker>,
     /// Held policies that have no image at present.
     pub without_image: BTreeMap<String, HeldPolicy>,
+    /// Policies that an earlier run held, and that this one neither holds nor writes.
+    pub kept: BTreeMap<String, HeldPolicy>,
+    /// True if an earlier run held too many policies to be named, and they still count.
+    pub keeps_all: bool,
     /// The commit of the last run, if its files cannot be compared, and the reason.
     pub unavailable: Option<(CommitId, String)>,
 }
@@ -85,7 +89,14 @@ impl RevertOutcome {
 
 impl Holds {
     pub(super) fn new(mode: OnRevert, without_image: BTreeMap<String, HeldPolicy>) -> Self {
-        Self { mode, markers: Vec::new(), without_image, unavailable: None }
+        let kept = BTreeMap::new();
+        Self { mode, markers: Vec::new(), without_image, kept, keeps_all: false, unavailable: None }
+    }
+
+    /// Adds the policies that an earlier run held.
+    pub(super) fn with_kept(&self, before: &HeldRecord) -> Self {
+        let (kept, keeps_all) = (before.policies.clone().unwrap_or_default(), before.policies.is_none());
+        Self { kept, keeps_all, ..self.clone() }
     }
 
     /// Returns the held policies; none if there are too many for a message.
@@ -93,7 +104,11 @@ impl Holds {
         let all = self.all();
         let record = HeldRecord { mode: self.mode, policies: Some(all) };
         let is_short = record.list(false).len() + self.end().len() <= MAX_MESSAGE;
-        record.policies.filter(|_| is_short)
+        record.policies.filter(|_| is_short && !self.keeps_all)
+    }
+
+    fn is_held(&self) -> bool {
+        self.keeps_all || !self.all().is_empty()
     }
 
     fn all(&self) -> BTreeMap<String, HeldPolicy> {
@@ -102,6 +117,9 @@ impl Holds {
             let held = HeldPolicy { image: image.clone(), between: between.clone() };
             policies.entry(policy.clone()).or_insert(held);
         }
+        for (policy, held) in &self.kept {
+            policies.entry(policy.clone()).or_insert_with(|| held.clone());
+        }
         policies
     }
 
@@ -109,7 +127,7 @@ impl Holds {
     ///
     /// If it is too long, the places are left out first, then the commits, then the names.
     pub fn message(&self) -> String {
-        if self.all().is_empty() {
+        if !self.is_held() {
             return NOTHING_HELD.to_owned();
         }
         let named = HeldRecord { mode: self.mode, policies: Some(self.all()) };
@@ -120,7 +138,7 @@ impl Holds {
             format!("{}{end}", named.list(true)),
             format!("{}{end}", named.list(false)),
         ];
-        let is_short = |text: &String| text.len() <= MAX_MESSAGE;
+        let is_short = |text: &String| text.len() <= MAX_MESSAGE && !self.keeps_all;
         texts.into_iter().find(is_short).unwrap_or_else(|| format!("{}{end}", any.list(false)))
     }
 
@@ -128,6 +146,9 @@ impl Holds {
         let mut text = String::new();
         for HeldMarker { policy, value, file, line, .. } in &self.markers {
             let _ = write!(text, "; {}:{line} has {:?} of {policy}", printable(file), printable(value));
+            if text.len() > MAX_MESSAGE {
+                return text;
+            }
         }
         for policy in self.without_image.keys() {
             let _ = write!(text, "; {policy} has no image at present");
@@ -162,7 +183,7 @@ impl Report {
             RevertOutcome::Unknown => return self,
             RevertOutcome::Overwrite => builder.remove(ConditionType::RevertHeld),
             RevertOutcome::Known(holds) => {
-                let (is_held, message) = (!holds.all().is_empty(), holds.message());
+                let (is_held, message) = (holds.is_held(), holds.message());
                 let images = |record: &HeldRecord| {
                     let policies = record.policies.iter().flatten();
                     let images: BTreeMap<_, _> =
@@ -220,6 +241,19 @@ mod tests {
         let message = pause.message();
         assert!(message.contains("cannot be compared") && message.contains("not our ref"), "{message}");
         assert!(message.ends_with("or the annotation changes"), "{message}");
+    }
+
+    #[test]
+    fn a_run_that_waits_keeps_the_names_of_the_last_one() {
+        let record = |holds: &Holds| HeldRecord::from_message(&holds.message());
+        let before = record(&holds(2, true)).unwrap();
+        let kept = holds(0, false).with_kept(&before);
+        assert_eq!(record(&kept), Some(before));
+        let any = HeldRecord { mode: OnRevert::Hold, policies: None };
+        for count in [0, 2] {
+            let kept = holds(count, true).with_kept(&any);
+            assert_eq!((record(&kept), kept.policies()), (Some(any.clone()), None));
+        }
     }
 
     #[test]

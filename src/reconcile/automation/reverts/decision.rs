@@ -12,6 +12,9 @@ use crate::git::{Baseline, BaselineTree, CommitId, ProposalTrees};
 use crate::update::reverts::{Candidate, HeldBefore, candidates, held_values, reverted};
 use crate::update::{Checkpoint, HeldValues, PlanError, UpdatePlan, UpdateRequest};
 
+/// The maximum number of characters of a value in reports.
+const MAX_SHOWN: usize = 1_024;
+
 /// Decides which values an automation leaves as others set them.
 #[derive(Debug, Default)]
 pub struct Reverts {
@@ -107,15 +110,19 @@ impl Reverts {
         let change = (reason.is_none() && !found.is_empty()).then(|| between(baseline));
         for candidate in &found {
             let Some(image) = images.get(&candidate.policy) else { continue };
+            // The change of a value that was reverted before is in none of these commits.
             let known = known.and_then(|known| known.get(&candidate.policy.name));
-            let between = known.and_then(|known| known.between.clone());
+            let between = match candidate.was_reverted_before {
+                true => known.and_then(|known| known.between.clone()),
+                false => change.clone(),
+            };
             holds.markers.push(HeldMarker {
                 policy: candidate.policy.name.clone(),
                 image: image.to_string(),
-                value: candidate.value.clone(),
+                value: shortened(&candidate.value),
                 file: candidate.file.to_string(),
                 line: candidate.line,
-                between: between.or_else(|| change.clone()),
+                between,
             });
         }
         holds.unavailable = reason.map(|reason| (baseline.commit, reason.to_owned()));
@@ -136,11 +143,16 @@ impl Reverts {
         serde_json::to_string(&Note { images, held }).ok()
     }
 
-    /// Returns the result of the run for reports.
-    pub fn outcome(&self, is_successful: bool) -> RevertOutcome {
+    /// Returns the result of a run that succeeded, for reports.
+    ///
+    /// While values wait, the status keeps the images of the last run, and so do the holds.
+    pub fn outcome(&self, is_waiting: bool) -> RevertOutcome {
         match (self.mode, &self.held) {
             (Some(OnRevert::Overwrite), _) => RevertOutcome::Overwrite,
-            (Some(_), Some(holds)) if is_successful => RevertOutcome::Known(holds.clone()),
+            (Some(_), Some(holds)) => {
+                let before = self.status.held.as_ref().filter(|_| is_waiting);
+                RevertOutcome::Known(before.map_or_else(|| holds.clone(), |before| holds.with_kept(before)))
+            }
             _ => RevertOutcome::Unknown,
         }
     }
@@ -178,11 +190,19 @@ fn unchecked(candidates: Vec<Candidate>, held: &HeldBefore) -> Vec<Candidate> {
     candidates.into_iter().filter(may_be).collect()
 }
 
+/// Returns the beginning of a long value.
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}...", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
 fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
     Overwritten {
         file: candidate.file.to_string(),
         line: candidate.line,
-        value: candidate.value.clone(),
+        value: shortened(&candidate.value),
         policy: candidate.policy.clone(),
         since: baseline.commit,
     }

@@ -93,6 +93,7 @@ mod tests {
             until: None,
             policies: Vec::new(),
             values: 1,
+            look_again: None,
             changes: None,
         });
         KnownWait { wait, policies: images(tag), revision: "known".to_owned() }

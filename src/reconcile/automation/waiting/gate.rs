@@ -11,10 +11,13 @@ use super::quiet::{ImageChanges, QuietPeriod};
 use super::rules::{ParsedRules, RulesError, RulesReader};
 use super::wait::WaitReason;
 use crate::error::chain;
-use crate::schedule::{State, Windows};
+use crate::schedule::{Agenda, State, Windows};
 
-/// The time after which rules that cannot be read are read again.
-const UNREADABLE_PAUSE: SignedDuration = SignedDuration::from_secs(20);
+/// The time after which rules that cannot be read, or are not watched, are read again.
+const UNWATCHED_PAUSE: SignedDuration = SignedDuration::from_secs(20);
+
+/// The time after which the clock is read again after it was changed.
+const CLOCK_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The number of changes that a state has.
 const CHANGES: usize = 4;
@@ -24,10 +27,12 @@ const CHANGES: usize = 4;
 pub struct WriteGate {
     /// The automation.
     pub automation: ObjectName,
-    /// Its own windows; none if it has none, or if they are overridden.
+    /// Its own windows.
     pub own: Option<Arc<Windows>>,
-    /// Its quiet period; none if it has none, or if it is overridden.
+    /// Its quiet period.
     pub quiet: Option<QuietPeriod>,
+    /// True if its own windows and quiet period are overridden.
+    pub ignores_own: bool,
     /// Reads the rules of Namespaces.
     pub rules: RulesReader,
     /// The lists that were parsed.
@@ -65,6 +70,8 @@ pub struct Closed {
     pub by: String,
     /// The time at which the gate opens, if it is known.
     pub until: Option<Timestamp>,
+    /// The time at which the gate must be looked at again, at the latest.
+    pub look_again: Option<Timestamp>,
     /// The changes of the images that a quiet period counts.
     pub changes: Option<ImageChanges>,
 }
@@ -91,49 +98,64 @@ impl WriteGate {
 
     /// Returns the state at several times, of which each must be open.
     fn state_at(&self, times: [Timestamp; 2]) -> GateState {
+        let own = self.own.as_deref().filter(|windows| !windows.entries().is_empty());
+        let counted = own.filter(|_| !self.ignores_own);
         let rules = self.rules.read(&self.automation.namespace);
-        let agenda =
-            rules.and_then(|rules| rules.agenda(&self.automation, self.own.as_deref(), &self.parsed));
+        let agenda = rules.and_then(|rules| rules.agenda(&self.automation, counted, &self.parsed));
         let agenda = match agenda {
             Ok(agenda) => agenda,
             Err(error) => {
                 let is_unreadable = matches!(error, RulesError::Unreadable { .. });
-                let until = times[0].checked_add(UNREADABLE_PAUSE).ok().filter(|_| is_unreadable);
-                let closed = self.closed(WaitReason::Frozen, chain(&error), until);
+                let look_again = later(times[0], UNWATCHED_PAUSE).filter(|_| is_unreadable);
+                let closed = self.closed(WaitReason::Frozen, chain(&error), (None, look_again));
                 let (has_windows, has_rules) = (true, true);
                 return GateState { has_windows, has_rules, closed: Some(closed), changes: Vec::new() };
             }
         };
-        let closed_by_rule = |now: Timestamp| {
-            let outlook = agenda.outlook(now);
-            let State::Closed(cause) = outlook.state else { return None };
-            let until = outlook.next.map(|change| change.at);
-            Some(self.closed(cause.reason().into(), cause.to_string(), until))
-        };
-        let closed_by_quiet = |now: Timestamp| {
-            let Closed { reason, by, until, .. } = self.quiet.as_ref()?.closed_at(now, &self.automation)?;
-            Some(self.closed(reason, by, until))
-        };
-        let closed = |now: Timestamp| closed_by_rule(now).or_else(|| closed_by_quiet(now));
         let [now, unchanged] = times;
         let by_changed_clock = || {
-            let closed = closed(unchanged).filter(|_| unchanged != now)?;
+            let closed = self.closed_at(unchanged, &agenda).filter(|_| unchanged != now)?;
             let by = format!("{}, by the time before the system clock was changed", closed.by);
-            Some(Closed { by, until: None, ..closed })
+            Some(Closed { by, until: None, look_again: later(now, CLOCK_PAUSE), ..closed })
         };
+        let has_windows = !agenda.sources().is_empty() || own.is_some();
         let changes = agenda.changes(now).take(CHANGES);
         GateState {
-            has_windows: !agenda.sources().is_empty(),
-            has_rules: self.quiet.is_some() || !agenda.sources().is_empty(),
-            closed: closed(now).or_else(by_changed_clock),
+            has_windows,
+            has_rules: self.quiet.is_some() || has_windows,
+            closed: self.closed_at(now, &agenda).or_else(by_changed_clock),
             changes: changes.map(|change| (change.at, change.is_open)).collect(),
         }
     }
 
-    fn closed(&self, reason: WaitReason, by: String, until: Option<Timestamp>) -> Closed {
-        let changes = self.quiet.as_ref().and_then(QuietPeriod::changes).cloned();
-        Closed { reason, by, until, changes }
+    /// Returns the rule that closes the gate at a time, if one does.
+    fn closed_at(&self, now: Timestamp, agenda: &Agenda) -> Option<Closed> {
+        let outlook = agenda.outlook(now);
+        if let State::Closed(cause) = outlook.state {
+            let until = outlook.next.map(|change| change.at);
+            let unwatched = later(now, UNWATCHED_PAUSE).filter(|_| !self.rules.is_cached());
+            // Another rule may follow this one.
+            let look_again = [until, outlook.valid_until, unwatched].into_iter().flatten().min();
+            return Some(self.closed(cause.reason().into(), cause.to_string(), (until, look_again)));
+        }
+        let quiet = self.quiet.as_ref().filter(|_| !self.ignores_own)?;
+        let (by, until) = quiet.delay(now, &self.automation)?;
+        Some(self.closed(WaitReason::QuietPeriod, by, (Some(until), Some(until))))
     }
+
+    fn closed(
+        &self,
+        reason: WaitReason,
+        by: String,
+        (until, look_again): (Option<Timestamp>, Option<Timestamp>),
+    ) -> Closed {
+        let changes = self.quiet.as_ref().and_then(QuietPeriod::changes).cloned();
+        Closed { reason, by, until, look_again, changes }
+    }
+}
+
+fn later(now: Timestamp, pause: SignedDuration) -> Option<Timestamp> {
+    now.checked_add(pause).ok()
 }
 
 #[cfg(test)]
@@ -154,6 +176,7 @@ mod tests {
             automation: ObjectName { namespace: "shop".to_owned(), name: "app".to_owned() },
             own: Some(Arc::new(own.parse().unwrap())),
             quiet: None,
+            ignores_own: false,
             rules: RulesReader::new(move |_| Ok(rules.clone())),
             parsed: ParsedRules::default(),
             clock: SteadyClock::default(),
@@ -229,10 +252,38 @@ mod tests {
             ["2026-12-01T12:00:00Z", "2026-12-01T20:00:00Z"].map(|text| text.parse().unwrap());
         let closed = gate.state_at([day, evening]).closed.unwrap();
         assert_eq!(closed.until, None);
+        assert_eq!(closed.look_again, Some(day + CLOCK_PAUSE));
         assert!(closed.by.ends_with(", by the time before the system clock was changed"), "{}", closed.by);
         gate.rules = RulesReader::new(move |_| Err(unreadable()));
-        let expected =
-            "Frozen the annotations of namespace shop cannot be read: timed out until 2026-12-01T12:00:20Z";
+        let expected = "Frozen the annotations of namespace shop cannot be read: timed out until ?";
         assert_eq!(shown(&gate, "2026-12-01T12:00:00Z"), expected);
+        assert_eq!(gate.state_at([day, day]).closed.unwrap().look_again, Some(day + UNWATCHED_PAUSE));
+    }
+
+    #[test]
+    fn a_gate_is_looked_at_when_its_rule_ends_or_is_not_watched() {
+        let freeze = "{reason: audit, until: 2026-12-01T19:00:00Z}";
+        let mut gate = gate(NIGHT, &[("freeze", freeze)], &[]);
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let evening = time("2026-12-01T18:30:00Z");
+        let found = |gate: &WriteGate| {
+            let closed = gate.state_at([evening, evening]).closed.unwrap();
+            (closed.reason, closed.until, closed.look_again)
+        };
+        // A window follows the freeze.
+        let (opens, thaws) = (Some(time("2026-12-02T06:00:00Z")), Some(time("2026-12-01T19:00:00Z")));
+        assert_eq!(found(&gate), (WaitReason::Frozen, opens, thaws));
+        gate.rules = gate.rules.cached_while(|| false);
+        assert_eq!(found(&gate), (WaitReason::Frozen, opens, Some(evening + UNWATCHED_PAUSE)));
+    }
+
+    #[test]
+    fn an_override_lifts_the_own_rules_alone_and_keeps_them_in_view() {
+        let evening: Timestamp = "2026-12-01T20:00:00Z".parse().unwrap();
+        for (of_namespace, is_closed) in [(&[][..], false), (&[("windows", NIGHT)], true)] {
+            let gate = WriteGate { ignores_own: true, ..gate(NIGHT, of_namespace, &[]) };
+            let state = gate.state_at([evening, evening]);
+            assert_eq!((state.has_windows, state.has_rules, state.closed.is_some()), (true, true, is_closed));
+        }
     }
 }

@@ -21,6 +21,8 @@ pub struct GroupHolds {
     pub has_groups: bool,
     /// Phrases about the groups whose members have different values.
     incomplete: Vec<String>,
+    /// The selected members of these groups.
+    held: BTreeSet<ObjectName>,
 }
 
 /// The images beside those in the statuses of policies.
@@ -81,18 +83,24 @@ impl GroupHolds {
             holds.incomplete.push(phrase);
             for MemberValue { name, .. } in members.iter().filter(|member| member.is_selected) {
                 setters.hold(name, images.observed.get(&name.name).and_then(reference));
+                holds.held.insert(name.clone());
             }
         }
         holds
     }
 
     /// Returns the groups that delay writes, as a phrase, if there are any.
-    pub(super) fn by(&self) -> Option<String> {
+    pub fn by(&self) -> Option<String> {
         let named = self.incomplete[..self.incomplete.len().min(MAX_NAMED)].join("; ");
         match self.incomplete.len().saturating_sub(MAX_NAMED) {
             0 => Some(named).filter(|named| !named.is_empty()),
             more => Some(format!("{named}; and {more} more")),
         }
+    }
+
+    /// Returns true if a policy is written only once its group is complete.
+    pub fn holds(&self, policy: &ObjectName) -> bool {
+        self.held.contains(policy)
     }
 
     /// Returns true if a group delays writes.

@@ -8,8 +8,6 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::settings::AutomationSettings;
 use tagboat_api::{ImageRef, ObjectName};
 
-use super::gate::Closed;
-use super::wait::WaitReason;
 use crate::reconcile::conditions::{self, ConditionType};
 use crate::secrets::Fingerprint;
 
@@ -88,8 +86,8 @@ impl QuietPeriod {
         self.changes.as_ref()
     }
 
-    /// Returns the wait of an automation, unless it is over.
-    pub fn closed_at(&self, now: Timestamp, automation: &ObjectName) -> Option<Closed> {
+    /// Returns the rule that delays the images of an automation, as a phrase, and its end.
+    pub fn delay(&self, now: Timestamp, automation: &ObjectName) -> Option<(String, Timestamp)> {
         let changes = self.changes.as_ref()?;
         let end = |begin: Timestamp, length| begin.checked_add(length).unwrap_or(Timestamp::MAX);
         let (quiet, longest) = (end(changes.last, self.period), end(changes.first, self.longest));
@@ -102,12 +100,7 @@ impl QuietPeriod {
                 self.longest
             )
         };
-        (now < until).then_some(Closed {
-            reason: WaitReason::QuietPeriod,
-            by,
-            until: Some(until),
-            changes: None,
-        })
+        (now < until).then_some((by, until))
     }
 }
 
@@ -158,7 +151,7 @@ fn checksum(images: &BTreeMap<String, ImageRef>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::automation::waiting::Wait;
+    use crate::reconcile::automation::waiting::{Closed, Wait, WaitReason};
     use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
     use tagboat_api::Reason;
 
@@ -202,13 +195,13 @@ mod tests {
             let status = status(written, message.as_deref());
             let mut quiet = QuietPeriod::new(&settings("60s", None), Some(&status)).unwrap();
             quiet.observe(&images(wanted), at(*second));
-            let closed = quiet.closed_at(at(*second), &name());
-            let until = closed.as_ref().map(|closed| closed.until.unwrap().duration_since(at(0)).as_secs());
-            message = closed.map(|closed| {
-                let closed = Closed { changes: quiet.changes().cloned(), ..closed };
+            let delay = quiet.delay(at(*second), &name());
+            message = delay.clone().map(|(by, until)| {
+                let (reason, changes) = (WaitReason::QuietPeriod, quiet.changes().cloned());
+                let closed = Closed { reason, by, until: Some(until), look_again: None, changes };
                 Wait::at(closed, vec!["p0".to_owned()], 1).to_string()
             });
-            until
+            delay.map(|(_, until)| until.duration_since(at(0)).as_secs())
         };
         runs.iter().map(run).collect()
     }
@@ -270,22 +263,26 @@ mod tests {
         }
     }
 
+    /// Another controller has written, and the condition stayed.
     #[test]
-    fn a_wait_of_images_before_the_last_write_is_none_of_these() {
-        let mut quiet = QuietPeriod::new(&settings("60s", None), Some(&status(&["1"], None))).unwrap();
+    fn a_wait_that_began_before_the_last_write_begins_anew() {
+        let quiet_after = |written: &str, message: &str| {
+            let status = status(&[written], Some(message));
+            QuietPeriod::new(&settings("60s", Some("1h")), Some(&status)).unwrap()
+        };
+        let mut quiet = quiet_after("1", "");
         quiet.observe(&images(&["2"]), at(0));
         let message = quiet.changes().unwrap().to_string();
-        // Another controller has written, and the condition stayed.
-        for (written, expected) in [("1", 60), ("2", 400)] {
-            let mut quiet =
-                QuietPeriod::new(&settings("60s", Some("1h")), Some(&status(&[written], Some(&message))))
-                    .unwrap();
-            quiet.observe(&images(&["2"]), at(30));
+        for (written, first) in [("1", 0), ("2", 340), ("0", 340)] {
+            let mut quiet = quiet_after(written, &message);
             quiet.observe(&images(&["3"]), at(340));
-            quiet.observe(&images(&["2"]), at(340));
-            let until = quiet.closed_at(at(340), &name()).and_then(|closed| closed.until);
-            assert_eq!(until, (written == "1").then(|| at(400)), "{written} {expected}");
+            let changes = quiet.changes().unwrap();
+            assert_eq!((changes.first, changes.last), (at(first), at(340)), "{written}");
+            assert_eq!(quiet.delay(at(340), &name()).unwrap().1, at(400));
         }
+        let mut quiet = quiet_after("2", &message);
+        quiet.observe(&images(&["2"]), at(340));
+        assert_eq!(quiet.changes(), None);
     }
 
     #[test]
@@ -298,13 +295,13 @@ mod tests {
             let mut quiet =
                 QuietPeriod::new(&settings(period, longest), Some(&status(&["1"], None))).unwrap();
             quiet.observe(&images(&["2"]), at(0));
-            let closed = quiet.closed_at(at(0), &name()).unwrap();
-            assert_eq!((closed.until.unwrap(), closed.by.as_str()), (at(expected.0), expected.1));
+            let (by, until) = quiet.delay(at(0), &name()).unwrap();
+            assert_eq!((until, by.as_str()), (at(expected.0), expected.1));
         }
         let none = |longest| {
             let mut quiet = QuietPeriod::new(&settings("5m", longest), Some(&status(&["1"], None)))?;
             quiet.observe(&images(&["2"]), at(0));
-            quiet.closed_at(at(0), &name())
+            quiet.delay(at(0), &name())
         };
         assert_eq!(none(Some("0s")), None);
         assert_eq!(QuietPeriod::new(&settings("0s", None), None), None);

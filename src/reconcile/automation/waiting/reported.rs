@@ -87,7 +87,13 @@ mod tests {
         ] {
             let until: Option<Timestamp> = until.map(|until: &str| until.parse().unwrap());
             let names: Vec<String> = policies.iter().map(|name| (*name).to_owned()).collect();
-            let closed = Closed { reason: WaitReason::WindowClosed, by: by.to_owned(), until, changes: None };
+            let closed = Closed {
+                reason: WaitReason::WindowClosed,
+                by: by.to_owned(),
+                until,
+                look_again: None,
+                changes: None,
+            };
             let message = Wait::at(closed, names.clone(), values).to_string();
             let found = reported("True", &message).unwrap();
             assert_eq!((found.by.as_str(), found.until, &found.message), (by, until, &message));

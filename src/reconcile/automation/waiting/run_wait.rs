@@ -77,7 +77,8 @@ impl RunWait {
         let Some(by) = self.groups.by().filter(|_| !waiting.is_empty()) else { return };
         let policies = waiting.keys().map(|policy| policy.name.clone()).collect();
         let (reason, values) = (WaitReason::ReleaseGroupIncomplete, waiting.values().sum());
-        self.group_wait = Some(Wait { reason, by, until: None, policies, values, changes: None });
+        let (until, look_again, changes) = (None, None, None);
+        self.group_wait = Some(Wait { reason, by, until, look_again, policies, values, changes });
     }
 
     /// Looks at the gate, and records the change as waiting if it is closed.
@@ -102,6 +103,11 @@ impl RunWait {
     /// Returns true if a change of the last proposal waits.
     pub fn is_waiting(&self) -> bool {
         self.wait.is_some()
+    }
+
+    /// Returns true if all of some policies wait for release groups.
+    pub fn all_wait_for_groups<'p>(&self, mut policies: impl Iterator<Item = &'p ObjectName>) -> bool {
+        self.group_wait.is_some() && policies.all(|policy| self.groups.holds(policy))
     }
 
     /// Returns true if the gate is closed now.
@@ -136,7 +142,7 @@ impl RunWait {
         }
         let by_another = || {
             let by = "another automation of the same branch waits".to_owned();
-            Closed { reason: WaitReason::WindowClosed, by, until: None, changes: None }
+            Closed { reason: WaitReason::WindowClosed, by, until: None, look_again: None, changes: None }
         };
         let closed = self.gate_state.lock().as_ref().and_then(|state| state.closed.clone());
         self.wait = Some(Wait::at(closed.unwrap_or_else(by_another), policies, values));

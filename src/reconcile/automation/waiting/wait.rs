@@ -34,6 +34,8 @@ pub struct Wait {
     pub by: String,
     /// The end of the wait, if it is known.
     pub until: Option<Timestamp>,
+    /// The time of the next look at the rules, at the latest; not in messages.
+    pub look_again: Option<Timestamp>,
     /// The names of the policies that wait.
     pub policies: Vec<String>,
     /// The number of values that would change.
@@ -79,8 +81,13 @@ impl WaitReason {
 impl Wait {
     /// Creates the wait of an automation whose gate is closed.
     pub fn at(closed: Closed, policies: Vec<String>, values: usize) -> Self {
-        let Closed { reason, by, until, changes } = closed;
-        Self { reason, by, until, policies, values, changes }
+        let Closed { reason, by, until, look_again, changes } = closed;
+        Self { reason, by, until, look_again, policies, values, changes }
+    }
+
+    /// Returns the time of the next look at the rules, if one is needed.
+    pub fn next_look(&self) -> Option<Timestamp> {
+        self.until.into_iter().chain(self.look_again).min()
     }
 }
 
@@ -119,7 +126,7 @@ impl fmt::Display for Wait {
 pub enum WaitOutcome {
     /// The run ended before it was known.
     Unknown,
-    /// No window, no freeze and no release group applies.
+    /// No window, no freeze, no quiet period and no release group applies.
     NoRules,
     /// Nothing waits.
     Nothing,
@@ -169,6 +176,7 @@ mod tests {
             reason: WaitReason::WindowClosed,
             by: "deny window `night` of automation shop/app".to_owned(),
             until: until.map(|text| text.parse().unwrap()),
+            look_again: None,
             changes: None,
         };
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();

@@ -30,7 +30,7 @@ impl WriteRules {
         own: Option<Arc<Windows>>,
         quiet: Option<QuietPeriod>,
     ) -> WriteGate {
-        let (own, quiet) = if self.ignores_own { (None, None) } else { (own, quiet) };
-        WriteGate { automation, own, quiet, rules: self.reader, parsed: self.parsed, clock: self.clock }
+        let Self { reader: rules, parsed, clock, ignores_own } = self;
+        WriteGate { automation, own, quiet, ignores_own, rules, parsed, clock }
     }
 }
