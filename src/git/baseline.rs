@@ -100,7 +100,9 @@ pub(super) struct BaselineFetch {
 }
 
 impl BaselineFetch {
-    /// Fetches the commit; if the server does not have it, the reason is kept for the proposer.
+    /// Fetches the commit.
+    ///
+    /// If the server does not have it, the reason is kept for the proposer.
     ///
     /// # Errors
     ///

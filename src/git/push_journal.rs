@@ -58,12 +58,12 @@ pub(super) struct PendingPush {
     /// The proposer's note, for the baseline of the next run.
     #[serde(default)]
     pub(super) note: Option<String>,
-    /// True if this very push was made before, with an unknown result, and may have arrived.
+    /// True if this very push was made before and may have arrived.
     #[serde(default)]
     pub(super) is_repeated: bool,
-    /// An earlier push to the same tip whose result is not known either; of all these, at most one arrives.
+    /// An earlier push to the same tip whose result is unknown as well.
     ///
-    /// Or one that has arrived and was not reported, at the end of the chain.
+    /// Of all these, at most one arrives. Or one that has arrived and was not reported, at the end of the chain.
     #[serde(default)]
     pub(super) earlier: Option<Box<PendingPush>>,
 }
@@ -81,7 +81,7 @@ impl PendingPush {
         !earlier.is_branch_done && (&earlier.reference, earlier.old) == (&self.reference, self.old)
     }
 
-    /// Adds the earlier pushes that may still arrive, and one that has arrived and was not reported.
+    /// Adds earlier pushes of which one may still arrive, or has arrived unreported.
     ///
     /// A batch with other members makes other commits, and the push of an earlier batch may still arrive.
     fn after(mut self, mut earlier: Option<Self>) -> Self {
@@ -357,6 +357,8 @@ mod tests {
         found
     }
 
+    /// An arrived push was not reported.
+    ///
     /// The same push was made again, and withdrawn because another one came first: the one made before had arrived, and was
     /// not reported.
     #[test]

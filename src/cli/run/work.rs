@@ -96,8 +96,13 @@ impl Job for Work<'_> {
         let unknown = || RevertOutcome::Unknown;
         let reverts = proposal.as_ref().map_or_else(unknown, |found| found.revert_outcome(&conclusion));
         if let Some(proposal) = proposal {
-            for overwritten in proposal.reverts.overwritten() {
+            for overwritten in proposal.overwritten(&conclusion) {
                 say(&format!("warning: {}", prefixed(&self.outcome, &overwritten.to_string())));
+            }
+            if let RevertOutcome::Known(holds) = &reverts
+                && holds.is_held()
+            {
+                say(&format!("warning: {}", prefixed(&self.outcome, &holds.message())));
             }
             self.awaits_forge = proposal.pull_requests.is_some();
             proposal.submit_pull_requests(Duration::ZERO);

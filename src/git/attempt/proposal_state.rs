@@ -357,7 +357,7 @@ impl<P: Proposer> ProposalState<P> {
         self.is_held = self.commit.is_none() && is_held;
     }
 
-    /// Returns true if it has a commit or a refspec that may not be pushed any more.
+    /// Returns true if its commit or refspec may not be pushed any more.
     pub(super) fn has_closed(&self, journal: &PushJournal) -> bool {
         let Proposal { proposer, name, .. } = &self.proposal;
         let is_refspec_owed = || journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);

@@ -2,6 +2,7 @@
 
 use memchr::memmem;
 use serde_json::Value;
+use tagboat_api::settings::PREFIX;
 
 use super::kind::ManifestKind;
 use super::source::Source;
@@ -57,7 +58,9 @@ pub(super) fn screen(content: &[u8]) -> Content {
         let ends = |at: usize| !is_in_word(content[..at].last()) && !is_in_word(content.get(at + word.len()));
         memmem::find_iter(content, word).any(ends)
     };
-    if GROUPS.iter().any(|group| memmem::find(content, group.as_bytes()).is_some()) {
+    // A Namespace with our annotations must be readable: it may have a freeze.
+    let decisive = GROUPS.into_iter().chain([PREFIX]);
+    if decisive.into_iter().any(|text| memmem::find(content, text.as_bytes()).is_some()) {
         Content::Objects
     } else if CORE_KINDS.iter().any(|kind| has_word(kind.name().as_bytes())) {
         Content::CoreKinds

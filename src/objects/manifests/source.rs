@@ -5,6 +5,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use tagboat_api::settings::PREFIX;
+
 use super::ManifestError;
 use super::document::{self, Content};
 use crate::directory::{self, Directory};
@@ -106,6 +108,7 @@ impl Sources {
                 Err(error @ TreeError::TooLarge { .. }) => {
                     let names_group = document::GROUPS
                         .iter()
+                        .chain([&PREFIX])
                         .any(|group| directory.contains(&entry, group.as_bytes()).unwrap_or(true));
                     if names_group {
                         return Err(unreadable(&file, error.into()));

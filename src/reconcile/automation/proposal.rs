@@ -145,7 +145,7 @@ impl UpdateProposal {
     /// Returns the holds of the run, for reports.
     pub fn revert_outcome(&self, conclusion: &Conclusion) -> RevertOutcome {
         let Conclusion::Success { outcome, .. } = conclusion else { return RevertOutcome::Unknown };
-        self.reverts.outcome(matches!(outcome, Outcome::Waiting { .. }))
+        self.reverts.outcome(matches!(outcome, Outcome::Waiting { .. }) || self.has_unparsable)
     }
 
     /// Returns the values of others that the run has overwritten, or would overwrite.

@@ -327,11 +327,13 @@ fn conclude_branches(
     let failure = delivered.failure();
     let has_waiting = proposer.wait.add_branches(&delivered.branches);
     proposer.withhold_branches(&delivered.branches);
+    let mut selected = proposer.update.setters.selected().map(|(policy, _)| policy);
+    let all_wait = proposer.wait.all_wait_for_groups(&mut selected);
     let would_change = is_dry_run && delivered.branches.iter().any(BranchOutcome::is_changed);
     proposer.delivered = Some(delivered);
     let outcome = match failure {
         Some(failure) => return Conclusion::stopped(Stage::Push, &failure),
-        None if has_waiting => Outcome::Waiting { source },
+        None if has_waiting || all_wait => Outcome::Waiting { source },
         None if would_change => Outcome::DryRun { source },
         None => Outcome::NothingToCommit { source },
     };

@@ -73,7 +73,7 @@ pub struct Candidate {
     pub(super) place: Place,
     /// True if the wanted image is the baseline's.
     pub has_same_image: bool,
-    /// True if the baseline has another value than its image requires: the value was reverted before.
+    /// True if the baseline has a reverted value already.
     pub was_reverted_before: bool,
 }
 
@@ -92,7 +92,7 @@ impl RevertQuery {
     }
 }
 
-/// The size of a candidate without its texts, and of what is made of it, in bytes.
+/// The size of a candidate without its texts, in bytes.
 const CANDIDATE_BYTES: usize = 512;
 
 /// Returns the values that a plan changes and that may be reverted.

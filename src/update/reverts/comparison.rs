@@ -53,15 +53,22 @@ pub fn reverted(
         false => held.has(&candidate.policy),
     };
     let (mut reverted, mut new) = (Vec::new(), Vec::new());
-    let mut before: (Option<&TreePath>, Vec<PlacedMarker>) = (None, Vec::new());
+    let mut before: (Option<&TreePath>, Option<Vec<PlacedMarker>>) = (None, None);
     for candidate in candidates {
         if before.0 != Some(&candidate.path) {
             before = (Some(&candidate.path), versions.markers(versions.baseline, &candidate.path)?);
         }
+        let Some(before) = &before.1 else {
+            // It is not known what the file had.
+            if candidate.has_same_image || held.has(&candidate.policy) {
+                reverted.push(Candidate { was_reverted_before: true, ..candidate.clone() });
+            }
+            continue;
+        };
         let is_same = |marker: &&PlacedMarker| {
             marker.place == candidate.place && marker.marker.setter == candidate.setter
         };
-        let same: Vec<&str> = before.1.iter().filter(is_same).map(|marker| marker.value.as_str()).collect();
+        let same: Vec<&str> = before.iter().filter(is_same).map(|marker| marker.value.as_str()).collect();
         if same.is_empty() {
             new.push(candidate);
         } else if same.iter().any(|was| is_reverted(candidate, was)) {
@@ -98,18 +105,24 @@ pub fn held_values(reverted: &[Candidate]) -> HeldValues {
 
 impl Versions<'_, '_> {
     /// Returns the markers of a readable file with a wanted setter.
-    fn markers(&mut self, tree: &dyn FileTree, path: &TreePath) -> Result<Vec<PlacedMarker>, PlanError> {
+    ///
+    /// There is none if the file has markers and cannot be parsed.
+    fn markers(
+        &mut self,
+        tree: &dyn FileTree,
+        path: &TreePath,
+    ) -> Result<Option<Vec<PlacedMarker>>, PlanError> {
         (self.checkpoint)(Progress::default())?;
         let entry = Entry { path: path.clone(), kind: EntryKind::File, content: None };
         if !tree.kind(path).is_ok_and(|kind| kind == EntryKind::File)
             || tree.read(&entry, self.request.limits.file_size, &mut self.content).is_err()
             || memmem::find(&self.content, QUOTED_TOKEN).is_none()
         {
-            return Ok(Vec::new());
+            return Ok(Some(Vec::new()));
         }
         let setters = &self.setters;
         let is_wanted = |marker: &Marker| setters.contains(marker.setter.as_str());
-        Ok(placed_markers(&self.content, &self.request.limits, &is_wanted).unwrap_or_default())
+        Ok(placed_markers(&self.content, &self.request.limits, &is_wanted).ok())
     }
 
     /// Returns the values of markers that disappeared, by their setters.
@@ -140,11 +153,11 @@ impl Versions<'_, '_> {
         }
         let mut gone: HashMap<String, BTreeSet<String>> = HashMap::new();
         for path in changed {
-            let before = self.markers(self.baseline, &path)?;
+            let before = self.markers(self.baseline, &path)?.unwrap_or_default();
             if before.is_empty() {
                 continue;
             }
-            let now = self.markers(self.current, &path)?;
+            let now = self.markers(self.current, &path)?.unwrap_or_default();
             let now: HashSet<(Place, &str)> =
                 now.iter().map(|marker| (marker.place, marker.marker.setter.as_str())).collect();
             for marker in before {

@@ -230,3 +230,45 @@ fn the_state_of_tagboat_run_is_explained() {
     }]);
     assert_eq!(waiting, expected);
 }
+
+/// The next run would not write them, although no run has said so yet.
+#[test]
+fn members_of_an_incomplete_release_group_wait() {
+    let member = |name: &str, tag: &str| {
+        let text = policy("shop", name, &format!("ghcr.io/org/{name}"), tag);
+        text.replace("labels:", "annotations: {tagboat.dev/release-group: shop}, labels:")
+    };
+    let manifests = [app(&json!({}), &json!({})), member("api", "2.0.0"), member("web", "1.0.0")];
+    let document = explain(&manifests, &JSON).with_status(1).json();
+    let by = r#"release group shop: api has "2.0.0" and web has "1.0.0""#;
+    assert_eq!(
+        document["waiting"],
+        json!([{
+            "policies": ["shop/api"], "reason": "ReleaseGroupIncomplete", "by": by, "until": null,
+            "message": format!("shop/api waits: {by}; no end is known"),
+        }])
+    );
+    let states: Vec<&Value> =
+        document["policies"].as_array().unwrap().iter().map(|policy| &policy["state"]).collect();
+    assert_eq!(states, ["waiting", "written"]);
+}
+
+#[test]
+fn a_freeze_that_is_gone_from_the_manifests_is_not_believed() {
+    let frozen = |message: &str| {
+        let mut object: Value = serde_json::from_str(&app(&json!({}), &json!({}))).unwrap();
+        object["status"]["conditions"] = json!([{
+            "type": "UpdatesWaiting", "status": "True", "reason": "Frozen", "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]);
+        object.to_string()
+    };
+    let message =
+        "1 value waits of web: freeze of namespace shop (tagboat.dev/freeze): incident; no end is known";
+    let manifests = |annotations: &Value| [frozen(message), web("2.0.0"), namespace(annotations)];
+    let document = explain(&manifests(&json!({})), &JSON).with_status(0).json();
+    assert_eq!((&document["open"], &document["waiting"]), (&json!(true), &json!([])));
+    let document =
+        explain(&manifests(&json!({"tagboat.dev/freeze": "incident"})), &JSON).with_status(1).json();
+    assert_eq!((&document["open"], &document["waiting"][0]["message"]), (&json!(false), &json!(message)));
+}

@@ -75,6 +75,52 @@ fn a_revert_holds_until_the_policy_selects_another_image() {
     assert_eq!(held(&scene), "False NothingHeld no image is held");
 }
 
+/// A run that waited dropped the hold.
+///
+/// The image of the last run was then written over the revert.
+#[test]
+fn a_hold_stays_while_another_image_waits_and_is_withdrawn() {
+    let scene = pushed("hold");
+    revert(&scene);
+    assert_eq!(run(&scene)["outcome"], "unchanged");
+    let before = held(&scene);
+    let closed = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "hold", "tagboat.dev/windows": closed}));
+    scene.latest("6.0.0");
+    assert_eq!(run(&scene)["outcome"], "waiting");
+    assert!(held(&scene).starts_with("True TakenBack "), "{}", held(&scene));
+    scene.latest("5.0.3");
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
+    assert_eq!(run(&scene)["outcome"], "unchanged");
+    assert_eq!((scene.tag("main").as_str(), held(&scene)), ("4.0.6", before));
+}
+
+/// A hold was lost with a file that could not be parsed in one run.
+#[test]
+fn a_file_that_cannot_be_parsed_loses_no_hold() {
+    let broken = |tag: &str| file("app.yaml", format!("{}a: [\n", tag_line(tag)));
+    for mode in ["hold", "pause"] {
+        let scene = pushed(mode);
+        revert(&scene);
+        assert_eq!(run(&scene)["outcome"], "unchanged");
+        scene.repository.commit("main", "Break", &[broken("4.0.6")]);
+        assert_eq!(run(&scene)["outcome"], "unchanged");
+        assert!(held(&scene).starts_with("True TakenBack "), "{}", held(&scene));
+        revert(&scene);
+        assert_eq!(
+            (run(&scene)["outcome"].as_str(), scene.tag("main").as_str()),
+            (Some("unchanged"), "4.0.6")
+        );
+        // It is mended and reverted at once.
+        let scene = pushed(mode);
+        scene.repository.commit("main", "Break", &[broken("5.0.3")]);
+        assert_eq!(run(&scene)["outcome"], "unchanged");
+        revert(&scene);
+        assert_eq!(run(&scene)["held"][0]["value"], "4.0.6");
+        assert_eq!(scene.tag("main"), "4.0.6");
+    }
+}
+
 #[test]
 fn a_pause_lasts_until_the_wanted_value_is_there_or_the_annotation_changes() {
     let scene = pushed("pause");

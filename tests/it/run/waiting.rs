@@ -207,6 +207,22 @@ fn a_pending_refspec_waits_as_well() {
     assert_eq!(scene.repository.id("copy"), scene.repository.id("main"));
 }
 
+/// A typing mistake in a manifest dropped the freeze.
+#[test]
+fn a_namespace_that_cannot_be_parsed_stops_the_run() {
+    for value in ["incident: 4711", "{reason: audit"] {
+        let scene = Scene::new().local();
+        let manifest = format!(
+            "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: default\n  annotations:\n    tagboat.dev/freeze: {value}\n"
+        );
+        scene.write("namespace.yaml", &manifest);
+        let run = scene.run_with_state(NONE).with_status(1);
+        assert!(run.errors.contains("namespace.yaml:6:"), "{run:?}");
+        assert!(run.errors.contains("the manifest is not YAML"), "{run:?}");
+        assert_eq!(scene.tag("main"), "4.0.6");
+    }
+}
+
 #[test]
 fn own_branches_wait_and_stay_as_they_are() {
     let scene = Scene::new().local();
@@ -221,6 +237,7 @@ fn own_branches_wait_and_stay_as_they_are() {
         (Some("waiting"), Some("waiting"))
     );
     assert_eq!(first["waiting"][0]["policies"], json!(["default/podinfo"]));
+    assert_eq!(first["markers"][0]["outcome"], "waiting");
     let branch = "tagboat/default-fleet";
     assert_eq!(scene.repository.id(branch), None);
     with("[]");
@@ -262,6 +279,32 @@ fn an_update_of_a_directory_warns_of_a_closed_window_and_writes() {
         // There is nothing to write any more.
         assert_eq!(update(&directory, &manifests, NONE).with_status(0).errors, "");
     }
+}
+
+#[test]
+fn an_update_of_a_directory_warns_of_a_quiet_period_and_an_incomplete_group() {
+    let scene = Scene::new();
+    annotated(&scene, &json!({"tagboat.dev/quiet-period": "5m"}));
+    let policy = |name: &str, tag: &str| {
+        let object = json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImagePolicy",
+            "metadata": {"name": name, "namespace": "default", "annotations": {"tagboat.dev/release-group": "shop"}},
+            "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
+            "status": {"latestRef": {"name": "ghcr.io/org/app", "tag": tag}},
+        });
+        scene.write(&format!("policy-{name}.yaml"), &object.to_string());
+    };
+    policy("api", "2.0.0");
+    policy("web", "1.0.0");
+    let directory = scene.root().join("files");
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::write(directory.join("app.yaml"), tag_line("4.0.6")).unwrap();
+    let ended = update(&directory, &scene.root().join("manifests"), NONE).with_status(0);
+    let expected = "warning: default/fleet: tagboat.dev/quiet-period does not count here\n\
+                    warning: default/fleet: release groups do not count here: release group shop: api has \"2.0.0\" and web has \
+                    \"1.0.0\"\n";
+    assert_eq!(ended.errors, expected);
+    assert_eq!(std::fs::read_to_string(directory.join("app.yaml")).unwrap(), tag_line("5.0.3"));
 }
 
 #[test]

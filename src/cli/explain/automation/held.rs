@@ -21,6 +21,18 @@ pub(super) struct ExplainedHold {
 }
 
 impl ExplainedHold {
+    /// Returns the reason as a sentence.
+    pub(super) fn reason(&self) -> String {
+        let between = self.between.as_ref().map(|[from, to]| format!(" between {from} and {to}"));
+        let author = self.author.as_ref().map(|author| format!(" by {author:?}"));
+        let (between, author) = (between.unwrap_or_default(), author.unwrap_or_default());
+        let end = match self.mode {
+            "pause" => "until the wanted value is in the file, or the annotation changes",
+            _ => "until the policy selects another image, or the wanted value is in the file",
+        };
+        format!("taken back in git{between}{author}; tagboat.dev/on-revert is {}: {end}", self.mode)
+    }
+
     /// Takes the hold of a policy from the record of the last run.
     ///
     /// `wanted` is the image of a policy that the record does not name.

@@ -165,8 +165,6 @@ impl Judge<'_> {
         request.hold_groups(&self.facts.automation, policies, &given);
         let reported = ReportedWait::of(&self.status.conditions).filter(|wait| self.lasts(wait));
         let held = HeldRecord::of_conditions(&self.status.conditions);
-        let held_message = conditions::find(&self.status.conditions, ConditionType::RevertHeld);
-        let held_message = held_message.map(|condition| condition.message.clone()).unwrap_or_default();
         let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
         for (policy, _) in request.update.setters.selected() {
@@ -177,8 +175,10 @@ impl Judge<'_> {
                 .is_some_and(|wait| wait.is_of(&policy.name) || (wait.has_more && !is_written));
             let hold = held.as_ref().filter(|held| held.has(&policy.name));
             let (state, reason) = if let Some(held) = hold {
-                explanation.held.push(ExplainedHold::of(policy, image, held));
-                (PolicyState::Held, held_message.clone())
+                let hold = ExplainedHold::of(policy, image, held);
+                let reason = hold.reason();
+                explanation.held.push(hold);
+                (PolicyState::Held, reason)
             } else if let Some(wait) = reported.as_ref().filter(|_| is_reported) {
                 of_reported.push(policy.to_string());
                 (PolicyState::Waiting, sentence(&wait.by, wait.until))

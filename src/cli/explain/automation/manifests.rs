@@ -34,6 +34,9 @@ pub(super) fn facts(
             || defect.policy().is_some_and(|policy| policy.namespace == name.namespace)
     };
     let (needed, others): (Vec<&Defect>, Vec<&Defect>) = defects.iter().partition(is_needed);
+    // Such a manifest may be anything, such as a policy or a Namespace with a freeze.
+    let (unknown, others): (Vec<&Defect>, Vec<&Defect>) =
+        others.into_iter().partition(|defect| defect.is_unattributed());
     warn(&others);
     let found = manifests.automations().find(|automation| ObjectName::of(*automation) == name);
     let Some(automation) = found.filter(|_| needed.is_empty()) else {
@@ -44,7 +47,7 @@ pub(super) fn facts(
         automation: automation.clone(),
         policies: Vec::new(),
         rules: NamespaceRules::default(),
-        unread: Vec::new(),
+        unread: sentences(&unknown),
         notes: Vec::new(),
         origin: Origin::Manifests,
     };

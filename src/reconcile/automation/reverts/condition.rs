@@ -44,7 +44,7 @@ pub struct Holds {
     pub without_image: BTreeMap<String, HeldPolicy>,
     /// Policies that an earlier run held, and that this one neither holds nor writes.
     pub kept: BTreeMap<String, HeldPolicy>,
-    /// True if an earlier run held too many policies to be named, and they still count.
+    /// True if an earlier run held too many policies to be named.
     pub keeps_all: bool,
     /// The commit of the last run, if its files cannot be compared, and the reason.
     pub unavailable: Option<(CommitId, String)>,
@@ -107,7 +107,8 @@ impl Holds {
         record.policies.filter(|_| is_short && !self.keeps_all)
     }
 
-    fn is_held(&self) -> bool {
+    /// Returns true if anything is held.
+    pub fn is_held(&self) -> bool {
         self.keeps_all || !self.all().is_empty()
     }
 

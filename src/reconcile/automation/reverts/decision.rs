@@ -43,8 +43,8 @@ pub struct Overwritten {
     pub value: String,
     /// The policy.
     pub policy: ObjectName,
-    /// The commit of the last run, in which it was another one.
-    pub since: CommitId,
+    /// The commit of the last run, if it was another one there.
+    pub since: Option<CommitId>,
 }
 
 impl Reverts {
@@ -145,12 +145,13 @@ impl Reverts {
 
     /// Returns the result of a run that succeeded, for reports.
     ///
-    /// While values wait, the status keeps the images of the last run, and so do the holds.
-    pub fn outcome(&self, is_waiting: bool) -> RevertOutcome {
+    /// The holds of the last run are kept while values wait, because the status keeps the images of that run, and while a
+    /// file cannot be parsed, because its values are not known.
+    pub fn outcome(&self, keeps_holds: bool) -> RevertOutcome {
         match (self.mode, &self.held) {
             (Some(OnRevert::Overwrite), _) => RevertOutcome::Overwrite,
             (Some(_), Some(holds)) => {
-                let before = self.status.held.as_ref().filter(|_| is_waiting);
+                let before = self.status.held.as_ref().filter(|_| keeps_holds);
                 RevertOutcome::Known(before.map_or_else(|| holds.clone(), |before| holds.with_kept(before)))
             }
             _ => RevertOutcome::Unknown,
@@ -204,7 +205,7 @@ fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
         line: candidate.line,
         value: shortened(&candidate.value),
         policy: candidate.policy.clone(),
-        since: baseline.commit,
+        since: (!candidate.was_reverted_before).then_some(baseline.commit),
     }
 }
 
@@ -212,9 +213,10 @@ fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
 impl std::fmt::Display for Overwritten {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { file, line, value, policy, since } = self;
+        let since = since.map(|since| format!(" after commit {since}")).unwrap_or_default();
         write!(
             formatter,
-            "{file}:{line}: the value {value:?}, which others set after commit {since}, is overwritten with the image of policy \
+            "{file}:{line}: the value {value:?}, which others set{since}, is overwritten with the image of policy \
              {}; annotate the automation with tagboat.dev/on-revert=hold or pause before a revert to keep it",
             policy.name
         )

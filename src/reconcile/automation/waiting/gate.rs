@@ -13,7 +13,7 @@ use super::wait::WaitReason;
 use crate::error::chain;
 use crate::schedule::{Agenda, State, Windows};
 
-/// The time after which rules that cannot be read, or are not watched, are read again.
+/// The time after which rules that are not watched are read again.
 const UNWATCHED_PAUSE: SignedDuration = SignedDuration::from_secs(20);
 
 /// The time after which the clock is read again after it was changed.

@@ -86,7 +86,7 @@ impl QuietPeriod {
         self.changes.as_ref()
     }
 
-    /// Returns the rule that delays the images of an automation, as a phrase, and its end.
+    /// Returns the rule that delays the images, as a phrase, and its end.
     pub fn delay(&self, now: Timestamp, automation: &ObjectName) -> Option<(String, Timestamp)> {
         let changes = self.changes.as_ref()?;
         let end = |begin: Timestamp, length| begin.checked_add(length).unwrap_or(Timestamp::MAX);
