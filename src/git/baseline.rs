@@ -9,7 +9,7 @@ use super::name::{CommitId, RefName};
 use super::object;
 use super::outcome::Target;
 use super::proposal::Known;
-use super::push_journal::LastSeen;
+use super::push_journal::{LastSeen, PendingPush};
 use super::tree::GitTree;
 use crate::error::chain;
 use crate::update::FileTree;
@@ -56,6 +56,11 @@ pub(super) struct BaselineCommit {
 }
 
 impl BaselineCommit {
+    /// Returns the commit that an unreported push left, if it has a note.
+    pub(super) fn of_push(push: &PendingPush) -> Option<Self> {
+        push.note.clone().map(|note| Self { commit: push.new, note: Some(note) })
+    }
+
     /// Returns the commit that the last run left on the push branch.
     ///
     /// If that is the branch that is checked out, the status names the commit. Otherwise the journal does, if it is of the same

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::baseline::BaselineCommit;
 use super::commit_time::CommitTime;
 use super::name::{BranchName, CommitId, RefName};
 use crate::directory::open;
@@ -113,11 +112,6 @@ impl PendingPush {
     pub(super) fn done_before(&self) -> Option<&Self> {
         let earlier = self.earlier.as_deref()?;
         if earlier.is_branch_done { Some(earlier) } else { earlier.done_before() }
-    }
-
-    /// Returns the baseline that the push makes.
-    pub(super) fn baseline(&self) -> Option<BaselineCommit> {
-        self.note.clone().map(|note| BaselineCommit { commit: self.new, note: Some(note) })
     }
 
     /// Returns true if the branch is done and the refspec is not.

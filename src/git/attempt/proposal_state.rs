@@ -169,7 +169,7 @@ impl<P: Proposer> ProposalState<P> {
             if is_same_branch && !pending.is_branch_done {
                 if pending.old == context.old {
                     // It has not yet, but it may: the server may be working on it.
-                    self.pushed_baseline = pending.done_before().and_then(PendingPush::baseline);
+                    self.pushed_baseline = pending.done_before().and_then(BaselineCommit::of_push);
                     return Ok(());
                 }
                 pending.is_branch_done = has_arrived(pending, context)?;
@@ -195,7 +195,7 @@ impl<P: Proposer> ProposalState<P> {
             journal.pending.remove(name);
             return Ok(());
         }
-        self.pushed_baseline = pending.baseline();
+        self.pushed_baseline = BaselineCommit::of_push(pending);
         self.earlier = Some(Push {
             source: Revision { reference: pending.source.0.clone(), commit: pending.source.1 },
             branch: target.push.clone(),

@@ -149,7 +149,12 @@ fn markers_are_followed_when_they_move_and_new_ones_are_written() {
             &[("b.yaml", "b: '1' @q\n")],
             &["b.yaml:1"],
         ),
-        ("a file that could not be read", &[("a.yaml", "a: [ @p\n")], &[("a.yaml", "a: '1' @p\n")], &[]),
+        (
+            "a file that could not be parsed, whose values are not known",
+            &[("a.yaml", "a: [ @p\n")],
+            &[("a.yaml", "a: '1' @p\n")],
+            &["a.yaml:1"],
+        ),
         ("no file", &[], &[("a.yaml", "a: '1' @p\n")], &[]),
         (
             "two that moved",

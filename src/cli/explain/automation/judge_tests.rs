@@ -234,7 +234,9 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                 ..Case::default()
             },
             Held,
-            "tagboat.dev/on-revert is hold and keeps out x:2 of web; y".to_owned(),
+            "taken back in git; tagboat.dev/on-revert is hold: until the policy selects another image, or the wanted value is in \
+             the file"
+                .to_owned(),
         ),
     ] {
         let explanation = case.explain();
