@@ -221,6 +221,19 @@ impl UpdateProposal {
         Ok((plan, edits))
     }
 
+    /// Returns the policies that wait for a release group, with their values.
+    ///
+    /// The base may lack the image that was written last, which is on a branch. So the images tell what waits.
+    fn waiting_on_branches(&self, plan: &UpdatePlan) -> BTreeMap<ObjectName, usize> {
+        let mut waiting = plan.waiting.clone();
+        for policy in self.wait.held_by_groups() {
+            if self.wanted.get(&policy.name) != self.policies.get(&policy.name) {
+                waiting.entry(policy.clone()).or_insert(1);
+            }
+        }
+        waiting
+    }
+
     /// Makes a commit of edits.
     fn draft(&self, edits: Vec<FileEdit>, message: Vec<u8>) -> CommitDraft {
         let (author, time, signer) = (self.author.clone(), self.time, self.signer.clone());
@@ -488,7 +501,7 @@ impl Proposer for UpdateProposal {
         if self.reverts.lacks_baseline {
             return Ok(Vec::new());
         }
-        self.wait.wait_for_groups(&plan.waiting);
+        self.wait.wait_for_groups(&self.waiting_on_branches(&plan));
         let bundles = self.branches.as_ref().map(|plan| plan.bundles().clone()).unwrap_or_default();
         let groups: Vec<_> = bundles.values().cloned().collect();
         plan.edits = edits;

@@ -175,34 +175,6 @@ async fn a_hundred_automations_on_ten_repositories_land_once_each() {
     all_landed(&repositories, members.len()).await;
     println!("{} automations on {} repositories: {:?}", members.len(), repositories.len(), begin.elapsed());
     person.end(&repositories);
-    tokio::time::sleep(Duration::from_secs(30)).await;
-    for (own, repository) in members.chunks(10).zip(&repositories) {
-        for member in own {
-            let status = scene.status(member).await;
-            if status["lastPushCommit"].is_null() {
-                eprintln!("DIAG {member} {status:#}");
-                eprintln!("DIAG events {:#?}", scene.events(member).await);
-                for commit in repository.log("main") {
-                    eprintln!(
-                        "DIAG {} {} {}",
-                        commit.id,
-                        commit.author,
-                        commit.message.lines().next().unwrap_or_default()
-                    );
-                }
-                for dir in std::fs::read_dir(scene.mirrors()).unwrap() {
-                    let text = std::fs::read_to_string(dir.unwrap().path().join("push-journal.json"))
-                        .unwrap_or_default();
-                    if text.contains(&format!("/{member} ")) {
-                        eprintln!("DIAG journal {text}");
-                    }
-                }
-                for record in scene.host.requests() {
-                    eprintln!("DIAG {:?}", record);
-                }
-            }
-        }
-    }
     for (own, repository) in members.chunks(10).zip(&repositories) {
         assert_each_landed_once(&scene, repository, own).await;
     }

@@ -307,6 +307,33 @@ fn an_update_of_a_directory_warns_of_a_quiet_period_and_an_incomplete_group() {
     assert_eq!(std::fs::read_to_string(directory.join("app.yaml")).unwrap(), tag_line("5.0.3"));
 }
 
+/// The base has none of the images that were written last.
+#[test]
+fn a_release_group_waits_on_own_branches_too() {
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/delivery": "branch"}));
+    let policy = |name: &str, tag: &str| {
+        let object = json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImagePolicy",
+            "metadata": {"name": name, "namespace": "default", "annotations": {"tagboat.dev/release-group": "shop"}},
+            "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
+            "status": {"latestRef": {"name": "ghcr.io/stefanprodan/podinfo", "tag": tag}},
+        });
+        let file = if name == "podinfo" { "policy.yaml".to_owned() } else { format!("policy-{name}.yaml") };
+        scene.write(&file, &object.to_string());
+    };
+    policy("podinfo", "5.0.3");
+    policy("other", "5.0.3");
+    scene.run_with_state(NONE).with_status(0);
+    let tip = scene.repository.id("tagboat/default-fleet");
+    policy("podinfo", "6.0.0");
+    let report = report(&scene.run_with_state(["--output", "json"]).with_status(0));
+    assert_eq!(report["outcome"], "waiting", "{report:#}");
+    assert_eq!(report["waiting"][0]["policies"], json!(["default/podinfo"]));
+    assert_eq!(report["waiting"][0]["reason"], "ReleaseGroupIncomplete");
+    assert_eq!(scene.repository.id("tagboat/default-fleet"), tip);
+}
+
 #[test]
 fn a_quiet_period_counts_from_run_to_run() {
     let scene = Scene::new().local();

@@ -14,6 +14,7 @@ mod file;
 mod fingerprint;
 mod lock;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use kube::core::object::HasStatus;
@@ -23,7 +24,7 @@ use serde::de::DeserializeOwned;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::policy::ImagePolicyStatus;
 use tagboat_api::repository::ImageRepositoryStatus;
-use tagboat_api::settings::own_annotations;
+use tagboat_api::settings::{AutomationSettings, OnRevert, own_annotations};
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation};
 
 use crate::policy::PolicyIntent;
@@ -65,11 +66,23 @@ impl StateDirectory {
     ///
     /// # Errors
     ///
-    /// If the file cannot be read.
+    /// If the file cannot be read, or is damaged and has what the automation's settings compare with.
     pub fn load_automation(&self, automation: &mut ImageUpdateAutomation) -> Result<(), StateError> {
         let result = self.load_object(automation, |known, now| {
             known.spec == now.spec && known.annotations() == now.annotations()
         })?;
+        if let LoadResult::Corrupt(path) = &result
+            && compares_with_last_run(automation)
+        {
+            let cause = "it is damaged, and has what tagboat.dev/on-revert holds and quiet periods delay: restore the file, \
+                         or remove it to start as a first run does";
+            return Err(StateError {
+                operation: "use",
+                root: self.root.clone(),
+                path: path.clone(),
+                cause: io::Error::new(io::ErrorKind::InvalidData, cause),
+            });
+        }
         warn_of_corruption(&result);
         Ok(())
     }
@@ -241,6 +254,13 @@ const SUCCESSES: &str = "successes";
 
 /// The directory of fingerprints of repositories with which policies chose.
 const INTENT: &str = "intent";
+
+/// Returns true if an automation holds or delays images by its last run.
+fn compares_with_last_run(automation: &ImageUpdateAutomation) -> bool {
+    AutomationSettings::from_annotations(automation.annotations()).is_ok_and(|settings| {
+        settings.on_revert != OnRevert::Overwrite || !settings.quiet_period.duration().is_zero()
+    })
+}
 
 /// Logs that a stored object is damaged; it can be rebuilt.
 fn warn_of_corruption(result: &LoadResult) {

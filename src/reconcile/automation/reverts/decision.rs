@@ -43,8 +43,8 @@ pub struct Overwritten {
     pub value: String,
     /// The policy.
     pub policy: ObjectName,
-    /// The commit of the last run, if it was another one there.
-    pub since: Option<CommitId>,
+    /// The commit of the last run, in which it was another one.
+    pub since: CommitId,
 }
 
 impl Reverts {
@@ -101,7 +101,9 @@ impl Reverts {
             }
         };
         if mode == OnRevert::Overwrite {
-            self.overwritten = found.iter().map(|found| overwritten(found, baseline)).collect();
+            // Of a value that the last run left as it was, or could not read, no warning is due any more.
+            let new = found.iter().filter(|found| !found.was_reverted_before);
+            self.overwritten = new.map(|found| overwritten(found, baseline)).collect();
             self.held = Some(holds);
             return Ok(None);
         }
@@ -205,7 +207,7 @@ fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
         line: candidate.line,
         value: shortened(&candidate.value),
         policy: candidate.policy.clone(),
-        since: (!candidate.was_reverted_before).then_some(baseline.commit),
+        since: baseline.commit,
     }
 }
 
@@ -213,10 +215,9 @@ fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
 impl std::fmt::Display for Overwritten {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { file, line, value, policy, since } = self;
-        let since = since.map(|since| format!(" after commit {since}")).unwrap_or_default();
         write!(
             formatter,
-            "{file}:{line}: the value {value:?}, which others set{since}, is overwritten with the image of policy \
+            "{file}:{line}: the value {value:?}, which others set after commit {since}, is overwritten with the image of policy \
              {}; annotate the automation with tagboat.dev/on-revert=hold or pause before a revert to keep it",
             policy.name
         )

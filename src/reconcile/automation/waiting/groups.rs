@@ -98,6 +98,11 @@ impl GroupHolds {
         }
     }
 
+    /// Returns the selected policies that are written only once their group is complete.
+    pub fn held(&self) -> impl Iterator<Item = &ObjectName> {
+        self.held.iter()
+    }
+
     /// Returns true if a policy is written only once its group is complete.
     pub fn holds(&self, policy: &ObjectName) -> bool {
         self.held.contains(policy)

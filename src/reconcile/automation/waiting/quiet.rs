@@ -209,7 +209,8 @@ mod tests {
     #[test]
     fn images_wait_until_they_have_not_changed_for_the_period() {
         type Runs<'r> = &'r [(i64, &'r [&'r str])];
-        let cases: [(&str, &[&str], Runs<'_>, &[Option<i64>]); 7] = [
+        type Case<'r> = (&'r str, &'r [&'r str], Runs<'r>, &'r [Option<i64>]);
+        let cases: [Case<'_>; 7] = [
             ("nothing was written before", &[], &[(0, &["2"])], &[None]),
             ("nothing has changed", &["1"], &[(0, &["1"])], &[None]),
             (

@@ -81,6 +81,11 @@ impl RunWait {
         self.group_wait = Some(Wait { reason, by, until, look_again, policies, values, changes });
     }
 
+    /// Returns the policies of incomplete release groups.
+    pub fn held_by_groups(&self) -> impl Iterator<Item = &ObjectName> {
+        self.groups.held()
+    }
+
     /// Looks at the gate, and records the change as waiting if it is closed.
     pub fn hold(&mut self, change: impl FnOnce() -> Change) -> bool {
         let Some(closed) = self.look_at_gate() else { return false };

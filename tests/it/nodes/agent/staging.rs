@@ -37,7 +37,10 @@ async fn another_wanted_image_ends_the_staging_of_the_one_before() {
     scene.set("idle", Some(&image('4'))).await;
     let node = scene.until(AgentState::UpdateStaged).await;
     assert_eq!(digests(&node), [Some(digest('1')), Some(digest('4'))]);
-    assert_eq!(scene.stagings(), ['2', '3', '4'].map(image));
+    // A staging that a busy machine did not finish is tried again.
+    let mut stagings = scene.stagings();
+    stagings.dedup();
+    assert_eq!(stagings, ['2', '3', '4'].map(image));
 }
 
 #[tokio::test]

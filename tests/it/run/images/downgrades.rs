@@ -147,6 +147,28 @@ fn the_corrupt_state_of_an_automation_is_reported() {
     assert_eq!(only_outcome(&scene.run(&[]).with_status(0))["outcome"], "skipped");
 }
 
+/// A revert was overwritten once its state was damaged.
+#[test]
+fn a_damaged_state_of_an_automation_that_holds_reverts_fails_the_run() {
+    for annotations in [json!({"tagboat.dev/on-revert": "hold"}), json!({"tagboat.dev/quiet-period": "5m"})] {
+        let scene = crate::run::scene::Scene::new().local();
+        scene.automation_with(json!({"metadata": {"annotations": annotations}}));
+        scene.run_with_state(["--output", "json"]).with_status(0);
+        let place = scene.state().join("objects/ImageUpdateAutomation/default/fleet.json");
+        std::fs::write(&place, "{").unwrap();
+        scene.latest("6.0.0");
+        let ended = scene.run_with_state(["--output", "json"]).with_status(1);
+        assert!(
+            ended.errors.contains("it is damaged, and has what tagboat.dev/on-revert holds"),
+            "{ended:?}"
+        );
+        assert_eq!(scene.tag("main"), "5.0.3");
+        std::fs::remove_file(&place).unwrap();
+        scene.run_with_state(["--output", "json"]).with_status(0);
+        assert_eq!(scene.tag("main"), "6.0.0");
+    }
+}
+
 /// A policy with a corrupt state could be downgraded unnoticed by any selection.
 #[test]
 fn a_policy_with_a_corrupt_state_is_not_reconciled_until_a_person_repairs_it() {
