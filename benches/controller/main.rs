@@ -41,7 +41,7 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|reflect|rollout|nodes|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let first = arguments.next().expect(usage);
@@ -78,6 +78,11 @@ fn main() {
             println!();
             println!("{HEAD}");
             windows::measure(&program).await;
+        }
+        if wants("rest") {
+            println!();
+            println!("{HEAD}");
+            windows::measure_rest(&program, if is_small { 100 } else { 1_000 }).await;
         }
         if wants("reflect") {
             println!();

@@ -22,12 +22,16 @@ const FOUR: &str = "[{name: a, kind: deny, cron: '0 3 1 1 *', window: 1h, timeZo
      {name: c, kind: deny, from: 2020-12-18T12:00, until: 2021-01-04T08:00}, \
      {name: d, kind: deny, cron: '0 5 29 2 *', window: 2h}]";
 
-/// Measures a window that opens, a freeze, and a minute at rest.
+/// Measures a window that opens, and a freeze.
 pub(crate) async fn measure(program: &Path) {
     opening(program).await;
     freeze(program).await;
+}
+
+/// Measures a minute at rest, without and with windows.
+pub(crate) async fn measure_rest(program: &Path, members: usize) {
     for windows in [None, Some(FOUR)] {
-        rest(program, windows).await;
+        rest(program, members, windows).await;
     }
 }
 
@@ -79,8 +83,8 @@ async fn freeze(program: &Path) {
 }
 
 /// One minute without changes.
-async fn rest(program: &Path, windows: Option<&str>) {
-    let crowd = Crowd::new(1_000, 20, "1h").await;
+async fn rest(program: &Path, members: usize, windows: Option<&str>) {
+    let crowd = Crowd::new(members, 20, "1h").await;
     if let Some(windows) = windows {
         annotate_all(&crowd, windows).await;
     }
@@ -90,7 +94,7 @@ async fn rest(program: &Path, windows: Option<&str>) {
     let row = crowd.row(&process);
     tokio::time::sleep(Duration::from_secs(60)).await;
     let what = if windows.is_some() { "four windows each" } else { "no windows" };
-    row.print(&format!("1,000 automations on 20 with {what}, at rest for a minute"));
+    row.print(&format!("{members} automations on 20 with {what}, at rest for a minute"));
     process.end();
 }
 
