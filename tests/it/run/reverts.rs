@@ -144,7 +144,27 @@ fn a_pause_lasts_until_the_wanted_value_is_there_or_the_annotation_changes() {
 }
 
 #[test]
-fn a_squash_a_force_push_a_move_and_a_copy_are_reverts() {
+fn a_squash_is_a_revert_if_it_loses_the_value() {
+    for (kept, expected) in [(true, "5.0.3"), (false, "4.0.6")] {
+        let scene = Scene::new().local();
+        let begin = scene.repository.id("main").unwrap();
+        annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        scene.repository.move_branch("main", &begin);
+        let squashed = [file("note.txt", "squashed\n"), file("app.yaml", tag_line(expected))];
+        let changes = if kept { &squashed[..] } else { &squashed[..1] };
+        scene.repository.commit("main", "Squash", changes);
+        let report = run(&scene);
+        assert_eq!(
+            (report.get("held").is_none(), scene.tag("main").as_str()),
+            (kept, expected),
+            "{report:#}"
+        );
+    }
+}
+
+#[test]
+fn a_force_push_a_move_and_a_copy_are_reverts() {
     let scene = Scene::with_files(&[file("app.yaml", tag_line("4.0.6")), file("other.yaml", "a: b\n")]);
     let begin = scene.repository.id("main").unwrap();
     let scene = scene.local();
