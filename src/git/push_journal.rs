@@ -228,6 +228,11 @@ impl PushJournal {
         Ok(found)
     }
 
+    /// Returns true if the refspec of the last push is still to be pushed.
+    pub(super) fn owes_refspec(&self, name: &str) -> bool {
+        self.pending.get(name).is_some_and(PendingPush::is_refspec_pending)
+    }
+
     /// Records a push that is about to be made.
     pub(super) fn record(&mut self, name: &str, push: PendingPush) {
         let earlier = self.pending.remove(name);
@@ -353,8 +358,7 @@ mod tests {
 
     /// An arrived push was not reported.
     ///
-    /// The same push was made again, and withdrawn because another one came first: the one made before had arrived, and was
-    /// not reported.
+    /// The same push was made again, and withdrawn because another one came first.
     #[test]
     fn a_push_that_was_made_before_is_not_withdrawn() {
         // Pushes to one tip in their order; `-` withdraws the last one.

@@ -27,7 +27,7 @@ impl FromStr for Delivery {
     }
 }
 
-/// The text of a template; none by default.
+/// A text, such as a template; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingText(Option<String>);
 

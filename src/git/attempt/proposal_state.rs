@@ -352,16 +352,14 @@ impl<P: Proposer> ProposalState<P> {
     /// Holds it back if nothing may be pushed for it now.
     pub(super) fn hold_if_closed(&mut self, journal: &PushJournal) {
         let Proposal { proposer, name, .. } = &self.proposal;
-        let is_refspec_owed = || journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
-        let is_held = proposer.is_waiting() || (is_refspec_owed() && proposer.is_closed());
+        let is_held = proposer.is_waiting() || (journal.owes_refspec(name) && proposer.is_closed());
         self.is_held = self.commit.is_none() && is_held;
     }
 
     /// Returns true if its commit or refspec may not be pushed any more.
     pub(super) fn has_closed(&self, journal: &PushJournal) -> bool {
         let Proposal { proposer, name, .. } = &self.proposal;
-        let is_refspec_owed = || journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
-        let is_pushed = self.commit.is_some() || (!self.is_held && is_refspec_owed());
+        let is_pushed = self.commit.is_some() || (!self.is_held && journal.owes_refspec(name));
         self.is_open() && is_pushed && proposer.is_closed()
     }
 
@@ -411,7 +409,7 @@ impl<P: Proposer> ProposalState<P> {
         if self.is_held {
             // The next run must not take the files for unchanged. An earlier push is reported by the run that does not wait:
             // until then its record is the baseline.
-            journal.seen.entry(self.proposal.name.clone()).and_modify(|seen| seen.must_read = true);
+            journal.seen.get_mut(&self.proposal.name).into_iter().for_each(|seen| seen.must_read = true);
             self.result = Some(Ok(Outcome::Waiting { source: source.revision }));
             return;
         }

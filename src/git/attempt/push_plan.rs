@@ -9,7 +9,7 @@ use crate::git::listing::Listing;
 use crate::git::name::{BranchName, CommitId, RefName};
 use crate::git::proposal::{Proposal, Proposer};
 use crate::git::push::{PushReply, PushRequest, PushUpdate};
-use crate::git::push_journal::{PendingPush, PushJournal};
+use crate::git::push_journal::PushJournal;
 use crate::git::refspec::RefspecSource;
 use crate::git::remote_error::RemoteError;
 
@@ -41,7 +41,7 @@ pub(super) fn plan_push<P: Proposer>(
             plan.request.updates.push(PushUpdate { reference, new: Some(tip), old: context.old });
         }
         let (Some(refspec), Some(source)) = (&target.refspec, &state.source) else { continue };
-        let is_owed = journal.pending.get(name).is_some_and(PendingPush::is_refspec_pending);
+        let is_owed = journal.owes_refspec(name);
         let is_there = plan.request.commit_for(&refspec.destination).is_some();
         if is_there || !(is_owed || state.commit.is_some()) {
             continue;

@@ -129,6 +129,11 @@ impl UpdateProposal {
         self.plan.iter_mut().for_each(|plan| plan.withhold(|policy| policies.contains(policy)));
     }
 
+    /// Returns true if every selected policy waits for a release group.
+    pub fn waits_for_groups(&self) -> bool {
+        self.wait.all_wait_for_groups(self.update.setters.selected().map(|(policy, _)| policy))
+    }
+
     /// Returns the waiting after the run.
     pub fn wait_outcome(&self, conclusion: &Conclusion) -> WaitOutcome {
         let Conclusion::Success { outcome, .. } = conclusion else { return WaitOutcome::Unknown };

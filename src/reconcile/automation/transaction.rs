@@ -288,15 +288,13 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
             conclude_branches(&mut answer.proposer, policies, (base, branches, is_dry_run))
         }
         Ok(outcome) => {
-            let wait = &mut answer.proposer.wait;
-            let mut selected = answer.proposer.update.setters.selected().map(|(policy, _)| policy);
             let outcome = match outcome {
                 Outcome::Waiting { .. } => {
-                    wait.add_push();
+                    answer.proposer.wait.add_push();
                     outcome
                 }
                 // The status does not change while every policy waits.
-                Outcome::NothingToCommit { source } if wait.all_wait_for_groups(&mut selected) => {
+                Outcome::NothingToCommit { source } if answer.proposer.waits_for_groups() => {
                     Outcome::Waiting { source }
                 }
                 outcome => outcome,
@@ -327,13 +325,11 @@ fn conclude_branches(
     let failure = delivered.failure();
     let has_waiting = proposer.wait.add_branches(&delivered.branches);
     proposer.withhold_branches(&delivered.branches);
-    let mut selected = proposer.update.setters.selected().map(|(policy, _)| policy);
-    let all_wait = proposer.wait.all_wait_for_groups(&mut selected);
     let would_change = is_dry_run && delivered.branches.iter().any(BranchOutcome::is_changed);
     proposer.delivered = Some(delivered);
     let outcome = match failure {
         Some(failure) => return Conclusion::stopped(Stage::Push, &failure),
-        None if has_waiting || all_wait => Outcome::Waiting { source },
+        None if has_waiting || proposer.waits_for_groups() => Outcome::Waiting { source },
         None if would_change => Outcome::DryRun { source },
         None => Outcome::NothingToCommit { source },
     };
