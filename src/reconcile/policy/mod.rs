@@ -8,6 +8,7 @@
 //! | `choice` | the selected tag, or an earlier one that remains |
 //! | `group`, `survey` | the choice in a release group; the rankings of its members |
 //! | `digest`, `following` | the digest of the tag; subscriptions to the digests of floating tags |
+//! | `selection` | the selection of a tag, from its inputs to the choice |
 //! | `run` | one reconcile through all of these |
 //! | `report` | the status, the events and the requeue |
 
@@ -20,4 +21,5 @@ pub mod group;
 pub mod report;
 pub mod request;
 pub mod run;
+mod selection;
 mod survey;
