@@ -222,7 +222,8 @@ fn read_entry(folder: &Path) -> Option<StoredMirror> {
 
 /// Returns true if the result of a push is still unknown.
 fn has_open_push(folder: &Path) -> bool {
-    !PushJournal::load(folder).pending.is_empty()
+    let journal = PushJournal::load(folder);
+    !journal.pending.is_empty() || !journal.pending_branches.is_empty()
 }
 
 /// Renames an idle mirror, to be removed, and returns the new path.

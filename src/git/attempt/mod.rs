@@ -328,7 +328,9 @@ impl<P: Proposer> Attempt<P> {
 
     /// Deletes the records of a push that has not reached the remote and never will.
     fn forget_push(&self, context: &AttemptContext<'_>, journal: &mut PushJournal) -> Result<(), SyncError> {
-        self.states.iter().for_each(|state| state.forget_pending(journal));
+        // A settled proposal may have a commit of an attempt before, which was not part of this push.
+        let pushed = self.states.iter().filter(|state| state.is_open());
+        pushed.for_each(|state| state.forget_pending(journal));
         store(journal, context.mirror)
     }
 
