@@ -20,6 +20,9 @@ use crate::update::{ScopeError, SkipReason};
 use crate::yaml::Node;
 use crate::yaml::tree::Content;
 
+/// The annotation that bounds quiet periods.
+const LONGEST_WAIT: &str = "tagboat.dev/longest-wait";
+
 /// Checks an automation.
 ///
 /// If the object is not whole, missing fields may be in another file.
@@ -27,12 +30,26 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
     if object.kind != Kind::Automation {
         return;
     }
+    check_longest_wait(object, findings);
     if let Some(path) = object.node.at(&["spec", "update", "path"]) {
         check_path(path, findings);
     }
     if let Some(git) = object.node.at(&["spec", "git"]).filter(|git| git.is_mapping()) {
         check_git(git, is_complete, findings);
         check_signing(object, git, findings);
+    }
+}
+
+/// Checks for a bound on quiet periods without a quiet period.
+fn check_longest_wait(object: &Object<'_>, findings: &mut Findings<'_>) {
+    // Invalid values are reported elsewhere.
+    let Ok(settings) = AutomationSettings::from_annotations(&object.own_annotations()) else { return };
+    let longest = object.annotations().and_then(|annotations| annotations.field(LONGEST_WAIT));
+    if let Some(longest) = longest.filter(|_| settings.quiet_period.duration().is_zero()) {
+        let message = format!(
+            "annotation {LONGEST_WAIT} has no effect: it bounds the wait of a tagboat.dev/quiet-period, and there is none"
+        );
+        findings.add(Location::of(longest.key), Rule::IneffectiveField, message);
     }
 }
 

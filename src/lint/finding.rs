@@ -46,7 +46,7 @@ rules! {
     InvalidAnnotation = "invalid-annotation",
     /// A release group has one policy.
     LoneGroupMember = "lone-group-member",
-    /// A field has no effect together with an annotation `tagboat.dev/…`.
+    /// A field or annotation has no effect together with an annotation `tagboat.dev/…`, or without one.
     IneffectiveField = "ineffective-field",
     /// A branch of a delivery has no usable name.
     InvalidBranch = "invalid-branch",
