@@ -223,9 +223,9 @@ impl Reconcile {
         }
         let kind = &self.automations.kind;
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
-        let wait = self.wait(conclusion, proposal.as_ref());
-        let delivery = self.delivery(proposal.as_ref());
         let reverts = reverts(conclusion, proposal.as_ref());
+        let wait = self.wait(conclusion, proposal.as_ref(), &reverts);
+        let delivery = self.delivery(proposal.as_ref());
         let proposed = proposal.as_ref().map(UpdateProposal::proposed_policies).unwrap_or_default();
         let (plan, compare, places) =
             proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
@@ -258,7 +258,12 @@ impl Reconcile {
     }
 
     /// Records the wait of the run, and returns it.
-    fn wait(&self, conclusion: &Conclusion, proposal: Option<&UpdateProposal>) -> WaitOutcome {
+    fn wait(
+        &self,
+        conclusion: &Conclusion,
+        proposal: Option<&UpdateProposal>,
+        reverts: &RevertOutcome,
+    ) -> WaitOutcome {
         let (waiting, name) = (&self.automations.waiting, &self.in_flight.name);
         let outcome = proposal.map_or(WaitOutcome::Unknown, |found| found.wait_outcome(conclusion));
         let is_skipped = matches!(conclusion, Conclusion::Success { outcome: Outcome::NothingNew, .. });
@@ -270,7 +275,6 @@ impl Reconcile {
             (WaitOutcome::NoRules | WaitOutcome::Nothing, None) => waiting.forget(name),
         }
         let gate = proposal.and_then(|proposal| proposal.wait.gate_state());
-        let reverts = proposal.map_or(RevertOutcome::Unknown, |found| found.revert_outcome(conclusion));
         let held = reverts.held_policies(&self.started.previous.conditions);
         if let Some(state) = write_state(gate.as_ref(), &outcome, held) {
             self.automations.kind.context.metrics.set_write_state(name, state);

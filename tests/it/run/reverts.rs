@@ -10,6 +10,7 @@ use super::waiting::{annotated, condition, report};
 use crate::support::content::{file, removed};
 use crate::support::fleet::tag_line;
 use crate::support::git_host::Settings;
+use crate::support::ssh_host::SshHost;
 
 /// A scene with a setting, in which the first image was pushed.
 fn pushed(mode: &str) -> Scene {
@@ -341,5 +342,34 @@ fn two_automations_that_want_different_images_write_once_each() {
             assert_eq!(run(&other).get("held"), None);
         }
         assert_eq!(scene.repository.id("main"), tip);
+    }
+}
+
+/// A revert over ssh is decided on the commit that the last run pushed, after a lost mirror and a force push too.
+#[test]
+fn a_revert_over_ssh_holds_after_a_lost_mirror_and_a_force_push() {
+    let host = SshHost::start();
+    for mode in ["hold", "pause"] {
+        let scene = Scene::new();
+        scene.source(json!({"url": host.url(scene.repository.path()), "secretRef": {"name": "login"}}));
+        let login = json!({"identity": host.key().private(), "known_hosts": host.known_hosts()});
+        scene.secret("login", json!({"stringData": login}));
+        annotated(&scene, &json!({"tagboat.dev/on-revert": mode}));
+        let before = scene.repository.id("main").unwrap();
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        let pushed = scene.repository.id("main").unwrap();
+        revert(&scene);
+        lose_mirror(&scene);
+        let report = run(&scene);
+        assert_eq!((&report["outcome"], &report["held"][0]["value"]), (&json!("unchanged"), &json!("4.0.6")));
+        assert_eq!(report["held"][0]["between"][0], pushed, "{report:#}");
+        // Our commit is on no branch any more.
+        scene.repository.git(["update-ref", "refs/heads/main", &before]);
+        lose_mirror(&scene);
+        assert_eq!(run(&scene)["held"][0]["mode"], mode);
+        assert_eq!(scene.tag("main"), "4.0.6");
+        scene.latest("6.0.0");
+        let written = run(&scene);
+        assert_eq!(written["outcome"], if mode == "hold" { "pushed" } else { "unchanged" }, "{written:#}");
     }
 }

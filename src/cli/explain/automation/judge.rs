@@ -148,6 +148,9 @@ impl Judge<'_> {
             self.obstacle.get_or_insert(sentence.clone());
             self.errors.push(sentence);
         }
+        if let Some(message) = message(ConditionType::Delivery, ConditionStatus::False) {
+            self.errors.push(format!("not every branch is delivered: {message}"));
+        }
         if self.facts.automation.spec.suspend {
             self.obstacle = Some("the automation is suspended".to_owned());
         }
@@ -252,7 +255,7 @@ impl Judge<'_> {
         match self.settings.delivery {
             Delivery::Push => "the last run that read the files wrote it, or found it there",
             Delivery::Branch | Delivery::PullRequest => {
-                "the last run that read the files put it on its branch, or found it in the base"
+                "the last run that read the files put it on its branch, left the branch as it is, or found it in the base"
             }
         }
     }

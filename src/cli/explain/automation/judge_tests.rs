@@ -109,7 +109,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                 ..Case::default()
             },
             Written,
-            "the last run that read the files put it on its branch, or found it in the base".to_owned(),
+            "the last run that read the files put it on its branch, left the branch as it is, or found it in the base".to_owned(),
         ),
         (Case::default(), Written, "not written yet: the next run is due".to_owned()),
         (
@@ -260,6 +260,10 @@ fn everything_that_is_wrong_is_an_error() {
         (
             Case { condition: Some(["Stalled", "True", "AccessDenied", "no"]), ..Case::default() },
             Some("the last run failed: no (AccessDenied)"),
+        ),
+        (
+            Case { condition: Some(["Delivery", "False", "EditedByOthers", "bot/web"]), ..Case::default() },
+            Some("not every branch is delivered: bot/web (EditedByOthers)"),
         ),
         (
             Case { annotations: own("[]x"), ..Case::default() },
