@@ -229,7 +229,7 @@ pub fn is_same_tag(latest: Option<&ImageRef>, image: &str, tag: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::super::request::Request;
@@ -239,11 +239,13 @@ mod tests {
     use crate::policy::TagAge;
     use crate::reconcile::conditions::{ConditionStatus, ConditionsBuilder};
 
-    fn at(minute: i64) -> Timestamp {
+    /// A minute of the tests' time.
+    pub(in crate::reconcile::policy) fn at(minute: i64) -> Timestamp {
         Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()
     }
 
-    fn status(tag: &str, held: Option<&Held>) -> ImagePolicyStatus {
+    /// The status of a policy; an empty tag is none.
+    pub(in crate::reconcile::policy) fn status(tag: &str, held: Option<&Held>) -> ImagePolicyStatus {
         let mut builder = ConditionsBuilder::new(&[], 1);
         if let Some(held) = held {
             let type_ = ConditionType::RegressionHeld;

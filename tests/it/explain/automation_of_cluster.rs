@@ -157,27 +157,9 @@ async fn without_permission_to_read_namespaces_the_error_says_so() {
     let namespace = scene.cluster.namespace();
     scene.report("2.0.0", ["Ready", "True", "Succeeded", "repository up-to-date"]).await;
     let token = scene.cluster.token("reader").await;
-    for object in [
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "Role",
-            "metadata": {"name": "reader", "namespace": namespace},
-            "rules": [{
-                "apiGroups": ["image.toolkit.fluxcd.io"],
-                "resources": ["imagepolicies", "imageupdateautomations"],
-                "verbs": ["get", "list"],
-            }],
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "reader", "namespace": namespace},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
-        }),
-    ] {
-        scene.apply(&object).await;
-    }
+    let (group, resources) = ("image.toolkit.fluxcd.io", ["imagepolicies", "imageupdateautomations"]);
+    let rule = json!({"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]});
+    scene.cluster.grant("reader", rule).await;
     // A role is in force a moment after it is created.
     let policies: Api<ImagePolicy> = Api::default_namespaced(scene.cluster.client_with(&token).await);
     let begin = std::time::Instant::now();

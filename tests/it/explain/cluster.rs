@@ -191,27 +191,9 @@ async fn without_permission_for_all_namespaces_that_of_the_kubeconfig_is_used() 
     let ended = scene.explain_as(&kubeconfig, &[]).with_status(1);
     assert!(ended.errors.contains("error: cannot read ImagePolicies: "), "{ended:?}");
     assert!(ended.errors.contains("is forbidden"), "{ended:?}");
-    for object in [
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "Role",
-            "metadata": {"name": "reader", "namespace": namespace},
-            "rules": [{
-                "apiGroups": ["image.toolkit.fluxcd.io"],
-                "resources": ["imagepolicies", "imagerepositories"],
-                "verbs": ["get"],
-            }],
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "reader", "namespace": namespace},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
-        }),
-    ] {
-        apply(&scene.cluster.client(), &object, false).await.unwrap();
-    }
+    let (group, resources) = ("image.toolkit.fluxcd.io", ["imagepolicies", "imagerepositories"]);
+    let rule = json!({"apiGroups": [group], "resources": resources, "verbs": ["get"]});
+    scene.cluster.grant("reader", rule).await;
     // A role is in force a moment after it is created.
     let policies: Api<ImagePolicy> = Api::default_namespaced(scene.cluster.client_with(&token).await);
     let begin = std::time::Instant::now();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::scene::{Scene, command, installed, kubeconfig};
-use crate::support::api_server::{ADMIN_TOKEN, apply};
+use crate::support::api_server::ADMIN_TOKEN;
 use crate::support::http_front::{Front, Reply};
 use crate::support::program::{run, tagboat_without_cluster};
 
@@ -152,29 +152,13 @@ async fn a_token_file_may_end_with_a_line_break() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn list_and_watch_of_one_kind_are_the_only_permissions_needed() {
     let scene = Scene::new().await;
-    let namespace = scene.namespace();
     scene.deploy("podinfo", &installed("6.5.1")).await;
     let kubeconfig = scene.cluster.kubeconfig(&scene.cluster.token("reader").await);
     let ended = run(&mut command(&kubeconfig, &[])).with_status(1);
     assert!(ended.only_error().starts_with("error: cannot read DeploymentStatuses at http"), "{ended:?}");
     assert!(ended.errors.contains(": deploymentstatuses.tagboat.dev is forbidden: "), "{ended:?}");
-    for object in [
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "Role",
-            "metadata": {"name": "reader", "namespace": namespace},
-            "rules": [{"apiGroups": ["tagboat.dev"], "resources": ["deploymentstatuses"], "verbs": ["list", "watch"]}],
-        }),
-        json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "reader", "namespace": namespace},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"},
-            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": namespace}],
-        }),
-    ] {
-        apply(&scene.cluster.client(), &object, false).await.unwrap();
-    }
+    let rule = json!({"apiGroups": ["tagboat.dev"], "resources": ["deploymentstatuses"], "verbs": ["list", "watch"]});
+    scene.cluster.grant("reader", rule).await;
     // A role is in force a moment after it is created.
     let begin = std::time::Instant::now();
     while run(&mut command(&kubeconfig, &[])).status != Some(0) {

@@ -1,19 +1,15 @@
 use serde_json::json;
-use tagboat_api::{ImageRef, Reason};
+use tagboat_api::Reason;
 
 use super::*;
 use crate::error::ReconcileError;
 use crate::policy::group::Values;
 use crate::policy::selection::RankedValue;
 use crate::policy::{Ages, DowngradeProtection, TagAge};
-use crate::reconcile::conditions::{ConditionStatus, ConditionType, ConditionsBuilder};
+use crate::reconcile::policy::choice::tests::{at, status};
 use crate::reconcile::policy::request::Request;
 use crate::reconcile::policy::request::tests::policy;
 use crate::reference::TagList;
-
-fn at(minute: i64) -> Timestamp {
-    Timestamp::from_second(1_795_000_000 + minute * 60).unwrap()
-}
 
 fn name(text: &str) -> ObjectName {
     ObjectName { namespace: "shop".to_owned(), name: text.to_owned() }
@@ -22,21 +18,6 @@ fn name(text: &str) -> ObjectName {
 /// Versions are the values: the policies have no filter.
 fn compiled() -> Policy {
     Request::of(&policy(&json!({}), &json!({}))).unwrap().policy.compile().unwrap()
-}
-
-/// The status of the policy `api`; an empty tag is none.
-fn status(tag: &str, held: Option<&Held>) -> ImagePolicyStatus {
-    let mut builder = ConditionsBuilder::new(&[], 1);
-    if let Some(held) = held {
-        let type_ = ConditionType::RegressionHeld;
-        builder.set(type_, ConditionStatus::True, Reason::LowerWinner, &held.message);
-    }
-    let latest = ImageRef { name: "img".to_owned(), tag: tag.to_owned(), digest: None };
-    ImagePolicyStatus {
-        latest_ref: Some(latest).filter(|latest| !latest.tag.is_empty()),
-        conditions: builder.build(&[], at(0)),
-        ..Default::default()
-    }
 }
 
 fn ranked(tags: &str) -> Vec<RankedValue> {

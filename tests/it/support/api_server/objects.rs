@@ -68,6 +68,27 @@ impl Cluster {
         token
     }
 
+    /// Gives a service account of the test's namespace permissions there.
+    pub(crate) async fn grant(&self, account: &str, rule: Value) {
+        let namespace = self.namespace();
+        let role = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "Role",
+            "metadata": {"name": account, "namespace": namespace},
+            "rules": [rule],
+        });
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": account, "namespace": namespace},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        });
+        for object in [role, binding] {
+            apply(&self.client(), &object, false).await.unwrap();
+        }
+    }
+
     /// Waits until the roles are in force, which is a moment after they are created.
     async fn until_the_roles_count(&self, token: &str) {
         let begin = std::time::Instant::now();
