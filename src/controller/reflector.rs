@@ -9,6 +9,7 @@ use kube::Client;
 use tagboat_api::{FINALIZER, ImagePolicy, ImageRepository};
 
 use super::engine::kind::KindOptions;
+use super::engine::queue::RATE;
 use super::engine::reconcile_steps::reconcile;
 use super::engine::{Access, ControllerError, ControllerOptions, Engine, Requirement};
 use super::policy::{self, Policies, Poller};
@@ -136,6 +137,7 @@ fn kind<K>(name: &'static str, is_suspended: fn(&K) -> bool) -> KindOptions<K> {
         finalizer: Some(FINALIZER),
         is_suspended,
         debounce: Duration::ZERO,
+        rate: RATE,
         trace_interval: TRACE_INTERVAL,
     }
 }

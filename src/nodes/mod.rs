@@ -62,7 +62,7 @@ pub use next::{Action, CancelReason, Situation, Step, is_candidate, step};
 pub use node::{Attempt, Node};
 pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus};
 pub use patch::{patch, removal};
-pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, TimeLimits};
+pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, RECONCILES, TimeLimits};
 pub use release::{Release, release};
 pub use settings::{Defect, InvalidSpec, Settings, image_of};
 pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};

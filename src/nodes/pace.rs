@@ -1,15 +1,18 @@
 //! The time of a rollout on many nodes, on a simulated clock.
 //!
-//! Each step of a machine takes two seconds, and each step of the controller a fixed time, which is greater than the
-//! measured one (docs/performance.md).
+//! Each step of a machine takes two seconds. The controller reconciles its pool as its queue does: changes are collected
+//! for a moment, one reconcile follows the other, and the rate is limited. A reconcile takes longer than the measured one
+//! (docs/performance.md).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::testing::{IMAGE, apply, node_of};
 use super::*;
+use crate::tenancy::Rate;
 
 /// The number of nodes.
 const NODES: usize = 50;
@@ -20,31 +23,42 @@ const AT_ONCE: usize = 5;
 /// The time of a step of a machine: a staging, a drain, a reboot.
 const STEP: Duration = Duration::from_secs(2);
 
-/// The time from a change to the step of the controller that follows.
-const LATENCY: Duration = Duration::from_millis(180);
+/// The time for which the controller collects changes.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+
+/// The time of a reconcile with its patches.
+const RECONCILE: Duration = Duration::from_millis(120);
+
+/// The time after which a pool is reconciled again to write its status.
+const STATUS: Duration = Duration::from_secs(1);
+
+/// The resolution of the clock.
+const TICK: Duration = Duration::from_millis(5);
 
 /// A node with the time of its last change.
 struct Machine {
     node: Node,
     changed: Duration,
+    is_drained: bool,
 }
 
 impl Machine {
     fn new(number: usize) -> Self {
         let mut node = node_of(Stage::Idle, AgentState::Staging);
         node.name = format!("node-{number:02}");
-        Self { node, changed: Duration::ZERO }
+        Self { node, changed: Duration::ZERO, is_drained: false }
     }
 
-    /// Lets the machine do what is over by now.
-    fn work(&mut self, now: Duration) {
+    /// Lets the machine do what is over by now, and returns `true` if that is news.
+    fn work(&mut self, now: Duration) -> bool {
         if now < self.changed + STEP {
-            return;
+            return false;
         }
         let state = match (self.node.stage(), self.node.agent()) {
+            (Ok(Stage::Draining), _) => return !std::mem::replace(&mut self.is_drained, true),
             (Ok(Stage::Idle), Some(AgentState::Staging)) => AgentState::UpdateStaged,
             (Ok(Stage::Rebooting), Some(AgentState::UpdateStaged)) => AgentState::UpToDate,
-            _ => return,
+            _ => return false,
         };
         Arc::make_mut(&mut self.node.labels).insert(keys::AGENT.to_owned(), state.as_str().to_owned());
         if state == AgentState::UpToDate {
@@ -53,36 +67,77 @@ impl Machine {
             self.node.boot_id = "2".to_owned();
         }
         self.changed = now;
+        true
+    }
+
+    fn patch(&mut self, patch: &Value, now: Duration) {
+        assert!(apply(&mut self.node, patch));
+        (self.changed, self.is_drained) = (now, false);
     }
 }
 
+/// The queue of the controller for one pool, with the rate limit of a token bucket.
+#[derive(Default)]
+struct Queue {
+    due: Option<Duration>,
+    full_at: Duration,
+    /// The end of the reconcile in flight, with its patches by machine.
+    in_flight: Option<(Duration, Vec<(usize, Value)>)>,
+}
+
+impl Queue {
+    fn enqueue(&mut self, at: Duration) {
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
+    /// Takes a token if a reconcile is due and allowed.
+    fn begins(&mut self, rate: Rate, now: Duration) -> bool {
+        let next = self.full_at.saturating_sub(rate.refill * (rate.burst - 1));
+        let begins = self.in_flight.is_none() && self.due.is_some_and(|due| due <= now) && next <= now;
+        if begins {
+            self.due = None;
+            self.full_at = self.full_at.max(now) + rate.refill;
+        }
+        begins
+    }
+}
+
+/// Returns the patches of the due steps.
+fn patches(machines: &[Machine], pool: &Pool, time: Timestamp) -> Vec<(usize, Value)> {
+    let nodes: Vec<&Node> = machines.iter().map(|machine| &machine.node).collect();
+    assert!(nodes.iter().filter(|node| node.holds_slot()).count() <= AT_ONCE);
+    let granted = grants(&nodes, pool, false, time);
+    let patch_of = |(at, machine): (usize, &Machine)| {
+        let node = &machine.node;
+        let situation = Situation {
+            has_grant: granted.iter().any(|found| found.name == node.name),
+            is_drained: machine.is_drained,
+            ..Situation::default()
+        };
+        Some((at, patch(node, pool, &step(node, pool, situation)?, time)))
+    };
+    machines.iter().enumerate().filter_map(patch_of).collect()
+}
+
 /// Returns the time of a rollout on all nodes.
-fn rollout(pool: &Pool) -> Duration {
+fn rollout(pool: &Pool, rate: Rate) -> Duration {
     let start: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
     let mut machines: Vec<Machine> = (0..NODES).map(Machine::new).collect();
-    let (mut now, mut freed) = (Duration::ZERO, Duration::ZERO);
+    let (mut now, mut queue) = (Duration::ZERO, Queue::default());
     while machines.iter().any(|machine| !machine.node.is_done() || machine.node.holds_slot()) {
-        now += Duration::from_millis(10);
+        now += TICK;
         assert!(now < Duration::from_secs(600), "the rollout does not end");
-        machines.iter_mut().for_each(|machine| machine.work(now));
-        let nodes: Vec<Node> = machines.iter().map(|machine| machine.node.clone()).collect();
-        let refs: Vec<&Node> = nodes.iter().collect();
-        assert!(refs.iter().filter(|node| node.holds_slot()).count() <= AT_ONCE);
-        let time = start + now;
-        let granted = grants(&refs, pool, false, time);
-        for (machine, node) in machines.iter_mut().zip(&nodes) {
-            let situation = Situation {
-                has_grant: granted.iter().any(|found| found.name == node.name) && now >= freed + LATENCY,
-                is_drained: now >= machine.changed + STEP,
-                ..Situation::default()
-            };
-            let is_due = now >= machine.changed + LATENCY;
-            let Some(step) = step(node, pool, situation).filter(|_| is_due) else { continue };
-            assert!(apply(&mut machine.node, &patch(node, pool, &step, time)));
-            machine.changed = now;
-            if step.to == Stage::Idle {
-                freed = now;
+        for machine in &mut machines {
+            if machine.work(now) {
+                queue.enqueue(now + DEBOUNCE);
             }
+        }
+        if let Some((_, patches)) = queue.in_flight.take_if(|(end, _)| *end <= now) {
+            queue.enqueue(now + if patches.is_empty() { STATUS } else { DEBOUNCE });
+            patches.iter().for_each(|(at, patch)| machines[*at].patch(patch, now));
+        }
+        if queue.begins(rate, now) {
+            queue.in_flight = Some((now + RECONCILE, patches(&machines, pool, start + now)));
         }
     }
     now
@@ -97,6 +152,10 @@ fn fifty_machines_are_done_in_little_more_than_the_shortest_time() {
     };
     let waves = u32::try_from(NODES / AT_ONCE).unwrap();
     let shortest = STEP + 2 * STEP * waves;
-    let time = rollout(&pool);
-    assert!(time >= shortest && time <= shortest.mul_f64(1.3), "{time:?} in place of {shortest:?}");
+    let goal = shortest.mul_f64(1.3);
+    let time = rollout(&pool, RECONCILES);
+    assert!(time >= shortest && time <= goal, "{time:?} in place of {shortest:?}");
+    // Each step of a wave is one reconcile at least, so the rate of other kinds would hold a rollout back.
+    let slow = rollout(&pool, Rate { burst: 10, refill: Duration::from_secs(1) });
+    assert!(slow > goal, "{slow:?}");
 }

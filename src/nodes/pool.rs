@@ -3,6 +3,13 @@
 use std::time::Duration;
 
 use super::{Stage, Window};
+use crate::tenancy::Rate;
+
+/// The rate at which a pool is reconciled.
+///
+/// One reconcile takes the due steps of all nodes, and each step makes the next one due. So the rate bounds the load of
+/// nodes that change without end, and a rollout does not notice it.
+pub const RECONCILES: Rate = Rate { burst: 50, refill: Duration::from_millis(100) };
 
 /// The settings of a pool, as far as they are valid.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -35,7 +35,7 @@ use tokio::time::timeout;
 
 use super::engine::dispatcher::Dispatcher;
 use super::engine::kind::KindOptions;
-use super::engine::queue::DEBOUNCE;
+use super::engine::queue::{DEBOUNCE, RATE};
 use super::engine::{Access, ControllerError, Engine, Requirement};
 use super::process::Controller;
 use super::rollout::{RolloutController, RolloutOptions};
@@ -122,6 +122,7 @@ pub async fn run(
         finalizer: Some(FINALIZER),
         is_suspended: |automation: &ImageUpdateAutomation| automation.spec.suspend,
         debounce: DEBOUNCE,
+        rate: RATE,
         trace_interval: Duration::ZERO,
     };
     let (kind, mut dispatcher) = engine.add_kind(cache, kind);

@@ -19,6 +19,7 @@ use crate::metrics::ObjectLabels;
 use crate::objects::ObjectName;
 use crate::objects::cluster::{Cache, Change, ClusterError, Watched};
 use crate::reconcile::action::Action;
+use crate::tenancy::Rate;
 
 /// The properties of a kind that the engine goes by.
 pub(crate) struct KindOptions<K> {
@@ -30,6 +31,8 @@ pub(crate) struct KindOptions<K> {
     pub(crate) is_suspended: fn(&K) -> bool,
     /// The time for which changes are collected before an object is reconciled.
     pub(crate) debounce: Duration,
+    /// The rate at which one object may be reconciled.
+    pub(crate) rate: Rate,
     /// The shortest time between two trace events of an object that are recorded.
     pub(crate) trace_interval: Duration,
 }

@@ -100,8 +100,9 @@ impl Engine {
         options: KindOptions<K>,
     ) -> (Arc<Kind<K>>, Dispatcher) {
         let (sender, inbox) = mpsc::unbounded_channel();
+        let queue = Queue::new(self.backoff, options.rate);
         let kind = Kind::new(self.context.clone(), cache, options, sender);
-        (Arc::new(kind), Dispatcher::new(Queue::new(self.backoff), inbox))
+        (Arc::new(kind), Dispatcher::new(queue, inbox))
     }
 
     /// Watches the objects of a kind.
@@ -196,6 +197,7 @@ mod tests {
 
     use super::*;
     use crate::controller::engine::in_flight::InFlight;
+    use crate::controller::engine::queue::RATE;
     use crate::controller::engine::reconcile_steps::{
         Fetched, fetch, finalize, reconcile, report, status_of,
     };
@@ -323,6 +325,7 @@ mod tests {
                 finalizer: None,
                 is_suspended: |_: &Zone| false,
                 debounce: Duration::ZERO,
+                rate: RATE,
                 trace_interval: Duration::ZERO,
             },
         );

@@ -19,10 +19,10 @@ use crate::tenancy::{Rate, TokenBucket};
 /// The objects that they make due are then reconciled together. Many policies often change at once.
 pub(crate) const DEBOUNCE: Duration = Duration::from_millis(50);
 
-/// The rate limit of one object.
+/// The rate limit of one object, of most kinds.
 ///
 /// `burst` is the number of reconciles in a row, and `refill` the time until one more is allowed.
-const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
+pub(crate) const RATE: Rate = Rate { burst: 10, refill: Duration::from_secs(1) };
 
 /// The number of objects from which on the rate limits of idle ones are removed.
 const MIN_CLEANUP_AT: usize = 64;
@@ -40,8 +40,8 @@ pub(super) enum Message {
 
 /// The objects of a kind and the times at which they are due.
 ///
-/// The current time is an argument. An object is reconciled at most once at a time. Ten reconciles may follow
-/// in a row, then one per second, even if the object is deleted and created again.
+/// The current time is an argument. An object is reconciled at most once at a time, and not faster than the rate of
+/// its kind, even if it is deleted and created again.
 #[derive(Debug)]
 pub(crate) struct Queue {
     backoff: Backoff,
@@ -87,9 +87,9 @@ pub(crate) struct DueNow {
 }
 
 impl Queue {
-    pub(super) fn new(backoff: Backoff) -> Self {
+    pub(super) fn new(backoff: Backoff, rate: Rate) -> Self {
         let (entries, waiting) = (HashMap::new(), BTreeSet::new());
-        Self { backoff, limits: RateLimits::default(), entries, waiting }
+        Self { backoff, limits: RateLimits::new(rate), entries, waiting }
     }
 
     /// Makes an object due at a time, unless it is due earlier.
@@ -230,17 +230,22 @@ impl Queue {
 }
 
 /// The rate limits of the objects that were reconciled lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct RateLimits {
+    rate: Rate,
     buckets: HashMap<ObjectName, TokenBucket>,
     /// The number of buckets at which full ones are removed.
     cleanup_at: usize,
 }
 
 impl RateLimits {
+    fn new(rate: Rate) -> Self {
+        Self { rate, buckets: HashMap::new(), cleanup_at: 0 }
+    }
+
     /// Returns the time from which on an object may be reconciled; `None` at any time.
     fn next(&self, name: &ObjectName) -> Option<Instant> {
-        self.buckets.get(name)?.next(RATE)
+        self.buckets.get(name)?.next(self.rate)
     }
 
     fn add(&mut self, name: &ObjectName, now: Instant) {
@@ -249,7 +254,7 @@ impl RateLimits {
             // So the removal takes no more time than the insertions.
             self.cleanup_at = MIN_CLEANUP_AT.max(2 * self.buckets.len());
         }
-        self.buckets.entry(name.clone()).or_default().take(RATE, now);
+        self.buckets.entry(name.clone()).or_default().take(self.rate, now);
     }
 }
 
@@ -293,7 +298,11 @@ mod tests {
     }
 
     fn queue() -> Queue {
-        Queue::new(Backoff { first: seconds(1), longest: seconds(10) })
+        with_rate(RATE)
+    }
+
+    fn with_rate(rate: Rate) -> Queue {
+        Queue::new(Backoff { first: seconds(1), longest: seconds(10) }, rate)
     }
 
     fn names(due: &[DueNow]) -> Vec<&str> {
@@ -435,6 +444,18 @@ mod tests {
             queue.enqueue(&name("b"), end);
             assert_eq!(names(&queue.take_due(end)), ["b"]);
         }
+    }
+
+    #[test]
+    fn a_kind_can_have_another_rate() {
+        let start = Instant::now() + seconds(1000);
+        let mut queue = with_rate(Rate { burst: 3, refill: Duration::from_millis(100) });
+        queue.enqueue(&name("a"), start);
+        let times = reconciled(&mut queue, start, start + Duration::from_millis(350), |queue, now| {
+            queue.enqueue(&name("a"), now);
+            queue.done(&name("a"), Action::AwaitChange, now);
+        });
+        assert_eq!(times, [0, 0, 0, 100, 200, 300]);
     }
 
     #[test]

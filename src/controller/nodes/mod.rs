@@ -37,6 +37,7 @@ use super::engine::reconcile_steps::reconcile;
 use super::engine::{Access, ControllerError, ControllerOptions, Engine, Requirement};
 use super::process::Controller;
 use crate::metrics::Metrics;
+use crate::nodes::RECONCILES;
 use crate::objects::cluster::Cache;
 use crate::reconcile::tags::Registry;
 use crate::tenancy::{FairSemaphore, SlotLimits};
@@ -87,6 +88,7 @@ async fn run<R: Registry>(
         finalizer: Some(FINALIZER),
         is_suspended: |_: &NodePool| false,
         debounce: DEBOUNCE,
+        rate: RECONCILES,
         trace_interval: Duration::ZERO,
     };
     let (kind, mut dispatcher) = engine.add_kind(Cache::default(), kind);

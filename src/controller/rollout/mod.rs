@@ -49,6 +49,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::automation::Places;
 use super::engine::dispatcher::Dispatcher;
 use super::engine::kind::KindOptions;
+use super::engine::queue::RATE;
 use super::engine::{Engine, WatchOnDemand, reconcile_steps};
 use crate::objects::cluster::{Cache, ListLimiter};
 use crate::rollout::watched::WatchedObject;
@@ -89,6 +90,7 @@ impl RolloutController {
             finalizer: None,
             is_suspended: |_: &DeploymentStatus| false,
             debounce: DEBOUNCE,
+            rate: RATE,
             trace_interval: Duration::ZERO,
         };
         let (kind, dispatcher) = engine.add_kind(Cache::default(), kind);
