@@ -17,7 +17,7 @@ use crate::objects::cluster::{ApiGuard, Cache, Change, ClusterError, ClusterObje
 pub(super) struct Fleet {
     pub(super) cache: Cache<NodeObject>,
     nodes: RwLock<BTreeMap<String, Arc<Node>>>,
-    /// The nodes with a patch of which no answer arrived: it may have been applied.
+    /// The nodes with a patch whose effect is not known, or that lost to another write.
     uncertain: Mutex<BTreeSet<String>>,
     client: Client,
     guard: ApiGuard,
@@ -52,11 +52,19 @@ impl Fleet {
         self.nodes.read().values().any(|node| node.is_control_plane() && node.is_unavailable())
     }
 
-    /// Applies a change of the cache; returns none if nothing changed that decides.
+    /// Returns a node.
+    pub(super) fn node(&self, name: &str) -> Option<Arc<Node>> {
+        self.nodes.read().get(name).cloned()
+    }
+
+    /// Takes over a node that the cache reports as changed; returns none if nothing changed that decides.
+    ///
+    /// The state is that of the cache by now: changes that two tasks report can arrive here in another order.
     pub(super) fn apply(&self, change: &Change<NodeObject>) -> Option<NodeChange> {
         let name = &change.name.name;
-        let new = change.new.as_ref().map(|object| Arc::new(Node::from(NodeObject::clone(object))));
         let mut nodes = self.nodes.write();
+        let new = self.cache.get(&change.name);
+        let new = new.map(|object| Arc::new(Node::from(NodeObject::clone(&object))));
         let old = match &new {
             Some(node) => nodes.insert(name.clone(), node.clone()),
             None => nodes.remove(name),
@@ -74,7 +82,8 @@ impl Fleet {
 
     /// Patches a node, and calls `changed` unless the watch was faster.
     ///
-    /// Returns `false` if another client changed or deleted the node meanwhile, so the patch was not made.
+    /// Returns `false` if another client changed or deleted the node meanwhile, so the patch was not made. The node is
+    /// read again before the next step then, because that write may have changed nothing that makes a pool due.
     ///
     /// # Errors
     ///
@@ -93,7 +102,10 @@ impl Fleet {
                 self.cache.apply_written(object).iter().for_each(changed);
                 Ok(true)
             }
-            Err(error) if error.is_conflict() || error.is_not_found() => Ok(false),
+            Err(error) if error.is_conflict() || error.is_not_found() => {
+                self.uncertain.lock().insert(node.to_owned());
+                Ok(false)
+            }
             Err(error) => {
                 if !matches!(error, ClusterError::Rejected(_) | ClusterError::Fenced) {
                     self.uncertain.lock().insert(node.to_owned());
@@ -103,9 +115,9 @@ impl Fleet {
         }
     }
 
-    /// Reads the nodes again whose last patch had no answer.
+    /// Reads the nodes again whose last patch had no answer, or lost to another write.
     ///
-    /// Otherwise a slot could be given away that such a patch has taken.
+    /// Otherwise a slot could be given away that the first has taken, and the second would lose again.
     ///
     /// # Errors
     ///
@@ -129,5 +141,42 @@ impl Fleet {
 
     fn api(&self) -> Api<NodeObject> {
         Api::all(self.client.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use axum::body::Body;
+    use axum::http::{Request, Response};
+    use kube::runtime::watcher::Event;
+    use serde_json::json;
+    use tower::service_fn;
+
+    use super::*;
+
+    fn object(version: &str, stage: &str) -> NodeObject {
+        let metadata =
+            json!({"name": "a", "resourceVersion": version, "labels": {"tagboat.dev/state": stage}});
+        serde_json::from_value(json!({"metadata": metadata})).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_change_that_arrives_late_replaces_no_newer_node() {
+        let service = service_fn(|_: Request<kube::client::Body>| async {
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        });
+        let client = Client::new(service, "default");
+        let fleet = Fleet::new(&ClusterObjects::with_guard(client, ApiGuard::default()));
+        let [first, second] = [("1", "idle"), ("2", "paused")]
+            .map(|(version, stage)| fleet.cache.observe(Event::Apply(object(version, stage))).remove(0));
+        // The watch and the answer to a patch are handled by two tasks.
+        assert!(fleet.apply(&second).is_some());
+        assert!(fleet.apply(&first).is_none());
+        assert_eq!(fleet.node("a").unwrap().resource_version, "2");
+        let deleted = fleet.cache.observe(Event::Delete(object("3", "paused"))).remove(0);
+        assert!(fleet.apply(&deleted).is_some() && fleet.apply(&second).is_none());
+        assert_eq!(fleet.nodes(), []);
     }
 }

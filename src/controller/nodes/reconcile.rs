@@ -147,7 +147,8 @@ async fn take<R: Registry>(
     let now = pools.now();
     let patch = patch(node, pool, &step, now);
     if !pools.fleet.patch(&node.name, &patch, |change| pools.node_changed(change)).await? {
-        // The change that came first makes the pool due.
+        // The write that came first may have changed nothing that makes the pool due, such as a taint.
+        pools.enqueue(&pool.name);
         return Ok(());
     }
     let before = node.stage().unwrap_or(Stage::Idle);

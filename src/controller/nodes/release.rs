@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::state::NodePools;
@@ -13,6 +13,9 @@ use crate::reconcile::tags::Registry;
 
 /// The time after which a failed patch is repeated.
 const RETRY: Duration = Duration::from_secs(5);
+
+/// The time after which a patch that lost to another write is repeated.
+const AFTER_CONFLICT: SignedDuration = SignedDuration::from_secs(1);
 
 /// Releases nodes without a pool, until dropped.
 pub(super) async fn release_nodes<R: Registry>(pools: &NodePools<R>) {
@@ -36,6 +39,7 @@ pub(super) async fn release_nodes<R: Registry>(pools: &NodePools<R>) {
 ///
 /// Returns the time of a step that no change reports.
 async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timestamp>, ClusterError> {
+    pools.fleet.read_uncertain(|change| pools.node_changed(change)).await?;
     let nodes = pools.fleet.nodes();
     let Some((released, left)) = pools.with_claims(|claims| {
         let left: Vec<_> =
@@ -47,14 +51,22 @@ async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timesta
     let (mut next, mut failure) = (None::<Timestamp>, None);
     for node in left {
         let now = pools.now();
-        match due_patch(node, &released, now) {
+        let at = match due_patch(node, &released, now) {
             Ok(patch) => {
                 pools.drains.stop(&node.name);
                 let patched = pools.fleet.patch(&node.name, &patch, |change| pools.node_changed(change));
-                failure = patched.await.err().or(failure);
+                match patched.await {
+                    Ok(true) => None,
+                    Ok(false) => now.checked_add(AFTER_CONFLICT).ok(),
+                    Err(error) => {
+                        failure = Some(error);
+                        None
+                    }
+                }
             }
-            Err(at) => next = Some(next.map_or(at, |next| next.min(at))),
-        }
+            Err(at) => Some(at),
+        };
+        next = next.into_iter().chain(at).min();
     }
     failure.map_or(Ok(next), Err)
 }

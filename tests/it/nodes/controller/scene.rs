@@ -200,6 +200,13 @@ impl NodeScene {
         self.nodes().patch(&self.full(name), &PatchParams::default(), &patch).await.unwrap();
     }
 
+    /// Taints a node with an effect that no pod of a test feels.
+    pub(in crate::nodes) async fn taint(&self, name: &str, key: &str) {
+        let taint = json!({"key": format!("example.com/{key}"), "effect": "PreferNoSchedule"});
+        let patch = Patch::Merge(json!({"spec": {"taints": [taint]}}));
+        self.nodes().patch(&self.full(name), &PatchParams::default(), &patch).await.unwrap();
+    }
+
     /// Returns the value of a metric of the program.
     pub(in crate::nodes) async fn metric(&self, name: &str) -> f64 {
         let text = get(&self.metrics, "metrics").await;

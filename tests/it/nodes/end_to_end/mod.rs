@@ -4,6 +4,7 @@
 
 mod cancellations;
 mod kills;
+mod lost_writes;
 mod races;
 mod rollouts;
 mod scene;
