@@ -1,7 +1,7 @@
 //! The pods that must leave a node before its reboot.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use kube::core::{Selector, SelectorExt};
 use serde::Deserialize;
@@ -37,6 +37,10 @@ pub struct DrainRules {
     ///
     /// On a cluster of one node, nothing else would uncordon it.
     pub own_pod: Option<(String, String)>,
+    /// The UID of the controller of that pod.
+    ///
+    /// Its other pods are replicas of this process: they tolerate a cordoned node, so they would come back without end.
+    pub own_controller: Option<String>,
 }
 
 /// The pods that must leave a node.
@@ -67,6 +71,14 @@ impl Departures {
     }
 }
 
+impl NodePod {
+    /// Returns the object that controls the pod.
+    #[must_use]
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        self.metadata.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
+    }
+}
+
 impl DrainRules {
     /// Returns the pods of a node that must leave it.
     ///
@@ -80,10 +92,10 @@ impl DrainRules {
     }
 
     fn must_leave(&self, pod: &NodePod) -> bool {
-        let ObjectMeta { name, namespace, labels, annotations, owner_references, .. } = &pod.metadata;
-        let mut owners = owner_references.iter().flatten();
-        let is_of_daemon_set =
-            owners.any(|owner| owner.controller == Some(true) && owner.kind == "DaemonSet");
+        let ObjectMeta { name, namespace, labels, annotations, .. } = &pod.metadata;
+        let is_of_daemon_set = pod.controller().is_some_and(|owner| owner.kind == "DaemonSet");
+        let own = self.own_controller.as_ref();
+        let is_replica = pod.controller().is_some_and(|owner| Some(&owner.uid) == own);
         let is_mirror = annotations.iter().flatten().any(|(key, _)| key == MIRROR);
         let has_ended = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
         let is_skipped =
@@ -91,7 +103,7 @@ impl DrainRules {
         let is_own = self.own_pod.as_ref().is_some_and(|(own_namespace, own_name)| {
             namespace.as_ref() == Some(own_namespace) && name.as_ref() == Some(own_name)
         });
-        !(is_of_daemon_set || is_mirror || has_ended || is_skipped || is_own)
+        !(is_of_daemon_set || is_mirror || has_ended || is_skipped || is_own || is_replica)
     }
 }
 
@@ -125,7 +137,10 @@ mod tests {
         let rules = DrainRules {
             skip: Some(Selector::try_from(skip).unwrap()),
             own_pod: Some(("n".to_owned(), "own".to_owned())),
+            own_controller: Some("own".to_owned()),
         };
+        let mut replica = owner("ReplicaSet", true);
+        replica["ownerReferences"][0]["uid"] = json!("own");
         let found = rules.departures(vec![
             pod("deployed", &owner("ReplicaSet", true), "Running"),
             pod("bare", &json!({}), "Running"),
@@ -138,6 +153,7 @@ mod tests {
             pod("failed", &json!({}), "Failed"),
             pod("skipped", &json!({"labels": {"drain": "skip"}}), "Running"),
             pod("own", &owner("ReplicaSet", true), "Running"),
+            pod("replica", &replica, "Running"),
         ]);
         assert_eq!(names(&found.to_evict), ["deployed", "bare", "pending", "owned-in-name"]);
         assert_eq!(names(&found.leaving), ["going"]);

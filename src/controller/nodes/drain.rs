@@ -11,11 +11,11 @@ use kube::api::{Api, ListParams};
 use tokio::time::{Instant, sleep};
 
 use super::announce;
-use super::drains::DrainOptions;
+use super::drains::{DrainId, DrainOptions};
 use super::state::{NodePools, pool_name};
 use crate::error::chain;
-use crate::nodes::{Departures, Node, NodePod};
-use crate::objects::cluster::{Eviction, EvictionTarget, evict, list};
+use crate::nodes::{Departures, NodePod};
+use crate::objects::cluster::{ApiGuard, ClusterError, Eviction, EvictionTarget, evict, list};
 use crate::reconcile::tags::Registry;
 use crate::rollout::message::message;
 
@@ -34,25 +34,33 @@ const BLOCKED_AFTER: SignedDuration = SignedDuration::from_mins(5);
 /// Drains a node: evicts pods until none must leave, and makes its pool due.
 ///
 /// It keeps nothing: after a restart, the pods are listed again. It is ended by its drop.
-pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>, options: DrainOptions) {
+pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, id: DrainId, mut options: DrainOptions) {
     let objects = &pools.kind.context.objects;
     let api: Api<NodePod> = Api::all(objects.client().clone());
-    let parameters = ListParams::default().fields(&format!("spec.nodeName={}", node.name));
+    let parameters = ListParams::default().fields(&format!("spec.nodeName={}", id.node));
+    let mut knows_own = false;
     // The times before which a pod is not evicted again, by uid.
     let mut retries: BTreeMap<String, (Instant, String)> = BTreeMap::new();
     let mut pause = LISTS.0;
     loop {
-        let pods = match list(&api, objects.guard(), parameters.clone()).await {
+        let pods = async {
+            if !knows_own {
+                options.rules.own_controller = own_controller(&api, objects.guard(), &options).await?;
+                knows_own = true;
+            }
+            list(&api, objects.guard(), parameters.clone()).await
+        };
+        let pods = match pods.await {
             Ok(pods) => pods,
             Err(error) => {
-                report_blocked(&pools, &node, &options, Some(message(&chain(&error)))).await;
+                report_blocked(&pools, &id, &options, Some(message(&chain(&error)))).await;
                 sleep(RETRY).await;
                 continue;
             }
         };
         let departures = options.rules.departures(pods);
         if departures.is_empty() {
-            pools.drains.set_done(&node.name);
+            pools.drains.set_done(&id);
             pools.enqueue(&options.pool);
             return;
         }
@@ -77,11 +85,23 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, node: Arc<Node>
             };
         }
         let blocked = retries.values().next().map(|(_, text)| text.clone()).or(late);
-        report_blocked(&pools, &node, &options, blocked).await;
+        report_blocked(&pools, &id, &options, blocked).await;
         pause = if is_progress { LISTS.0 } else { (pause * 3 / 2).min(LISTS.1) };
         let retry = retries.values().map(|(at, _)| at.saturating_duration_since(Instant::now())).min();
         sleep(retry.map_or(pause, |retry| retry.clamp(LISTS.0, pause.max(LISTS.0)))).await;
     }
+}
+
+/// Returns the UID of the controller of the pod of this process: its ReplicaSet, also that of its replicas.
+async fn own_controller(
+    api: &Api<NodePod>,
+    guard: &ApiGuard,
+    options: &DrainOptions,
+) -> Result<Option<String>, ClusterError> {
+    let Some((namespace, name)) = &options.rules.own_pod else { return Ok(None) };
+    let own = format!("metadata.namespace={namespace},metadata.name={name}");
+    let pods = list(api, guard, ListParams::default().fields(&own)).await?;
+    Ok(pods.iter().find_map(NodePod::controller).map(|controller| controller.uid.clone()))
 }
 
 /// Evicts a pod, and returns its uid, and a refusal with its retry delay.
@@ -110,19 +130,20 @@ async fn evict_pod<R: Registry>(
 /// Records the reason why a drain does not go on; announces it if that lasts.
 async fn report_blocked<R: Registry>(
     pools: &NodePools<R>,
-    node: &Node,
+    id: &DrainId,
     options: &DrainOptions,
     blocked: Option<String>,
 ) {
-    if pools.drains.set_blocked(&node.name, blocked.clone()) {
+    if pools.drains.set_blocked(id, blocked.clone()) {
         pools.enqueue(&options.pool);
     }
-    let Some(blocked) = blocked else { return };
+    // As it is now: the time of its stage may have been repaired since the drain began.
+    let (Some(blocked), Some(node)) = (blocked, pools.fleet.node(&id.node)) else { return };
     let is_long = node.since().is_some_and(|since| pools.now().duration_since(since) >= BLOCKED_AFTER);
     let object = pools.kind.cache.get(&pool_name(&options.pool)).filter(|_| is_long);
     if let Some(object) = object
-        && pools.drains.announces(&node.name)
+        && pools.drains.announces(id)
     {
-        announce::drain_blocked(&pools.kind, &object, node, &blocked).await;
+        announce::drain_blocked(&pools.kind, &object, &node, &blocked).await;
     }
 }

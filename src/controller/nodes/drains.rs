@@ -9,10 +9,26 @@ use crate::nodes::{DrainRules, Node, Settings, Stage};
 
 /// The drains in progress, by node.
 #[derive(Default)]
-pub(super) struct Drains(Mutex<BTreeMap<String, Drain>>);
+pub(super) struct Drains(Mutex<Contents>);
+
+#[derive(Default)]
+struct Contents {
+    /// The number of the last drain.
+    last: u64,
+    drains: BTreeMap<String, Drain>,
+}
+
+/// A drain, which is not that of the same node before or after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DrainId {
+    /// The name of the node.
+    pub(super) node: String,
+    number: u64,
+}
 
 /// The drain of a node.
 struct Drain {
+    id: DrainId,
     /// The options with which it began.
     options: DrainOptions,
     /// No pod is left.
@@ -45,7 +61,11 @@ impl DrainOptions {
         Self {
             pool: pool.to_owned(),
             is_disabled: settings.is_drain_disabled,
-            rules: DrainRules { skip: settings.skip.clone(), own_pod: Some(own_pod.clone()) },
+            rules: DrainRules {
+                skip: settings.skip.clone(),
+                own_pod: Some(own_pod.clone()),
+                own_controller: None,
+            },
             grace_period: seconds,
         }
     }
@@ -60,35 +80,45 @@ impl DrainOptions {
     }
 }
 
+impl Contents {
+    /// Returns a drain, unless it has ended or another one has replaced it.
+    fn drain(&mut self, id: &DrainId) -> Option<&mut Drain> {
+        self.drains.get_mut(&id.node).filter(|drain| drain.id == *id)
+    }
+}
+
 impl Drains {
     /// Begins the drain of a node, unless it is in progress with these options.
-    pub(super) fn ensure<F>(&self, node: &str, options: &DrainOptions, drain: impl FnOnce() -> F)
+    pub(super) fn ensure<F>(&self, node: &str, options: &DrainOptions, drain: impl FnOnce(DrainId) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let mut drains = self.0.lock();
+        let mut contents = self.0.lock();
         if options.is_disabled {
-            drains.remove(node);
+            contents.drains.remove(node);
             return;
         }
-        if drains.get(node).is_some_and(|drain| drain.options.is_same(options)) {
+        if contents.drains.get(node).is_some_and(|drain| drain.options.is_same(options)) {
             return;
         }
+        contents.last += 1;
+        let id = DrainId { node: node.to_owned(), number: contents.last };
         let mut task = JoinSet::new();
-        task.spawn(drain());
+        task.spawn(drain(id.clone()));
         let drain = Drain {
+            id,
             options: options.clone(),
             is_done: false,
             blocked: None,
             is_announced: false,
             _task: task,
         };
-        drains.insert(node.to_owned(), drain);
+        contents.drains.insert(node.to_owned(), drain);
     }
 
     /// Ends the drain of a node.
     pub(super) fn stop(&self, node: &str) {
-        self.0.lock().remove(node);
+        self.0.lock().drains.remove(node);
     }
 
     /// Ends the drain of a node that is not in its stage any more.
@@ -104,39 +134,86 @@ impl Drains {
 
     /// Ends all drains.
     pub(super) fn clear(&self) {
-        self.0.lock().clear();
+        self.0.lock().drains.clear();
     }
 
     /// Returns `true` if no pod is left that must leave a node.
     pub(super) fn is_done(&self, node: &str) -> bool {
-        self.0.lock().get(node).is_some_and(|drain| drain.is_done)
+        self.0.lock().drains.get(node).is_some_and(|drain| drain.is_done)
     }
 
     /// Records that no pod is left.
-    pub(super) fn set_done(&self, node: &str) {
-        if let Some(drain) = self.0.lock().get_mut(node) {
+    pub(super) fn set_done(&self, id: &DrainId) {
+        if let Some(drain) = self.0.lock().drain(id) {
             drain.is_done = true;
             drain.blocked = None;
         }
     }
 
     /// Records the reason why a drain is blocked, and returns `true` if it changed.
-    pub(super) fn set_blocked(&self, node: &str, blocked: Option<String>) -> bool {
-        let mut drains = self.0.lock();
-        let Some(drain) = drains.get_mut(node) else { return false };
+    pub(super) fn set_blocked(&self, id: &DrainId, blocked: Option<String>) -> bool {
+        let mut contents = self.0.lock();
+        let Some(drain) = contents.drain(id) else { return false };
         let is_changed = drain.blocked != blocked;
         drain.blocked = blocked;
         is_changed
     }
 
     /// Returns `true` the first time for each drain.
-    pub(super) fn announces(&self, node: &str) -> bool {
-        self.0.lock().get_mut(node).is_some_and(|drain| !std::mem::replace(&mut drain.is_announced, true))
+    pub(super) fn announces(&self, id: &DrainId) -> bool {
+        self.0.lock().drain(id).is_some_and(|drain| !std::mem::replace(&mut drain.is_announced, true))
     }
 
     /// Returns the reasons of all drains that do not go on, by node.
     pub(super) fn blocked(&self) -> BTreeMap<String, String> {
-        let drains = self.0.lock();
-        drains.iter().filter_map(|(node, drain)| Some((node.clone(), drain.blocked.clone()?))).collect()
+        let contents = self.0.lock();
+        let drains = contents.drains.iter();
+        drains.filter_map(|(node, drain)| Some((node.clone(), drain.blocked.clone()?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    fn options(grace_period: u32) -> DrainOptions {
+        DrainOptions {
+            pool: "p".to_owned(),
+            is_disabled: false,
+            rules: DrainRules::default(),
+            grace_period: Some(grace_period),
+        }
+    }
+
+    /// Ensures a drain with a grace period, and returns its ID if it begins.
+    fn ensure(drains: &Drains, grace_period: u32) -> Option<DrainId> {
+        let mut begun = None;
+        drains.ensure("a", &options(grace_period), |id| {
+            begun = Some(id);
+            pending()
+        });
+        begun
+    }
+
+    #[tokio::test]
+    async fn a_drain_that_another_one_has_replaced_changes_nothing() {
+        let drains = Drains::default();
+        let first = ensure(&drains, 1).unwrap();
+        assert_eq!(ensure(&drains, 1), None, "it is in progress");
+        let second = ensure(&drains, 2).unwrap();
+        drains.set_done(&first);
+        assert!(!drains.is_done("a") && !drains.announces(&first));
+        assert!(!drains.set_blocked(&first, Some("budget".to_owned())) && drains.blocked().is_empty());
+        assert!(drains.set_blocked(&second, Some("budget".to_owned())));
+        assert_eq!(drains.blocked().values().collect::<Vec<_>>(), ["budget"]);
+        assert!(drains.announces(&second) && !drains.announces(&second));
+        drains.set_done(&second);
+        assert!(drains.is_done("a") && drains.blocked().is_empty());
+        drains.stop("a");
+        let third = ensure(&drains, 2).unwrap();
+        drains.set_done(&second);
+        assert!(!drains.is_done("a") && third != second);
     }
 }

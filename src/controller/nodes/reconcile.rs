@@ -110,7 +110,7 @@ async fn take_steps<R: Registry>(
         .collect();
     let options = DrainOptions::new(&name, settings, &pools.options.own_pod);
     for node in nodes.iter().filter(|node| node.stage() == Ok(Stage::Draining)) {
-        pools.drains.ensure(&node.name, &options, || drain(pools.clone(), node.clone(), options.clone()));
+        pools.drains.ensure(&node.name, &options, |id| drain(pools.clone(), id, options.clone()));
     }
     let due = nodes.iter().filter_map(|node| {
         let situation = Situation {

@@ -10,7 +10,11 @@ use crate::support::eventually::eventually;
 
 /// A scene whose node `a` has a pod that a budget protects.
 async fn blocked(spec: &Value) -> NodeScene {
-    let scene = NodeScene::new().await;
+    blocked_on(NodeScene::new().await, spec).await
+}
+
+/// Adds such a node to a scene, and another one.
+pub(in crate::nodes) async fn blocked_on(scene: NodeScene, spec: &Value) -> NodeScene {
     scene.add_nodes(&["a", "b"]).await;
     scene.create_pod("db", "a", json!({"app": "db"})).await;
     scene.create_pod("free", "a", json!({"app": "free"})).await;

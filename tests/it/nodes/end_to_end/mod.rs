@@ -2,6 +2,7 @@
 //!
 //! The agents run in the pods of the DaemonSet of `deploy/nodes`, with its role and its policy.
 
+mod blocked_drains;
 mod cancellations;
 mod kills;
 mod lost_writes;
