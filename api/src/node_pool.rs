@@ -151,7 +151,7 @@ pub struct PoolRollout {
     pub drain_timeout: Option<GoDuration>,
     /// Time limit of the stage `rebooting`; defaults to none.
     ///
-    /// After it, the node counts as degraded.
+    /// After it, the node counts as degraded. Without it, a node that is not ready does after 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "limit_schema")]
     pub reboot_timeout: Option<GoDuration>,

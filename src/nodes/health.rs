@@ -8,6 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::keys;
 use super::{AgentState, Node, Stage, TimeLimits};
 
+/// The time that a reboot may take until the node counts as not ready, in a pool without a time limit for it.
+const REBOOT: Duration = Duration::from_mins(15);
+
 /// A problem of a node: it counts as degraded, and keeps its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
@@ -41,7 +44,8 @@ fn span(duration: Duration) -> String {
 
 /// Returns the problem of a node.
 ///
-/// A node that reboots is not ready for a while, so only its time limit counts once the agent has begun.
+/// A node that reboots is not ready for a while. Once the agent has begun, the node has the time limit of the pool for
+/// that, or else 15 minutes.
 #[must_use]
 pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Problem> {
     let stage = node.stage().unwrap_or(Stage::Idle);
@@ -53,13 +57,16 @@ pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Proble
     {
         return Some(Problem::Overdue(stage, limit));
     }
-    (!node.is_ready && !node.reboots()).then_some(Problem::NotReady)
+    let is_late =
+        || limits.reboot.is_none() && deadline(node, REBOOT).is_some_and(|deadline| deadline <= now);
+    (!node.is_ready && (!node.reboots() || is_late())).then_some(Problem::NotReady)
 }
 
 /// Returns the time at which the stage of a node will exceed its limit.
 #[must_use]
 pub fn next_deadline(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Timestamp> {
-    let limit = limits.of(node.stage().ok()?)?;
+    let stage = node.stage().ok()?;
+    let limit = limits.of(stage).or((stage == Stage::Rebooting).then_some(REBOOT))?;
     deadline(node, limit).filter(|deadline| *deadline > now)
 }
 
@@ -111,6 +118,36 @@ mod tests {
         Arc::make_mut(&mut node.labels).insert(keys::AGENT.to_owned(), "error".to_owned());
         Arc::make_mut(&mut node.annotations).insert(keys::MESSAGE.to_owned(), "bootc is missing".to_owned());
         assert_eq!(problem(&node, limits(), at(1_000)).unwrap().to_string(), "bootc is missing");
+    }
+
+    #[test]
+    fn a_node_that_does_not_come_back_is_a_problem_after_a_quarter_of_an_hour_without_a_time_limit() {
+        let limited = |seconds: Option<u64>| TimeLimits {
+            reboot: seconds.map(Duration::from_secs),
+            ..TimeLimits::default()
+        };
+        let overdue = |seconds| Some(Problem::Overdue(Stage::Rebooting, Duration::from_secs(seconds)));
+        for agent in [AgentState::Rebooting, AgentState::UpToDate] {
+            let mut node = node_of(Stage::Rebooting, agent);
+            Arc::make_mut(&mut node.annotations).insert(keys::STATE_SINCE.to_owned(), at(1_000).to_string());
+            node.is_ready = false;
+            for (limit, second, expected, next) in [
+                (None, 1_899, None, Some(1_900)),
+                (None, 1_900, Some(Problem::NotReady), None),
+                (Some(600), 1_599, None, Some(1_600)),
+                (Some(600), 1_600, overdue(600), None),
+                (Some(3_600), 1_900, None, Some(4_600)),
+                (Some(3_600), 4_600, overdue(3_600), None),
+            ] {
+                let (limits, now) = (limited(limit), at(second));
+                assert_eq!(problem(&node, limits, now), expected, "{agent:?} {limit:?} {second}");
+                assert_eq!(next_deadline(&node, limits, now), next.map(at), "{agent:?} {limit:?} {second}");
+            }
+            node.is_ready = true;
+            assert_eq!(problem(&node, limited(None), at(9_999)), None, "it is back");
+        }
+        let idle = Node { is_ready: true, ..node_of(Stage::Idle, AgentState::UpToDate) };
+        assert_eq!(next_deadline(&idle, limited(None), at(0)), None);
     }
 
     #[test]

@@ -495,3 +495,16 @@ fn a_pool_waits_for_healthy_nodes_a_window_and_its_delay() {
     assert_eq!(is(&[&idle], &open), Availability::Open);
     assert_eq!(next_window_change(&open.windows, now()), Some("2026-11-23T12:30:00Z".parse().unwrap()));
 }
+/// A pool without time limits halts as well.
+#[test]
+fn two_nodes_that_do_not_come_back_halt_the_pool_until_one_recovers() {
+    let down = || Node { is_ready: false, ..cordoned(Stage::Rebooting, AgentState::Rebooting) };
+    let (first, second, waiting) = (down(), down(), node_of(Stage::Idle, AgentState::UpdateStaged));
+    let at = |time: &str| availability(&[&first, &second, &waiting], &pool(), time.parse().unwrap());
+    // Both are in their stage since ten o'clock.
+    assert_eq!(at("2026-11-23T10:14:59Z"), Availability::Open);
+    assert_eq!(at("2026-11-23T10:15:00Z"), Availability::Halted);
+    let back = Node { is_ready: true, ..first.clone() };
+    assert_eq!(availability(&[&back, &second, &waiting], &pool(), now()), Availability::Open);
+}
+

@@ -1,5 +1,7 @@
 //! Rollouts from the reference of a pool to the booted machines.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::scene::Fleet;
@@ -82,6 +84,28 @@ async fn two_machines_that_roll_back_halt_the_pool_until_another_image_is_wanted
         assert_eq!(fleet.machine(machine).state(), booted('3', boots));
     }
     fleet.scene.condition("p", "Degraded", "False Healthy").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_machines_that_do_not_come_back_halt_the_pool_until_one_does() {
+    let fleet = Fleet::new(&MACHINES).await;
+    fleet.machine("a").next_boots(Boot::Late(Duration::from_secs(20)));
+    fleet.machine("b").next_boots(Boot::Never);
+    fleet.create_pool(&json!({"rollout": {"maxUnavailable": 2, "rebootTimeout": "3s"}})).await;
+    let pause = |value: Option<&str>| json!({"tagboat.dev/pause": value});
+    fleet.scene.mark("c", pause(Some("true")), json!({})).await;
+    fleet.start_agents().await;
+    let message = fleet.scene.condition("p", "Degraded", "True RolloutHalted").await;
+    fleet.scene.mark("c", pause(None), json!({})).await;
+    fleet.scene.reaches("c", "idle").await;
+    let late = |name: &str| format!("{}: rebooting takes longer than 3s", fleet.scene.full(name));
+    assert_eq!(message, format!("no other node begins: {}; {}", late("a"), late("b")));
+    let (keys, state) = (fleet.scene.keys("c").await.0, fleet.machine("c").state());
+    assert_eq!((keys["tagboat.dev/state"].as_str(), state.booted), ("idle", digest('1')));
+    // One is back.
+    fleet.scene.reaches("a", "idle").await;
+    eventually("the next one is updated", async || fleet.machine("c").state() == booted('2', 1)).await;
+    assert_eq!(fleet.scene.condition("p", "Degraded", "True NodeDegraded").await, late("b"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
