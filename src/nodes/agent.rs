@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::keys;
 use super::node::digest_of;
 use super::{AgentState, Attempt, Node, Stage};
+use crate::reference::ReferenceParts;
 
 /// An image of the host, as bootc describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +153,7 @@ pub fn report_patch(node: &Node, report: &AgentReport) -> Value {
         },
     }});
     if ends_attempt(node, report) {
+        // It would be taken for a failed one when the node wants its image again.
         patch["metadata"]["annotations"][keys::ATTEMPTED] = Value::Null;
     }
     patch
@@ -201,13 +203,17 @@ fn needs_another_reboot(node: &Node, host: &Host) -> Option<String> {
         .then(|| format!("the host still needs a reboot after one: {reason}"))
 }
 
-/// Returns `true` if a report begins another update than that of the attempt.
+/// Returns `true` if a report is about another update than that of the attempt.
 ///
-/// The digest tells attempts with images apart.
+/// Without an image, another update is one that is staged before its approval. With one, the node wants another digest: as
+/// long as it wants that of the attempt, a host that rolls back late is noticed.
 fn ends_attempt(node: &Node, report: &AgentReport) -> bool {
-    report.state == AgentState::UpdateStaged
-        && node.stage() != Ok(Stage::Rebooting)
-        && node.attempt().is_some_and(|attempt| attempt.digest.is_empty())
+    let Some(attempt) = node.attempt() else { return false };
+    if attempt.digest.is_empty() {
+        report.state == AgentState::UpdateStaged && node.stage() != Ok(Stage::Rebooting)
+    } else {
+        report.state != AgentState::Rebooting && node.desired_digest() != Some(&attempt.digest)
+    }
 }
 
 /// Returns the error of a host without images in a pool with one.
@@ -250,7 +256,100 @@ pub fn image_to_stage(node: &Node, host: &Host) -> Option<String> {
         None if is_booted => None,
         Some(staged) if is_booted && staged.is_same(booted) => None,
         Some(staged) if !is_booted && staged.is(wanted) => None,
-        _ if wanted.is_empty() => Some(booted.reference.clone()),
+        _ if wanted.is_empty() => Some(pinned(booted)),
         _ => Some(wanted.to_owned()),
+    }
+}
+
+/// Returns the reference of an image with its digest: its tag may have moved.
+///
+/// References of other transports than registries, which do not parse, are those of the host.
+fn pinned(image: &HostImage) -> String {
+    match ReferenceParts::parse(&image.reference) {
+        Ok(ReferenceParts { name, digest: None, .. }) => format!("{name}@{}", image.digest),
+        _ => image.reference.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::node_of;
+    use super::*;
+
+    /// A digest of one repeated digit.
+    fn digest(digit: char) -> String {
+        format!("sha256:{}", digit.to_string().repeat(64))
+    }
+
+    fn host_image(reference: &str, digit: char) -> HostImage {
+        HostImage { reference: reference.to_owned(), digest: digest(digit) }
+    }
+
+    fn wanting(wanted: &str) -> Node {
+        let mut node = node_of(Stage::Idle, AgentState::UpdateStaged);
+        Arc::make_mut(&mut node.annotations).insert(keys::DESIRED_IMAGE.to_owned(), wanted.to_owned());
+        node
+    }
+
+    #[test]
+    fn an_image_that_was_booted_by_a_tag_is_kept_by_its_digest() {
+        let newer = host_image("quay.io/org/os:v1", '2');
+        for (reference, expected) in [
+            ("quay.io/org/os:v1".to_owned(), format!("quay.io/org/os@{}", digest('1'))),
+            ("host:5000/os".to_owned(), format!("host:5000/os@{}", digest('1'))),
+            // It may be the digest of an index.
+            (format!("quay.io/org/os@{}", digest('9')), format!("quay.io/org/os@{}", digest('9'))),
+            ("containers-storage://os:v1".to_owned(), "containers-storage://os:v1".to_owned()),
+        ] {
+            let booted = Some(host_image(&reference, '1'));
+            let host = Host { booted, staged: Some(newer.clone()), ..Host::default() };
+            assert_eq!(image_to_stage(&wanting(""), &host), Some(expected), "{reference}");
+        }
+    }
+
+    /// A node whose agent acknowledged image 2 in boot 1, and that wants an image of one digit.
+    fn attempted(wanted: char) -> Node {
+        let mut node = wanting(&format!("quay.io/org/os@{}", digest(wanted)));
+        let attempt = format!("{} 1", digest('2'));
+        Arc::make_mut(&mut node.annotations).insert(keys::ATTEMPTED.to_owned(), attempt);
+        node
+    }
+
+    fn booted(digit: char) -> Host {
+        let booted = Some(host_image(&format!("quay.io/org/os@{}", digest(digit)), digit));
+        Host { booted, boot_id: "2".to_owned(), ..Host::default() }
+    }
+
+    /// Returns the state that the agent reports, and `true` if its patch removes the attempt.
+    fn reported(node: &Node, host: &Host) -> (AgentState, bool) {
+        let report = agent_report(node, host, None);
+        let patch = report_patch(node, &report);
+        let removed = patch["metadata"]["annotations"].get(keys::ATTEMPTED).is_some_and(Value::is_null);
+        assert!(!removed || agent_step(node, host, &report) == Some(AgentStep::Publish));
+        (report.state, removed)
+    }
+
+    #[test]
+    fn an_attempt_ends_when_another_image_is_wanted_and_is_no_rollback_later() {
+        // The host booted the image of the attempt, or rolls back at once or late.
+        assert_eq!(reported(&attempted('2'), &booted('2')), (AgentState::UpToDate, false));
+        assert_eq!(reported(&attempted('2'), &booted('1')), (AgentState::Error, false));
+        // Another image is wanted; a crash boots it, and the wish goes back after that.
+        assert_eq!(reported(&attempted('3'), &booted('2')), (AgentState::Staging, true));
+        assert_eq!(reported(&attempted('3'), &booted('3')), (AgentState::UpToDate, true));
+        let mut node = attempted('2');
+        Arc::make_mut(&mut node.annotations).remove(keys::ATTEMPTED);
+        assert_eq!(reported(&node, &booted('3')), (AgentState::Staging, false));
+    }
+
+    #[test]
+    fn an_attempt_stays_while_its_reboot_is_in_progress() {
+        let mut node = attempted('3');
+        Arc::make_mut(&mut node.labels).insert(keys::STATE.to_owned(), "rebooting".to_owned());
+        Arc::make_mut(&mut node.labels).insert(keys::AGENT.to_owned(), "rebooting".to_owned());
+        let host = Host { boot_id: "1".to_owned(), ..booted('1') };
+        assert_eq!(reported(&node, &host), (AgentState::Rebooting, false));
     }
 }
