@@ -12,8 +12,8 @@
 //! | draining, before-reboot | done | before-uncordon |
 //! | draining | no pod is left | before-reboot |
 //! | before-reboot | the hooks confirmed | rebooting |
-//! | rebooting | cancel, before the agent acknowledged the approval | idle, paused |
 //! | rebooting | done, in another boot if the agent began one | before-uncordon |
+//! | rebooting | cancel, unless the agent began the reboot or has ended it | idle, paused |
 //! | before-uncordon | the hooks confirmed | idle |
 //!
 //! The first row that applies counts. A node that is not ready, or whose agent reports an error, is not promoted; a
@@ -117,8 +117,9 @@ fn transition(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> O
             .or_else(done)
             .or_else(|| confirmed(HookPoint::BeforeReboot).then(|| to(Stage::Rebooting, &[]))),
         Stage::Rebooting => {
-            let is_acknowledged = node.agent() == Some(AgentState::Rebooting);
-            let canceled = if is_acknowledged { None } else { cancel() };
+            // A host that is back goes on: that is the shortest way back. It may not be ready yet.
+            let is_begun = node.agent() == Some(AgentState::Rebooting) || node.is_done();
+            let canceled = if is_begun { None } else { cancel() };
             canceled.or_else(|| done().filter(|_| !node.awaits_reboot()))
         }
         Stage::BeforeUncordon => confirmed(HookPoint::BeforeUncordon).then(|| {

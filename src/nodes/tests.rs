@@ -219,15 +219,40 @@ fn each_reason_cancels_in_each_stage_before_the_acknowledgment() {
     }
 }
 
-/// A paused node stays paused, also if it came back updated.
+/// Its hooks before the node is uncordoned run, and its deployment is recorded.
 #[test]
-fn a_cancellation_comes_before_the_end_of_a_rollout_that_began_its_drain() {
+fn a_pause_or_another_image_during_a_reboot_has_no_effect_until_the_node_is_idle() {
+    let retargeted = Pool { image: Some("registry.example/os:v3@sha256:v3".to_owned()), ..pool() };
+    let node = with(cordoned(Stage::Rebooting, AgentState::UpToDate), &[(keys::ATTEMPTED, "sha256:v2 1")]);
+    let back = Node { boot_id: "2".to_owned(), ..node.clone() };
+    let not_ready = Node { is_ready: false, ..back.clone() };
+    for (pause, pool, last) in [
+        (Some("true"), pool(), Stage::Paused),
+        (None, Pool { is_paused: true, ..pool() }, Stage::Idle),
+        (None, retargeted, Stage::Idle),
+    ] {
+        let held = |node: &Node| {
+            with(node.clone(), &pause.map(|pause| (keys::PAUSE, pause)).into_iter().collect::<Vec<_>>())
+        };
+        assert_eq!(next(&held(&node), &pool), None, "the kubelet has not reported the boot");
+        assert_eq!(next(&held(&not_ready), &pool), None, "it is not ready");
+        let node = after(&held(&back), &pool, Situation::default()).unwrap();
+        assert!(node.stage() == Ok(Stage::BeforeUncordon) && node.is_unschedulable);
+        let node = after(&with(node, &[("example.com/check", "true")]), &pool, Situation::default()).unwrap();
+        assert!(node.stage() == Ok(Stage::Idle) && is_as_before(&node));
+        assert_eq!(node.annotation(keys::LAST_DEPLOYED), Some("sha256:v2"));
+        assert_eq!(next(&node, &pool).unwrap_or(Stage::Idle), last);
+    }
+}
+
+/// A paused node stays paused, also if it crashed and came back updated.
+#[test]
+fn a_cancellation_comes_before_the_end_of_a_rollout_until_its_reboot_is_approved() {
     let pause = [(keys::PAUSE, "true")];
     for (stage, expected) in [
         (Stage::BeforeDrain, Stage::Idle),
         (Stage::Draining, Stage::Paused),
         (Stage::BeforeReboot, Stage::Paused),
-        (Stage::Rebooting, Stage::Paused),
     ] {
         let done = cordoned(stage, AgentState::UpToDate);
         let node = after(&with(done, &pause), &pool(), drained()).unwrap();
