@@ -13,7 +13,8 @@ pub const PAUSE: &str = "tagboat.dev/pause";
 
 /// The annotation with the wanted image and its digest.
 ///
-/// It is empty while a node leaves its pool: the agent then keeps the booted image, and stages no other.
+/// It is empty while a node leaves its pool, or its pool has an image no longer: the agent then keeps the booted image, and
+/// stages no other.
 pub const DESIRED_IMAGE: &str = "tagboat.dev/desired-image";
 
 /// The annotation with the time since which the node is in its stage.

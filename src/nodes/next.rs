@@ -151,7 +151,22 @@ fn cancel_reason(node: &Node, pool: &Pool) -> Option<CancelReason> {
 }
 
 fn is_retargeted(node: &Node, pool: &Pool) -> bool {
-    node.annotation(keys::DESIRED_IMAGE) != pool.image.as_deref()
+    image_change(node, pool).is_some()
+}
+
+/// Returns the action that leads a node to the image of its pool.
+///
+/// From an image to none, the node first keeps its booted image: otherwise one that is staged would be a reason for a
+/// reboot of the host itself, and be rolled out. Without an agent, none is staged.
+fn image_change(node: &Node, pool: &Pool) -> Option<Action> {
+    match (node.annotation(keys::DESIRED_IMAGE), pool.image.as_deref()) {
+        (wanted, image) if wanted == image => None,
+        (Some(""), None) => {
+            matches!(node.agent(), None | Some(AgentState::UpToDate)).then_some(Action::SetImage)
+        }
+        (Some(_), None) => Some(Action::KeepBooted),
+        (_, Some(_)) | (None, None) => Some(Action::SetImage),
+    }
 }
 
 /// Returns the step of a node without a slot.
@@ -171,8 +186,7 @@ fn at_rest(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> Opti
 fn leftovers(node: &Node, pool: &Pool) -> Vec<Action> {
     let made = node.is_made_unschedulable().then_some(Action::Uncordon);
     let guarded = node.annotation(keys::MADE_ANNOTATIONS).is_some().then_some(Action::RemoveGuards);
-    let image = is_retargeted(node, pool).then_some(Action::SetImage);
-    [made, guarded, image].into_iter().flatten().collect()
+    [made, guarded, image_change(node, pool)].into_iter().flatten().collect()
 }
 
 fn to(stage: Stage, actions: &[Action]) -> Step {
@@ -188,6 +202,6 @@ fn canceled(node: &Node, pool: &Pool, reason: CancelReason) -> Step {
 /// Returns the step that gives the slot back.
 fn returned(node: &Node, pool: &Pool, stage: Stage, canceled: Option<CancelReason>) -> Step {
     let mut actions = vec![Action::ClearAllHooks, Action::Uncordon, Action::RemoveGuards];
-    actions.extend(is_retargeted(node, pool).then_some(Action::SetImage));
+    actions.extend(image_change(node, pool));
     Step { to: stage, actions, canceled }
 }

@@ -181,10 +181,12 @@ impl Node {
 
     /// Returns `true` if a reboot is needed.
     ///
-    /// With a wanted image, it must be the staged one.
+    /// With a wanted image, it must be the staged one. A node that keeps its booted image needs none.
     #[must_use]
     pub fn is_staged(&self) -> bool {
-        self.agent() == Some(AgentState::UpdateStaged) && self.has_digest(keys::STAGED_DIGEST)
+        self.agent() == Some(AgentState::UpdateStaged)
+            && self.annotation(keys::DESIRED_IMAGE) != Some("")
+            && self.has_digest(keys::STAGED_DIGEST)
     }
 
     /// Returns `true` if the wanted image is booted, or no reboot is needed.

@@ -371,6 +371,35 @@ fn a_pool_without_an_image_coordinates_reboots() {
 }
 
 #[test]
+fn a_pool_that_has_an_image_no_longer_withdraws_it_before_the_host_may_ask_for_a_reboot() {
+    let (wanting, pool) = (pool(), Pool { image: None, ..pool() });
+    let granted = Situation { has_grant: true, is_drained: true, ..Situation::default() };
+    for stage in [Stage::Idle, Stage::BeforeDrain, Stage::Draining, Stage::BeforeReboot, Stage::Rebooting] {
+        let staged = cordoned(stage, AgentState::UpdateStaged);
+        let kept = after(&staged, &pool, granted).unwrap();
+        assert!(kept.stage() == Ok(Stage::Idle) && is_as_before(&kept), "{stage}");
+        assert_eq!(kept.annotation(keys::DESIRED_IMAGE), Some(""));
+        // The label of the agent is of the image before, or it stages the booted image.
+        for agent in ["update-staged", "staging", "error"] {
+            let waiting = with(kept.clone(), &[(keys::AGENT, agent)]);
+            assert_eq!(after(&waiting, &pool, granted), None, "{stage} {agent}");
+            assert!(!is_candidate(&waiting, &pool));
+        }
+        let rests = after(&with(kept, &[(keys::AGENT, "up-to-date")]), &pool, granted).unwrap();
+        assert_eq!(rests.annotation(keys::DESIRED_IMAGE), None);
+        assert_eq!(after(&rests, &pool, granted), None);
+    }
+    let mut without_agent = node_of(Stage::Idle, AgentState::UpToDate);
+    Arc::make_mut(&mut without_agent.labels).remove(keys::AGENT);
+    let kept = after(&without_agent, &pool, granted).unwrap();
+    assert_eq!(after(&kept, &pool, granted).unwrap().annotation(keys::DESIRED_IMAGE), None);
+    // An image again, before that.
+    let mut again = node_of(Stage::Idle, AgentState::Staging);
+    Arc::make_mut(&mut again.annotations).insert(keys::DESIRED_IMAGE.to_owned(), String::new());
+    assert_eq!(after(&again, &wanting, granted).unwrap().annotation(keys::DESIRED_IMAGE), Some(IMAGE));
+}
+
+#[test]
 fn a_patch_has_the_version_of_the_node_and_only_changes() {
     let node = with(node_of(Stage::BeforeDrain, AgentState::UpdateStaged), &[("example.com/backup", "true")]);
     let step = step(&node, &pool(), Situation::default()).unwrap();
