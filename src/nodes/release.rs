@@ -25,21 +25,31 @@ pub enum Release {
 /// Returns the next step of a node that left its pool.
 ///
 /// A reboot that the agent acknowledged is awaited, but not for ever. If another image than the booted one is staged,
-/// the agent removes it first: any reboot would boot it, and most of all that of a node which is not ready.
+/// the agent removes it first: any reboot would boot it, and most of all that of a node which is not ready. Both times begin
+/// now if the node has no time of its own.
 #[must_use]
 pub fn release(node: &Node, now: Timestamp) -> Release {
-    let deadline = |limit: SignedDuration| node.since().and_then(|since| since.checked_add(limit).ok());
-    let wait = |deadline: Option<Timestamp>| match deadline {
+    let stage = node.stage().unwrap_or(Stage::Idle);
+    let wait = |limit: SignedDuration| match node.since().and_then(|since| since.checked_add(limit).ok()) {
+        _ if node.lacks_since(now) => {
+            Release::Step(Step { to: stage, actions: vec![Action::SetSince], canceled: None })
+        }
         Some(deadline) if deadline > now => Release::Wait(deadline),
         _ => Release::RemoveKeys,
     };
-    let stage = node.stage().unwrap_or(Stage::Idle);
     if stage == Stage::Rebooting && node.agent() == Some(AgentState::Rebooting) {
-        return wait(deadline(REBOOT_TIMEOUT));
+        return wait(REBOOT_TIMEOUT);
     }
-    let has_staged = matches!(node.agent(), Some(AgentState::Staging | AgentState::UpdateStaged));
+    let has_staged = match node.agent() {
+        Some(AgentState::Staging | AgentState::UpdateStaged) => true,
+        Some(AgentState::Error) => {
+            let staged = node.annotation(keys::STAGED_DIGEST);
+            staged.is_some() && staged != node.annotation(keys::BOOTED_DIGEST)
+        }
+        Some(AgentState::UpToDate | AgentState::Rebooting) | None => false,
+    };
     match node.annotation(keys::DESIRED_IMAGE) {
-        Some("") if has_staged => wait(deadline(UNSTAGE_TIMEOUT)),
+        Some("") if has_staged => wait(UNSTAGE_TIMEOUT),
         Some(image) if !image.is_empty() && has_staged => Release::Step(Step {
             to: Stage::Idle,
             actions: vec![Action::ClearAllHooks, Action::Uncordon, Action::RemoveGuards, Action::KeepBooted],

@@ -490,6 +490,45 @@ fn a_node_that_leaves_its_pool_gets_rid_of_the_staged_image_and_of_all_keys() {
     assert_eq!(node.labels.keys().collect::<Vec<_>>(), [keys::PAUSE], "the label of the user stays");
 }
 
+/// The error may be one of a later reading, or the staged image that of another program.
+#[test]
+fn a_node_that_leaves_its_pool_with_an_error_gets_rid_of_the_staged_image() {
+    let failing = cordoned(Stage::BeforeReboot, AgentState::Error);
+    let Release::Step(step) = release(&failing, now()) else { panic!("an image is staged") };
+    let mut kept = failing.clone();
+    assert!(apply(&mut kept, &patch(&failing, &pool(), &step, now())));
+    assert_eq!(kept.annotation(keys::DESIRED_IMAGE), Some(""));
+    let deadline = "2026-11-23T12:05:00Z".parse().unwrap();
+    assert_eq!(release(&kept, now()), Release::Wait(deadline));
+    assert_eq!(release(&kept, deadline), Release::RemoveKeys);
+    let own = with(failing.clone(), &[(keys::STAGED_DIGEST, "sha256:v1")]);
+    assert_eq!(release(&own, now()), Release::RemoveKeys, "the booted image is staged");
+    let mut none = failing;
+    Arc::make_mut(&mut none.annotations).remove(keys::STAGED_DIGEST);
+    assert_eq!(release(&none, now()), Release::RemoveKeys);
+}
+
+#[test]
+fn a_node_without_a_time_that_leaves_its_pool_is_awaited_as_long_as_another() {
+    for (stage, agent, wanted, limit) in [
+        (Stage::Rebooting, AgentState::Rebooting, IMAGE, "2026-11-23T13:00:00Z"),
+        (Stage::Idle, AgentState::Staging, "", "2026-11-23T12:05:00Z"),
+    ] {
+        for since in [None, Some("yesterday"), Some("2999-01-01T00:00:00Z")] {
+            let mut node = with(node_of(stage, agent), &[(keys::DESIRED_IMAGE, wanted)]);
+            Arc::make_mut(&mut node.annotations).remove(keys::STATE_SINCE);
+            let mut node =
+                with(node, &since.map(|since| (keys::STATE_SINCE, since)).into_iter().collect::<Vec<_>>());
+            let Release::Step(step) = release(&node, now()) else { panic!("{stage} {since:?}") };
+            let patch = patch(&node, &pool(), &step, now());
+            assert!(apply(&mut node, &patch) && node.stage() == Ok(stage));
+            let deadline = limit.parse().unwrap();
+            assert_eq!(release(&node, now()), Release::Wait(deadline), "{stage} {since:?}");
+            assert_eq!(release(&node, deadline), Release::RemoveKeys);
+        }
+    }
+}
+
 #[test]
 fn slots_go_by_zone_and_name_to_ready_nodes() {
     let node = |name: &str, zone: &str, stage| {
@@ -524,6 +563,19 @@ fn slots_go_by_zone_and_name_to_ready_nodes() {
     assert_eq!(granted(&control, MaxUnavailable::Count(4), true), ["d"]);
 }
 
+/// A pool without time limits halts as well.
+#[test]
+fn two_nodes_that_do_not_come_back_halt_the_pool_until_one_recovers() {
+    let down = || Node { is_ready: false, ..cordoned(Stage::Rebooting, AgentState::Rebooting) };
+    let (first, second, waiting) = (down(), down(), node_of(Stage::Idle, AgentState::UpdateStaged));
+    let at = |time: &str| availability(&[&first, &second, &waiting], &pool(), time.parse().unwrap());
+    // Both are in their stage since ten o'clock.
+    assert_eq!(at("2026-11-23T10:14:59Z"), Availability::Open);
+    assert_eq!(at("2026-11-23T10:15:00Z"), Availability::Halted);
+    let back = Node { is_ready: true, ..first.clone() };
+    assert_eq!(availability(&[&back, &second, &waiting], &pool(), now()), Availability::Open);
+}
+
 #[test]
 fn a_pool_waits_for_healthy_nodes_a_window_and_its_delay() {
     let idle = node_of(Stage::Idle, AgentState::UpdateStaged);
@@ -549,16 +601,3 @@ fn a_pool_waits_for_healthy_nodes_a_window_and_its_delay() {
     assert_eq!(is(&[&idle], &open), Availability::Open);
     assert_eq!(next_window_change(&open.windows, now()), Some("2026-11-23T12:30:00Z".parse().unwrap()));
 }
-/// A pool without time limits halts as well.
-#[test]
-fn two_nodes_that_do_not_come_back_halt_the_pool_until_one_recovers() {
-    let down = || Node { is_ready: false, ..cordoned(Stage::Rebooting, AgentState::Rebooting) };
-    let (first, second, waiting) = (down(), down(), node_of(Stage::Idle, AgentState::UpdateStaged));
-    let at = |time: &str| availability(&[&first, &second, &waiting], &pool(), time.parse().unwrap());
-    // Both are in their stage since ten o'clock.
-    assert_eq!(at("2026-11-23T10:14:59Z"), Availability::Open);
-    assert_eq!(at("2026-11-23T10:15:00Z"), Availability::Halted);
-    let back = Node { is_ready: true, ..first.clone() };
-    assert_eq!(availability(&[&back, &second, &waiting], &pool(), now()), Availability::Open);
-}
-
