@@ -14,7 +14,7 @@ use tagboat_api::node_pool::{
 };
 
 use super::node::digest_of;
-use super::{Availability, InvalidSpec, Node, Pool, Problem, Stage, availability, keys, problem};
+use super::{AgentState, Availability, InvalidSpec, Node, Pool, Problem, Stage, availability, keys, problem};
 use crate::printable::printable;
 use crate::reference::Tag;
 use crate::rollout::bounds::{cut, whole_seconds};
@@ -139,10 +139,13 @@ impl Counts {
 
 /// Returns `true` if a node has the image of the pool and holds no slot.
 ///
-/// Without a pool, the image is that which the node wanted last.
+/// Without a pool, the image is that which the node wanted last. In a pool without an image, the agent also reports
+/// `staging` while the host looks for an update, which is no rollout.
 fn is_updated(node: &Node, pool: Option<&Pool>) -> bool {
     let has_target = pool.is_none_or(|pool| node.annotation(keys::DESIRED_IMAGE) == pool.image.as_deref());
-    !node.holds_slot() && node.is_done() && has_target
+    let is_searching =
+        pool.is_some_and(|pool| pool.image.is_none()) && node.agent() == Some(AgentState::Staging);
+    !node.holds_slot() && (node.is_done() || is_searching) && has_target
 }
 
 /// The condition `UpToDate` without its message.

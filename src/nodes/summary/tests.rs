@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::testing::{IMAGE, node_of};
-use super::super::{AgentState, Settings, TimeLimits, Window};
+use super::super::{Settings, TimeLimits, Window};
 use super::*;
 
 const NOW: &str = "2026-11-23T12:00:00Z";
@@ -80,7 +80,12 @@ fn nodes_are_counted_by_stage() {
         Arc::make_mut(&mut node.annotations).remove(keys::DESIRED_IMAGE);
         node
     };
-    let cases: [Case<'_>; 10] = [
+    let searching = |name: &str| {
+        let mut node = node(name, Stage::Idle, AgentState::Staging);
+        Arc::make_mut(&mut node.annotations).remove(keys::DESIRED_IMAGE);
+        node
+    };
+    let cases: [Case<'_>; 12] = [
         ("an empty pool", vec![], &pool(), [0; 4], "True AllUpdated 0/0 updated"),
         (
             "all had the image before",
@@ -138,6 +143,20 @@ fn nodes_are_counted_by_stage() {
             &reboots,
             [2, 1, 1, 0],
             "False RolloutInProgress 1/2 updated; 1 draining",
+        ),
+        (
+            "a host without an image that looks for an update",
+            vec![searching("a")],
+            &reboots,
+            [1, 1, 0, 0],
+            "True AllUpdated 1/1 updated",
+        ),
+        (
+            "a node that stages the image",
+            vec![node("a", Stage::Idle, AgentState::Staging)],
+            &pool(),
+            [1, 0, 0, 0],
+            "False RolloutInProgress 0/1 updated; 1 idle",
         ),
         (
             "a node that is not ready",
