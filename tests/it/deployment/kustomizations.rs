@@ -148,6 +148,31 @@ async fn the_component_for_nodes_is_added_to_the_default_one() {
     }
 }
 
+/// The admission policy knows the account of the agent by a part of its name.
+#[test]
+fn a_prefix_and_a_suffix_of_names_keep_the_policy_and_the_account_of_the_agent_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let overlay = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
+        "namePrefix": "acme-", "nameSuffix": "-two",
+        "resources": [path_from(directory.path(), &folder())],
+        "components": [path_from(directory.path(), &folder().join("nodes"))],
+    });
+    std::fs::write(directory.path().join("kustomization.yaml"), overlay.to_string()).unwrap();
+    let documents = kustomize(directory.path());
+    let at = |kind: &str, path: &str| -> Vec<&str> {
+        let of_kind = documents.iter().filter(|document| document["kind"] == kind);
+        of_kind.filter_map(|document| document.pointer(path)?.as_str()).collect()
+    };
+    let name = ["acme-tagboat-agent-two"];
+    assert_eq!(at("DaemonSet", "/spec/template/spec/serviceAccountName"), name);
+    assert!(at("ServiceAccount", "/metadata/name").contains(&name[0]));
+    assert_eq!(at("ValidatingAdmissionPolicy", "/metadata/name"), name);
+    assert_eq!(at("ValidatingAdmissionPolicyBinding", "/spec/policyName"), name);
+    let expression = at("ValidatingAdmissionPolicy", "/spec/matchConditions/0/expression").concat();
+    assert!(expression.contains(":[^:]*tagboat-agent[^:]*$"), "{expression}");
+}
+
 /// Patches of docs/rest.md and docs/rollout.md.
 #[test]
 fn the_documented_patches_change_the_arguments_of_the_component() {

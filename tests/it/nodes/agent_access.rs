@@ -156,6 +156,7 @@ async fn the_agent_may_change_nothing_else_of_its_node() {
     let of_controller = [
         keys::DESIRED_IMAGE,
         keys::STATE_SINCE,
+        keys::POOL,
         keys::MADE_UNSCHEDULABLE,
         keys::MADE_ANNOTATIONS,
         keys::LAST_DEPLOYED,
@@ -186,6 +187,38 @@ async fn the_agent_may_change_nothing_else_of_its_node() {
     scene.assert_denied(&both, LABELS).await;
     let after = scene.machine.node().await;
     assert_eq!((after.labels, after.annotations), (before.labels, before.annotations));
+}
+
+/// An overlay of kustomize renames the account, but changes no text of the policy.
+#[tokio::test]
+async fn an_agent_whose_account_has_a_prefix_or_a_suffix_may_change_nothing_else_either() {
+    let scene = Scene::new().await;
+    let (own, node) = (scene.cluster.namespace(), scene.machine.name());
+    let patch = json!({"spec": {"unschedulable": true}});
+    for (namespace, account, is_agent) in [
+        (own, "acme-tagboat-agent", true),
+        (own, "tagboat-agent-two", true),
+        (own, "acme-tagboat-agent-two", true),
+        (own, "other", false),
+        ("tagboat-agent", "other", false),
+    ] {
+        let binding = json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": {"name": format!("{own}-{namespace}-{account}")},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                "name": format!("{ACCOUNT}-{own}"),
+            },
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
+        });
+        apply(&scene.cluster.client(), &binding, false).await.unwrap();
+        let user = format!("system:serviceaccount:{namespace}:{account}");
+        let client = scene.cluster.client_as(&user);
+        let nodes: Api<Node> = Api::all(client.clone());
+        eventually("the role is in force", async || nodes.get(node).await.is_ok()).await;
+        let answer = scene.change(&client, node, &patch, true).await;
+        assert_eq!(answer.err().map(|(code, _)| code), is_agent.then_some(422), "{user}");
+    }
 }
 
 #[tokio::test]
