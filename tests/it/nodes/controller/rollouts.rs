@@ -1,6 +1,14 @@
 //! Rollouts of an image: the order of stages, cancellations, halts.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Node;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use super::scene::{NodeScene, digest, image};
 use crate::controller::pod::get;
@@ -88,6 +96,93 @@ async fn nodes_are_updated_one_by_one_and_the_pool_reports_it() {
     let status = scene.pools().get(&scene.full("p")).await.unwrap().status.unwrap();
     let digests: Vec<_> = status.deploy_history.iter().map(|entry| entry.digest.clone().unwrap()).collect();
     assert_eq!(digests, [digest("1"), digest("2")]);
+}
+
+/// Records each stage of the nodes of a scene.
+async fn record_stages(
+    scene: &NodeScene,
+    nodes: &[&str],
+) -> (JoinHandle<()>, Arc<Mutex<Vec<(String, String)>>>) {
+    let labels =
+        watcher::Config::default().labels(&format!("tests/namespace={}", scene.cluster().namespace()));
+    let api: Api<Node> = Api::all(scene.cluster().client());
+    let (prefix, recorded) = (scene.full(""), Arc::new(Mutex::new(Vec::new())));
+    let own = recorded.clone();
+    let recording = tokio::spawn(async move {
+        // Each version of a node is an event.
+        let mut events = watcher(api, labels).boxed();
+        while let Some(event) = events.next().await {
+            let (Event::Apply(node) | Event::InitApply(node)) = event.unwrap() else { continue };
+            let (labels, annotations) = (node.labels(), node.annotations());
+            for key in ["reboot-needed", "reboot-ok", "reboot-in-progress"] {
+                let key = format!("tagboat.dev/{key}");
+                assert!(!labels.contains_key(&key) && !annotations.contains_key(&key), "{node:?}");
+            }
+            let stage = labels.get("tagboat.dev/state").cloned().unwrap_or_default();
+            own.lock().unwrap().push((node.name_any().replace(&prefix, ""), stage));
+        }
+    });
+    eventually("the nodes are watched", async || recorded.lock().unwrap().len() >= nodes.len()).await;
+    (recording, recorded)
+}
+
+#[tokio::test]
+async fn each_node_passes_the_stages_in_order_while_the_others_wait() {
+    const NODES: [&str; 3] = ["a", "b", "c"];
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&NODES).await;
+    let (recording, recorded) = record_stages(&scene, &NODES).await;
+    scene.create_pool("p", &pool("2")).await;
+    for node in NODES {
+        scene.stage(node, "2").await;
+    }
+    for node in NODES {
+        scene.reaches(node, "rebooting").await;
+        scene.reboot(node, "2").await;
+        scene.reaches(node, "idle").await;
+    }
+    eventually("the last stage is recorded", async || {
+        recorded.lock().unwrap().last().is_some_and(|last| *last == ("c".to_owned(), "idle".to_owned()))
+    })
+    .await;
+    assert!(!recording.is_finished(), "the watch found a key that does not exist");
+    recording.abort();
+    let mut stages: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let recorded = recorded.lock().unwrap().clone();
+    for (node, stage) in recorded {
+        let of_node = stages.entry(node).or_default();
+        if of_node.last() != Some(&stage) {
+            of_node.push(stage);
+        }
+        let in_slots =
+            stages.values().filter(|stages| !matches!(stages.last().unwrap().as_str(), "" | "idle"));
+        assert!(in_slots.count() <= 1, "{stages:?}");
+    }
+    let expected =
+        ["", "idle", "before-drain", "draining", "before-reboot", "rebooting", "before-uncordon", "idle"];
+    for node in NODES {
+        assert_eq!(stages[node], expected, "{node}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_holds_a_slot_finishes_when_the_window_closes() {
+    let mut spec = pool("2");
+    spec["hooks"] = json!({"beforeReboot": ["example.com/volumes"]});
+    spec["rollout"] = json!({"windows": [{"start": "00:00", "length": "168h"}]});
+    let scene = staged(&["a", "b"], &spec).await;
+    scene.reaches("a", "before-reboot").await;
+    let tomorrow = jiff::Timestamp::now().in_tz("UTC").unwrap().tomorrow().unwrap();
+    let day = tomorrow.strftime("%a").to_string();
+    let closed = json!([{"days": [day], "start": "23:59", "length": "1m"}]);
+    scene.patch_pool("p", &json!({"spec": {"rollout": {"windows": closed}}})).await;
+    scene.mark("a", json!({}), json!({"example.com/volumes": "true"})).await;
+    scene.reaches("a", "rebooting").await;
+    scene.reboot("a", "2").await;
+    scene.reaches("a", "idle").await;
+    let message = scene.condition("p", "UpToDate", "False OutsideWindow").await;
+    assert!(message.starts_with("1/2 updated; 1 idle; a window opens at "), "{message}");
+    assert_eq!(scene.keys("b").await.0["tagboat.dev/state"], "idle");
 }
 
 #[tokio::test]
