@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// A node whose agent acknowledged image 2 in boot 1, and that wants an image of one digit.
+    /// A node whose agent acknowledged image 2 in boot 1, and its wanted image.
     fn attempted(wanted: char) -> Node {
         let mut node = wanting(&format!("quay.io/org/os@{}", digest(wanted)));
         let attempt = format!("{} 1", digest('2'));

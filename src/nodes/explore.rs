@@ -6,7 +6,7 @@
 //! restart of a controller or an agent, which keep nothing, is no event at all.
 //!
 //! Users and machines may interfere a few times, in any mixture. Safety is verified in each world. Liveness is verified from
-//! each world as well: once nobody interferes, every order of the other events ends, and the nodes have their image.
+//! each world as well: without more interference, every order of the other events ends, and the nodes have their image.
 //!
 //! The next states of a machine are computed once for each of its states, so a world is two numbers and the pool.
 
@@ -21,7 +21,9 @@ use super::*;
 /// The image of a pool without one, and the empty wish of a node.
 const NO_IMAGE: u8 = 0;
 
-/// The images that a pool may want. All nodes begin with image 1, and the first pool wants 2.
+/// The images that a pool may want.
+///
+/// All nodes begin with image 1, and the pool wants 2 at first.
 const IMAGES: [u8; 4] = [NO_IMAGE, 1, 2, 3];
 
 /// The image that is wanted after one that a host did not boot.
@@ -54,13 +56,13 @@ struct Machine {
     is_member: bool,
     /// The first two kinds of hooks that confirmed since the node got its slot.
     has_run: [bool; 2],
-    /// The host has booted the approved image, and the hooks before the node is uncordoned have not begun.
+    /// The host has booted the approved image, and its last hooks have not begun.
     owes_hooks: bool,
     /// The approved image in place of which the host booted another one.
     failed: Option<u8>,
 }
 
-/// A pool, two machines by their numbers, and the number of times that users and machines may still interfere.
+/// A pool, two machines by their numbers, and the number of interferences left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct World {
     machines: [u32; 2],
@@ -199,7 +201,7 @@ impl Machine {
         next
     }
 
-    /// The host is one of bootc: a staged image is its own reason for a reboot, without another wish.
+    /// The host, for which a staged image is a reason for a reboot.
     fn host(&self) -> Host {
         let host_image = |number: u8| HostImage { reference: image(number), digest: digest(number) };
         let other = self.staged.filter(|staged| *staged != self.booted);
@@ -326,7 +328,7 @@ impl Machine {
         );
     }
 
-    /// Returns `true` if the agent reports that the host came back without the wanted image, and it did.
+    /// Returns `true` if the agent reports a rollback, and there was one.
     fn has_failed(&self) -> bool {
         self.is_member
             && self.agent == Some(AgentState::Error)
@@ -403,7 +405,7 @@ impl Model {
         self.entries[number as usize].interference.clone().unwrap()
     }
 
-    /// Returns the machine with which nobody interferes any more.
+    /// Returns the machine after the last interference.
     fn calm(&mut self, number: u32) -> u32 {
         if self.entries[number as usize].calm.is_none() {
             let calm = self.machine(number).with(|next| (next.is_paused, next.fails) = (false, false));
@@ -485,7 +487,7 @@ impl Model {
         format!("{:?} of {first:#?} and {second:#?}", world.pool)
     }
 
-    /// Verifies that all orders of progress end from a world with which nobody interferes, and that all nodes are done then.
+    /// Verifies that all orders of progress end with updated nodes, without more interference.
     ///
     /// A host that came back without the wanted image needs another one, and the next node waits for its slot.
     fn check_liveness(&mut self, world: World, live: &mut HashMap<World, bool>) {
@@ -520,7 +522,7 @@ impl Model {
         }
     }
 
-    /// The worlds after one with which nobody interferes.
+    /// The worlds that follow without interference.
     fn calm_progress(&mut self, world: World) -> Vec<World> {
         let found = self.progress(world);
         if !found.is_empty() {
@@ -564,7 +566,7 @@ fn explore(budget: u8) -> usize {
     seen.len()
 }
 
-/// For example, another image is wanted, a crash boots it, and the image before is wanted again.
+/// For example, a crash boots another image, after which the one before is wanted again.
 #[test]
 fn three_interferences_of_any_kind_leave_the_rollout_safe_and_alive() {
     let count = explore(3);

@@ -8,7 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::keys;
 use super::{AgentState, Node, Stage, TimeLimits};
 
-/// The time that a reboot may take until the node counts as not ready, in a pool without a time limit for it.
+/// The time limit of a reboot in a pool without one.
+///
+/// A node that is back may take longer, so it counts only while the node is not ready.
 const REBOOT: Duration = Duration::from_mins(15);
 
 /// A problem of a node: it counts as degraded, and keeps its slot.

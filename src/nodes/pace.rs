@@ -49,7 +49,9 @@ impl Machine {
         Self { node, changed: Duration::ZERO, is_drained: false }
     }
 
-    /// Lets the machine do what is over by now, and returns `true` if that is news.
+    /// Lets the machine do what is over by now.
+    ///
+    /// Returns `true` if the controller has to know.
     fn work(&mut self, now: Duration) -> bool {
         if now < self.changed + STEP {
             return false;
@@ -76,7 +78,7 @@ impl Machine {
     }
 }
 
-/// The queue of the controller for one pool, with the rate limit of a token bucket.
+/// The queue of the controller for one pool, with its rate limit.
 #[derive(Default)]
 struct Queue {
     due: Option<Duration>,

@@ -490,7 +490,7 @@ fn a_node_that_leaves_its_pool_gets_rid_of_the_staged_image_and_of_all_keys() {
     assert_eq!(node.labels.keys().collect::<Vec<_>>(), [keys::PAUSE], "the label of the user stays");
 }
 
-/// The error may be one of a later reading, or the staged image that of another program.
+/// The agent can fail after it has staged the image.
 #[test]
 fn a_node_that_leaves_its_pool_with_an_error_gets_rid_of_the_staged_image() {
     let failing = cordoned(Stage::BeforeReboot, AgentState::Error);

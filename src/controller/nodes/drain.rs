@@ -92,7 +92,9 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, id: DrainId, mu
     }
 }
 
-/// Returns the UID of the controller of the pod of this process: its ReplicaSet, also that of its replicas.
+/// Returns the UID of the controller of the pod of this process.
+///
+/// It is a ReplicaSet, which has the replicas of this process as well.
 async fn own_controller(
     api: &Api<NodePod>,
     guard: &ApiGuard,

@@ -17,7 +17,7 @@ use crate::objects::cluster::{ApiGuard, Cache, Change, ClusterError, ClusterObje
 pub(super) struct Fleet {
     pub(super) cache: Cache<NodeObject>,
     nodes: RwLock<BTreeMap<String, Arc<Node>>>,
-    /// The nodes with a patch whose effect is not known, or that lost to another write.
+    /// The nodes with a patch whose effect is not known, or that lost.
     uncertain: Mutex<BTreeSet<String>>,
     client: Client,
     guard: ApiGuard,
@@ -57,7 +57,7 @@ impl Fleet {
         self.nodes.read().get(name).cloned()
     }
 
-    /// Takes over a node that the cache reports as changed; returns none if nothing changed that decides.
+    /// Applies a change of the cache; returns none if nothing changed that decides.
     ///
     /// The state is that of the cache by now: changes that two tasks report can arrive here in another order.
     pub(super) fn apply(&self, change: &Change<NodeObject>) -> Option<NodeChange> {

@@ -1,4 +1,4 @@
-//! Drains that do not go on for a long time, and a controller that is restarted meanwhile.
+//! Drains that are blocked for long, and a controller that is restarted meanwhile.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;

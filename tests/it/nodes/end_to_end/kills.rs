@@ -63,7 +63,7 @@ impl KillAtPatches {
     }
 }
 
-/// The machines: undisturbed, canceled at a stage, crashed at one, or with a stage that does not exist.
+/// The machines: undisturbed, canceled, crashed, or in a stage that does not exist.
 const MACHINES: [&str; 9] = [
     "plain",
     "paused-before-drain",

@@ -7,7 +7,7 @@ use crate::nodes::controller::scene::{NodeScene, digest, image, start_server};
 use crate::support::api_server::{Fault, Faults};
 use crate::support::eventually::eventually;
 
-/// Lets the next patch of a node by the controller lose to one of its taints.
+/// A patch of the controller that loses to one of the taints of its node.
 struct LostPatch<'s> {
     scene: &'s NodeScene,
     faults: &'s Faults,
