@@ -13,6 +13,9 @@ use crate::message::{BranchData, PolicyImage, Template, TemplateError};
 /// The folder of the branches that have no name of their own.
 const DEFAULT_FOLDER: &str = "tagboat";
 
+/// The maximum number of branches of an automation.
+const MAX_BRANCHES: usize = 500;
+
 /// An automation whose policies are divided.
 #[derive(Clone, Debug)]
 pub struct BundleRequest<'a> {
@@ -84,6 +87,15 @@ pub enum InvalidBranchCause {
         branch: BranchName,
         /// The branch in its way.
         other: BranchName,
+    },
+    /// There are more branches than an automation may have.
+    #[error(
+        "an automation has at most {MAX_BRANCHES} branches, and {branch} is beyond them by name: let policies share branches, or \
+         divide them by spec.policySelector"
+    )]
+    TooMany {
+        /// The branch of the policy.
+        branch: BranchName,
     },
 }
 
@@ -158,6 +170,7 @@ pub fn bundles(request: &BundleRequest<'_>) -> Result<Bundles, BundleError> {
         }
     }
     bundles.drop_folders(request.base);
+    bundles.drop_many();
     if request.has_refspec && bundles.branches.len() > 1 {
         return Err(BundleError::Refspec { branches: bundles.branches.len() });
     }
@@ -206,6 +219,16 @@ fn rendered(
 }
 
 impl Bundles {
+    /// Moves the branches beyond the maximum number to the invalid ones, the last by name.
+    fn drop_many(&mut self) {
+        while self.branches.len() > MAX_BRANCHES
+            && let Some((branch, policies)) = self.branches.pop_last()
+        {
+            let cause = || InvalidBranchCause::TooMany { branch: branch.clone() };
+            self.invalid.extend(policies.into_iter().map(|policy| InvalidBranch { policy, cause: cause() }));
+        }
+    }
+
     /// Moves branches that git cannot have beside another one to the invalid ones.
     fn drop_folders(&mut self, base: &BranchName) {
         let in_the_way = |branch: &BranchName| {
@@ -412,5 +435,24 @@ mod tests {
         let endless =
             divide(Some("{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}"), &|_| {});
         assert_eq!(endless.unwrap().invalid.len(), 3);
+    }
+
+    #[test]
+    fn branches_beyond_the_maximum_are_invalid_and_the_others_stay() {
+        let bundles = divide(Some("x/{{ .Policy.Name }}"), &|request| {
+            let first = request.policies[0].clone();
+            request.policies.clear();
+            for number in 0..MAX_BRANCHES + 2 {
+                let image = PolicyImage { policy: name(&format!("p{number:04}")), ..first.image.clone() };
+                request.policies.push(SelectedPolicy { image, labels: first.labels });
+            }
+        })
+        .unwrap();
+        assert_eq!((bundles.branches.len(), bundles.invalid.len()), (MAX_BRANCHES, 2));
+        assert_eq!(
+            chain(&bundles.invalid[0]),
+            "the annotation tagboat.dev/push-branch gives ImagePolicy apps/p0501 no branch: an automation has at most 500 \
+             branches, and x/p0501 is beyond them by name: let policies share branches, or divide them by spec.policySelector"
+        );
     }
 }
