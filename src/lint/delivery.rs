@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use kube::core::SelectorExt;
 use serde_json::json;
-use tagboat_api::settings::{AutomationSettings, Delivery, GitRepositorySettings, PREFIX, SettingText};
+use tagboat_api::settings::{
+    AutomationSettings, Delivery, GitRepositorySettings, PREFIX, SettingText, SignedBy,
+};
 use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::{GitRepository, ImageUpdateAutomation, Kind, ObjectName, selector};
 
@@ -18,10 +20,12 @@ use crate::forge::{AddressError, ForgeAddress, ForgeKind};
 use crate::git::outcome::Target;
 use crate::git::{BranchName, LocalPaths, RemoteUrl};
 use crate::message::{MessageData, PolicyImage, PullRequestData, Template, TemplateError, TemplateErrorKind};
+use crate::reconcile::automation::branch_plan::BranchSourceError;
 use crate::reconcile::automation::delivery::{
     BundleError, BundleRequest, Bundles, InvalidBranchCause, SelectedPolicy, UnsupportedSetting, base_of,
     bundles, check_support,
 };
+use crate::reconcile::automation::forge_signing::ForgeSigningRefused;
 use crate::reconcile::automation::source::SourceReference;
 use crate::reconcile::cross_namespace::CrossNamespace;
 use crate::reconcile::repository::request::ObjectIdentity;
@@ -66,6 +70,7 @@ pub(super) fn check(objects: &[Whole<'_>], found: &mut Vec<Finding>) {
         let annotations = whole.object.own_annotations();
         // Invalid values are findings of their own.
         let Ok(settings) = AutomationSettings::from_annotations(&annotations) else { continue };
+        check_signing(*whole, &settings, objects, found);
         let mut findings = Findings::new(whole.file, found);
         check_texts(whole.object, &settings, &mut findings);
         delivered.extend(check_branches(*whole, settings, objects, &mut findings));
@@ -138,9 +143,7 @@ fn check_branches<'a>(
     if settings.delivery == Delivery::Push && !has_template {
         return None;
     }
-    let source = object.node.at(&["spec", "sourceRef"])?;
-    let namespace = source.text_at(&["namespace"]).or_else(|| object.namespace()).map(str::to_owned);
-    let repository = (namespace, source.text_at(&["name"])?.to_owned());
+    let repository = repository_of(object)?;
     let git_repository = find_repository(&repository, objects);
     let target = target(object, git_repository.map(|whole| whole.object))?;
     let has_base = object.node.at(&["spec", "git", "checkout"]).is_some() || git_repository.is_some();
@@ -153,6 +156,11 @@ fn check_branches<'a>(
             return None;
         }
     };
+    if let Some(refspec) = target.refspec.as_ref().filter(|_| settings.delivery != Delivery::Push) {
+        let error = BranchSourceError::Refspec { refspec: refspec.to_string() };
+        findings.add(location(object, "delivery"), Rule::InvalidBranch, chain(&error));
+        return None;
+    }
     let rendered = render_branches(object, &settings, (&base, &target), objects);
     let (branches, errors) = match rendered {
         Ok(bundles) => sentences(bundles),
@@ -183,6 +191,13 @@ fn sentences(bundles: Bundles) -> (Vec<BranchName>, Vec<(Rule, String)>) {
         _ => (rule, format!("{sentence}; and {more} more policies")),
     };
     (bundles.branches.into_keys().collect(), errors.into_iter().map(sentence).collect())
+}
+
+/// Returns the namespace and name of an automation's GitRepository.
+fn repository_of(object: &Object<'_>) -> Option<(Option<String>, String)> {
+    let source = object.node.at(&["spec", "sourceRef"])?;
+    let namespace = source.text_at(&["namespace"]).or_else(|| object.namespace()).map(str::to_owned);
+    Some((namespace, source.text_at(&["name"])?.to_owned()))
 }
 
 /// Makes the target of an automation; invalid fields are findings of their own.
@@ -351,29 +366,7 @@ fn check_forge(automation: &Delivered<'_>, objects: &[Whole<'_>], found: &mut Ve
     if automation.settings.delivery != Delivery::PullRequest {
         return;
     }
-    let Some(repository) = find_repository(&automation.repository, objects) else { return };
-    let annotations = repository.object.own_annotations();
-    let Some(url) = repository.object.node.at(&["spec", "url"]) else { return };
-    let Some(text) = url.text().filter(|text| !contains_placeholder(text)) else { return };
-    if annotations.values().any(|value| contains_placeholder(value)) {
-        return;
-    }
-    let settings = GitRepositorySettings::from_annotations(&annotations);
-    // Invalid ones are findings of their own.
-    let (Ok(settings), Ok(remote)) = (settings, RemoteUrl::parse(text, LocalPaths::Refused)) else { return };
-    let kind = match ForgeAddress::of(&remote, &settings) {
-        Ok(address) => Some(address.kind),
-        Err(error) => {
-            let at = match &error {
-                AddressError::OtherForge { .. } => location(repository.object, "forge"),
-                AddressError::ApiUrl { .. } => location(repository.object, "forge-url"),
-                _ => Location::of(url),
-            };
-            let kind = kind_of(&error);
-            Findings::new(repository.file, found).add(at, Rule::UnusableForge, chain(&error));
-            kind
-        }
-    };
+    let kind = known_forge(&automation.repository, objects, found);
     let unsupported = kind.and_then(|kind| check_support(kind, &automation.settings.pull_request).err());
     if let Some(error) = unsupported {
         let name = match error {
@@ -382,6 +375,57 @@ fn check_forge(automation: &Delivered<'_>, objects: &[Whole<'_>], found: &mut Ve
         };
         let at = location(automation.whole.object, name);
         Findings::new(automation.whole.file, found).add(at, Rule::UnsupportedSetting, chain(&error));
+    }
+}
+
+/// Checks the forge of an automation whose commits the forge must sign.
+fn check_signing(
+    whole: Whole<'_>,
+    settings: &AutomationSettings,
+    objects: &[Whole<'_>],
+    found: &mut Vec<Finding>,
+) {
+    if settings.signed_by != SignedBy::Forge {
+        return;
+    }
+    let Some(repository) = repository_of(whole.object) else { return };
+    let kind = known_forge(&repository, objects, found);
+    if let Some(kind) = kind.filter(|kind| !kind.features().signing) {
+        let sentence = chain(&ForgeSigningRefused::OtherForge { kind });
+        let at = location(whole.object, "signed-by");
+        Findings::new(whole.file, found).add(at, Rule::UnsupportedSetting, sentence);
+    }
+}
+
+/// Returns the forge of a GitRepository among the files.
+///
+/// One that cannot be used is reported.
+fn known_forge(
+    repository: &(Option<String>, String),
+    objects: &[Whole<'_>],
+    found: &mut Vec<Finding>,
+) -> Option<ForgeKind> {
+    let repository = find_repository(repository, objects)?;
+    let annotations = repository.object.own_annotations();
+    let url = repository.object.node.at(&["spec", "url"])?;
+    let text = url.text().filter(|text| !contains_placeholder(text))?;
+    if annotations.values().any(|value| contains_placeholder(value)) {
+        return None;
+    }
+    // Invalid ones are findings of their own.
+    let settings = GitRepositorySettings::from_annotations(&annotations).ok()?;
+    let remote = RemoteUrl::parse(text, LocalPaths::Refused).ok()?;
+    match ForgeAddress::of(&remote, &settings) {
+        Ok(address) => Some(address.kind),
+        Err(error) => {
+            let at = match &error {
+                AddressError::OtherForge { .. } => location(repository.object, "forge"),
+                AddressError::ApiUrl { .. } => location(repository.object, "forge-url"),
+                _ => Location::of(url),
+            };
+            Findings::new(repository.file, found).add(at, Rule::UnusableForge, chain(&error));
+            kind_of(&error)
+        }
     }
 }
 
