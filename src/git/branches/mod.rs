@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `model` | drafts, facts from outside, and results |
 //! | `attempt`, `state` | one attempt, from the listing to the commits; one proposal |
-//! | `delivery`, `pushes` | the push of an attempt, and the answers; one push for all branches, and its result |
+//! | `delivery`, `pushes`, `refusal` | the push of an attempt, and the answers; one push for all branches, and its result; advice about a refusal |
 //! | `decision` | the wanted change and the branch that was found → an action |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `ownership` | commits that only change what the proposals may change |
@@ -20,6 +20,7 @@ mod delivery;
 mod model;
 mod ownership;
 mod pushes;
+mod refusal;
 mod signing;
 mod stack;
 mod state;

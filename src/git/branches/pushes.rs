@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::refusal::with_advice;
 use crate::error::chain;
 use crate::git::attempt::context::AttemptContext;
 use crate::git::error::SyncError;
@@ -85,8 +86,11 @@ fn push(
         .iter()
         .map(|update| {
             let refusal = || match &error {
-                Some(error) => chain(error),
-                None => chain(&context.refusal(update.reference.clone(), reply.refusal(&update.reference))),
+                Some(error) => with_advice(chain(error)),
+                None => {
+                    let refusal = context.refusal(update.reference.clone(), reply.refusal(&update.reference));
+                    with_advice(chain(&refusal))
+                }
             };
             (update.reference.clone(), result(update, &reply, after.as_ref(), refusal))
         })
