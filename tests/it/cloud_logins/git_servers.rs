@@ -49,13 +49,13 @@ fn parts(login: &GitLogin) -> (String, String) {
 
 /// An App of a user at an API, with an ID.
 fn app(api: &str, id: &str) -> GitIdentity {
+    installed(api, id, ("githubAppInstallationOwner", "octo"))
+}
+
+/// An App at an API, with an ID and an installation.
+fn installed(api: &str, id: &str, installation: (&str, &str)) -> GitIdentity {
     let key = include_str!("../../../testdata/clouds/google-key.pem");
-    let items = [
-        ("githubAppID", id),
-        ("githubAppPrivateKey", key),
-        ("githubAppInstallationOwner", "octo"),
-        ("githubAppBaseURL", api),
-    ];
+    let items = [("githubAppID", id), ("githubAppPrivateKey", key), installation, ("githubAppBaseURL", api)];
     let data: BTreeMap<String, Secret> =
         items.iter().map(|(key, value)| ((*key).to_owned(), Secret::new(*value))).collect();
     GitIdentity::Github(GithubApp::from_secret(SecretData { name: "apps/app", data: &data }).unwrap())
@@ -184,6 +184,19 @@ async fn an_app_gets_a_token_for_one_repository_and_a_new_one_after_a_refusal() 
     assert_eq!(header, serde_json::json!({"alg": "RS256", "typ": "JWT"}));
     let issued = after(0).as_second() - 30;
     assert_eq!(claims, serde_json::json!({"iss": "12345", "iat": issued, "exp": issued + 300}));
+}
+
+#[tokio::test]
+async fn a_repository_that_github_does_not_know_by_its_name_gets_an_unrestricted_token_once() {
+    let recording = Recording::replay(&["github-app-renamed"]);
+    let clouds = clouds(&recording, &[]);
+    let installation = ("githubAppInstallationID", "678");
+    let identity = installed(&recording.front.url("/api/v3"), "12345", installation);
+    for second in [0, 60] {
+        let login = log_in(&clouds, &identity, (GITHUB, "apps"), after(second)).await.unwrap();
+        assert_eq!(parts(&login), ("x-access-token".to_owned(), "ghs_hunter3".to_owned()));
+    }
+    recording.finish();
 }
 
 /// GitHub's API for any App; the token names App and repository.
