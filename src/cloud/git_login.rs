@@ -112,6 +112,11 @@ impl GitLoginEntry {
 }
 
 impl Clouds {
+    /// Returns the cache entry of an App's token.
+    pub fn app_entry(self: &Arc<Self>, request: &AppTokenRequest<'_>) -> GitLoginEntry {
+        GitLoginEntry { clouds: Arc::clone(self), key: request.key(), is_refused: Arc::default() }
+    }
+
     /// Returns the login at a git server, from the cache or newly made.
     ///
     /// # Errors

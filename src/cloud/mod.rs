@@ -31,6 +31,7 @@ mod pattern;
 mod provider;
 
 pub use account::{Accounts, CloudAccount, CloudIdentity, IdentityError, ServiceAccounts};
+pub use azure::is_azure_dev_ops;
 pub use cache::CredentialCacheOptions;
 pub use clouds::{CloudLogin, Clouds};
 pub use credential::Credential;

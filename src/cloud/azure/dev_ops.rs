@@ -18,14 +18,20 @@ const AUTHORITY: &str = "https://login.microsoftonline.com/";
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cloud) struct DevOps(());
 
+/// Returns true for a URL of Azure DevOps, which may receive a token.
+pub fn is_azure_dev_ops(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let is_known = host == "dev.azure.com" || host.ends_with(".visualstudio.com");
+    url.scheme() == "https" && is_known && url.port().is_none()
+}
+
 impl DevOps {
     /// Checks the URL of a repository: a token is sent to no other server.
     pub(in crate::cloud) fn parse(url: &Url) -> Result<Self, LoginError> {
-        let host = url.host_str().unwrap_or_default();
-        let is_known = host == "dev.azure.com" || host.ends_with(".visualstudio.com");
-        if url.scheme() == "https" && is_known && url.port().is_none() {
+        if is_azure_dev_ops(url) {
             return Ok(Self(()));
         }
+        let host = url.host_str().unwrap_or_default();
         Err(LoginError::GitUrl {
             provider: "azure",
             url: format!("{}://{host}{}", url.scheme(), url.path()),

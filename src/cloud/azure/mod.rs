@@ -6,6 +6,7 @@ mod dev_ops;
 mod entra;
 
 pub(super) use dev_ops::DevOps;
+pub use dev_ops::is_azure_dev_ops;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

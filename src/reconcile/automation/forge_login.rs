@@ -1,17 +1,22 @@
 //! The login at the API of a repository's forge.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use tagboat_api::Reason;
+use tagboat_api::git_repository::GitProvider;
 use url::Url;
 
+use super::login::LoggedIn;
 use super::source::{ObjectName, SourceConfiguration};
-use crate::cloud::{AppTokenRequest, Clouds, GithubApp, GithubAppError, LoginError};
+use crate::cloud::{
+    AppTokenRequest, Clouds, GitLoginEntry, GithubApp, GithubAppError, LoginError, is_azure_dev_ops,
+};
 use crate::error::ReconcileError;
 use crate::forge::AddressError;
 use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind};
-use crate::git::{HttpLogin, RemotePlan};
+use crate::git::HttpLogin;
 use crate::net::ProxyChoice;
 use crate::net::http::{ClientIdentity, Route, Tls};
 use crate::objects::{Objects, ObjectsError};
@@ -26,6 +31,8 @@ pub struct ForgeAccess {
     pub api: Url,
     /// The login.
     pub login: ApiLogin,
+    /// The cache entry of a token that was requested, which the API may refuse.
+    pub entry: Option<GitLoginEntry>,
 }
 
 /// The error of a repository whose forge cannot be used.
@@ -89,34 +96,47 @@ pub enum ForgeAccessError {
         /// The forge.
         kind: ForgeKind,
     },
+    /// A token of Azure would go to another server.
+    #[error(
+        "the token of spec.provider azure is sent only to https://dev.azure.com and https://*.visualstudio.com, and the API of \
+         GitRepository {repository} is at {origin}: correct its annotation tagboat.dev/forge-url, or name a Secret with a \
+         `token` in tagboat.dev/forge-secret"
+    )]
+    OtherServer {
+        /// The repository.
+        repository: ObjectName,
+        /// The scheme, host and port of the API.
+        origin: String,
+    },
 }
 
 /// A changed annotation or URL of the GitRepository triggers the automation.
 impl ReconcileError for ForgeAccessError {
     fn reason(&self) -> Reason {
         match self {
-            Self::Address { .. } => Reason::InvalidSourceConfiguration,
+            Self::Address { .. } | Self::OtherServer { .. } => Reason::InvalidSourceConfiguration,
             _ => Reason::SourceManagerFailed,
         }
     }
 
     fn is_retryable(&self) -> bool {
-        !matches!(self, Self::Address { .. })
+        !matches!(self, Self::Address { .. } | Self::OtherServer { .. })
     }
 }
 
 /// Finds the forge of a repository, and the login there.
 ///
-/// That of the annotation `tagboat.dev/forge-secret` comes first, then the login for git.
+/// That of the annotation `tagboat.dev/forge-secret` comes first, then the login for git. A login from a Secret goes where the
+/// GitRepository says, because whoever changes the one can name the other. A login of this process does not.
 ///
 /// # Errors
 ///
 /// If the forge is unknown, or there is no login for its API.
 pub async fn forge_access(
-    (objects, clouds): (&impl Objects, &Clouds),
+    (objects, clouds): (&impl Objects, &Arc<Clouds>),
     namespace: &str,
     source: &SourceConfiguration,
-    remote: &RemotePlan,
+    LoggedIn { remote, entry }: &LoggedIn,
 ) -> Result<ForgeAccess, ForgeAccessError> {
     let repository = || source.repository.clone();
     let in_address = |cause| ForgeAccessError::Address { repository: repository(), cause };
@@ -133,30 +153,38 @@ pub async fn forge_access(
             .and_then(|git| git.certificate.as_ref())
             .map(|both| (both.certificate.clone(), both.key.clone())),
     };
-    let (owner, credential) = match source.forge.forge_secret.name() {
+    let (owner, credential, entry) = match source.forge.forge_secret.name() {
         Some(name) => {
             let name = ObjectName { namespace: source.repository.namespace.clone(), name: name.to_owned() };
             let owner = format!("Secret {name}");
-            let credential = match from_secret(objects, address.kind, name).await? {
-                SecretLogin::Credential(credential) => credential,
+            let (credential, entry) = match from_secret(objects, address.kind, name).await? {
+                SecretLogin::Credential(credential) => (credential, None),
                 SecretLogin::App(app) => {
                     let (repository, route) = (&address.repository.name, &of_clouds(&route));
                     let now = Timestamp::now();
                     let request = AppTokenRequest { app: &app, repository, route, namespace, now };
-                    ForgeCredential::Bearer(clouds.app_token(request).await?)
+                    let token = clouds.app_token(request).await?;
+                    (ForgeCredential::Bearer(token), Some(clouds.app_entry(&request)))
                 }
             };
-            (owner, credential)
+            (owner, credential, entry)
         }
         None => {
-            let of_git = git.and_then(|git| from_git(address.kind, &git.login));
-            let credential = of_git
-                .ok_or_else(|| ForgeAccessError::NoLogin { repository: repository(), kind: address.kind })?;
-            (format!("GitRepository {}", source.repository), credential)
+            let of_git = git.map(|git| from_git(&source.provider, (address.kind, &api), &git.login));
+            let credential = match of_git.unwrap_or(Ok(None)) {
+                Ok(Some(credential)) => credential,
+                Ok(None) => {
+                    return Err(ForgeAccessError::NoLogin { repository: repository(), kind: address.kind });
+                }
+                Err(OtherServer { origin }) => {
+                    return Err(ForgeAccessError::OtherServer { repository: repository(), origin });
+                }
+            };
+            (format!("GitRepository {}", source.repository), credential, entry.clone())
         }
     };
     let login = ApiLogin { namespace: namespace.to_owned(), owner, credential, route };
-    Ok(ForgeAccess { address, api, login })
+    Ok(ForgeAccess { address, api, login, entry })
 }
 
 /// The login in the Secret of the annotation.
@@ -215,11 +243,30 @@ fn of_clouds(route: &ApiRoute) -> Route {
     }
 }
 
-/// Returns the login at the API that belongs to a login for git.
+/// The error of a token of this process for a server of others.
+#[derive(Debug, PartialEq, Eq)]
+struct OtherServer {
+    /// The scheme, host and port.
+    origin: String,
+}
+
+/// Returns the login at an API that belongs to a login for git.
 ///
-/// Forges take tokens as passwords of git, and some take the pair at the API as well.
-fn from_git(kind: ForgeKind, login: &HttpLogin) -> Option<ForgeCredential> {
-    match login {
+/// Forges take tokens as passwords of git, and some take the pair at the API as well. The login of CodeCommit is a signature for
+/// git alone.
+fn from_git(
+    provider: &GitProvider,
+    (kind, api): (ForgeKind, &Url),
+    login: &HttpLogin,
+) -> Result<Option<ForgeCredential>, OtherServer> {
+    match provider {
+        GitProvider::Aws => return Ok(None),
+        GitProvider::Azure if !is_azure_dev_ops(api) => {
+            return Err(OtherServer { origin: api.origin().ascii_serialization() });
+        }
+        _ => {}
+    }
+    Ok(match login {
         HttpLogin::Anonymous => None,
         HttpLogin::Bearer(token) => Some(ForgeCredential::Bearer(token.clone())),
         HttpLogin::Basic { password, .. } if password.expose().is_empty() => None,
@@ -229,7 +276,7 @@ fn from_git(kind: ForgeKind, login: &HttpLogin) -> Option<ForgeCredential> {
             }
             _ => ForgeCredential::Token(password.clone()),
         }),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -283,7 +330,8 @@ mod tests {
     fn the_password_of_git_is_a_token_of_the_api() {
         let basic =
             |password: &str| HttpLogin::Basic { user: Secret::new("u"), password: Secret::new(password) };
-        let of = |kind, login: &HttpLogin| from_git(kind, login);
+        let api = Url::parse("https://forge.example/api").unwrap();
+        let of = |kind, login: &HttpLogin| from_git(&GitProvider::Generic, (kind, &api), login).unwrap();
         assert!(
             matches!(of(ForgeKind::Github, &basic("t")), Some(ForgeCredential::Token(token)) if token.expose() == b"t")
         );
@@ -294,5 +342,40 @@ mod tests {
         ));
         assert!(of(ForgeKind::Github, &basic("")).is_none());
         assert!(of(ForgeKind::Github, &HttpLogin::Anonymous).is_none());
+    }
+
+    #[test]
+    fn a_token_of_this_process_goes_to_servers_of_its_cloud_only() {
+        use GitProvider::{Aws, Azure, Generic, GitHub};
+        let bearer = || HttpLogin::Bearer(Secret::new("b"));
+        let basic = || HttpLogin::Basic { user: Secret::new("KEY"), password: Secret::new("signature") };
+        let other = |origin: &str| Err(OtherServer { origin: origin.to_owned() });
+        for (provider, login, api, expected) in [
+            (Azure, bearer(), "https://dev.azure.com/acme", Ok(true)),
+            (Azure, bearer(), "https://acme.visualstudio.com", Ok(true)),
+            (Azure, bearer(), "https://evil.example/acme", other("https://evil.example")),
+            (Azure, bearer(), "https://dev.azure.com:8443/acme", other("https://dev.azure.com:8443")),
+            (Azure, bearer(), "http://dev.azure.com/acme", other("http://dev.azure.com")),
+            (
+                Azure,
+                bearer(),
+                "https://dev.azure.com.evil.example",
+                other("https://dev.azure.com.evil.example"),
+            ),
+            (Azure, bearer(), "https://evilvisualstudio.com", other("https://evilvisualstudio.com")),
+            (Aws, basic(), "https://git-codecommit.eu-west-1.amazonaws.com/api/v1", Ok(false)),
+            (Aws, basic(), "https://evil.example", Ok(false)),
+            // The keys of the App and the password are in a Secret of the GitRepository.
+            (GitHub, basic(), "https://github.example/api/v3", Ok(true)),
+            (Generic, basic(), "https://git.example/api/v4", Ok(true)),
+        ] {
+            for kind in [ForgeKind::AzureDevops, ForgeKind::Github, ForgeKind::Bitbucket] {
+                let found = from_git(&provider, (kind, &Url::parse(api).unwrap()), &login);
+                assert_eq!(found.map(|login| login.is_some()), expected, "{provider} {kind} {api}");
+            }
+        }
+        let repository = ObjectName { namespace: "apps".to_owned(), name: "fleet".to_owned() };
+        let error = ForgeAccessError::OtherServer { repository, origin: "https://evil.example".to_owned() };
+        assert_eq!((error.reason(), error.is_retryable()), (Reason::InvalidSourceConfiguration, false));
     }
 }

@@ -7,12 +7,12 @@ use tagboat_api::settings::SignedBy;
 
 use super::findings::SigningResult;
 use super::forge_login::{ForgeAccess, ForgeAccessError, forge_access};
-use super::login::LoginOptions;
+use super::login::{LoggedIn, LoginOptions};
 use super::source::SourceConfiguration;
 use crate::error::{ReconcileError, chain};
 use crate::forge::github::{GithubRepository, GithubSigner};
 use crate::forge::{ForgeClients, ForgeError, ForgeKind};
-use crate::git::{ForgeSigning, RemotePlan};
+use crate::git::ForgeSigning;
 use crate::objects::Objects;
 
 /// The error of an automation whose commits its forge cannot sign.
@@ -67,7 +67,7 @@ pub async fn forge_signing(
     objects: &impl Objects,
     (namespace, signed_by): (&str, SignedBy),
     source: &SourceConfiguration,
-    remote: &RemotePlan,
+    logged_in: &LoggedIn,
     options: &LoginOptions,
 ) -> Result<(Option<ForgeSigning>, SigningResult), ForgeSigningRefused> {
     let is_required = match signed_by {
@@ -79,8 +79,8 @@ pub async fn forge_signing(
         return Err(ForgeSigningRefused::KeyToo);
     }
     let signer = async {
-        let objects = (objects, options.git.clouds.as_ref());
-        let access = forge_access(objects, namespace, source, remote).await?;
+        let objects = (objects, &options.git.clouds);
+        let access = forge_access(objects, namespace, source, logged_in).await?;
         signer(access, &options.forges)
     };
     match signer.await {
@@ -96,7 +96,7 @@ fn signer(
     access: ForgeAccess,
     clients: &ForgeClients,
 ) -> Result<GithubSigner<crate::forge::HttpTransport>, ForgeSigningRefused> {
-    let ForgeAccess { address, api, login } = access;
+    let ForgeAccess { address, api, login, .. } = access;
     if !address.kind.features().signing {
         return Err(ForgeSigningRefused::OtherForge { kind: address.kind });
     }

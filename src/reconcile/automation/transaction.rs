@@ -26,7 +26,7 @@ use crate::error::chain;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
-    self, Answer, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal, RemotePlan,
+    self, Answer, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal,
 };
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::branch_references::BranchReferences;
@@ -149,8 +149,7 @@ pub async fn prepare(
         source.target.push = source.target.checkout.branch().unwrap_or(source.target.push);
     }
     let namespace = automation.namespace().unwrap_or_default();
-    let LoggedIn { remote, entry } =
-        options.logins.log_in(objects, &namespace, &source, &options.login).await?;
+    let logged_in = options.logins.log_in(objects, &namespace, &source, &options.login).await?;
     let Selected { request, settings, .. } = selected;
     let policies = observed(&request.update);
     let quiet = QuietPeriod::new(&settings, automation.status.as_ref());
@@ -158,7 +157,7 @@ pub async fn prepare(
     gate.iter_mut().for_each(|gate| gate.observe(&policies));
     let pull_requests = match &mut branches {
         Some(plan) if settings.delivery == Delivery::PullRequest => {
-            let run = pull_request_run(objects, (automation, &settings), plan, (&source, &remote), options);
+            let run = pull_request_run(objects, (automation, &settings), plan, (&source, &logged_in), options);
             let run = run.await;
             let mut run = run.map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
             run.iter_mut().for_each(|run| run.set_gate(gate.clone()));
@@ -167,12 +166,13 @@ pub async fn prepare(
         _ => None,
     };
     let signed_by = (namespace.as_str(), settings.signed_by);
-    let (signing, signing_result) = forge_signing(objects, signed_by, &source, &remote, &options.login)
+    let (signing, signing_result) = forge_signing(objects, signed_by, &source, &logged_in, &options.login)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
+    let LoggedIn { remote, entry } = logged_in;
     let wanted = wanted(&request.update);
     let (earlier, mut known) =
         EarlierRun::compare(automation.status.as_ref(), options.known_wait.clone(), &wanted);
@@ -246,12 +246,12 @@ async fn pull_request_run(
     objects: &impl Objects,
     (automation, settings): (&ImageUpdateAutomation, &AutomationSettings),
     plan: &mut BranchPlan,
-    (source, remote): (&SourceConfiguration, &RemotePlan),
+    (source, logged_in): (&SourceConfiguration, &LoggedIn),
     options: &TransactionOptions,
 ) -> Result<Option<PullRequestRun>, PullRequestSetupError> {
     let namespace = automation.namespace().unwrap_or_default();
-    let (clouds, queue) = (options.login.git.clouds.as_ref(), &options.pull_requests);
-    let access = match forge_access((objects, clouds), &namespace, source, remote).await {
+    let (clouds, queue) = (&options.login.git.clouds, &options.pull_requests);
+    let access = match forge_access((objects, clouds), &namespace, source, logged_in).await {
         Err(ForgeAccessError::NoLogin { .. }) if queue.is_dry_run() => return Ok(None),
         access => access?,
     };
