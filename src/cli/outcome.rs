@@ -204,6 +204,8 @@ pub(super) enum LeftReasonKind {
     NothingLeft,
     /// It may not be pushed yet; `waiting` says why.
     Waiting,
+    /// Another automation makes it on another base.
+    OtherBase,
 }
 
 /// The pull request of one of the automation's own branches.
@@ -540,6 +542,7 @@ impl Branch {
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
                 LeftReason::Waiting => LeftReasonKind::Waiting,
                 LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
+                LeftReason::OtherBase { .. } => LeftReasonKind::OtherBase,
             }),
             _ => None,
         };

@@ -398,7 +398,7 @@ impl Repository {
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
                 LeftReason::NothingLeft => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting => false,
+                LeftReason::Waiting | LeftReason::OtherBase { .. } => false,
             }
         };
         let is_new =
