@@ -202,7 +202,7 @@ impl<T: Transport> Forge for AzureDevops<T> {
         const OPERATION: &str = "edit a pull request";
         if edit.depends_on_text() {
             let (found, _) = self.read(current.number, edit.is_closed).await?;
-            self.client.unchanged(OPERATION, (&found, current))?;
+            self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
         self.edit_labels(current.number, edit).await?;
         let Some(body) = edit_body(edit) else { return Ok(self.read(current.number, false).await?.0) };

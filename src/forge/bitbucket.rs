@@ -200,7 +200,7 @@ impl<T: Transport> Forge for Bitbucket<T> {
         const OPERATION: &str = "edit a pull request";
         let (mut found, document) = self.read(current.number, edit.is_closed).await?;
         if edit.depends_on_text() {
-            self.client.unchanged(OPERATION, (&found, current))?;
+            self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
         if edit.title.is_some() || edit.body.is_some() {
             let title = edit.title.as_ref().unwrap_or(&found.title);

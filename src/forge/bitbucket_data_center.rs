@@ -164,6 +164,9 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         let (mut found, document) = self.read(current.number, edit.is_closed).await?;
+        if edit.is_closed {
+            self.client.unchanged("decline a pull request", (&found, current), edit)?;
+        }
         // The version that the caller knows: an edit by a person meanwhile makes the server refuse.
         let version = current.version.or(found.version).unwrap_or_default();
         let mut next = version;

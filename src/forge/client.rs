@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::error::ForgeError;
 use super::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
-use super::pull_request::{Merge, MergeAnswer, PullRequest, PullRequestState};
+use super::pull_request::{Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
 use super::reading::{Defect, message};
 
 /// The names by which errors refer to a forge and to its login.
@@ -52,13 +52,14 @@ impl<T: Transport> Client<T> {
         }
     }
 
-    /// Refuses a change if title or body have changed since it was decided.
+    /// Refuses an edit if the pull request has changed since it was decided.
     pub(super) fn unchanged(
         &self,
         operation: &'static str,
         (found, known): (&PullRequest, &PullRequest),
+        edit: &PullRequestEdit,
     ) -> Result<(), ForgeError> {
-        match found.has_text_of(known) {
+        match found.admits(edit, known) {
             true => Ok(()),
             false => Err(ForgeError::changed_meanwhile(&self.endpoint.host, operation)),
         }

@@ -76,9 +76,9 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// Makes the error of a change to a text that others have changed.
+    /// Makes the error of a change to a pull request that others have changed.
     pub(super) fn changed_meanwhile(host: &str, operation: &'static str) -> Self {
-        let detail = "its text has changed meanwhile, and the next round decides anew".to_owned();
+        let detail = "it has changed meanwhile, and the next round decides anew".to_owned();
         Self::Refused { host: host.to_owned(), operation, status: 409, detail }
     }
 }

@@ -317,7 +317,7 @@ impl<T: Transport> Forge for Gitea<T> {
         if edit.depends_on_text() {
             // The version is that of the body alone, and not each server has one.
             let (found, _) = self.read(current.number, edit.is_closed).await?;
-            self.client.unchanged("edit a pull request", (&found, current))?;
+            self.client.unchanged("edit a pull request", (&found, current), edit)?;
         }
         self.remove_labels(current.number, edit).await?;
         self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;

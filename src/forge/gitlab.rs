@@ -209,7 +209,7 @@ impl<T: Transport> Forge for Gitlab<T> {
         const OPERATION: &str = "edit a merge request";
         if edit.depends_on_text() {
             let found = self.read(current.number, edit.is_closed).await?;
-            self.client.unchanged(OPERATION, (&found, current))?;
+            self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
         let Some(body) = edit_body(current, edit) else { return self.read(current.number, false).await };
         let path = ["merge_requests", &current.number.to_string()];

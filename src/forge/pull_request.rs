@@ -36,11 +36,19 @@ pub struct PullRequest {
 }
 
 impl PullRequest {
-    /// Returns true if title and body are the same as those of another state.
+    /// Returns true if an edit of a known state can be made in this one.
     ///
-    /// At some forges, the title has the mark of a draft.
-    pub(super) fn has_text_of(&self, other: &Self) -> bool {
-        (&self.title, &self.body, self.is_draft) == (&other.title, &other.body, other.is_draft)
+    /// Title and body are as known; at some forges, the title has the mark of a draft. One is closed only if it is open and has
+    /// the known head.
+    pub(super) fn admits(&self, edit: &PullRequestEdit, known: &Self) -> bool {
+        let has_same_text =
+            (&self.title, &self.body, self.is_draft) == (&known.title, &known.body, known.is_draft);
+        has_same_text && (!edit.is_closed || self.state == known.state && self.may_have_head_of(known))
+    }
+
+    /// Returns true unless two states are known to have different heads.
+    fn may_have_head_of(&self, other: &Self) -> bool {
+        self.head_commit.zip(other.head_commit).is_none_or(|(one, another)| one == another)
     }
 }
 
@@ -159,4 +167,50 @@ pub enum MergeAnswer {
         /// The forge's reason.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pull_request_is_closed_only_while_it_is_open_with_the_known_head() {
+        let commit = |digit: &str| Some(digit.repeat(40).parse().unwrap());
+        let known = PullRequest {
+            number: 7,
+            url: String::new(),
+            state: PullRequestState::Open,
+            head: "tagboat/web".parse().unwrap(),
+            head_commit: commit("1"),
+            base: "main".parse().unwrap(),
+            title: "Update web".to_owned(),
+            body: "text".to_owned(),
+            is_draft: false,
+            labels: Vec::new(),
+            is_in_merge_queue: false,
+            has_auto_merge: false,
+            version: None,
+        };
+        let same = || known.clone();
+        for (name, now, is_edited, is_closed) in [
+            ("as known", same(), true, true),
+            ("another label", PullRequest { labels: vec!["a".to_owned()], ..same() }, true, true),
+            ("another title", PullRequest { title: "Wait".to_owned(), ..same() }, false, false),
+            ("another body", PullRequest { body: "words".to_owned(), ..same() }, false, false),
+            ("a draft", PullRequest { is_draft: true, ..same() }, false, false),
+            ("a commit of a person", PullRequest { head_commit: commit("2"), ..same() }, true, false),
+            ("merged", PullRequest { state: PullRequestState::Merged, ..same() }, true, false),
+            ("closed", PullRequest { state: PullRequestState::Closed, ..same() }, true, false),
+            // Bitbucket Cloud shortens ids.
+            ("an unknown head", PullRequest { head_commit: None, ..same() }, true, true),
+        ] {
+            let edit = PullRequestEdit { title: Some("New".to_owned()), ..PullRequestEdit::default() };
+            let closing = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
+            assert_eq!(
+                (now.admits(&edit, &known), now.admits(&closing, &known)),
+                (is_edited, is_closed),
+                "{name}"
+            );
+        }
+    }
 }

@@ -111,10 +111,27 @@ pub(super) fn enable_auto_merge(id: &str, merge: &Merge) -> ApiRequest {
 /// Returns the errors of a response as one sentence, if there are any.
 pub(super) fn errors(body: &Value) -> Option<String> {
     let errors = body["errors"].as_array().filter(|errors| !errors.is_empty())?;
-    let messages: Vec<&str> = errors.iter().filter_map(|error| error["message"].as_str()).take(5).collect();
+    Some(sentence(errors.iter()))
+}
+
+/// Returns the errors of a response about other things than unknown fields.
+pub(super) fn errors_of_known_fields(body: &Value) -> Option<String> {
+    let errors = body["errors"].as_array()?;
+    let mut known = errors.iter().filter(|error| !is_of_undefined_field(error)).peekable();
+    known.peek()?;
+    Some(sentence(known))
+}
+
+fn is_of_undefined_field(error: &Value) -> bool {
+    error["extensions"]["code"] == "undefinedField"
+        || error["message"].as_str().is_some_and(|message| message.contains("doesn't exist on type"))
+}
+
+fn sentence<'e>(errors: impl Iterator<Item = &'e Value>) -> String {
+    let messages: Vec<&str> = errors.filter_map(|error| error["message"].as_str()).take(5).collect();
     let mut sentence = crate::printable::printable(&messages.join("; ")).into_owned();
     sentence.truncate(sentence.floor_char_boundary(MAX_ERRORS));
-    Some(sentence)
+    if sentence.is_empty() { "an error without a message".to_owned() } else { sentence }
 }
 
 fn request(document: &str, variables: &Value, cost: Cost) -> ApiRequest {

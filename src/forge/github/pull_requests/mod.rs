@@ -146,38 +146,34 @@ impl<T: Transport> Github<T> {
             .ok_or_else(|| self.malformed(operation, "a pull request of another repository"))
     }
 
-    /// Adds labels, reviewers or assignees; a part that is refused gives a sentence.
+    /// Adds labels, reviewers or assignees; a failure gives a sentence.
     async fn add(
         &self,
         number: u64,
         (resource, cost, operation): ([&str; 2], Cost, &'static str),
         body: Value,
-    ) -> Result<Option<String>, ForgeError> {
+    ) -> Option<String> {
         let number = number.to_string();
         let path = [resource[0], &number, resource[1]];
-        let response = self.send((Method::Post, cost), &path, Some(body), operation).await?;
-        match response.status {
-            200 | 201 => Ok(None),
-            403 | 404 | 422 => Ok(Some(self.refusal(operation, &response).to_string())),
-            _ => Err(self.refusal(operation, &response)),
+        match self.send((Method::Post, cost), &path, Some(body), operation).await {
+            Ok(response) if matches!(response.status, 200 | 201) => None,
+            Ok(response) => Some(self.refusal(operation, &response).to_string()),
+            Err(error) => Some(error.to_string()),
         }
     }
 
-    /// Adds what a new pull request has beside its text.
-    async fn complete(
-        &self,
-        number: u64,
-        new: &NewPullRequest,
-        is_new: bool,
-    ) -> Result<Vec<String>, ForgeError> {
+    /// Adds what a new pull request has beside its text; returns a sentence for each part that is missing.
+    ///
+    /// It is open already, so a failure is told, and is no error.
+    async fn complete(&self, number: u64, new: &NewPullRequest, is_new: bool) -> Vec<String> {
         let mut refused = Vec::new();
         if !new.labels.is_empty() {
             let labels = (["issues", "labels"], Cost::Essential, LABEL);
-            refused.extend(self.add(number, labels, json!({"labels": new.labels})).await?);
+            refused.extend(self.add(number, labels, json!({"labels": new.labels})).await);
         }
         if !new.assignees.is_empty() {
             let assignees = (["issues", "assignees"], Cost::Essential, ASSIGN);
-            refused.extend(self.add(number, assignees, json!({"assignees": new.assignees})).await?);
+            refused.extend(self.add(number, assignees, json!({"assignees": new.assignees})).await);
         }
         // Each request notifies the reviewers.
         if is_new && !new.reviewers.is_empty() {
@@ -185,17 +181,16 @@ impl<T: Transport> Github<T> {
                 new.reviewers.iter().partition(|name| name.contains('/'));
             let teams: Vec<&str> = teams.iter().filter_map(|team| Some(team.rsplit_once('/')?.1)).collect();
             let body = json!({"reviewers": users, "team_reviewers": teams});
-            refused.extend(
-                self.add(number, (["pulls", "requested_reviewers"], Cost::Create, REVIEW), body).await?,
-            );
+            let reviewers = (["pulls", "requested_reviewers"], Cost::Create, REVIEW);
+            refused.extend(self.add(number, reviewers, body).await);
         }
-        Ok(refused)
+        refused
     }
 
-    /// Refuses a change that follows from another text than the one at the forge.
-    async fn verify_text(
+    /// Refuses a change that follows from another state than the one at the forge.
+    async fn verify(
         &self,
-        known: &PullRequest,
+        (known, edit): (&PullRequest, &PullRequestEdit),
         path: &[&str],
         (cost, operation): (Cost, &'static str),
     ) -> Result<(), ForgeError> {
@@ -203,7 +198,7 @@ impl<T: Transport> Github<T> {
         if response.status != 200 {
             return Err(self.refusal(operation, &response));
         }
-        match self.read_own(&response.body, operation)?.has_text_of(known) {
+        match self.read_own(&response.body, operation)?.admits(edit, known) {
             true => Ok(()),
             false => Err(ForgeError::changed_meanwhile(&self.host, operation)),
         }
@@ -310,9 +305,14 @@ impl<T: Transport> Forge for Github<T> {
     async fn merge_queue(&self, base: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
         let response = self.graphql.send(graphql::merge_queue(&self.repository, base)).await?;
         match response.status {
-            200 => Ok(graphql::read_merge_queue(&response.body)),
-            _ => Err(self.refusal(QUEUE, &response)),
+            200 => {}
+            _ => return Err(self.refusal(QUEUE, &response)),
         }
+        if let Some(detail) = graphql::errors_of_known_fields(&response.body) {
+            let (host, status) = (self.host.clone(), response.status);
+            return Err(ForgeError::Refused { host, operation: QUEUE, status, detail });
+        }
+        Ok(graphql::read_merge_queue(&response.body))
     }
 
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
@@ -340,7 +340,7 @@ impl<T: Transport> Forge for Github<T> {
             }
             _ => return Err(self.refusal(OPEN, &response)),
         };
-        refused.extend(self.complete(pull_request.number, new, is_new).await?);
+        refused.extend(self.complete(pull_request.number, new, is_new).await);
         Ok(Opened { pull_request, is_new, refused })
     }
 
@@ -351,7 +351,7 @@ impl<T: Transport> Forge for Github<T> {
         let mut changed = current.clone();
         if edit.depends_on_text() {
             let path = ["pulls", number.as_str()];
-            self.verify_text(current, &path, (read_cost(*is_closed), operation)).await?;
+            self.verify((current, edit), &path, (read_cost(*is_closed), operation)).await?;
             let mut change = json!({});
             for (name, text) in [("title", title), ("body", body)] {
                 if let Some(text) = text {

@@ -159,6 +159,65 @@ fn the_merge_queue_of_a_base_has_numbers_and_a_base_may_have_none() {
 }
 
 #[test]
+fn an_error_about_the_merge_queue_does_not_mean_that_there_is_none() {
+    let undefined = json!({
+        "message": "Field 'mergeQueue' doesn't exist on type 'Repository'", "extensions": {"code": "undefinedField"},
+    });
+    let limited = json!({"type": "RATE_LIMITED", "message": "API rate limit exceeded"});
+    for (errors, expected) in [
+        (json!([undefined]), None),
+        (json!([limited]), Some("API rate limit exceeded")),
+        (json!([undefined, limited]), Some("API rate limit exceeded")),
+        (json!([{"type": "INTERNAL"}]), Some("an error without a message")),
+    ] {
+        let api = recorded([(200, json!({"data": {"repository": {"mergeQueue": null}}, "errors": errors}))]);
+        let found = now(github(&api).merge_queue(&"main".parse().unwrap()));
+        match (found, expected) {
+            (Ok(None), None) => {}
+            (Err(ForgeError::Refused { detail, .. }), Some(expected)) => assert_eq!(detail, expected),
+            (found, expected) => panic!("{found:?} {expected:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_pull_request_that_is_open_is_ours_even_if_a_later_call_fails() {
+    let [label, assign, review] = ["label a pull request", "assign a pull request", "ask for a review"];
+    for (responses, failed) in [
+        ([(502, json!({})), (200, json!({})), (201, json!({}))], vec![label]),
+        ([(200, json!([])), (401, json!({})), (429, json!({}))], vec![assign, review]),
+        ([(500, json!({})), (500, json!({})), (500, json!({}))], vec![label, assign, review]),
+    ] {
+        let api = recorded([(201, item(7, json!({})))].into_iter().chain(responses));
+        let opened = now(github(&api).open(&new())).unwrap();
+        assert!(opened.is_new && opened.pull_request.number == 7);
+        assert_eq!((opened.refused.len(), calls(&api).len()), (failed.len(), 4), "{:?}", opened.refused);
+        for (sentence, operation) in opened.refused.iter().zip(failed) {
+            assert!(sentence.contains(operation) || sentence.contains("credentials"), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn a_pull_request_is_closed_only_as_it_was_known() {
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let other = json!({"ref": "bot/app", "sha": "2".repeat(40), "repo": {"full_name": "acme/fleet"}});
+    let merged = json!({"state": "closed", "merged_at": "2026-01-01T00:00:00Z"});
+    for change in [json!({"head": other}), merged, json!({"state": "closed"})] {
+        let close = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
+        let api = recorded([(200, item(5, change.clone()))]);
+        let error = now(github(&api).edit(&current, &close)).unwrap_err();
+        assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error} {change}");
+    }
+    // A text does not follow from the head.
+    let text = PullRequestEdit { title: Some("N".to_owned()), ..PullRequestEdit::default() };
+    let moved = || item(5, json!({"head": other}));
+    assert!(now(github(&recorded([(200, moved()), (200, moved())])).edit(&current, &text)).is_ok());
+}
+
+#[test]
 fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refused() {
     let unknown = json!({"message": "Reviews may only be requested from collaborators."});
     let api = recorded([(201, item(7, json!({}))), (200, json!([])), (201, json!({})), (422, unknown)]);
