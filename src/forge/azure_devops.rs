@@ -86,7 +86,9 @@ impl<T: Transport> AzureDevops<T> {
                 let read = self.repository.pull_request(entry);
                 let Some(mut one) = self.client.checked(OPERATION, read)? else { continue };
                 if one.body.chars().count() >= CUT && listing.needs_whole_body(&one) {
-                    one = self.read(one.number, listing.is_urgent).await?.0;
+                    let whole = self.read(one.number, listing.is_urgent).await?.0;
+                    // One that is read by its id has no labels.
+                    one = PullRequest { labels: one.labels, ..whole };
                 }
                 if listing.keeps(&one) {
                     found.push(one);
@@ -205,11 +207,16 @@ impl<T: Transport> Forge for AzureDevops<T> {
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
         self.edit_labels(current.number, edit).await?;
-        let Some(body) = edit_body(edit) else { return Ok(self.read(current.number, false).await?.0) };
+        let labels = edit.labels_after(current);
+        let Some(body) = edit_body(edit) else {
+            let read = self.read(current.number, false).await?.0;
+            return Ok(PullRequest { labels, ..read });
+        };
         let request = self.repository.request(Method::Patch, &[&current.number.to_string()], OPERATION);
         let request = request.with_body(body).essential_if(edit.is_closed);
         let document = self.client.call(request).await?.body;
-        self.client.checked(OPERATION, self.repository.own_pull_request(&document))
+        let edited = self.client.checked(OPERATION, self.repository.own_pull_request(&document))?;
+        Ok(PullRequest { labels, ..edited })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
@@ -512,6 +519,21 @@ mod tests {
         let script = Script::new([(200, page), (200, whole)]);
         let found = run(azure(&script).open_pull_requests(&mut Listing::all())).unwrap();
         assert_eq!(found.iter().map(|one| one.body.chars().count()).collect::<Vec<_>>(), [900, 4]);
+    }
+
+    #[test]
+    fn labels_stay_although_one_pull_request_alone_is_read_without_them() {
+        let mut cut = document(7, "active");
+        (cut["description"], cut["labels"]) = (json!("é".repeat(CUT)), json!([{"name": "tagboat/rebuild"}]));
+        let mut whole = document(7, "active");
+        whole["description"] = json!("é".repeat(900));
+        let script = Script::new([(200, json!({ "value": [cut] })), (200, whole.clone())]);
+        let found = run(azure(&script).open_pull_requests(&mut Listing::all())).unwrap();
+        assert_eq!(found[0].labels, ["tagboat/rebuild"]);
+        let edit = PullRequestEdit { added_labels: vec!["a".to_owned()], ..PullRequestEdit::default() };
+        let script = Script::new([(200, json!({})), (200, whole)]);
+        let edited = run(azure(&script).edit(&found[0], &edit)).unwrap();
+        assert_eq!(edited.labels, ["tagboat/rebuild", "a"]);
     }
 
     #[test]

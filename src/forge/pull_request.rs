@@ -111,6 +111,13 @@ pub struct PullRequestEdit {
 }
 
 impl PullRequestEdit {
+    /// Returns the labels of a pull request after it.
+    pub(super) fn labels_after(&self, current: &PullRequest) -> Vec<String> {
+        let kept = current.labels.iter().filter(|label| !self.removed_labels.contains(label));
+        let added = self.added_labels.iter().filter(|label| !current.labels.contains(label));
+        kept.chain(added).cloned().collect()
+    }
+
     /// Returns true if it follows from title and body.
     pub(super) fn depends_on_text(&self) -> bool {
         self.title.is_some() || self.body.is_some() || self.is_closed

@@ -39,7 +39,7 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
                 return not_found();
             };
             match (method, rest) {
-                ("GET", []) => answer(200, &document(hub, &pull)),
+                ("GET", []) => answer(200, &without_labels(document(hub, &pull))),
                 ("PATCH", []) => edit(hub, call, &pull),
                 ("POST", ["labels"]) => {
                     let name = call.text("/name").unwrap_or_default();
@@ -150,7 +150,13 @@ fn edit(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
             _ => {}
         }
     });
-    answer(200, &document(hub, &changed))
+    answer(200, &without_labels(document(hub, &changed)))
+}
+
+/// The document of one pull request, which has no labels beside those of a list.
+fn without_labels(mut document: Value) -> Value {
+    document.as_object_mut().unwrap().remove("labels");
+    document
 }
 
 fn document(hub: &Hub, pull: &Pull) -> Value {
