@@ -110,21 +110,32 @@ impl<T: Transport> AzureDevops<T> {
     }
 
     /// Adds reviewers; returns a sentence for each that is refused.
-    async fn add_reviewers(&self, number: u64, ids: &[String]) -> Vec<String> {
-        let mut refused = Vec::new();
+    ///
+    /// Returns true too if a failure may pass.
+    async fn add_reviewers(&self, number: u64, ids: &[String]) -> (Vec<String>, bool) {
+        let (mut refused, mut may_pass) = (Vec::new(), false);
         for id in ids {
             let reason = if is_id(id) {
                 match self.client.send(self.repository.add_reviewer(number, id)).await {
                     Ok(response) if response.is_success() => continue,
                     Ok(response) => message(&response),
-                    Err(error) => error.to_string(),
+                    Err(error) => {
+                        may_pass |= !error.is_final();
+                        error.to_string()
+                    }
                 }
             } else {
                 "Azure DevOps takes the ids of users and groups".to_owned()
             };
             refused.push(format!("reviewer {id:?} is refused: {reason}"));
         }
-        refused
+        (refused, may_pass)
+    }
+
+    async fn patch(&self, number: u64, body: Value, is_essential: bool) -> Result<Value, ForgeError> {
+        const OPERATION: &str = "edit a pull request";
+        let request = self.repository.request(Method::Patch, &[&number.to_string()], OPERATION);
+        Ok(self.client.call(request.with_body(body).essential_if(is_essential)).await?.body)
     }
 
     async fn edit_labels(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
@@ -193,7 +204,14 @@ impl<T: Transport> Forge for AzureDevops<T> {
         let mut pull_request = self.client.checked(OPERATION, read)?;
         // The response can lack them.
         pull_request.labels.clone_from(&new.labels);
-        let mut refused = self.add_reviewers(pull_request.number, &new.reviewers).await;
+        let (mut refused, may_pass) = self.add_reviewers(pull_request.number, &new.reviewers).await;
+        if let Some(body) = new.completed_body.as_ref().filter(|_| !may_pass) {
+            let edit = PullRequestEdit { body: Some(body.clone()), ..PullRequestEdit::default() };
+            match self.patch(pull_request.number, edit_body(&edit).unwrap_or_default(), true).await {
+                Ok(_) => pull_request.body.clone_from(body),
+                Err(error) => refused.push(error.to_string()),
+            }
+        }
         if !new.assignees.is_empty() {
             refused.push("Azure DevOps has no assignees for pull requests".to_owned());
         }
@@ -207,14 +225,14 @@ impl<T: Transport> Forge for AzureDevops<T> {
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
         self.edit_labels(current.number, edit).await?;
+        let (refused, _) = self.add_reviewers(current.number, &edit.added_reviewers).await;
+        refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
         let labels = edit.labels_after(current);
         let Some(body) = edit_body(edit) else {
             let read = self.read(current.number, false).await?.0;
             return Ok(PullRequest { labels, ..read });
         };
-        let request = self.repository.request(Method::Patch, &[&current.number.to_string()], OPERATION);
-        let request = request.with_body(body).essential_if(edit.is_closed);
-        let document = self.client.call(request).await?.body;
+        let document = self.patch(current.number, body, edit.is_closed).await?;
         let edited = self.client.checked(OPERATION, self.repository.own_pull_request(&document))?;
         Ok(PullRequest { labels, ..edited })
     }
@@ -462,6 +480,7 @@ mod tests {
             labels: vec!["images".to_owned()],
             reviewers: vec![ANN.to_owned(), "ann@example.com".to_owned()],
             assignees: vec![ANN.to_owned()],
+            completed_body: None,
         }
     }
 

@@ -404,6 +404,7 @@ pub(super) mod tests {
             labels: Vec::new(),
             reviewers: vec!["{a}".to_owned(), "ann".to_owned(), "ghost".to_owned()],
             assignees: Vec::new(),
+            completed_body: None,
         }
     }
 

@@ -408,6 +408,7 @@ pub(super) mod tests {
             labels: Vec::new(),
             reviewers: vec!["ann".to_owned(), "ghost".to_owned()],
             assignees: Vec::new(),
+            completed_body: None,
         }
     }
 

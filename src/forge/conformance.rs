@@ -109,6 +109,7 @@ fn new() -> NewPullRequest {
         labels: vec!["images".to_owned()],
         reviewers: vec!["ann".to_owned()],
         assignees: vec!["ann".to_owned()],
+        completed_body: None,
     }
 }
 
@@ -123,6 +124,8 @@ fn use_all(forge: &impl Forge, head: &str, times: &[MergeTime]) {
         body: Some("text".to_owned()),
         added_labels: vec!["a".to_owned()],
         removed_labels: vec!["b".to_owned()],
+        added_reviewers: Vec::new(),
+        added_assignees: Vec::new(),
         is_closed: true,
     };
     run(forge.edit(&opened, &edit)).unwrap();

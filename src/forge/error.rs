@@ -76,6 +76,15 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
+    /// Returns true if the forge refuses the same request again.
+    pub(super) fn is_final(&self) -> bool {
+        match self {
+            Self::Forbidden { .. } => true,
+            Self::Refused { status, .. } => matches!(status, 400..=499) && *status != 429,
+            _ => false,
+        }
+    }
+
     /// Makes the error of a change to a pull request that others have changed.
     pub(super) fn changed_meanwhile(host: &str, operation: &'static str) -> Self {
         let detail = "it has changed meanwhile, and the next round decides anew".to_owned();

@@ -167,12 +167,24 @@ impl<T: Transport> Gitea<T> {
         Ok(refused)
     }
 
-    /// Assigns users; returns a sentence for each that is refused.
-    async fn assign(&self, number: u64, assignees: &[String]) -> Result<Vec<String>, ForgeError> {
-        if assignees.is_empty() {
+    /// Assigns users, and sets a body, if there is one.
+    ///
+    /// Returns a sentence for each user that is refused.
+    async fn assign(
+        &self,
+        number: u64,
+        assignees: &[String],
+        body: Option<&str>,
+    ) -> Result<Vec<String>, ForgeError> {
+        let mut change = serde_json::Map::new();
+        if !assignees.is_empty() {
+            change.insert("assignees".to_owned(), json!(assignees));
+        }
+        change.extend(body.map(|body| ("body".to_owned(), json!(body))));
+        if change.is_empty() {
             return Ok(Vec::new());
         }
-        let request = self.repository.edit(number, json!({"assignees": assignees}));
+        let request = self.repository.edit(number, Value::Object(change));
         let response = self.client.send(request.essential()).await?;
         if response.is_success() {
             return Ok(Vec::new());
@@ -186,6 +198,9 @@ impl<T: Transport> Gitea<T> {
                 accepted.pop();
                 refused.push(format!("assignee {assignee:?} is refused: {}", message(&response)));
             }
+        }
+        if let Some(body) = body {
+            self.client.call(self.repository.edit(number, json!({ "body": body })).essential()).await?;
         }
         Ok(refused)
     }
@@ -299,16 +314,29 @@ impl<T: Transport> Forge for Gitea<T> {
         }
         let mut pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
         // It is open from here on: a failure is told, and not returned.
-        let mut refused = Vec::new();
+        let (mut refused, mut may_pass) = (Vec::new(), false);
         match self.add_labels(pull_request.number, &new.labels, true).await {
             Ok(labels) => pull_request.labels = labels,
-            Err(error) => refused.push(format!("labels are missing: {error}")),
+            Err(error) => {
+                may_pass = !error.is_final();
+                refused.push(format!("labels are missing: {error}"));
+            }
         }
-        for asked in [
-            self.request_reviews(pull_request.number, &new.reviewers).await,
-            self.assign(pull_request.number, &new.assignees).await,
-        ] {
-            refused.extend(asked.unwrap_or_else(|error| vec![error.to_string()]));
+        match self.request_reviews(pull_request.number, &new.reviewers).await {
+            Ok(sentences) => refused.extend(sentences),
+            Err(error) => {
+                may_pass |= !error.is_final();
+                refused.push(error.to_string());
+            }
+        }
+        // The body says that the parts are there, unless a later round adds them.
+        let body = new.completed_body.as_deref().filter(|_| !may_pass);
+        match self.assign(pull_request.number, &new.assignees, body).await {
+            Ok(sentences) => {
+                refused.extend(sentences);
+                body.into_iter().for_each(|body| body.clone_into(&mut pull_request.body));
+            }
+            Err(error) => refused.push(error.to_string()),
         }
         Ok(Opened { pull_request, is_new: true, refused })
     }
@@ -321,6 +349,9 @@ impl<T: Transport> Forge for Gitea<T> {
         }
         self.remove_labels(current.number, edit).await?;
         self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;
+        let mut refused = self.request_reviews(current.number, &edit.added_reviewers).await?;
+        refused.extend(self.assign(current.number, &edit.added_assignees, None).await?);
+        refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
         let Some(body) = edit_body(current, edit) else {
             return Ok(self.read(current.number, false).await?.0);
         };
@@ -538,6 +569,7 @@ mod tests {
             labels: Vec::new(),
             reviewers: Vec::new(),
             assignees: Vec::new(),
+            completed_body: None,
         }
     }
 

@@ -473,6 +473,7 @@ pub(super) mod tests {
             labels: vec!["images".to_owned(), "fleet".to_owned()],
             reviewers: vec!["ann".to_owned(), "team/ops".to_owned(), "ghost".to_owned()],
             assignees: Vec::new(),
+            completed_body: None,
         }
     }
 
@@ -556,6 +557,8 @@ pub(super) mod tests {
             body: Some("text".to_owned()),
             added_labels: vec!["a".to_owned(), "b".to_owned()],
             removed_labels: vec!["c".to_owned()],
+            added_reviewers: Vec::new(),
+            added_assignees: Vec::new(),
             is_closed: true,
         };
         let wanted = json!({

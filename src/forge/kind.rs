@@ -22,6 +22,17 @@ pub enum ForgeKind {
     AzureDevops,
 }
 
+/// The parts of a pull request that a forge adds after opening it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeparateParts {
+    /// Labels.
+    pub labels: bool,
+    /// Reviewers.
+    pub reviewers: bool,
+    /// Assignees.
+    pub assignees: bool,
+}
+
 /// The features of a forge on which settings depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForgeFeatures {
@@ -33,6 +44,8 @@ pub struct ForgeFeatures {
     pub reopening: bool,
     /// The forge signs commits that are made by its API.
     pub signing: bool,
+    /// The parts of a pull request that it adds after opening it.
+    pub separate: SeparateParts,
     /// The maximum length of a pull request's body, in characters, if it is known.
     pub body_limit: Option<usize>,
 }
@@ -69,14 +82,20 @@ impl ForgeKind {
             auto_merge: true,
             reopening: true,
             signing: false,
+            separate: SeparateParts::default(),
             body_limit: None,
         };
+        let separate = SeparateParts { labels: true, reviewers: true, assignees: true };
         match self {
-            Self::Github => ForgeFeatures { signing: true, body_limit: Some(65_536), ..all },
-            Self::Gitlab | Self::Gitea | Self::Forgejo => all,
+            Self::Github => ForgeFeatures { signing: true, separate, body_limit: Some(65_536), ..all },
+            Self::Gitlab => all,
+            Self::Gitea | Self::Forgejo => ForgeFeatures { separate, ..all },
             Self::Bitbucket => ForgeFeatures { labels: false, auto_merge: false, reopening: false, ..all },
             Self::BitbucketDataCenter => ForgeFeatures { labels: false, ..all },
-            Self::AzureDevops => ForgeFeatures { body_limit: Some(4_000), ..all },
+            Self::AzureDevops => {
+                let separate = SeparateParts { reviewers: true, ..SeparateParts::default() };
+                ForgeFeatures { separate, body_limit: Some(4_000), ..all }
+            }
         }
     }
 }

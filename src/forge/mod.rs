@@ -53,7 +53,7 @@ pub use http::{
     ApiLogin, ApiRoute, Call, ForgeClientOptions, ForgeClients, ForgeCredential, ForgeRateLimits,
     HttpTransport, refusal,
 };
-pub use kind::{ForgeFeatures, ForgeKind, UnknownForge};
+pub use kind::{ForgeFeatures, ForgeKind, SeparateParts, UnknownForge};
 pub use listing::Listing;
 pub use pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,

@@ -82,6 +82,10 @@ pub struct NewPullRequest {
     pub reviewers: Vec<String>,
     /// The users that it is assigned to.
     pub assignees: Vec<String>,
+    /// The body once labels, reviewers and assignees were added by calls of their own.
+    ///
+    /// There is none if it is the same.
+    pub completed_body: Option<String>,
 }
 
 /// The answer to an attempt to open a pull request.
@@ -106,6 +110,12 @@ pub struct PullRequestEdit {
     pub added_labels: Vec<String>,
     /// Labels to remove.
     pub removed_labels: Vec<String>,
+    /// Users and teams to ask for a review.
+    ///
+    /// Only for forges that add them after opening a pull request.
+    pub added_reviewers: Vec<String>,
+    /// Users to assign, at such forges.
+    pub added_assignees: Vec<String>,
     /// True to close it, false to leave its state.
     pub is_closed: bool,
 }

@@ -129,6 +129,7 @@ fn new() -> NewPullRequest {
         labels: vec!["images".to_owned()],
         reviewers: vec!["ann".to_owned(), "d6245f20-2af8-44f4-9451-8107cb2767db".to_owned()],
         assignees: vec!["ann".to_owned()],
+        completed_body: None,
     }
 }
 
@@ -138,6 +139,8 @@ fn edit() -> PullRequestEdit {
         body: Some("text".to_owned()),
         added_labels: vec!["a".to_owned()],
         removed_labels: vec!["b".to_owned()],
+        added_reviewers: Vec::new(),
+        added_assignees: Vec::new(),
         is_closed: true,
     }
 }

@@ -291,7 +291,10 @@ impl Reconcile {
             return proposal.delivery();
         }
         let known = queue.progress(name);
-        proposal.submit_pull_requests(interval(&self.started.automation));
+        let Started { automation, previous, run, .. } = self.started.as_ref();
+        // A person who requests a run has changed something at the forge.
+        let interval = if run.is_requested(previous) { Duration::ZERO } else { interval(automation) };
+        proposal.submit_pull_requests(interval);
         let known = known.as_ref().map(|(progress, order)| (progress.clone(), &order.delivered));
         proposal.delivery().with_pull_requests(known)
     }

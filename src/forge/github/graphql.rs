@@ -115,6 +115,8 @@ pub(super) fn errors(body: &Value) -> Option<String> {
 }
 
 /// Returns the errors of a response about other things than unknown fields.
+///
+/// An older server does not know each field.
 pub(super) fn errors_of_known_fields(body: &Value) -> Option<String> {
     let errors = body["errors"].as_array()?;
     let mut known = errors.iter().filter(|error| !is_of_undefined_field(error)).peekable();

@@ -35,7 +35,7 @@ pub struct BranchPlan {
     pull_requests: Option<Arc<Snapshot>>,
     /// True if they were listed a short time ago.
     is_up_to_date: bool,
-    /// Branches with open pull requests, which no policy is delivered on any more.
+    /// Branches with known pull requests, which no policy is delivered on any more.
     unwanted: BTreeSet<BranchName>,
     /// The images that each branch sets, once the update is planned.
     images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
@@ -206,14 +206,14 @@ impl BranchPlan {
 
     /// Adds the pull requests of the repository, which were listed some time ago.
     ///
-    /// `open` are the branches with open ones of the automation.
+    /// `known` are the branches with ones of the automation that git has to look at.
     pub fn add_pull_requests(
         &mut self,
         snapshot: Arc<Snapshot>,
         age: Option<Duration>,
-        open: BTreeSet<BranchName>,
+        known: BTreeSet<BranchName>,
     ) {
-        self.unwanted = open.into_iter().filter(|branch| self.bundle(branch).is_none()).collect();
+        self.unwanted = known.into_iter().filter(|branch| self.bundle(branch).is_none()).collect();
         self.pull_requests = Some(snapshot);
         self.is_up_to_date = age.is_some_and(|age| age <= MAX_AGE);
     }
@@ -245,7 +245,7 @@ impl BranchPlan {
 
     fn facts(&self, branch: &BranchName) -> BranchFacts {
         let none = BTreeSet::new();
-        let images = self.images.get(branch).unwrap_or(&none);
+        let images = self.bundle(branch).map(|_| self.images.get(branch).unwrap_or(&none));
         let Some(known) = &self.pull_requests else { return BranchFacts::default() };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
         let facts = known.facts(&self.naming.base, branch, images, &owner);

@@ -20,14 +20,14 @@ use super::request::{self, ImageOverrides, Request, RequestError};
 use super::reverts::{Reverts, StatusBaseline};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
-use super::waiting::{EarlierRun, GroupHolds, KnownWait, QuietPeriod, RunWait, WriteRules, own_windows};
+use super::waiting::{
+    EarlierRun, GroupHolds, KnownWait, QuietPeriod, RunWait, WriteGate, WriteRules, own_windows,
+};
 use crate::cancel::Cancellation;
 use crate::error::chain;
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
-use crate::git::{
-    self, Answer, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal,
-};
+use crate::git::{self, Answer, BranchOutcome, CommitTime, Failure, Keyring, MirrorKey, Proposal};
 use crate::objects::{ObjectName, Objects};
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -157,11 +157,9 @@ pub async fn prepare(
     gate.iter_mut().for_each(|gate| gate.observe(&policies));
     let pull_requests = match &mut branches {
         Some(plan) if settings.delivery == Delivery::PullRequest => {
-            let run = pull_request_run(objects, (automation, &settings), plan, (&source, &logged_in), options);
-            let run = run.await;
-            let mut run = run.map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
-            run.iter_mut().for_each(|run| run.set_gate(gate.clone()));
-            run
+            let of_source = (&source, &logged_in, gate.clone());
+            let run = pull_request_run(objects, (automation, &settings), plan, of_source, options);
+            run.await.map_err(|error| Conclusion::stopped(Stage::Source, &error))?
         }
         _ => None,
     };
@@ -246,7 +244,7 @@ async fn pull_request_run(
     objects: &impl Objects,
     (automation, settings): (&ImageUpdateAutomation, &AutomationSettings),
     plan: &mut BranchPlan,
-    (source, logged_in): (&SourceConfiguration, &LoggedIn),
+    (source, logged_in, gate): (&SourceConfiguration, &LoggedIn, Option<WriteGate>),
     options: &TransactionOptions,
 ) -> Result<Option<PullRequestRun>, PullRequestSetupError> {
     let namespace = automation.namespace().unwrap_or_default();
@@ -256,13 +254,13 @@ async fn pull_request_run(
         access => access?,
     };
     let place = (plan.base().clone(), &source.repository);
-    let run = PullRequestRun::new(queue, automation, settings, place, access)?;
+    let mut run = PullRequestRun::new(queue, automation, settings, place, access, gate)?;
     if queue.has_no_tasks() {
         run.look_up(&plan.bundles().keys().cloned().collect()).await;
     }
     let (snapshot, age) = run.snapshot();
-    let open = run.open_branches(&snapshot);
-    plan.add_pull_requests(snapshot, age, open);
+    let known = run.known_branches(&snapshot);
+    plan.add_pull_requests(snapshot, age, known);
     Ok(Some(run))
 }
 

@@ -110,6 +110,50 @@ async fn a_pull_request_lives_and_each_action_has_one_event() {
     controller.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_branch_of_a_superseded_pull_request_is_deleted() {
+    let own = Delivery::new("superseded").await;
+    own.annotate(json!({"tagboat.dev/push-branch": "images/{{ .Image.Tag }}"})).await;
+    own.scene.choose("app", "2.0.0").await;
+    let controller = own.scene.controller().start();
+    own.until("True Current 1 open: #1").await;
+    own.scene.choose("app", "3.0.0").await;
+    own.until("True Current 1 open: #2").await;
+    eventually("its branch is deleted", async || own.forge.tip("images/2.0.0").await.is_none()).await;
+    assert!(own.forge.tip("images/3.0.0").await.is_some());
+    let states: Vec<Value> = own.pulls().await.into_iter().map(|pull| pull["state"].clone()).collect();
+    assert_eq!(states, ["closed", "open"]);
+    controller.end().await;
+}
+
+/// The branch was rebuilt while the label was there.
+/// A commit that came meanwhile was lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_is_handed_back_by_the_label_which_is_removed_first() {
+    let own = Delivery::new("label").await;
+    own.scene.choose("app", "2.0.0").await;
+    let controller = own.scene.controller().start();
+    own.until("True Current 1 open: #1").await;
+    let branch = format!("tagboat/{}-app", own.scene.cluster.namespace());
+    let review = own.forge.write(&branch, "notes.md", "words\n").await;
+    own.scene.choose("app", "3.0.0").await;
+    own.until("False EditedByOthers").await;
+    assert_eq!(own.forge.tip(&branch).await, Some(review));
+    own.forge.call("POST", "labels", json!({"name": "tagboat/rebuild", "color": "#00aa00"})).await;
+    own.forge.call("POST", "issues/1/labels", json!({"labels": ["tagboat/rebuild"]})).await;
+    own.scene.request("app", "1").await;
+    own.until("True Current 1 open: #1").await;
+    let wanted = line(own.scene.cluster.namespace(), "app", "3.0.0");
+    assert_eq!(own.forge.read(&branch, "fleet.yaml").await, wanted);
+    assert_eq!(own.pulls().await[0]["labels"], json!([]));
+    // A later commit is kept: the label is gone.
+    let later = own.forge.write(&branch, "notes.md", "words\n").await;
+    own.scene.choose("app", "4.0.0").await;
+    own.until("False EditedByOthers").await;
+    assert_eq!(own.forge.tip(&branch).await, Some(later));
+    controller.end().await;
+}
+
 /// The branch has a commit of a person, which a squash leaves beyond the base.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_branch_that_stays_after_its_merge_makes_no_work() {

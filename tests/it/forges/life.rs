@@ -16,6 +16,7 @@ pub(super) fn new(head: &str) -> NewPullRequest {
         labels: Vec::new(),
         reviewers: Vec::new(),
         assignees: Vec::new(),
+        completed_body: None,
     }
 }
 

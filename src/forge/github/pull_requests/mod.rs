@@ -31,6 +31,7 @@ const CLOSE: &str = "close a pull request";
 const LABEL: &str = "label a pull request";
 const REVIEW: &str = "ask for a review";
 const ASSIGN: &str = "assign a pull request";
+const COMPLETE: &str = "complete a pull request";
 const MERGE: &str = "merge a pull request";
 
 /// The pull requests of a repository at GitHub.
@@ -146,45 +147,89 @@ impl<T: Transport> Github<T> {
             .ok_or_else(|| self.malformed(operation, "a pull request of another repository"))
     }
 
-    /// Adds labels, reviewers or assignees; a failure gives a sentence.
-    async fn add(
-        &self,
-        number: u64,
-        (resource, cost, operation): ([&str; 2], Cost, &'static str),
-        body: Value,
-    ) -> Option<String> {
+    /// Adds labels, reviewers or assignees.
+    async fn add(&self, number: u64, part: &Part<'_>) -> Result<(), ForgeError> {
+        let (resource, cost, operation) = part.call();
         let number = number.to_string();
         let path = [resource[0], &number, resource[1]];
-        match self.send((Method::Post, cost), &path, Some(body), operation).await {
-            Ok(response) if matches!(response.status, 200 | 201) => None,
-            Ok(response) => Some(self.refusal(operation, &response).to_string()),
-            Err(error) => Some(error.to_string()),
+        let response = self.send((Method::Post, cost), &path, Some(part.body()), operation).await?;
+        match response.status {
+            200 | 201 => Ok(()),
+            _ => Err(self.refusal(operation, &response)),
         }
     }
 
-    /// Adds what a new pull request has beside its text; returns a sentence for each part that is missing.
+    /// Changes labels, assignees and body in one call.
+    async fn change(&self, number: u64, change: Value) -> Result<(), ForgeError> {
+        let path = ["issues", &number.to_string()];
+        let response = self.send((Method::Patch, Cost::Essential), &path, Some(change), COMPLETE).await?;
+        match response.status {
+            200 => Ok(()),
+            _ => Err(self.refusal(COMPLETE, &response)),
+        }
+    }
+
+    /// Adds what a new pull request has beside its text.
     ///
-    /// It is open already, so a failure is told, and is no error.
+    /// Returns a sentence for each part that is missing.
+    ///
+    /// It is open already, so a failure is told, and is no error. The completed body comes last, with labels and assignees in one
+    /// call if GitHub takes them so. After a failure that may pass, the body stays as it is.
     async fn complete(&self, number: u64, new: &NewPullRequest, is_new: bool) -> Vec<String> {
-        let mut refused = Vec::new();
-        if !new.labels.is_empty() {
-            let labels = (["issues", "labels"], Cost::Essential, LABEL);
-            refused.extend(self.add(number, labels, json!({"labels": new.labels})).await);
-        }
-        if !new.assignees.is_empty() {
-            let assignees = (["issues", "assignees"], Cost::Essential, ASSIGN);
-            refused.extend(self.add(number, assignees, json!({"assignees": new.assignees})).await);
-        }
+        let mut missing = Missing::default();
         // Each request notifies the reviewers.
         if is_new && !new.reviewers.is_empty() {
-            let (teams, users): (Vec<&String>, Vec<&String>) =
-                new.reviewers.iter().partition(|name| name.contains('/'));
-            let teams: Vec<&str> = teams.iter().filter_map(|team| Some(team.rsplit_once('/')?.1)).collect();
-            let body = json!({"reviewers": users, "team_reviewers": teams});
-            let reviewers = (["pulls", "requested_reviewers"], Cost::Create, REVIEW);
-            refused.extend(self.add(number, reviewers, body).await);
+            missing.note(self.add(number, &Part::Reviewers(&new.reviewers)).await);
         }
-        refused
+        let mut parts = vec![Part::Labels(&new.labels), Part::Assignees(&new.assignees)];
+        parts.retain(|part| !part.names().is_empty());
+        let body = new.completed_body.as_ref().filter(|_| is_new);
+        if let Some(body) = body {
+            let mut change = json!({});
+            for part in &parts {
+                change.as_object_mut().into_iter().for_each(|change| {
+                    change.extend(part.body().as_object().cloned().unwrap_or_default());
+                });
+            }
+            if !missing.may_pass {
+                change["body"] = body.as_str().into();
+            }
+            match self.change(number, change).await {
+                // One part makes GitHub refuse all.
+                Err(ForgeError::Refused { status: 422, .. }) if !parts.is_empty() => {}
+                changed => {
+                    missing.note(changed);
+                    return missing.sentences;
+                }
+            }
+        }
+        for part in &parts {
+            missing.note(self.add(number, part).await);
+        }
+        if let Some(body) = body.filter(|_| !missing.may_pass) {
+            missing.note(self.change(number, json!({"body": body})).await);
+        }
+        missing.sentences
+    }
+
+    /// Adds labels, reviewers and assignees before a change of the text.
+    ///
+    /// One that is refused stays away.
+    async fn add_missing(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
+        for part in [
+            Part::Labels(&edit.added_labels),
+            Part::Assignees(&edit.added_assignees),
+            Part::Reviewers(&edit.added_reviewers),
+        ] {
+            if part.names().is_empty() {
+                continue;
+            }
+            match self.add(number, &part).await {
+                Err(error) if error.is_final() => tracing::warn!("pull request #{number}: {error}"),
+                added => added?,
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a change that follows from another state than the one at the forge.
@@ -345,13 +390,14 @@ impl<T: Transport> Forge for Github<T> {
     }
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        let PullRequestEdit { title, body, added_labels, removed_labels, is_closed } = edit;
+        let PullRequestEdit { title, body, added_labels, removed_labels, is_closed, .. } = edit;
         let number = current.number.to_string();
         let (cost, operation) = if *is_closed { (Cost::Essential, CLOSE) } else { (Cost::Write, EDIT) };
         let mut changed = current.clone();
         if edit.depends_on_text() {
             let path = ["pulls", number.as_str()];
             self.verify((current, edit), &path, (read_cost(*is_closed), operation)).await?;
+            self.add_missing(current.number, edit).await?;
             let mut change = json!({});
             for (name, text) in [("title", title), ("body", body)] {
                 if let Some(text) = text {
@@ -367,17 +413,10 @@ impl<T: Transport> Forge for Github<T> {
             }
             changed = PullRequest { labels: changed.labels, ..self.read_own(&response.body, operation)? };
         }
-        if !added_labels.is_empty() {
-            let path = ["issues", number.as_str(), "labels"];
-            let body = json!({"labels": added_labels});
-            let response = self.send((Method::Post, cost), &path, Some(body), LABEL).await?;
-            if response.status != 200 {
-                return Err(self.refusal(LABEL, &response));
-            }
-            changed
-                .labels
-                .extend(added_labels.iter().filter(|label| !current.labels.contains(label)).cloned());
+        if !edit.depends_on_text() && !added_labels.is_empty() {
+            self.add(current.number, &Part::Labels(added_labels)).await?;
         }
+        changed.labels.extend(added_labels.iter().filter(|label| !current.labels.contains(label)).cloned());
         for label in removed_labels {
             let path = ["issues", number.as_str(), "labels", label.as_str()];
             let response = self.send((Method::Delete, cost), &path, None, LABEL).await?;
@@ -394,6 +433,60 @@ impl<T: Transport> Forge for Github<T> {
         match merge.time {
             MergeTime::Immediately => self.merge_now(current.number, merge).await,
             MergeTime::WhenReady => self.merge_when_ready(current.number, merge).await,
+        }
+    }
+}
+
+/// A part of a pull request beside its text.
+enum Part<'p> {
+    Labels(&'p [String]),
+    Assignees(&'p [String]),
+    Reviewers(&'p [String]),
+}
+
+impl Part<'_> {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::Labels(names) | Self::Assignees(names) | Self::Reviewers(names) => names,
+        }
+    }
+
+    fn call(&self) -> ([&'static str; 2], Cost, &'static str) {
+        match self {
+            Self::Labels(_) => (["issues", "labels"], Cost::Essential, LABEL),
+            Self::Assignees(_) => (["issues", "assignees"], Cost::Essential, ASSIGN),
+            Self::Reviewers(_) => (["pulls", "requested_reviewers"], Cost::Create, REVIEW),
+        }
+    }
+
+    fn body(&self) -> Value {
+        match self {
+            Self::Labels(names) => json!({"labels": names}),
+            Self::Assignees(names) => json!({"assignees": names}),
+            Self::Reviewers(names) => {
+                let (teams, users): (Vec<&String>, Vec<&String>) =
+                    names.iter().partition(|name| name.contains('/'));
+                let teams: Vec<&str> =
+                    teams.iter().filter_map(|team| Some(team.rsplit_once('/')?.1)).collect();
+                json!({"reviewers": users, "team_reviewers": teams})
+            }
+        }
+    }
+}
+
+/// The parts that a new pull request lacks.
+#[derive(Default)]
+struct Missing {
+    sentences: Vec<String>,
+    /// True if one of the failures may pass.
+    may_pass: bool,
+}
+
+impl Missing {
+    fn note(&mut self, result: Result<(), ForgeError>) {
+        if let Err(error) = result {
+            self.may_pass |= !error.is_final();
+            self.sentences.push(error.to_string());
         }
     }
 }

@@ -88,6 +88,7 @@ fn new() -> NewPullRequest {
         labels: vec!["images".to_owned()],
         reviewers: vec!["ann".to_owned(), "acme/web".to_owned()],
         assignees: vec!["bob".to_owned()],
+        completed_body: None,
     }
 }
 
@@ -184,9 +185,9 @@ fn an_error_about_the_merge_queue_does_not_mean_that_there_is_none() {
 fn a_pull_request_that_is_open_is_ours_even_if_a_later_call_fails() {
     let [label, assign, review] = ["label a pull request", "assign a pull request", "ask for a review"];
     for (responses, failed) in [
-        ([(502, json!({})), (200, json!({})), (201, json!({}))], vec![label]),
-        ([(200, json!([])), (401, json!({})), (429, json!({}))], vec![assign, review]),
-        ([(500, json!({})), (500, json!({})), (500, json!({}))], vec![label, assign, review]),
+        ([(201, json!({})), (502, json!({})), (200, json!({}))], vec![label]),
+        ([(429, json!({})), (200, json!([])), (401, json!({}))], vec![review, assign]),
+        ([(500, json!({})), (500, json!({})), (500, json!({}))], vec![review, label, assign]),
     ] {
         let api = recorded([(201, item(7, json!({})))].into_iter().chain(responses));
         let opened = now(github(&api).open(&new())).unwrap();
@@ -220,7 +221,7 @@ fn a_pull_request_is_closed_only_as_it_was_known() {
 #[test]
 fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refused() {
     let unknown = json!({"message": "Reviews may only be requested from collaborators."});
-    let api = recorded([(201, item(7, json!({}))), (200, json!([])), (201, json!({})), (422, unknown)]);
+    let api = recorded([(201, item(7, json!({}))), (422, unknown), (200, json!([])), (201, json!({}))]);
     let opened = now(github(&api).open(&new())).unwrap();
     assert!(opened.is_new && opened.pull_request.number == 7);
     let refused =
@@ -230,15 +231,15 @@ fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refuse
         calls(&api),
         [
             "Post repos/acme/fleet/pulls",
+            "Post repos/acme/fleet/pulls/7/requested_reviewers",
             "Post repos/acme/fleet/issues/7/labels",
             "Post repos/acme/fleet/issues/7/assignees",
-            "Post repos/acme/fleet/pulls/7/requested_reviewers",
         ]
     );
     let requests = api.requests.lock();
-    assert_eq!(requests[3].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
+    assert_eq!(requests[1].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
     let costs: Vec<Cost> = requests.iter().map(|request| request.cost).collect();
-    assert_eq!(costs, [Cost::Create, Cost::Essential, Cost::Essential, Cost::Create]);
+    assert_eq!(costs, [Cost::Create, Cost::Create, Cost::Essential, Cost::Essential]);
 }
 
 #[test]
@@ -362,4 +363,80 @@ fn a_merge_is_bound_to_the_head_and_waits_for_what_is_required() {
         let answer = now(github(&api).merge(&current, &merge(MergeTime::Immediately))).unwrap();
         assert_eq!(matches!(answer, MergeAnswer::Refused { .. }), is_final, "{answer:?}");
     }
+}
+
+#[test]
+fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
+    let marked = || NewPullRequest { completed_body: Some("done".to_owned()), ..new() };
+    let labels = || NewPullRequest { reviewers: Vec::new(), assignees: Vec::new(), ..marked() };
+    let ok = || (200, json!({}));
+    let opened = || (201, item(7, json!({})));
+    let invalid = || (422, json!({"message": "Validation Failed"}));
+    let together = json!({"labels": ["images"], "assignees": ["bob"], "body": "done"});
+    for (name, asked, responses, last, missing) in [
+        ("all in two calls", marked(), vec![opened(), ok(), ok()], Some(together), 0),
+        (
+            "labels alone take no more calls than before",
+            labels(),
+            vec![opened(), ok()],
+            Some(json!({"labels": ["images"], "body": "done"})),
+            0,
+        ),
+        (
+            "an unknown assignee is told, and the rest is added",
+            marked(),
+            vec![opened(), ok(), invalid(), ok(), invalid(), ok()],
+            Some(json!({"body": "done"})),
+            1,
+        ),
+        (
+            "an unknown reviewer stays away",
+            marked(),
+            vec![opened(), invalid(), ok()],
+            Some(json!({"labels": ["images"], "assignees": ["bob"], "body": "done"})),
+            1,
+        ),
+        (
+            "after a failure that may pass the mark stays",
+            marked(),
+            vec![opened(), (502, json!({})), ok()],
+            Some(json!({"labels": ["images"], "assignees": ["bob"]})),
+            1,
+        ),
+        ("the last call fails", labels(), vec![opened(), (502, json!({}))], None, 1),
+    ] {
+        let (calls, api) = (responses.len(), recorded(responses));
+        let done = now(github(&api).open(&asked)).unwrap();
+        assert!(done.is_new, "{name}");
+        assert_eq!(done.refused.len(), missing, "{name}: {:?}", done.refused);
+        let requests = api.requests.lock();
+        assert_eq!(requests.len(), calls, "{name}");
+        if let Some(last) = last {
+            assert_eq!(requests.last().unwrap().body, Some(last), "{name}");
+        }
+    }
+    // The next round adds what is missing, and then removes the mark.
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let edit = PullRequestEdit {
+        body: Some("done".to_owned()),
+        added_labels: vec!["images".to_owned()],
+        added_reviewers: vec!["ann".to_owned()],
+        added_assignees: vec!["bob".to_owned()],
+        ..PullRequestEdit::default()
+    };
+    let found = (200, item(5, json!({})));
+    let api = recorded([found, ok(), ok(), invalid(), (200, item(5, json!({})))]);
+    now(github(&api).edit(&current, &edit)).unwrap();
+    assert_eq!(
+        calls(&api),
+        [
+            "Get repos/acme/fleet/pulls/5",
+            "Post repos/acme/fleet/issues/5/labels",
+            "Post repos/acme/fleet/issues/5/assignees",
+            "Post repos/acme/fleet/pulls/5/requested_reviewers",
+            "Patch repos/acme/fleet/pulls/5",
+        ]
+    );
 }

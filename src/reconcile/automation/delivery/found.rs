@@ -1,10 +1,11 @@
 //! The pull requests of a branch, and the facts about the branch that follow.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use super::memory::{ImageHash, Memory, OwnerHash};
 use crate::forge::{PullRequest, PullRequestState};
-use crate::git::BranchFacts;
+use crate::git::{BranchFacts, CommitId};
 
 /// The label by which people hand a branch back to Tagboat.
 pub const REBUILD_LABEL: &str = "tagboat/rebuild";
@@ -16,6 +17,20 @@ pub struct FoundPullRequests<'a> {
     pub open: Option<&'a PullRequest>,
     /// The others, the newest first; none if they were not looked up.
     pub past: Option<&'a [PullRequest]>,
+    /// The head with which people handed the branch back.
+    pub handed_back: Option<CommitId>,
+    /// The time since which the newest of the others is known to have ended.
+    pub ended_at: Option<Instant>,
+}
+
+impl FoundPullRequests<'_> {
+    /// Returns true if git may have read the base before the last pull request ended.
+    ///
+    /// The run of git began at a time. Only one that was merged, or that we closed, says something about the base.
+    pub fn have_ended_since(&self, began: Instant) -> bool {
+        let newest = self.past.and_then(<[PullRequest]>::first).filter(|_| self.open.is_none());
+        newest.is_some_and(has_ended) && self.ended_at.is_some_and(|ended| began <= ended)
+    }
 }
 
 /// Returns the facts about a branch whose bundle has these images to set.
@@ -33,15 +48,14 @@ pub fn branch_facts(
             is_refused_if_absent: memory.is_some_and(|memory| images.is_subset(&memory.images)),
             has_pull_request: true,
             is_in_merge_queue: open.is_in_merge_queue,
-            handed_back: open.head_commit.filter(|_| open.labels.iter().any(|label| label == REBUILD_LABEL)),
+            handed_back: found.handed_back,
             ..BranchFacts::default()
         };
     }
     let Some(past) = found.past else { return BranchFacts { is_unknown: true, ..BranchFacts::default() } };
     let is_refused = refusal(images, past).is_some();
     let is_finished = past.first().is_some_and(|newest| {
-        let has_ended = newest.state == PullRequestState::Merged || is_closed_by_us(newest);
-        has_ended && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
+        has_ended(newest) && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
     });
     BranchFacts { is_refused, is_finished, ..BranchFacts::default() }
 }
@@ -64,6 +78,11 @@ pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest])
     }
     let has_one = |memory: &Memory| !memory.images.is_disjoint(images);
     memories.iter().find(|(_, memory)| has_one(memory)).map(|(closed, _)| *closed)
+}
+
+/// Returns true if a pull request was merged, or closed by us.
+fn has_ended(pull_request: &PullRequest) -> bool {
+    pull_request.state == PullRequestState::Merged || is_closed_by_us(pull_request)
 }
 
 fn is_closed_by_us(pull_request: &PullRequest) -> bool {
@@ -149,42 +168,73 @@ pub(super) mod tests {
             ("never opened", &[], vec![], none),
         ] {
             let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
-            let found = FoundPullRequests { open: None, past: Some(&past) };
+            let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };
             let owned = |found| branch_facts(&images, &owner("fleet"), found);
             assert_eq!(owned(found), expected, "{name}");
             let of_another = branch_facts(&images, &owner("other"), found);
             assert_eq!(of_another, BranchFacts { is_finished: false, ..expected }, "{name}");
             // An open one is what counts: a person has reopened it, or it is a new one.
             let open = with_images(10, PullRequestState::Open, web1, None);
-            let found = FoundPullRequests { open: Some(&open), past: Some(&past) };
+            let found = FoundPullRequests { open: Some(&open), ..found };
             let facts = owned(found);
             assert_eq!(BranchFacts { is_refused_if_absent: false, ..facts }, open_one, "{name}");
         }
     }
 
     #[test]
-    fn an_open_pull_request_shows_the_queue_and_the_label() {
+    fn an_open_pull_request_shows_the_queue_and_the_label_alone_hands_nothing_back() {
         let none = BranchFacts { has_pull_request: true, ..BranchFacts::default() };
         let open = with_images(10, PullRequestState::Open, &[("web", "1")], None);
         let labels = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();
-        for (open, expected) in [
-            (open.clone(), none),
+        let head: Option<CommitId> = Some("1".repeat(40).parse().unwrap());
+        for (open, handed_back, expected) in [
+            (open.clone(), None, none),
             (
                 PullRequest { is_in_merge_queue: true, ..open.clone() },
+                None,
                 BranchFacts { is_in_merge_queue: true, ..none },
             ),
-            (
-                PullRequest { labels: labels(&["a", "tagboat/rebuild"]), ..open.clone() },
-                BranchFacts { handed_back: open.head_commit, ..none },
-            ),
-            (PullRequest { labels: labels(&["rebuild"]), ..open }, none),
+            // Until the label is removed, its head is not known.
+            (PullRequest { labels: labels(&["a", "tagboat/rebuild"]), ..open.clone() }, None, none),
+            (open, head, BranchFacts { handed_back: head, ..none }),
         ] {
-            let found = FoundPullRequests { open: Some(&open), past: None };
+            let found = FoundPullRequests { open: Some(&open), handed_back, ..FoundPullRequests::default() };
             let facts = |tag| branch_facts(&BTreeSet::from([image("web", tag)]), &owner("fleet"), found);
             assert_eq!(facts("2"), expected);
             // Some forges leave it open if its branch is deleted.
             assert_eq!(facts("1"), BranchFacts { is_refused_if_absent: true, ..expected });
         }
         assert!(branch_facts(&BTreeSet::new(), &owner("fleet"), FoundPullRequests::default()).is_unknown);
+    }
+
+    #[test]
+    fn only_an_end_that_changed_the_base_makes_an_earlier_run_stale() {
+        let began = Instant::now();
+        let later = began + std::time::Duration::from_secs(1);
+        let web: &[(&str, &str)] = &[("web", "1")];
+        let merged = with_images(9, Merged, web, None);
+        let by_us = with_images(9, Closed, web, Some(ClosedReason::NothingLeft));
+        let by_person = with_images(9, Closed, web, None);
+        let open = with_images(10, PullRequestState::Open, web, None);
+        for (name, past, open, ended_at, is_stale) in [
+            ("merged after the run began", Some(&merged), None, Some(later), true),
+            ("merged as the run began", Some(&merged), None, Some(began), true),
+            (
+                "merged before",
+                Some(&merged),
+                None,
+                began.checked_sub(std::time::Duration::from_secs(1)),
+                false,
+            ),
+            ("closed by us", Some(&by_us), None, Some(later), true),
+            ("closed by a person, so the base is as before", Some(&by_person), None, Some(later), false),
+            ("opened again", Some(&merged), Some(&open), Some(later), false),
+            ("never opened", None, None, Some(later), false),
+            ("not known", Some(&merged), None, None, false),
+        ] {
+            let past = past.map(std::slice::from_ref);
+            let found = FoundPullRequests { open, past, handed_back: None, ended_at };
+            assert_eq!(found.have_ended_since(began), is_stale, "{name}");
+        }
     }
 }

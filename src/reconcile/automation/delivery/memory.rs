@@ -28,6 +28,9 @@ const MAX_LINE: usize = 256 << 10;
 /// The placeholder of the hash of a text that is not ours.
 const NOT_OURS: &str = "-";
 
+/// The mark of a pull request that lacks labels, reviewers or assignees.
+const TODO: &str = "extras";
+
 /// The number of bytes of the hash of an automation or a text.
 ///
 /// Base64 has no rest for multiples of three.
@@ -138,6 +141,8 @@ pub struct Memory {
     pub body: Option<TextHash>,
     /// The reason for closing it, if Tagboat did.
     pub closed: Option<ClosedReason>,
+    /// True if labels, reviewers or assignees are still to be added.
+    pub is_incomplete: bool,
 }
 
 impl Memory {
@@ -175,6 +180,7 @@ impl Memory {
                 ("body", hash) => memory.body = text_hash(hash)?,
                 ("closed", "nothing-left") => memory.closed = Some(ClosedReason::NothingLeft),
                 ("closed", "superseded") => memory.closed = Some(ClosedReason::Superseded),
+                ("todo", TODO) => memory.is_incomplete = true,
                 // A newer version may add more.
                 _ => {}
             }
@@ -205,6 +211,9 @@ impl fmt::Display for Memory {
         write!(formatter, " title={} body={}", text(&self.title), text(&self.body))?;
         if let Some(closed) = self.closed {
             write!(formatter, " closed={}", closed.name())?;
+        }
+        if self.is_incomplete {
+            write!(formatter, " todo={TODO}")?;
         }
         write!(formatter, "{END}")
     }
@@ -263,6 +272,7 @@ pub(super) mod tests {
             title: Some(TextHash::of("Update web to 1")),
             body: Some(TextHash::of("a\n\nb")),
             closed: None,
+            is_incomplete: false,
         }
     }
 
@@ -273,6 +283,7 @@ pub(super) mod tests {
             Memory { images: BTreeSet::new(), title: None, body: None, ..memory() },
             Memory { closed: Some(ClosedReason::Superseded), ..memory() },
             Memory { closed: Some(ClosedReason::NothingLeft), body: None, ..memory() },
+            Memory { is_incomplete: true, ..memory() },
         ] {
             let line = memory.to_string();
             assert!(line.starts_with("[//]: # (tagboat 1 owners=") && line.ends_with(')'), "{line}");
@@ -294,6 +305,7 @@ pub(super) mod tests {
             (format!("a\n\n{line}\n\nb"), "a\n\n\nb"),
             (format!("{}\n{line}", Memory { owners: [owner("old")].into(), ..memory() }), ""),
             (line.replace(" title=", " future=x title="), ""),
+            (line.replace(" title=", " todo=other title="), ""),
         ] {
             let (found, read) = Memory::split(&body);
             assert_eq!(read, Some(memory()), "{body}");

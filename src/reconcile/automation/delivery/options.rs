@@ -1,10 +1,10 @@
 //! The settings of a pull request, united over the automations that share it.
 
 use tagboat_api::Reason;
-use tagboat_api::settings::{self, MergeTime, PullRequestSettings, Refresh};
+use tagboat_api::settings::{self, MergeTime, PullRequestSettings};
 
 use crate::error::ReconcileError;
-use crate::forge::{ForgeKind, MergeMethod};
+use crate::forge::{ForgeKind, MergeMethod, SeparateParts};
 
 /// The settings of a pull request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,19 +21,24 @@ pub struct PullRequestOptions {
     pub merge: MergeTime,
     /// The method of the merge; the forge's default if it is none.
     pub merge_method: Option<MergeMethod>,
-    /// The rule for rebuilding the branch.
-    pub refresh: Refresh,
 }
 
 impl PullRequestOptions {
     /// Unites the settings of automations that share a pull request.
     ///
-    /// Lists are united, and one wish for a draft suffices. The most cautious time of a merge wins; so does the rule that
-    /// rebuilds less, because a rebuild starts checks and drops approvals. Different methods cancel each other.
+    /// Lists are united, and one wish for a draft suffices. The most cautious time of a merge wins. Different
+    /// methods cancel each other.
     pub fn united<'s>(settings: impl IntoIterator<Item = &'s PullRequestSettings>) -> Self {
         let mut all = settings.into_iter().map(Self::of);
         let Some(first) = all.next() else { return Self::default() };
         all.fold(first, Self::and)
+    }
+
+    /// Returns true if something is added after a pull request was opened.
+    pub(super) fn has_separate(&self, parts: SeparateParts) -> bool {
+        parts.labels && !self.labels.is_empty()
+            || parts.reviewers && !self.reviewers.is_empty()
+            || parts.assignees && !self.assignees.is_empty()
     }
 
     fn of(settings: &PullRequestSettings) -> Self {
@@ -49,7 +54,6 @@ impl PullRequestOptions {
                 settings::MergeMethod::Squash => Some(MergeMethod::Squash),
                 settings::MergeMethod::Rebase => Some(MergeMethod::Rebase),
             },
-            refresh: settings.refresh,
         }
     }
 
@@ -64,7 +68,6 @@ impl PullRequestOptions {
             is_draft,
             merge,
             merge_method: self.merge_method.filter(|method| other.merge_method == Some(*method)),
-            refresh: self.refresh.min(other.refresh),
         }
     }
 }
@@ -143,7 +146,6 @@ mod tests {
     #[test]
     fn automations_that_share_a_pull_request_unite_their_settings() {
         use MergeTime::{ByHand, Immediately, WhenReady};
-        use Refresh::{Always, WhenNeeded};
         let none = PullRequestOptions::default();
         for (one, other, expected) in [
             (vec![], vec![], none.clone()),
@@ -180,12 +182,6 @@ mod tests {
             ),
             (vec![("merge-method", "squash")], vec![("merge-method", "rebase")], none.clone()),
             (vec![("merge-method", "squash")], vec![], none.clone()),
-            (
-                vec![("refresh", "always")],
-                vec![("refresh", "always")],
-                PullRequestOptions { refresh: Always, ..none.clone() },
-            ),
-            (vec![("refresh", "always")], vec![], PullRequestOptions { refresh: WhenNeeded, ..none.clone() }),
         ] {
             let both = [settings(&one), settings(&other)];
             assert_eq!(PullRequestOptions::united(&both), expected, "{one:?} {other:?}");

@@ -146,9 +146,12 @@ impl PullRequestText {
     }
 
     /// Returns the texts of a new pull request.
-    pub(super) fn opened(&self, content: Content<'_>) -> Result<Texts, TextError> {
+    ///
+    /// `is_incomplete` is true if labels, reviewers or assignees are added later.
+    pub(super) fn opened(&self, content: Content<'_>, is_incomplete: bool) -> Result<Texts, TextError> {
         let (title, owners, images) = (self.title.clone(), content.owners.clone(), content.images.clone());
-        let memory = Memory { owners, images, title: Some(TextHash::of(&title)), body: None, closed: None };
+        let title_hash = Some(TextHash::of(&title));
+        let memory = Memory { owners, images, title: title_hash, is_incomplete, ..Memory::default() };
         let body = with_line(&self.body, memory, content.limit)?;
         Ok(Texts { title, body })
     }
@@ -171,7 +174,7 @@ impl PullRequestText {
             images: content.images.clone(),
             title: if is_title_ours { Some(TextHash::of(title)) } else { before.title },
             body: before.body,
-            closed: None,
+            ..Memory::default()
         };
         let body = if is_body_ours {
             memory.body = None;
@@ -212,7 +215,7 @@ pub(super) fn closed_body(
     let is_ours = memory.body == Some(TextHash::of(&text));
     let with_sentence =
         if text.starts_with(&sentence) { text.clone() } else { format!("{sentence}\n\n{text}") };
-    let memory = Memory { closed: Some(reason), ..memory.clone() };
+    let memory = Memory { closed: Some(reason), is_incomplete: false, ..memory.clone() };
     if is_ours {
         return with_line(&with_sentence, memory, limit);
     }
@@ -408,7 +411,7 @@ pub(super) mod tests {
             BTreeSet::from([image("web", "2")]),
         );
         let content = |images| Content { owners: &owners, images, limit: None };
-        let opened = text("Update web to 1", "first\n\nwords").opened(content(&old)).unwrap();
+        let opened = text("Update web to 1", "first\n\nwords").opened(content(&old), false).unwrap();
         assert!(opened.body.starts_with("first\n\nwords\n\n[//]: # (tagboat 1 "), "{opened:?}");
         let next = text("Update web to 2", "second");
         let (title, body) = (opened.title.as_str(), opened.body.as_str());
@@ -458,7 +461,7 @@ pub(super) mod tests {
         let body = "line of the body 🚢\n".repeat(1_000);
         for limit in [450, 600, 4_000, 65_536] {
             let content = Content { owners: &owners, images: &images, limit: Some(limit) };
-            let opened = text("t", &body).opened(content).unwrap().body;
+            let opened = text("t", &body).opened(content, false).unwrap().body;
             assert!(length(&opened) <= limit, "{limit}: {}", length(&opened));
             assert!(Memory::of_body(&opened).is_some(), "{limit}");
             let (kept, _) = Memory::split(&opened);
@@ -471,7 +474,7 @@ pub(super) mod tests {
             assert_eq!(edit, PullRequestEdit::default(), "{limit}");
         }
         let content = Content { owners: &owners, images: &images, limit: Some(300) };
-        let error = text("t", &body).opened(content).unwrap_err();
+        let error = text("t", &body).opened(content, false).unwrap_err();
         assert!(
             error.to_string().starts_with("the pull request changes the images of 20 policies"),
             "{error}"
@@ -485,7 +488,8 @@ pub(super) mod tests {
         let images: BTreeSet<ImageHash> = (0..20).map(|number| image("web", &number.to_string())).collect();
         let one = BTreeSet::from([image("web", "1")]);
         let limit = Some(450);
-        let opened = text("t", "words").opened(Content { owners: &owners, images: &one, limit }).unwrap();
+        let opened =
+            text("t", "words").opened(Content { owners: &owners, images: &one, limit }, false).unwrap();
         let edited = pull_request("t", &opened.body.replace("words", &"read by ann\n".repeat(15)));
         let many = Content { owners: &owners, images: &images, limit };
         assert_eq!(text("t", "x").refreshed(&edited, many).unwrap().body, None);
@@ -503,7 +507,7 @@ pub(super) mod tests {
     fn a_body_says_why_tagboat_closed_it() {
         let (owners, images) = (BTreeSet::from([owner("fleet")]), BTreeSet::from([image("web", "1")]));
         let content = Content { owners: &owners, images: &images, limit: None };
-        let opened = text("t", "body").opened(content).unwrap().body;
+        let opened = text("t", "body").opened(content, false).unwrap().body;
         let current = pull_request("t", &opened);
         let memory = Memory::of_body(&opened).unwrap();
         for (reason, by, sentence) in [

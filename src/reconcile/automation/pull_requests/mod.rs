@@ -5,17 +5,19 @@
 //! | file | contents |
 //! |---|---|
 //! | `order` | what one automation wants of the forge after a run |
-//! | `snapshot` | the pull requests of a repository, as the forge listed them |
+//! | `snapshot`, `records` | the pull requests of a repository, as the forge listed them; what listings do not show |
 //! | `round` | one round of work on a repository: list, decide, act |
 //! | `outcome`, `progress` | the outcome for a branch; that of all branches of an automation, as a condition and events |
 //! | `run` | the part of one run of an automation |
-//! | `queue` | the work queue: one task per repository, with retries |
+//! | `queue`, `repository` | the work queue: one task per repository, with retries; what it knows of a repository |
 
 mod merges;
 mod order;
 mod outcome;
 mod progress;
 mod queue;
+mod records;
+mod repository;
 mod round;
 #[cfg(test)]
 mod round_tests;

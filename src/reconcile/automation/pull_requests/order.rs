@@ -1,6 +1,7 @@
 //! The order that an automation gives to the forge work after a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use tagboat_api::ObjectName;
 use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
@@ -54,12 +55,15 @@ pub struct PullRequestOrder {
     pub delivered: Delivered,
     /// Decides whether the automation may write.
     pub gate: Option<WriteGate>,
+    /// The time at which the run began, before git read the base.
+    pub made_at: Instant,
 }
 
 impl PullRequestOrder {
     /// Returns true if another order wants the same of the forge.
     ///
-    /// The commits that git has reported do not count, nor do the pull requests that were reported, nor the age of facts.
+    /// The commits that git has reported do not count, nor do the pull requests that were reported, nor the age of
+    /// facts and of the order.
     pub(super) fn wants_same(&self, other: &Self) -> bool {
         let dated = |(branch, facts): (&BranchName, &BranchFacts)| {
             (branch.clone(), BranchFacts { is_unknown: false, ..*facts })
@@ -68,6 +72,7 @@ impl PullRequestOrder {
             delivered: order.delivered.without_commits(),
             reported_open: BTreeSet::new(),
             facts: order.facts.iter().map(dated).collect(),
+            made_at: self.made_at,
             ..order.clone()
         };
         plain(self) == plain(other)

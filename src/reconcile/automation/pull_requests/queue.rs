@@ -9,22 +9,23 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tagboat_api::ObjectName;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::super::delivery::OwnerHash;
 use super::super::forge_login::ForgeAccess;
-use super::merges::AskedMerges;
-use super::order::{BranchContent, PullRequestOrder};
+use super::super::waiting::WriteGate;
+use super::order::PullRequestOrder;
 use super::outcome::{PullRequestOutcome, PullRequestVerb};
 use super::progress::{PullRequestEvent, PullRequestProgress};
-use super::round::{Round, RoundOutcome};
+use super::repository::Repository;
+use super::round::{Round, RoundOutcome, closed_gate};
 use super::snapshot::Snapshot;
 use crate::backoff::Backoff;
 use crate::cancel::StopToken;
-use crate::forge::{AnyForge, ForgeClients, ForgeError};
-use crate::git::BranchAction::Left;
-use crate::git::{BranchName, BranchOutcome, CommitId, LeftReason};
+use crate::forge::{AnyForge, ForgeClients, ForgeError, PullRequest};
+use crate::git::BranchName;
 use crate::metrics::Metrics;
 use crate::tenancy::BlockingPool;
 
@@ -50,6 +51,18 @@ pub struct RepositoryKey {
     pub api: String,
     /// The full name of the repository at the forge.
     pub repository: String,
+}
+
+/// The branches of an automation whose pull requests are looked up before git.
+pub(super) struct LookUp<'l> {
+    /// The base.
+    pub(super) base: &'l BranchName,
+    /// The branches.
+    pub(super) branches: &'l BTreeSet<BranchName>,
+    /// The automation.
+    pub(super) owner: OwnerHash,
+    /// Decides whether it may write.
+    pub(super) gate: Option<WriteGate>,
 }
 
 /// Is called with an automation that is due, for a report or for git.
@@ -92,29 +105,6 @@ struct State {
     repositories: BTreeMap<RepositoryKey, Repository>,
     /// The repository of each automation.
     automations: BTreeMap<ObjectName, RepositoryKey>,
-}
-
-struct Repository {
-    access: Arc<ForgeAccess>,
-    snapshot: Arc<Snapshot>,
-    orders: BTreeMap<ObjectName, Arc<PullRequestOrder>>,
-    /// The tips for which pull requests are refreshed already, by branch.
-    handled: BTreeMap<BranchName, CommitId>,
-    progress: BTreeMap<ObjectName, PullRequestProgress>,
-    /// The automations whose branches git can deal with, since the forge has answered.
-    needs_git: BTreeSet<ObjectName>,
-    /// Ends a delay after a failure, once there is an order that wants something else.
-    changed: Arc<Notify>,
-    last_round: Option<Instant>,
-    /// The time of the last listing.
-    listed: Option<Instant>,
-    /// The merges that the forge was asked for.
-    merges: AskedMerges,
-    /// The error of a look-up before git, which the next round reports.
-    look_up_failure: Option<ForgeError>,
-    failures: u32,
-    is_due: bool,
-    is_running: bool,
 }
 
 impl fmt::Debug for PullRequestQueue {
@@ -211,43 +201,86 @@ impl PullRequestQueue {
     /// Lists the pull requests of a repository, and looks the closed ones of branches up.
     ///
     /// They are listed once for all automations. The next round reports an error.
-    pub async fn look_up(&self, key: &RepositoryKey, base: &BranchName, branches: &BTreeSet<BranchName>) {
-        let Some((access, mut snapshot)) = self.0.access(key) else { return };
-        let is_listed = self.snapshot(key).1.is_some();
+    pub(super) async fn look_up(&self, key: &RepositoryKey, wanted: LookUp<'_>) {
+        let LookUp { base, branches, .. } = wanted;
+        let Some((access, _)) = self.0.access(key) else { return };
         let looked_up = async {
             let forge = AnyForge::new(&self.0.options.clients, &access.address, &access.login)?;
-            if !is_listed {
-                // Git waits for the answer, to make branches whose pull requests are to be opened.
-                snapshot.list(&forge, branches, true).await?;
-            }
+            self.list_first(key, &forge, &wanted).await?;
+            let mut snapshot = self.0.access(key).map(|(_, snapshot)| snapshot).unwrap_or_default();
             snapshot.look_up_many(&forge, base, branches).await?;
             for branch in branches {
                 snapshot.look_up(&forge, base, branch).await?;
             }
-            Ok(())
+            Ok(snapshot)
         };
-        let looked_up: Result<(), ForgeError> = looked_up.await;
+        let looked_up: Result<Snapshot, ForgeError> = looked_up.await;
         let mut state = self.0.state.lock();
         let Some(repository) = state.repositories.get_mut(key) else { return };
         match looked_up {
-            Ok(()) => {
-                repository.snapshot = Arc::new(snapshot);
-                repository.listed.get_or_insert_with(Instant::now);
-            }
+            Ok(snapshot) => Arc::make_mut(&mut repository.snapshot).take(&snapshot, base, branches),
             Err(error) => repository.look_up_failure = Some(error),
         }
     }
 
+    /// Lists the pull requests, unless another automation has done so.
+    ///
+    /// Then it takes back the branches that people have handed back.
+    async fn list_first(
+        &self,
+        key: &RepositoryKey,
+        forge: &AnyForge,
+        LookUp { base, branches, owner, gate }: &LookUp<'_>,
+    ) -> Result<(), ForgeError> {
+        let found = |state: &State| {
+            let repository = state.repositories.get(key)?;
+            Some((Arc::clone(&repository.first_listing), repository.look_up_failure.clone()))
+        };
+        let Some((listing, _)) = found(&self.0.state.lock()) else { return Ok(()) };
+        let _listing = listing.lock().await;
+        let (_, failure) = found(&self.0.state.lock()).unzip();
+        let Some((_, mut snapshot)) = self.0.access(key) else { return Ok(()) };
+        let is_first = self.snapshot(key).1.is_none();
+        if is_first {
+            // Another automation has waited for the forge already.
+            failure.flatten().map_or(Ok(()), Err)?;
+            // Git waits for the answer, to make branches whose pull requests are to be opened.
+            let listed = snapshot.list(forge, branches, true).await;
+            let mut state = self.0.state.lock();
+            let Some(repository) = state.repositories.get_mut(key) else { return Ok(()) };
+            match listed {
+                Ok(()) => {
+                    repository.snapshot = Arc::new(snapshot.clone());
+                    repository.listed = Some(Instant::now());
+                }
+                Err(error) => return Err(repository.look_up_failure.insert(error).clone()),
+            }
+        }
+        let owners = BTreeSet::from([owner.clone()]);
+        let labelled: Vec<PullRequest> =
+            branches.iter().filter_map(|branch| snapshot.handed_back((base, branch), &owners)).collect();
+        let gates = gate.iter().cloned().collect();
+        if !labelled.is_empty() && closed_gate(&self.0.options.pool, gates).await.is_none() {
+            for one in &labelled {
+                snapshot.take_back(forge, one, self.is_dry_run()).await?;
+            }
+        }
+        if let Some(repository) = self.0.state.lock().repositories.get_mut(key) {
+            Arc::make_mut(&mut repository.snapshot).take(&snapshot, base, branches);
+        }
+        Ok(())
+    }
+
     /// Hands an order over, in place of an earlier one of the automation.
     ///
-    /// One that wants the same is worked on only if the last round is older than `age`.
+    /// One that wants the same is worked on only if the last round is older than `age`, or has waited for this run of git.
     pub fn submit(&self, key: &RepositoryKey, order: PullRequestOrder, age: Duration) {
         let mut state = self.0.state.lock();
         let Some(repository) = state.repositories.get_mut(key) else { return };
-        repository.needs_git.remove(&order.automation);
+        let was_awaited = repository.needs_git.remove(&order.automation);
         let order = Arc::new(order);
         let before = repository.orders.insert(order.automation.clone(), Arc::clone(&order));
-        if before.is_none_or(|before| !before.wants_same(&order)) {
+        if was_awaited || before.is_none_or(|before| !before.wants_same(&order)) {
             self.0.wake(key, repository);
             repository.changed.notify_one();
         } else if repository.is_older(age) {
@@ -312,102 +345,6 @@ impl State {
     }
 }
 
-impl Repository {
-    fn new(access: &Arc<ForgeAccess>) -> Self {
-        Self {
-            access: Arc::clone(access),
-            snapshot: Arc::default(),
-            orders: BTreeMap::new(),
-            handled: BTreeMap::new(),
-            progress: BTreeMap::new(),
-            needs_git: BTreeSet::new(),
-            changed: Arc::default(),
-            last_round: None,
-            listed: None,
-            merges: AskedMerges::default(),
-            look_up_failure: None,
-            failures: 0,
-            is_due: false,
-            is_running: false,
-        }
-    }
-
-    /// Takes the outcome of a round, and returns the automations to notify.
-    fn take(
-        &mut self,
-        orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,
-        outcome: &RoundOutcome,
-        retry: Option<Timestamp>,
-    ) -> Vec<ObjectName> {
-        let mut notified = Vec::new();
-        for (name, order) in orders.iter().filter(|(name, _)| self.orders.contains_key(*name)) {
-            let is_own =
-                |one: &&PullRequestOutcome| one.base == order.base && order.facts.contains_key(&one.branch);
-            let mut outcomes: Vec<PullRequestOutcome> =
-                outcome.branches.values().filter(is_own).cloned().collect();
-            for one in outcomes.iter().filter(|one| !one.has_failed()) {
-                if let Some(tip) = order.outcome(&one.branch).and_then(|of_git| of_git.tip) {
-                    self.handled.insert(one.branch.clone(), tip);
-                }
-            }
-            let before = self.progress.get(name);
-            if outcome.failure.is_some() {
-                // Of the other branches nothing new is known.
-                let is_missing = |one: &&PullRequestOutcome| {
-                    !outcomes.iter().any(|now| (&now.base, &now.branch) == (&one.base, &one.branch))
-                };
-                let known = before.iter().flat_map(|before| &before.outcomes);
-                let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
-                outcomes.extend(missing);
-            }
-            let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
-            (now.failure, now.retry) = (outcome.failure.clone(), retry);
-            let is_reported = before.is_some_and(|before| !before.differs(&now));
-            if self.awaits_git(order) {
-                self.needs_git.insert(name.clone());
-            }
-            if !is_reported || self.needs_git.contains(name) {
-                notified.push(name.clone());
-            }
-            self.progress.insert(name.clone(), now);
-        }
-        notified
-    }
-
-    /// Returns true if git left a branch for a reason that holds no more.
-    fn awaits_git(&self, order: &PullRequestOrder) -> bool {
-        let is_free = |outcome: &BranchOutcome| {
-            let Left(reason) = &outcome.action else { return false };
-            let images = order.contents.get(&outcome.branch).map(BranchContent::images);
-            let images = images.unwrap_or_default();
-            let facts = self.snapshot.facts(&order.base, &outcome.branch, &images, &order.owner);
-            if order.facts.get(&outcome.branch) == Some(&facts) {
-                // Git would decide the same again.
-                return false;
-            }
-            match reason {
-                LeftReason::AwaitingForge => !facts.is_unknown,
-                LeftReason::Refused => {
-                    let is_refused = facts.is_refused || outcome.tip.is_none() && facts.is_refused_if_absent;
-                    !facts.is_unknown && !is_refused
-                }
-                LeftReason::InMergeQueue => !facts.is_unknown && !facts.is_in_merge_queue,
-                // Its pull request has ended: with nothing to change, the commits do not matter any more.
-                LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. } => {
-                    facts.handed_back.is_some()
-                        || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
-                }
-                LeftReason::NothingLeft => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting | LeftReason::OtherBase { .. } => false,
-            }
-        };
-        let is_new =
-            |branch: &BranchName| !order.rendered.contains(branch) && order.outcome(branch).is_none();
-        order.delivered.branches.iter().any(is_free)
-            || self.snapshot.branches_of(&order.base, &order.owner).iter().any(is_new)
-    }
-}
-
 impl Shared {
     fn access(&self, key: &RepositoryKey) -> Option<(Arc<ForgeAccess>, Snapshot)> {
         let state = self.state.lock();
@@ -465,6 +402,7 @@ impl Shared {
                     forge: &forge,
                     pool: &self.options.pool,
                     limit: access.address.kind.features().body_limit,
+                    separate: access.address.kind.features().separate,
                     orders: &orders,
                     handled: &handled,
                     merges: &merges,
@@ -479,6 +417,9 @@ impl Shared {
         };
         let before_git = self.state.lock().repositories.get_mut(key)?.look_up_failure.take();
         outcome.failure = outcome.failure.or(before_git);
+        if self.renews_login(key, &access, &outcome) {
+            return Some(BACKOFF.first);
+        }
         let has_failed =
             outcome.failure.is_some() || outcome.branches.values().any(PullRequestOutcome::has_failed);
         let delay = has_failed.then(|| match &outcome.failure {
@@ -498,10 +439,7 @@ impl Shared {
             repository.failures = if has_failed { failures + 1 } else { 0 };
             repository.is_due |= has_failed || has_withheld;
             let notified = repository.take(&orders, &outcome, retry);
-            let is_used = |base: &BranchName, head: &BranchName| {
-                orders.values().any(|order| order.base == *base && order.rendered.contains(head))
-            };
-            Arc::make_mut(&mut repository.snapshot).retain(is_used);
+            repository.forget_past(&orders);
             notified
         };
         self.count(&orders, &outcome);
@@ -509,6 +447,28 @@ impl Shared {
             notified.iter().for_each(|name| notify(name));
         }
         delay.or(has_withheld.then_some(WITHHELD_DELAY))
+    }
+
+    /// Has a new token requested once if the API has refused it.
+    ///
+    /// The next runs of the automations bring it, before the next try. Nothing is reported until then.
+    fn renews_login(&self, key: &RepositoryKey, access: &ForgeAccess, outcome: &RoundOutcome) -> bool {
+        let mut state = self.state.lock();
+        let Some(repository) = state.repositories.get_mut(key) else { return false };
+        let is_renewed = repository.renews_login(outcome);
+        let (Some(entry), Some(notify)) = (&access.entry, &self.options.on_progress) else { return false };
+        if !is_renewed {
+            return false;
+        }
+        entry.refuse();
+        if outcome.listed.is_some() {
+            return false;
+        }
+        repository.is_due = true;
+        let names: Vec<ObjectName> = repository.orders.keys().cloned().collect();
+        drop(state);
+        names.iter().for_each(|name| notify(name));
+        true
     }
 
     /// Counts the actions of a round, and the pull requests of each automation.
@@ -532,19 +492,6 @@ impl Shared {
                 metrics.pull_requests(name, progress.open().len(), progress.refused().len());
             }
         }
-    }
-}
-
-impl Repository {
-    /// Returns true if the last round is older than a time, or there was none.
-    fn is_older(&self, age: Duration) -> bool {
-        self.last_round.is_none_or(|last| last.elapsed() >= age)
-    }
-
-    /// Begins a round if one is due; else the task ends.
-    fn begin(&mut self) -> bool {
-        self.is_running = self.is_due;
-        std::mem::take(&mut self.is_due)
     }
 }
 

@@ -16,12 +16,12 @@ use super::super::delivery::{
     PullRequestOptions, PullRequestReason, PullRequestText, TextError, TextSource, UnwantedPullRequest,
     WantedPullRequest, decide, decide_unwanted,
 };
-use super::super::waiting::WriteGate;
+use super::super::waiting::{Closed, WriteGate};
 use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::snapshot::Snapshot;
-use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestState};
+use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestState, SeparateParts};
 use crate::git::{BranchName, BranchOutcome, CommitId};
 use crate::tenancy::BlockingPool;
 
@@ -39,6 +39,8 @@ pub(super) struct Round<'r, F> {
     pub(super) pool: &'r BlockingPool,
     /// The limit of the forge for a body.
     pub(super) limit: Option<usize>,
+    /// The parts that the forge adds after opening a pull request.
+    pub(super) separate: SeparateParts,
     /// The orders of all automations of the repository, by name.
     pub(super) orders: &'r BTreeMap<ObjectName, Arc<PullRequestOrder>>,
     /// The tips for which pull requests are refreshed already.
@@ -197,6 +199,11 @@ impl<F: Forge> Round<'_, F> {
         snapshot: &mut Snapshot,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let wanted = self.wanted(base, branch);
+        if let Some(labelled) = snapshot.handed_back((base, branch), &self.owners_on(base))
+            && self.may_write(&wanted.orders).await
+        {
+            snapshot.take_back(self.forge, &labelled, self.is_dry_run).await?;
+        }
         if wanted.is_of_interest(branch, snapshot) {
             snapshot.look_up(self.forge, base, branch).await?;
         }
@@ -216,10 +223,12 @@ impl<F: Forge> Round<'_, F> {
             owners: &wanted.owners,
             known: &known,
             judged: judged(&wanted.orders, branch),
+            made_at: made_at(&wanted.orders),
             images: &wanted.images,
             readable,
             options: &wanted.options,
             text: text.as_ref(),
+            separate: self.separate,
             limit: self.limit,
         };
         let state = self.in_dry_run(state, &wanted, branch);
@@ -260,15 +269,20 @@ impl<F: Forge> Round<'_, F> {
     async fn held(&self, decision: Decision, orders: &[&Arc<PullRequestOrder>]) -> Decision {
         use PullRequestAction::{Keep, Leave, Nothing};
         let is_change = decision.merge.is_some() || !matches!(decision.action, Nothing | Keep | Leave);
-        let gates: Vec<WriteGate> = orders.iter().filter_map(|order| order.gate.clone()).collect();
-        let Some(first) = gates.first().filter(|_| is_change) else { return decision };
-        let namespace = first.automation.namespace.clone();
-        let closed = move || gates.iter().find_map(|gate| gate.state().closed);
-        let Some(closed) = self.pool.run(&namespace, closed).await else { return decision };
-        tracing::info!("a change of a pull request waits: {}", closed.by);
-        self.has_withheld.store(true, Ordering::Relaxed);
+        if !is_change || self.may_write(orders).await {
+            return decision;
+        }
         let action = if decision.number.is_some() { Leave } else { Nothing };
         Decision { action, merge: None, ..decision }
+    }
+
+    /// Returns true if all of the automations may write now.
+    async fn may_write(&self, orders: &[&Arc<PullRequestOrder>]) -> bool {
+        let gates: Vec<WriteGate> = orders.iter().filter_map(|order| order.gate.clone()).collect();
+        let Some(closed) = closed_gate(self.pool, gates).await else { return true };
+        tracing::info!("a change of a pull request waits: {}", closed.by);
+        self.has_withheld.store(true, Ordering::Relaxed);
+        false
     }
 
     /// Renders the text of a branch on the blocking pool.
@@ -353,7 +367,17 @@ impl<F: Forge> Round<'_, F> {
         })?;
         let decision = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
         match self.carry_out(&decision, (base, branch), snapshot).await? {
-            Done::Outcome(done) => Ok(Some(*done)),
+            Done::Outcome(done) => {
+                if let PullRequestAction::Close(edit) = decision.action
+                    && !self.is_dry_run
+                    && !done.is_open
+                {
+                    let body = edit.body.unwrap_or(open.body);
+                    let closed = PullRequest { state: PullRequestState::Closed, body, ..open };
+                    snapshot.close_unwanted(closed);
+                }
+                Ok(Some(*done))
+            }
             Done::Nothing | Done::Found => Ok(None),
         }
     }
@@ -382,13 +406,14 @@ impl<F: Forge> Round<'_, F> {
         let current = found.open.or(refused).cloned();
         let after = match (&decision.action, current) {
             (Open(new), _) if self.is_dry_run => {
-                (done.title, done.body) = (new.title.clone(), Some(new.body.clone()));
+                let body = new.completed_body.as_ref().unwrap_or(&new.body);
+                (done.title, done.body) = (new.title.clone(), Some(body.clone()));
                 return Ok(Done::Outcome(Box::new(done)));
             }
             (Open(new), _) => {
                 let opened = self.forge.open(new).await?;
                 let (is_new, after) = (opened.is_new, opened.pull_request);
-                snapshot.put(after.clone());
+                snapshot.put(after.clone(), Instant::now());
                 if !is_new {
                     return Ok(Done::Found);
                 }
@@ -397,7 +422,7 @@ impl<F: Forge> Round<'_, F> {
             }
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.is_dry_run => {
                 let after = self.forge.edit(&current, edit).await?;
-                snapshot.put(after.clone());
+                snapshot.put(after.clone(), Instant::now());
                 after
             }
             (Nothing | Keep | Leave | Edit(_) | Refresh(_) | Close(_), Some(current)) => current,
@@ -430,9 +455,11 @@ impl<F: Forge> Round<'_, F> {
         match answer {
             MergeAnswer::Merged => {
                 (done.action, done.is_open) = (PullRequestVerb::Merged, false);
-                snapshot.put(PullRequest { state: PullRequestState::Merged, ..current });
+                snapshot.put(PullRequest { state: PullRequestState::Merged, ..current }, Instant::now());
             }
-            MergeAnswer::Scheduled => snapshot.put(PullRequest { has_auto_merge: true, ..current }),
+            MergeAnswer::Scheduled => {
+                snapshot.put(PullRequest { has_auto_merge: true, ..current }, Instant::now());
+            }
             MergeAnswer::NothingRequired => {
                 let reason = "the forge requires neither a check nor an approval, so it would merge at once";
                 done.merge_refusal = Some(reason.to_owned());
@@ -447,6 +474,17 @@ impl<F: Forge> Round<'_, F> {
 /// Returns the tip at which git looked at a branch.
 fn judged(orders: &[&Arc<PullRequestOrder>], branch: &BranchName) -> Option<CommitId> {
     orders.iter().find_map(|order| order.outcome(branch)?.tip)
+}
+
+/// Returns the time at which the first of the runs of automations began.
+fn made_at(orders: &[&Arc<PullRequestOrder>]) -> Instant {
+    orders.iter().map(|order| order.made_at).min().unwrap_or_else(Instant::now)
+}
+
+/// Returns the cause for which one of some automations may not write.
+pub(super) async fn closed_gate(pool: &BlockingPool, gates: Vec<WriteGate>) -> Option<Closed> {
+    let namespace = gates.first()?.automation.namespace.clone();
+    pool.run(&namespace, move || gates.iter().find_map(|gate| gate.state().closed)).await
 }
 
 /// Renders the text of automations; there is none if nothing is left to change.

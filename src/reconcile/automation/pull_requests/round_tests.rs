@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
@@ -12,13 +12,13 @@ use tagboat_api::{ObjectName, Reason};
 use super::super::delivered::{Delivered, ForgeProgress};
 use super::super::delivery::{Memory, OwnerHash};
 use super::order::{BranchContent, PullRequestOrder};
-use super::outcome::OutcomeReason;
+use super::outcome::{OutcomeReason, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::round::{Round, RoundOutcome};
 use super::snapshot::Snapshot;
 use crate::forge::{
     Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
-    PullRequestState,
+    PullRequestState, SeparateParts,
 };
 use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
 use crate::message::MessageData;
@@ -29,6 +29,8 @@ use crate::tenancy::BlockingPool;
 struct Failing {
     errors: BTreeMap<&'static str, ForgeError>,
     finds_many: bool,
+    /// The pull requests that a search finds.
+    found: Vec<PullRequest>,
     /// True if the last listing was urgent.
     is_urgent: Mutex<Option<bool>>,
     searched: Mutex<Vec<String>>,
@@ -42,7 +44,8 @@ impl Forge for Failing {
 
     async fn find(&self, head: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
         self.searched.lock().push(head.to_string());
-        self.errors.get(head.as_str()).cloned().map_or(Ok(Vec::new()), Err)
+        let found = self.found.iter().filter(|one| one.head == *head).cloned().collect();
+        self.errors.get(head.as_str()).cloned().map_or(Ok(found), Err)
     }
 
     async fn find_many(
@@ -95,6 +98,7 @@ fn order(branches: &[&str]) -> PullRequestOrder {
             forge: ForgeProgress::Awaited,
         },
         gate: None,
+        made_at: Instant::now(),
     }
 }
 
@@ -105,6 +109,7 @@ async fn round(forge: &Failing, order: PullRequestOrder, snapshot: &mut Snapshot
         forge,
         pool: &pool,
         limit: None,
+        separate: SeparateParts::default(),
         orders: &orders,
         handled: &handled,
         merges: &merges,
@@ -183,7 +188,7 @@ async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
         ("to be closed", order, Some(own), true),
     ] {
         let mut snapshot = Snapshot::default();
-        open.into_iter().for_each(|one| snapshot.put(one));
+        open.into_iter().for_each(|one| snapshot.put(one, Instant::now()));
         let forge = Failing::default();
         round(&forge, order, &mut snapshot).await;
         assert_eq!(*forge.is_urgent.lock(), Some(is_urgent), "{name}");
@@ -223,4 +228,35 @@ async fn closed_pull_requests_of_many_branches_are_looked_up_at_once_where_the_f
     assert_eq!(searched(Failing { errors, ..many() }).await, ["a+b+c", "a", "b", "c"]);
     let errors = BTreeMap::from([("b", ForgeError::Unavailable { host, detail })]);
     assert_eq!(searched(Failing { errors, ..many() }).await, ["a+b+c"]);
+}
+
+/// An order from before the merge opened another pull request.
+#[tokio::test]
+async fn a_merge_asks_git_before_another_pull_request_is_opened() {
+    let mut wanted = order(&["a"]);
+    let data = MessageData::plain_sample();
+    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+    let tip = Some("1".repeat(40).parse().unwrap());
+    let branch = "a".parse().unwrap();
+    let kept =
+        BranchOutcome { branch, action: BranchAction::Kept, tip, commit: None, message: String::new() };
+    wanted.delivered.branches.push(kept);
+    let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };
+    let own = PullRequest { body: memory.to_string(), ..pull_request("a") };
+    let merged = PullRequest { state: PullRequestState::Merged, ..own.clone() };
+    let forge = Failing { found: vec![merged], ..Failing::default() };
+    let mut snapshot = Snapshot::default();
+    snapshot.put(own, Instant::now());
+    let opened = async |order: &PullRequestOrder, snapshot: &mut Snapshot| {
+        let done = round(&forge, order.clone(), snapshot).await;
+        assert_eq!(done.failure, None);
+        let stale = snapshot.found(&order.base, &"a".parse().unwrap()).have_ended_since(order.made_at);
+        (done.branches.values().any(|one| one.action == PullRequestVerb::Opened), stale)
+    };
+    for _ in 0..2 {
+        assert_eq!(opened(&wanted, &mut snapshot).await, (false, true));
+    }
+    // The base lacks the value after a revert.
+    wanted.made_at = Instant::now();
+    assert_eq!(opened(&wanted, &mut snapshot).await, (true, false));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tagboat_api::settings::{AutomationSettings, PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ImageUpdateAutomation, ObjectName, Reason};
@@ -13,7 +13,7 @@ use super::super::delivery::{OwnerHash, PolicyHash, UnsupportedSetting, check_su
 use super::super::forge_login::{ForgeAccess, ForgeAccessError};
 use super::super::waiting::WriteGate;
 use super::order::{BranchContent, PullRequestOrder};
-use super::queue::{PullRequestQueue, RepositoryKey};
+use super::queue::{LookUp, PullRequestQueue, RepositoryKey};
 use super::snapshot::Snapshot;
 use crate::error::ReconcileError;
 use crate::git::BranchName;
@@ -58,10 +58,13 @@ pub struct PullRequestRun {
     reported_open: BTreeSet<u64>,
     contents: BTreeMap<BranchName, BranchContent>,
     gate: Option<WriteGate>,
+    made_at: Instant,
 }
 
 impl PullRequestRun {
     /// Connects an automation with its repository at the forge.
+    ///
+    /// The gate is closed while nothing may be changed there.
     ///
     /// # Errors
     ///
@@ -72,6 +75,7 @@ impl PullRequestRun {
         settings: &AutomationSettings,
         (base, source): (BranchName, &ObjectName),
         access: ForgeAccess,
+        gate: Option<WriteGate>,
     ) -> Result<Self, PullRequestSetupError> {
         check_support(access.address.kind, &settings.pull_request)?;
         let name = ObjectName::of(automation);
@@ -95,7 +99,8 @@ impl PullRequestRun {
             language: settings.template_language,
             reported_open,
             contents: BTreeMap::new(),
-            gate: None,
+            gate,
+            made_at: Instant::now(),
         })
     }
 
@@ -106,21 +111,20 @@ impl PullRequestRun {
         self.queue.snapshot(&self.key)
     }
 
-    /// Returns the branches with open pull requests of the automation.
-    pub fn open_branches(&self, snapshot: &Snapshot) -> BTreeSet<BranchName> {
-        snapshot.branches_of(&self.base, &self.owner)
+    /// Returns the branches of the automation that git has to look at.
+    ///
+    /// Their pull requests are open, or were closed a short time ago.
+    pub fn known_branches(&self, snapshot: &Snapshot) -> BTreeSet<BranchName> {
+        snapshot.branches_for_git(&self.base, &self.owner)
     }
 
     /// Lists the pull requests, and looks the closed ones of branches up.
     ///
     /// The round after the run reports an error, which leaves the branches as they are.
-    pub async fn look_up(&self, branches: &BTreeSet<BranchName>) {
-        self.queue.look_up(&self.key, &self.base, branches).await;
-    }
-
-    /// Sets the gate, while which is closed nothing is changed at the forge.
-    pub fn set_gate(&mut self, gate: Option<WriteGate>) {
-        self.gate = gate;
+    pub async fn look_up(&mut self, branches: &BTreeSet<BranchName>) {
+        let (owner, gate) = (self.owner.clone(), self.gate.clone());
+        self.queue.look_up(&self.key, LookUp { base: &self.base, branches, owner, gate }).await;
+        self.made_at = Instant::now();
     }
 
     /// Records the changes that the branches make.
@@ -152,6 +156,7 @@ impl PullRequestRun {
             contents: self.contents.clone(),
             delivered,
             gate: self.gate.clone(),
+            made_at: self.made_at,
         };
         self.queue.submit(&self.key, order, interval / 2);
     }

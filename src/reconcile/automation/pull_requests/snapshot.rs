@@ -1,13 +1,13 @@
 //! The pull requests of a repository, as the forge listed them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
+use std::time::Instant;
 
-use super::super::delivery::{FoundPullRequests, ImageHash, Memory, OwnerHash, branch_facts};
-use crate::forge::{Forge, ForgeError, Listing, PullRequest, PullRequestState};
+use super::super::delivery::{FoundPullRequests, ImageHash, Memory, OwnerHash, REBUILD_LABEL, branch_facts};
+use super::records::{Branches, Records, is_open, key};
+use crate::forge::{Forge, ForgeError, Listing, PullRequest, PullRequestEdit};
 use crate::git::{BranchFacts, BranchName};
-
-/// A base and the head branch of a pull request.
-type Branches = (BranchName, BranchName);
 
 /// The number of listings between two looks for a new merge queue.
 const QUEUE_LISTINGS: u32 = 20;
@@ -25,6 +25,8 @@ pub struct Snapshot {
     without_queue: BTreeMap<BranchName, u32>,
     /// The numbers of open pull requests that the last listing left out.
     strangers: BTreeSet<u64>,
+    /// What listings do not show.
+    records: Records,
 }
 
 impl Snapshot {
@@ -51,8 +53,10 @@ impl Snapshot {
         let now: BTreeMap<Branches, PullRequest> = listed.into_iter().map(|one| (key(&one), one)).collect();
         let before = std::mem::replace(&mut self.open, now);
         self.vanished.extend(before.into_keys().filter(|branches| !self.open.contains_key(branches)));
+        self.records.compare(&self.open);
         for gone in &self.vanished {
             self.past.remove(gone);
+            self.records.forget_end(gone);
         }
         self.list_queues(forge).await
     }
@@ -73,6 +77,46 @@ impl Snapshot {
             for one in self.open.values_mut().filter(|one| one.base == base) {
                 one.is_in_merge_queue |= queue.contains(&one.number);
             }
+        }
+        Ok(())
+    }
+
+    /// Returns the open pull request whose label hands a branch back.
+    ///
+    /// It is one of some automations, or of people.
+    pub(super) fn handed_back(
+        &self,
+        (base, head): (&BranchName, &BranchName),
+        owners: &BTreeSet<OwnerHash>,
+    ) -> Option<PullRequest> {
+        let open = self.open.get(&(base.clone(), head.clone()))?;
+        let is_own = Memory::of_body(&open.body).is_none_or(|memory| !memory.is_of_others(owners));
+        let is_labelled = open.labels.iter().any(|label| label == REBUILD_LABEL);
+        (is_own && is_labelled && !open.is_in_merge_queue).then(|| open.clone())
+    }
+
+    /// Takes the branch of a pull request back that people have handed back.
+    ///
+    /// The label is removed first, and only then the head counts that the branch had with it. So a commit that comes after the
+    /// label was removed is never lost. A dry run leaves the label.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    pub(super) async fn take_back(
+        &mut self,
+        forge: &impl Forge,
+        labelled: &PullRequest,
+        is_dry_run: bool,
+    ) -> Result<(), ForgeError> {
+        if !is_dry_run {
+            let removed_labels = vec![REBUILD_LABEL.to_owned()];
+            let edit = PullRequestEdit { removed_labels, ..PullRequestEdit::default() };
+            let after = forge.edit(labelled, &edit).await?;
+            self.open.insert(key(labelled), after);
+        }
+        if let Some(head) = labelled.head_commit {
+            self.records.hand_back(key(labelled), head);
         }
         Ok(())
     }
@@ -125,7 +169,7 @@ impl Snapshot {
             return Ok(());
         }
         let found = forge.find(head, base).await?;
-        self.note(branches, found);
+        self.note(branches, found, Instant::now());
         Ok(())
     }
 
@@ -147,29 +191,36 @@ impl Snapshot {
         if unknown.len() > 1
             && let Some(found) = forge.find_many(&unknown, base).await?
         {
-            found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found));
+            let now = Instant::now();
+            found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found, now));
         }
         Ok(())
     }
 
     /// Notes all pull requests of a branch.
-    fn note(&mut self, branches: Branches, mut found: Vec<PullRequest>) {
-        if let Some(at) = found.iter().position(|one| one.state == PullRequestState::Open) {
-            self.open.insert(branches.clone(), found.swap_remove(at));
-        }
-        found.retain(|one| one.state != PullRequestState::Open);
+    fn note(&mut self, branches: Branches, mut found: Vec<PullRequest>, now: Instant) {
+        let open = found.iter().position(is_open).map(|at| found.swap_remove(at));
+        found.retain(|one| !is_open(one));
         found.sort_by_key(|one| std::cmp::Reverse(one.number));
+        match (open, found.first()) {
+            (Some(open), _) => {
+                self.open.insert(branches.clone(), open);
+            }
+            (None, Some(newest)) => self.records.end(branches.clone(), newest.number, now),
+            (None, None) => {}
+        }
         self.past.insert(branches, found);
     }
 
     /// Records the state of a pull request after a change.
-    pub(super) fn put(&mut self, changed: PullRequest) {
+    pub(super) fn put(&mut self, changed: PullRequest, now: Instant) {
         let branches = key(&changed);
-        if changed.state == PullRequestState::Open {
+        if is_open(&changed) {
             self.open.insert(branches, changed);
             return;
         }
         self.open.remove(&branches);
+        self.records.end(branches.clone(), changed.number, now);
         // Only if the earlier ones are known, this one makes the list complete.
         if let Some(past) = self.past.get_mut(&branches) {
             past.retain(|one| one.number != changed.number);
@@ -177,33 +228,78 @@ impl Snapshot {
         }
     }
 
-    /// Forgets the closed pull requests of branches that are not in use any more.
-    pub(super) fn retain(&mut self, is_used: impl Fn(&BranchName, &BranchName) -> bool) {
-        self.past.retain(|(base, head), _| is_used(base, head));
+    /// Records that we closed a pull request whose branch no policy renders.
+    ///
+    /// Git deletes the branch.
+    pub(super) fn close_unwanted(&mut self, closed: PullRequest) {
+        self.records.close(key(&closed), closed);
+    }
+
+    /// Forgets closed pull requests that are of no use any more.
+    ///
+    /// Their branches are not in use, or git has dealt with them.
+    pub(super) fn retain(
+        &mut self,
+        is_used: impl Fn(&Branches) -> bool,
+        is_dealt_with: impl Fn(&Branches) -> bool,
+    ) {
+        self.past.retain(|branches, _| is_used(branches));
+        self.records.retain(is_used, is_dealt_with);
+    }
+
+    /// Takes what another state of the repository has about some branches.
+    pub(super) fn take(&mut self, other: &Self, base: &BranchName, heads: &BTreeSet<BranchName>) {
+        for head in heads {
+            let branches = (base.clone(), head.clone());
+            self.open.extend(other.open.get(&branches).map(|open| (branches.clone(), open.clone())));
+            self.past.extend(other.past.get(&branches).map(|past| (branches.clone(), past.clone())));
+            self.records.take(&branches, &other.records);
+        }
     }
 
     /// Returns the pull requests of a branch.
     pub(super) fn found(&self, base: &BranchName, head: &BranchName) -> FoundPullRequests<'_> {
         let branches = (base.clone(), head.clone());
         let past = self.past.get(&branches).map(Vec::as_slice);
-        FoundPullRequests { open: self.open.get(&branches), past }
+        let (handed_back, ended_at) = (self.records.handed_back(&branches), self.records.ended(&branches));
+        FoundPullRequests { open: self.open.get(&branches), past, handed_back, ended_at }
     }
 
     /// Returns the facts about a branch whose bundle has these images to set.
     ///
-    /// `owner` is the automation.
+    /// There are none if no policy renders the branch. `owner` is the automation.
     pub fn facts(
         &self,
         base: &BranchName,
         head: &BranchName,
-        images: &BTreeSet<ImageHash>,
+        images: Option<&BTreeSet<ImageHash>>,
         owner: &OwnerHash,
     ) -> BranchFacts {
-        branch_facts(images, owner, self.found(base, head))
+        let found = self.found(base, head);
+        match images {
+            Some(images) => branch_facts(images, owner, found),
+            None => {
+                let closed = self.records.closed(&(base.clone(), head.clone()));
+                let past = found.past.or(closed.map(slice::from_ref));
+                branch_facts(&BTreeSet::new(), owner, FoundPullRequests { past, ..found })
+            }
+        }
+    }
+
+    /// Returns the branches of an automation that git has to look at.
+    ///
+    /// Their pull requests are open, or we closed them while no policy rendered the branch.
+    pub fn branches_for_git(&self, base: &BranchName, owner: &OwnerHash) -> BTreeSet<BranchName> {
+        let is_own = |one: &&PullRequest| {
+            one.base == *base
+                && Memory::of_body(&one.body).is_some_and(|memory| memory.owners.contains(owner))
+        };
+        let closed = self.records.all_closed().filter(is_own).map(|one| one.head.clone());
+        self.branches_of(base, owner).into_iter().chain(closed).collect()
     }
 
     /// Returns the branches with open pull requests of an automation.
-    pub fn branches_of(&self, base: &BranchName, owner: &OwnerHash) -> BTreeSet<BranchName> {
+    pub(super) fn branches_of(&self, base: &BranchName, owner: &OwnerHash) -> BTreeSet<BranchName> {
         self.branches_of_any(base, &BTreeSet::from([owner.clone()]))
     }
 
@@ -221,17 +317,13 @@ impl Snapshot {
     }
 }
 
-fn key(pull_request: &PullRequest) -> Branches {
-    (pull_request.base.clone(), pull_request.head.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::forge::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequestEdit};
+    use crate::forge::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequestState};
 
     /// A forge with two open pull requests, and perhaps a merge queue.
     #[derive(Default)]
@@ -283,6 +375,112 @@ mod tests {
         async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
             unreachable!("a listing merges nothing")
         }
+    }
+
+    /// A forge with one open pull request, whose label can be removed.
+    struct Labelled {
+        head: Mutex<&'static str>,
+        is_refusing: Mutex<bool>,
+        edits: Mutex<Vec<PullRequestEdit>>,
+    }
+
+    impl Labelled {
+        fn now(&self) -> PullRequest {
+            let head_commit = Some(self.head.lock().repeat(40).parse().unwrap());
+            let labels =
+                if self.edits.lock().is_empty() { vec![REBUILD_LABEL.to_owned()] } else { Vec::new() };
+            PullRequest { head_commit, labels, ..open(1, "a") }
+        }
+    }
+
+    impl Forge for Labelled {
+        async fn open_pull_requests(&self, _: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+            Ok(vec![self.now()])
+        }
+
+        async fn find(&self, _: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+            Ok(Vec::new())
+        }
+
+        async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
+            unreachable!("nothing is opened")
+        }
+
+        async fn edit(&self, _: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+            if *self.is_refusing.lock() {
+                let (host, detail) = (String::new(), String::new());
+                return Err(ForgeError::Forbidden { host, operation: "remove a label", detail });
+            }
+            self.edits.lock().push(edit.clone());
+            Ok(self.now())
+        }
+
+        async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
+            unreachable!("nothing is merged")
+        }
+    }
+
+    #[test]
+    fn a_branch_is_handed_back_with_its_head_of_that_time_and_only_without_the_label() {
+        let (base, head): (BranchName, BranchName) = ("main".parse().unwrap(), "a".parse().unwrap());
+        let heads = BTreeSet::from([head.clone()]);
+        let owner = OwnerHash::of(
+            &tagboat_api::ObjectName { namespace: "apps".to_owned(), name: "fleet".to_owned() },
+            None,
+        );
+        let owners = BTreeSet::from([owner.clone()]);
+        let forge =
+            Labelled { head: Mutex::new("1"), is_refusing: Mutex::new(true), edits: Mutex::default() };
+        let mut snapshot = Snapshot::default();
+        let list = |snapshot: &mut Snapshot| {
+            snapshot.list(&forge, &heads, false).now_or_never().unwrap().unwrap();
+            snapshot.handed_back((&base, &head), &owners)
+        };
+        let take_back = |snapshot: &mut Snapshot, labelled: &PullRequest| {
+            snapshot.take_back(&forge, labelled, false).now_or_never().unwrap()
+        };
+        let known =
+            |snapshot: &Snapshot| snapshot.facts(&base, &head, Some(&BTreeSet::new()), &owner).handed_back;
+        // While the label stays, nothing is handed back.
+        let labelled = list(&mut snapshot).unwrap();
+        assert!(take_back(&mut snapshot, &labelled).is_err());
+        assert_eq!(known(&snapshot), None);
+        *forge.is_refusing.lock() = false;
+        // A person commits between the listing and the removal.
+        *forge.head.lock() = "2";
+        take_back(&mut snapshot, &labelled).unwrap();
+        assert_eq!(forge.edits.lock()[0].removed_labels, [REBUILD_LABEL]);
+        assert_eq!(known(&snapshot), labelled.head_commit);
+        // The next listing shows another head than the one that was handed back.
+        assert_eq!(list(&mut snapshot), None);
+        assert_eq!(known(&snapshot), None);
+    }
+
+    #[test]
+    fn git_is_told_of_the_branch_of_a_superseded_pull_request_until_it_has_dealt_with_it() {
+        let name =
+            |name: &str| tagboat_api::ObjectName { namespace: "apps".to_owned(), name: name.to_owned() };
+        let (owner, other) = (OwnerHash::of(&name("fleet"), None), OwnerHash::of(&name("other"), None));
+        let memory = Memory {
+            owners: [owner.clone()].into(),
+            closed: Some(crate::reconcile::automation::delivery::ClosedReason::Superseded),
+            ..Memory::default()
+        };
+        let closed =
+            PullRequest { state: PullRequestState::Closed, body: memory.to_string(), ..open(1, "a") };
+        let (base, head) = (closed.base.clone(), closed.head.clone());
+        let mut snapshot = Snapshot::default();
+        snapshot.close_unwanted(closed);
+        let facts = |snapshot: &Snapshot, images, owner| snapshot.facts(&base, &head, images, owner);
+        assert_eq!(snapshot.branches_for_git(&base, &owner), BTreeSet::from([head.clone()]));
+        assert!(snapshot.branches_for_git(&base, &other).is_empty());
+        assert!(facts(&snapshot, None, &owner).is_finished);
+        // A branch that is rendered again needs its whole past.
+        assert!(facts(&snapshot, Some(&BTreeSet::new()), &owner).is_unknown);
+        snapshot.retain(|_| false, |_| false);
+        assert!(!snapshot.branches_for_git(&base, &owner).is_empty());
+        snapshot.retain(|_| false, |_| true);
+        assert!(snapshot.branches_for_git(&base, &owner).is_empty());
     }
 
     #[test]

@@ -4,14 +4,15 @@
 //! lost state changes nothing.
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use tagboat_api::settings::MergeTime;
 
-use super::found::{FoundPullRequests, REBUILD_LABEL, refusal};
+use super::found::{FoundPullRequests, refusal};
 use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash};
 use super::options::PullRequestOptions;
 use super::text::{Content, PullRequestText, TextError, closed_body};
-use crate::forge::{self, Merge, NewPullRequest, PullRequest, PullRequestEdit};
+use crate::forge::{self, Merge, NewPullRequest, PullRequest, PullRequestEdit, SeparateParts};
 use crate::git::{BranchName, CommitId};
 
 /// The pull request that is wanted for a branch.
@@ -27,6 +28,8 @@ pub struct WantedPullRequest<'a> {
     pub known: &'a BTreeSet<OwnerHash>,
     /// The tip at which git looked at the branch, if it exists.
     pub judged: Option<CommitId>,
+    /// The time at which the run of git began, before it read the base.
+    pub made_at: Instant,
     /// The policies whose values differ on the base, with their images.
     ///
     /// There are none if nothing is left to change.
@@ -39,6 +42,8 @@ pub struct WantedPullRequest<'a> {
     pub options: &'a PullRequestOptions,
     /// The text, if there is something to change.
     pub text: Option<&'a PullRequestText>,
+    /// The parts that the forge adds after opening a pull request.
+    pub separate: SeparateParts,
     /// The limit of the forge for a body.
     pub limit: Option<usize>,
 }
@@ -149,15 +154,15 @@ pub fn decide(
 ) -> Result<Decision, TextError> {
     match found.open {
         Some(open) => wanted.of_open(branch, open),
-        None => wanted.without_open(branch, found.past.unwrap_or_default()),
+        None => wanted.without_open(branch, found),
     }
 }
 
 impl WantedPullRequest<'_> {
-    fn without_open(&self, branch: BranchState, past: &[PullRequest]) -> Result<Decision, TextError> {
+    fn without_open(&self, branch: BranchState, found: FoundPullRequests<'_>) -> Result<Decision, TextError> {
         let nothing = Decision::of(PullRequestAction::Nothing, None);
         let (Some(text), false) = (self.text, self.images.is_empty()) else { return Ok(nothing) };
-        if let Some(refused) = refusal(self.images, past) {
+        if let Some(refused) = refusal(self.images, found.past.unwrap_or_default()) {
             let reason = Some(PullRequestReason::ClosedByPerson);
             return Ok(Decision { reason, ..Decision::of(PullRequestAction::Leave, Some(refused.number)) });
         }
@@ -169,7 +174,14 @@ impl WantedPullRequest<'_> {
             }
             BranchState::Left(_) | BranchState::Absent | BranchState::Failed => return Ok(nothing),
         };
-        let texts = text.opened(self.content())?;
+        if found.have_ended_since(self.made_at) {
+            // The base may have the values by now. Git looks first.
+            return Ok(nothing);
+        }
+        // A process that is killed before it has added the rest leaves a mark.
+        let is_incomplete = self.options.has_separate(self.separate);
+        let texts = text.opened(self.content(), is_incomplete)?;
+        let completed = is_incomplete.then(|| text.opened(self.content(), false)).transpose()?;
         let new = NewPullRequest {
             head: self.branch.clone(),
             base: self.base.clone(),
@@ -179,6 +191,7 @@ impl WantedPullRequest<'_> {
             labels: self.options.labels.clone(),
             reviewers: self.options.reviewers.clone(),
             assignees: self.options.assignees.clone(),
+            completed_body: completed.map(|texts| texts.body),
         };
         let merge = self.merge(tip);
         Ok(Decision { merge, ..Decision::of(PullRequestAction::Open(Box::new(new)), None) })
@@ -250,17 +263,22 @@ impl WantedPullRequest<'_> {
             self.owners.is_subset(&memory.owners)
                 && self.images.is_subset(&memory.images)
                 && memory.closed.is_none()
+                && !memory.is_incomplete
         };
         let mut edit = match memory {
             Some(memory) if is_same(memory) && !is_new => PullRequestEdit::default(),
             _ => text.refreshed(open, self.content())?,
         };
+        let is_incomplete = memory.is_some_and(|memory| memory.is_incomplete);
+        if is_incomplete {
+            edit.added_reviewers.clone_from(&self.options.reviewers);
+            edit.added_assignees.clone_from(&self.options.assignees);
+        }
         // Labels that people removed stay away, unless another automation has joined.
-        if memory.is_none_or(|memory| !self.owners.is_subset(&memory.owners)) {
+        if is_incomplete || memory.is_none_or(|memory| !self.owners.is_subset(&memory.owners)) {
             let missing = self.options.labels.iter().filter(|label| !open.labels.contains(label));
             edit.added_labels = missing.cloned().collect();
         }
-        edit.removed_labels = open.labels.iter().filter(|label| *label == REBUILD_LABEL).cloned().collect();
         Ok(edit)
     }
 

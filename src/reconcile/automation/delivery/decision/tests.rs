@@ -4,6 +4,7 @@ use PullRequestState::{Closed, Merged, Open};
 
 use super::*;
 use crate::forge::{MergeMethod, PullRequestState};
+use crate::reconcile::automation::delivery::found::REBUILD_LABEL;
 use crate::reconcile::automation::delivery::found::tests::with_images;
 use crate::reconcile::automation::delivery::memory::TextHash;
 use crate::reconcile::automation::delivery::memory::tests::{image, name, owner};
@@ -14,6 +15,12 @@ type Images = &'static [(&'static str, &'static str)];
 
 const WEB_1: Images = &[("web", "1")];
 const WEB_2: Images = &[("web", "2")];
+
+/// The time at which the run of git began.
+fn made_at() -> Instant {
+    static MADE_AT: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    *MADE_AT.get_or_init(Instant::now)
+}
 
 fn tip() -> CommitId {
     "00112233445566778899aabbccddeeff00112233".parse().unwrap()
@@ -27,7 +34,7 @@ fn current(is_new: bool) -> BranchState {
 fn ours(images: Images) -> PullRequest {
     let text = PullRequestText { title: "Update web".to_owned(), body: "a table".to_owned() };
     let (owners, images) = ([owner("fleet")].into(), hashes(images));
-    let texts = text.opened(Content { owners: &owners, images: &images, limit: None }).unwrap();
+    let texts = text.opened(Content { owners: &owners, images: &images, limit: None }, false).unwrap();
     pull_request(&texts.title, &texts.body)
 }
 
@@ -43,9 +50,12 @@ struct Case {
     others: Vec<OwnerHash>,
     /// The tip at which git looked.
     judged: Option<CommitId>,
+    /// The time since which the newest past pull request is known to have ended.
+    ended_at: Option<Instant>,
     readable: Vec<&'static str>,
     options: PullRequestOptions,
     text: &'static str,
+    separate: SeparateParts,
 }
 
 impl Default for Case {
@@ -55,9 +65,11 @@ impl Default for Case {
             owners: vec![owner("fleet")],
             others: Vec::new(),
             judged: None,
+            ended_at: None,
             readable: vec!["web", "api"],
             options: PullRequestOptions::default(),
             text: "a table",
+            separate: SeparateParts::default(),
         }
     }
 }
@@ -72,13 +84,16 @@ impl Case {
             owners: &self.owners.iter().cloned().collect(),
             known: &self.owners.iter().chain(&self.others).cloned().collect(),
             judged: self.judged,
+            made_at: made_at(),
             images: &images,
             readable: &self.readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect(),
             options: &self.options,
             text: Some(&text).filter(|_| !images.is_empty()),
+            separate: self.separate,
             limit: None,
         };
-        decide(&wanted, branch, FoundPullRequests { open, past: Some(past) }).unwrap()
+        let found = FoundPullRequests { open, past: Some(past), handed_back: None, ended_at: self.ended_at };
+        decide(&wanted, branch, found).unwrap()
     }
 }
 
@@ -261,7 +276,7 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
             vec![],
             "left edited-by-others #7",
         ),
-        ("handed back", case(WEB_1), current(true), handed_back, vec![], "refreshed #7 -tagboat/rebuild"),
+        ("handed back again", case(WEB_1), current(true), handed_back, vec![], "refreshed #7"),
         (
             "opened by others, and adopted",
             case(WEB_1),
@@ -606,5 +621,59 @@ fn a_branch_that_no_automation_renders_any_more_is_superseded_or_done() {
                 assert!(!is_superseded || names.all(|name| body.contains(&name)), "{rule}: {body}");
             }
         }
+    }
+}
+
+#[test]
+fn an_order_from_before_a_merge_opens_no_other_pull_request() {
+    let merged = with_images(9, Merged, WEB_1, None);
+    let by_us = with_images(9, Closed, WEB_1, Some(NothingLeft));
+    let later = made_at() + std::time::Duration::from_secs(1);
+    for (past, ended_at, expected) in [
+        (&merged, Some(later), "nothing"),
+        (&by_us, Some(later), "nothing"),
+        (&merged, Some(made_at()), "nothing"),
+        // Git has read the base since, which lacks the value again, as after a revert.
+        (&merged, made_at().checked_sub(std::time::Duration::from_secs(1)), "opened"),
+        (&merged, None, "opened"),
+    ] {
+        let case = Case { ended_at, ..Case::default() };
+        let decision = case.decide(current(false), None, std::slice::from_ref(past));
+        assert_eq!(shown(&decision), expected, "{past:?}");
+    }
+}
+
+#[test]
+fn parts_that_were_lost_with_a_killed_process_are_added_by_the_next_round() {
+    let names = |name: &str| vec![name.to_owned()];
+    let options = PullRequestOptions {
+        labels: names("images"),
+        reviewers: names("ann"),
+        assignees: names("bob"),
+        ..PullRequestOptions::default()
+    };
+    let separate = SeparateParts { reviewers: true, ..SeparateParts::default() };
+    let case = Case { options: options.clone(), separate, ..Case::default() };
+    let PullRequestAction::Open(new) = case.decide(current(true), None, &[]).action else { panic!("opened") };
+    let completed = new.completed_body.unwrap();
+    assert!(Memory::of_body(&new.body).unwrap().is_incomplete);
+    assert!(!Memory::of_body(&completed).unwrap().is_incomplete);
+    // The process was killed before the other calls.
+    let open = pull_request(&new.title, &new.body);
+    let decision = case.decide(current(false), Some(&open), &[]);
+    let PullRequestAction::Edit(edit) = decision.action else { panic!("{decision:?}") };
+    assert_eq!(
+        (&edit.added_labels, &edit.added_reviewers, &edit.added_assignees),
+        (&options.labels, &options.reviewers, &options.assignees)
+    );
+    assert_eq!((edit.body.as_ref(), edit.title), (Some(&completed), None));
+    let done = pull_request(&new.title, &completed);
+    assert_eq!(shown(&case.decide(current(false), Some(&done), &[])), "kept #7");
+    // A forge that takes all in one call, or a pull request without such parts, needs no mark.
+    for case in [Case { options, ..Case::default() }, Case { separate, ..Case::default() }] {
+        let PullRequestAction::Open(new) = case.decide(current(true), None, &[]).action else {
+            panic!("opened")
+        };
+        assert_eq!((new.completed_body, Memory::of_body(&new.body).unwrap().is_incomplete), (None, false));
     }
 }

@@ -1,0 +1,110 @@
+//! What a listing of pull requests does not show.
+//!
+//! These are branches that were handed back, the times of ends, and branches to delete.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::forge::{PullRequest, PullRequestState};
+use crate::git::{BranchName, CommitId};
+
+/// A base and the head branch of a pull request.
+pub(super) type Branches = (BranchName, BranchName);
+
+/// What a listing of pull requests does not show.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Records {
+    /// The head that each branch had when it was handed back to Tagboat.
+    handed_back: BTreeMap<Branches, CommitId>,
+    /// The newest pull request of each branch without an open one.
+    ///
+    /// The time is that since which it is known to have ended.
+    ended: BTreeMap<Branches, (u64, Instant)>,
+    /// The pull requests that we closed, of branches that no policy renders: git deletes these.
+    closed: BTreeMap<Branches, PullRequest>,
+}
+
+impl Records {
+    /// Records that a branch was handed back with this head.
+    pub(super) fn hand_back(&mut self, branches: Branches, head: CommitId) {
+        self.handed_back.insert(branches, head);
+    }
+
+    /// Returns the head with which a branch was handed back.
+    pub(super) fn handed_back(&self, branches: &Branches) -> Option<CommitId> {
+        self.handed_back.get(branches).copied()
+    }
+
+    /// Records the newest pull request of a branch without an open one.
+    ///
+    /// Its end is dated once.
+    pub(super) fn end(&mut self, branches: Branches, number: u64, now: Instant) {
+        let known = self.ended.entry(branches).or_insert((number, now));
+        if known.0 != number {
+            *known = (number, now);
+        }
+    }
+
+    /// Returns the time since which the newest pull request has ended.
+    pub(super) fn ended(&self, branches: &Branches) -> Option<Instant> {
+        self.ended.get(branches).map(|(_, at)| *at)
+    }
+
+    /// Records a pull request that we closed, whose branch no policy renders.
+    pub(super) fn close(&mut self, branches: Branches, closed: PullRequest) {
+        self.closed.insert(branches, closed);
+    }
+
+    /// Returns the pull request that we closed, of a branch that no policy renders.
+    pub(super) fn closed(&self, branches: &Branches) -> Option<&PullRequest> {
+        self.closed.get(branches)
+    }
+
+    /// Returns the pull requests that we closed, of branches that no policy renders.
+    pub(super) fn all_closed(&self) -> impl Iterator<Item = &PullRequest> {
+        self.closed.values()
+    }
+
+    /// Forgets what the open pull requests of a new listing contradict.
+    ///
+    /// A branch that was handed back has got its head of that time, or is not handed back any more.
+    pub(super) fn compare(&mut self, open: &BTreeMap<Branches, PullRequest>) {
+        self.handed_back
+            .retain(|branches, head| open.get(branches).is_some_and(|one| one.head_commit == Some(*head)));
+        self.ended.retain(|branches, _| !open.contains_key(branches));
+        self.closed.retain(|branches, _| !open.contains_key(branches));
+    }
+
+    /// Forgets the end of a branch whose pull request has ended anew.
+    pub(super) fn forget_end(&mut self, branches: &Branches) {
+        self.ended.remove(branches);
+    }
+
+    /// Takes what another state has about a branch.
+    pub(super) fn take(&mut self, branches: &Branches, other: &Self) {
+        let head = other.handed_back.get(branches);
+        self.handed_back.extend(head.map(|head| (branches.clone(), *head)));
+        let ended = other.ended.get(branches);
+        self.ended.extend(ended.map(|ended| (branches.clone(), *ended)));
+    }
+
+    /// Forgets what is not in use, or git has dealt with.
+    pub(super) fn retain(
+        &mut self,
+        is_used: impl Fn(&Branches) -> bool,
+        is_dealt_with: impl Fn(&Branches) -> bool,
+    ) {
+        self.ended.retain(|branches, _| is_used(branches));
+        self.closed.retain(|branches, _| !is_used(branches) && !is_dealt_with(branches));
+    }
+}
+
+/// Returns base and head of a pull request.
+pub(super) fn key(pull_request: &PullRequest) -> Branches {
+    (pull_request.base.clone(), pull_request.head.clone())
+}
+
+/// Returns true for a pull request that is open.
+pub(super) fn is_open(pull_request: &PullRequest) -> bool {
+    pull_request.state == PullRequestState::Open
+}

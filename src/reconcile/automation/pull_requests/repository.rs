@@ -1,0 +1,254 @@
+//! What the work queue knows of a repository, and how a round changes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tagboat_api::ObjectName;
+use tokio::sync::Notify;
+
+use super::super::forge_login::ForgeAccess;
+use super::merges::AskedMerges;
+use super::order::{BranchContent, PullRequestOrder};
+use super::outcome::PullRequestOutcome;
+use super::progress::PullRequestProgress;
+use super::records::Branches;
+use super::round::RoundOutcome;
+use super::snapshot::Snapshot;
+use crate::forge::ForgeError;
+use crate::git::BranchAction::{Failed, Left};
+use crate::git::{BranchName, BranchOutcome, CommitId, LeftReason};
+
+/// What the work queue knows of a repository.
+pub(super) struct Repository {
+    /// The API, with the present login.
+    pub(super) access: Arc<ForgeAccess>,
+    /// The pull requests, as they were listed last.
+    pub(super) snapshot: Arc<Snapshot>,
+    /// The orders of its automations.
+    pub(super) orders: BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+    /// The tips for which pull requests are refreshed already, by branch.
+    pub(super) handled: BTreeMap<BranchName, CommitId>,
+    /// The progress of each automation.
+    pub(super) progress: BTreeMap<ObjectName, PullRequestProgress>,
+    /// The automations whose branches git can deal with, since the forge has answered.
+    pub(super) needs_git: BTreeSet<ObjectName>,
+    /// Ends a delay after a failure, once there is an order that wants something else.
+    pub(super) changed: Arc<Notify>,
+    /// The time of the last round.
+    pub(super) last_round: Option<Instant>,
+    /// The time of the last listing.
+    pub(super) listed: Option<Instant>,
+    /// The merges that the forge was asked for.
+    pub(super) merges: AskedMerges,
+    /// Held by the first listing, which serves all automations.
+    pub(super) first_listing: Arc<tokio::sync::Mutex<()>>,
+    /// True once a new login was asked for, since the API refused one.
+    pub(super) has_renewed_login: bool,
+    /// The error of a look-up before git, which the next round reports.
+    pub(super) look_up_failure: Option<ForgeError>,
+    /// The number of rounds that failed since the last one that did not.
+    pub(super) failures: u32,
+    /// True if a round is wanted.
+    pub(super) is_due: bool,
+    /// True if its task runs.
+    pub(super) is_running: bool,
+}
+
+impl Repository {
+    /// Makes the state of a repository without automations.
+    pub(super) fn new(access: &Arc<ForgeAccess>) -> Self {
+        Self {
+            access: Arc::clone(access),
+            snapshot: Arc::default(),
+            orders: BTreeMap::new(),
+            handled: BTreeMap::new(),
+            progress: BTreeMap::new(),
+            needs_git: BTreeSet::new(),
+            changed: Arc::default(),
+            last_round: None,
+            listed: None,
+            merges: AskedMerges::default(),
+            first_listing: Arc::default(),
+            has_renewed_login: false,
+            look_up_failure: None,
+            failures: 0,
+            is_due: false,
+            is_running: false,
+        }
+    }
+
+    /// Takes the outcome of a round, and returns the automations to notify.
+    pub(super) fn take(
+        &mut self,
+        orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+        outcome: &RoundOutcome,
+        retry: Option<Timestamp>,
+    ) -> Vec<ObjectName> {
+        let mut notified = Vec::new();
+        for (name, order) in orders.iter().filter(|(name, _)| self.orders.contains_key(*name)) {
+            let is_own =
+                |one: &&PullRequestOutcome| one.base == order.base && order.facts.contains_key(&one.branch);
+            let mut outcomes: Vec<PullRequestOutcome> =
+                outcome.branches.values().filter(is_own).cloned().collect();
+            for one in outcomes.iter().filter(|one| !one.has_failed()) {
+                if let Some(tip) = order.outcome(&one.branch).and_then(|of_git| of_git.tip) {
+                    self.handled.insert(one.branch.clone(), tip);
+                }
+            }
+            let before = self.progress.get(name);
+            if outcome.failure.is_some() {
+                // Of the other branches nothing new is known.
+                let is_missing = |one: &&PullRequestOutcome| {
+                    !outcomes.iter().any(|now| (&now.base, &now.branch) == (&one.base, &one.branch))
+                };
+                let known = before.iter().flat_map(|before| &before.outcomes);
+                let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
+                outcomes.extend(missing);
+            }
+            let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
+            (now.failure, now.retry) = (outcome.failure.clone(), retry);
+            let is_reported = before.is_some_and(|before| !before.differs(&now));
+            if self.awaits_git(order) {
+                self.needs_git.insert(name.clone());
+            }
+            if !is_reported || self.needs_git.contains(name) {
+                notified.push(name.clone());
+            }
+            self.progress.insert(name.clone(), now);
+        }
+        notified
+    }
+
+    /// Returns true if git would decide otherwise by now.
+    ///
+    /// It left a branch for a reason that holds no more, or may have read the base before a merge.
+    fn awaits_git(&self, order: &PullRequestOrder) -> bool {
+        let is_free = |outcome: &BranchOutcome| {
+            let Left(reason) = &outcome.action else { return false };
+            let images = order.contents.get(&outcome.branch).map(BranchContent::images);
+            let images = images.unwrap_or_default();
+            let images = order.rendered.contains(&outcome.branch).then_some(&images);
+            let facts = self.snapshot.facts(&order.base, &outcome.branch, images, &order.owner);
+            if order.facts.get(&outcome.branch) == Some(&facts) {
+                // Git would decide the same again.
+                return false;
+            }
+            match reason {
+                LeftReason::AwaitingForge => !facts.is_unknown,
+                LeftReason::Refused => {
+                    let is_refused = facts.is_refused || outcome.tip.is_none() && facts.is_refused_if_absent;
+                    !facts.is_unknown && !is_refused
+                }
+                LeftReason::InMergeQueue => !facts.is_unknown && !facts.is_in_merge_queue,
+                // Its pull request has ended: with nothing to change, the commits do not matter any more.
+                LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. } => {
+                    facts.handed_back.is_some()
+                        || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
+                }
+                LeftReason::NothingLeft => facts.is_finished && !facts.is_refused,
+                LeftReason::Waiting | LeftReason::OtherBase { .. } => false,
+            }
+        };
+        let is_new =
+            |branch: &BranchName| !order.rendered.contains(branch) && order.outcome(branch).is_none();
+        let is_stale =
+            |branch: &BranchName| self.snapshot.found(&order.base, branch).have_ended_since(order.made_at);
+        order.delivered.branches.iter().any(is_free)
+            || order.contents.keys().any(is_stale)
+            || self.snapshot.branches_of(&order.base, &order.owner).iter().any(is_new)
+    }
+
+    /// Returns true if a new token is to be requested after a round.
+    ///
+    /// It is requested once until the forge has answered.
+    pub(super) fn renews_login(&mut self, outcome: &RoundOutcome) -> bool {
+        self.has_renewed_login &= outcome.listed.is_none();
+        let is_refused = matches!(outcome.failure, Some(ForgeError::Unauthenticated { .. }));
+        is_refused && !std::mem::replace(&mut self.has_renewed_login, true)
+    }
+
+    /// Forgets the closed pull requests that no order needs any more.
+    pub(super) fn forget_past(&mut self, orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>) {
+        let is_used = |(base, head): &Branches| {
+            orders.values().any(|order| order.base == *base && order.rendered.contains(head))
+        };
+        let is_dealt_with = |(base, head): &Branches| {
+            orders.values().any(|order| order.base == *base && has_finished(order, head))
+        };
+        Arc::make_mut(&mut self.snapshot).retain(is_used, is_dealt_with);
+    }
+
+    /// Returns true if the last round is older than a time, or there was none.
+    pub(super) fn is_older(&self, age: Duration) -> bool {
+        self.last_round.is_none_or(|last| last.elapsed() >= age)
+    }
+
+    /// Begins a round if one is due; else the task ends.
+    pub(super) fn begin(&mut self) -> bool {
+        self.is_running = self.is_due;
+        std::mem::take(&mut self.is_due)
+    }
+}
+
+/// Returns true if git has dealt with a branch that has served its purpose.
+fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
+    let is_open = |outcome: &BranchOutcome| {
+        matches!(outcome.action, Failed { .. } | Left(LeftReason::AwaitingForge | LeftReason::Waiting))
+    };
+    order.facts.get(branch).is_some_and(|facts| facts.is_finished && !facts.is_unknown)
+        && !order.outcome(branch).is_some_and(is_open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository};
+    use crate::net::ProxyChoice;
+    use crate::secrets::Secret;
+
+    fn repository() -> Repository {
+        let name = ForgeRepository { owner: "acme".to_owned(), project: None, name: "fleet".to_owned() };
+        let api = "https://git.example/api/v1";
+        let route = ApiRoute { proxy: ProxyChoice::Direct, authority: None, identity: None };
+        Repository::new(&Arc::new(ForgeAccess {
+            address: ForgeAddress { kind: ForgeKind::Gitea, api: api.to_owned(), repository: name },
+            api: api.parse().unwrap(),
+            login: ApiLogin {
+                namespace: "apps".to_owned(),
+                owner: "Secret apps/forge".to_owned(),
+                credential: ForgeCredential::Bearer(Secret::new("t")),
+                route,
+            },
+            entry: None,
+        }))
+    }
+
+    #[test]
+    fn a_token_that_the_api_refuses_is_requested_anew_once() {
+        let text = String::new;
+        let refused = || Some(ForgeError::Unauthenticated { host: text(), login: text(), detail: text() });
+        let silent = || Some(ForgeError::Unavailable { host: text(), detail: text() });
+        let mut repository = repository();
+        for (failure, is_listed, is_renewed) in [
+            (silent(), false, false),
+            (refused(), false, true),
+            // The new token is refused as well.
+            (refused(), false, false),
+            (silent(), false, false),
+            (refused(), false, false),
+            (None, true, false),
+            // An hour later.
+            (refused(), false, true),
+            (None, true, false),
+            // It is refused in the middle of a round.
+            (refused(), true, true),
+            (refused(), false, false),
+        ] {
+            let listed = is_listed.then(Instant::now);
+            let outcome = RoundOutcome { failure: failure.clone(), listed, ..RoundOutcome::default() };
+            assert_eq!(repository.renews_login(&outcome), is_renewed, "{failure:?} {is_listed}");
+        }
+    }
+}
