@@ -4,5 +4,6 @@ mod azure_devops;
 mod bitbucket;
 mod bitbucket_data_center;
 mod gitea;
+mod github;
 mod gitlab;
 mod life;

@@ -1,5 +1,6 @@
 //! Pull requests of automations, on the real Gitea.
 
+mod branches;
 mod fleet;
 mod life;
 mod merges;

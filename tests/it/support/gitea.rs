@@ -213,6 +213,11 @@ impl GiteaRepository {
         &Server::shared().owner_token
     }
 
+    /// The token of the other user.
+    pub(crate) fn other_token() -> &'static str {
+        &Server::shared().other_token
+    }
+
     /// Commits a file to a branch, as a person does; returns the id.
     pub(crate) async fn write(&self, branch: &str, path: &str, text: &str) -> String {
         let (content, message) = (STANDARD.encode(text), "By hand");

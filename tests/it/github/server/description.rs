@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 /// A description in OpenAPI 3.0.
-pub(super) struct Description(Value);
+pub(crate) struct Description(Value);
 
 impl Description {
     /// Reads a file of `testdata/forges`.
-    pub(super) fn load(name: &str) -> Self {
+    pub(crate) fn load(name: &str) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/forges").join(name);
         let mut document = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         allow_nulls(&mut document);
@@ -17,7 +17,7 @@ impl Description {
     }
 
     /// Checks the body of a request, whose members must all be described.
-    pub(super) fn check_request(&self, method: &str, path: &str, body: &Value) -> Result<(), String> {
+    pub(crate) fn check_request(&self, method: &str, path: &str, body: &Value) -> Result<(), String> {
         let operation = self.operation(method, path)?;
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         if schema.is_null() {

@@ -3,7 +3,7 @@
 //! Trees and commits are real objects of the repository, made by git and signed by gpg. Requests and responses are checked
 //! against the published description; a violation fails the test when the server is dropped.
 
-mod description;
+pub(crate) mod description;
 mod objects;
 
 use std::collections::VecDeque;

@@ -47,6 +47,7 @@ pub(crate) struct Pull {
     pub(crate) is_from_fork: bool,
     pub(crate) labels: Vec<String>,
     pub(crate) reviewers: Vec<String>,
+    pub(crate) assignees: Vec<String>,
     pub(crate) version: u64,
     /// The style of the merge that is scheduled.
     pub(crate) scheduled: Option<Style>,
@@ -222,6 +223,7 @@ impl Hub {
             is_from_fork,
             labels: Vec::new(),
             reviewers: Vec::new(),
+            assignees: Vec::new(),
             version: 0,
             scheduled: None,
         };

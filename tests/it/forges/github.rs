@@ -1,0 +1,133 @@
+//! Pull requests on a test server with the API of GitHub.
+//! Each described request is compared with its description.
+
+use tagboat::forge::github::{Github, GithubRepository};
+use tagboat::forge::{
+    Forge, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
+};
+
+use super::life::{answered, merge, new, open_edit_close};
+use crate::github::server::description::Description;
+use crate::support::forges::github::respond;
+use crate::support::forges::hub::{AUTHORIZATION, Hub, USER};
+use crate::support::forges::wire::Wire;
+use crate::support::http_front::Front;
+
+fn forge(front: &Front) -> (Github<Wire>, Wire) {
+    let repository = GithubRepository { owner: "acme".to_owned(), name: "fleet".to_owned() };
+    let [rest, graphql] = ["/", "/graphql"].map(|path| Wire::new(&front.url(path), AUTHORIZATION));
+    let (host, owner) = ("127.0.0.1".to_owned(), "Secret apps/forge".to_owned());
+    (Github::new((rest.clone(), graphql), repository, host, owner), rest)
+}
+
+/// Compares the requests with the description.
+/// It lacks two of them, and has a choice of bodies for a third.
+fn check(wire: &Wire) {
+    let description = Description::load("github.json");
+    for sent in wire.exchanges() {
+        let path = format!("/{}", sent.path.join("/"));
+        let is_undescribed = match sent.method.as_str() {
+            "patch" => path.contains("/issues/"),
+            "post" => path.ends_with("/labels"),
+            method => method == "delete",
+        };
+        if !is_undescribed {
+            let body = sent.body.unwrap_or_default();
+            description.check_request(&sent.method.to_uppercase(), &path, &body).unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_lives() {
+    let hub = Hub::new();
+    let front = hub.serve(respond);
+    hub.branch("tagboat/web");
+    let (forge, wire) = forge(&front);
+    open_edit_close(&forge, "tagboat/web").await;
+    check(&wire);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pull_requests_are_merged_by_each_method_at_their_head_only() {
+    let hub = Hub::new();
+    let front = hub.serve(respond);
+    let (forge, wire) = forge(&front);
+    let methods = [None, Some(MergeMethod::Commit), Some(MergeMethod::Squash), Some(MergeMethod::Rebase)];
+    for (count, method) in methods.into_iter().enumerate() {
+        let head = format!("tagboat/merge-{count}");
+        let tip = hub.branch(&head);
+        let opened = forge.open(&new(&head)).await.unwrap().pull_request;
+        let other = merge(MergeTime::Immediately, method, &"1".repeat(40));
+        assert!(matches!(forge.merge(&opened, &other).await, Ok(MergeAnswer::NotYet { .. })));
+        let now = merge(MergeTime::Immediately, method, &tip);
+        assert_eq!(answered(&forge, &opened, &now).await, MergeAnswer::Merged, "{method:?}");
+        let found = forge.find(&opened.head, &opened.base).await.unwrap();
+        assert_eq!(found[0].state, PullRequestState::Merged);
+    }
+    check(&wire);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_reviewers_and_assignees_come_with_the_completed_body() {
+    for (assignee, refused) in [(USER, 1), ("ghost", 1)] {
+        let hub = Hub::new();
+        let front = hub.serve(respond);
+        hub.branch("tagboat/web");
+        let (forge, wire) = forge(&front);
+        let asked = NewPullRequest {
+            labels: vec!["images".to_owned()],
+            reviewers: vec![USER.to_owned(), "ghost".to_owned()],
+            assignees: vec![assignee.to_owned()],
+            completed_body: Some("completed".to_owned()),
+            ..new("tagboat/web")
+        };
+        let opened = forge.open(&asked).await.unwrap();
+        // The known reviewer is refused with the unknown one.
+        assert_eq!(opened.refused.len(), refused, "{:?}", opened.refused);
+        let pull = hub.pulls().remove(0);
+        assert_eq!((pull.body.as_str(), pull.labels.as_slice()), ("completed", &["images".to_owned()][..]));
+        assert_eq!(pull.assignees.len(), usize::from(assignee == USER));
+        let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap().remove(0);
+        let edit = PullRequestEdit {
+            added_labels: vec!["new".to_owned()],
+            removed_labels: vec!["images".to_owned()],
+            ..PullRequestEdit::default()
+        };
+        assert_eq!(forge.edit(&listed, &edit).await.unwrap().labels, ["new"]);
+        check(&wire);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_ready_waits_for_the_required_check() {
+    let hub = Hub::new();
+    let front = hub.serve(respond);
+    let tip = hub.branch("tagboat/web");
+    let (forge, _) = forge(&front);
+    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
+    let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::NothingRequired));
+    assert!(hub.pulls()[0].scheduled.is_none());
+    hub.require_check();
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    assert!(forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0].has_auto_merge);
+    hub.pass_check();
+    let found = forge.find(&opened.head, &opened.base).await.unwrap();
+    assert_eq!(found[0].state, PullRequestState::Merged);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pull_request_with_a_new_commit_of_a_person_is_not_closed() {
+    let hub = Hub::new();
+    let front = hub.serve(respond);
+    hub.branch("tagboat/web");
+    let (forge, _) = forge(&front);
+    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
+    hub.branch("other");
+    let other = hub.repository.id("refs/heads/other").unwrap();
+    hub.repository.move_branch("tagboat/web", &other);
+    let close = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
+    assert!(forge.edit(&opened, &close).await.is_err());
+    assert_eq!(forge.find(&opened.head, &opened.base).await.unwrap()[0].state, PullRequestState::Open);
+}
