@@ -117,10 +117,10 @@ impl Running {
             }
             // It may close its pipes before it ends, and other processes may hold them after it has ended.
             let is_drained = pipes == 0 || silent_since.is_some_and(|since| now >= since + MAX_SILENCE);
-            if is_drained && has_ended(&self.child) {
-                break;
-            }
+            let is_over = is_drained && has_ended(&self.child);
             let pace = if pipes == 0 { SHORT_POLL_INTERVAL } else { POLL_INTERVAL };
+            // On a busy machine, output may have come since then.
+            let pace = if is_over { Duration::ZERO } else { pace };
             match self.chunks.recv_timeout(pace.min(deadline - now)) {
                 Ok(Chunk::Stdout(chunk)) if stdout.len() + chunk.len() > MAX_OUTPUT => {
                     terminate(&mut self.child);
@@ -129,10 +129,11 @@ impl Running {
                 Ok(Chunk::Stdout(chunk)) => stdout.extend(chunk),
                 Ok(Chunk::Stderr(chunk)) => stderr.extend(chunk.into_iter().take(MAX_STDERR - stderr.len())),
                 Ok(Chunk::End) => pipes -= 1,
+                Err(_) if is_over => break,
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(SHORT_POLL_INTERVAL),
                 Err(RecvTimeoutError::Timeout) => {
                     if silent_since.is_none() && has_ended(&self.child) {
-                        silent_since = Some(now);
+                        silent_since = Some(Instant::now());
                     }
                     continue;
                 }

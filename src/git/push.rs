@@ -3,6 +3,10 @@
 use super::git_output::GitOutput;
 use super::name::{CommitId, RefName};
 
+/// Messages of git about a reference that another push holds or has moved.
+const CONTESTED: [&str; 4] =
+    ["failed to update ref", "cannot lock ref", "incorrect old value provided", "reference already exists"];
+
 /// A push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PushRequest {
@@ -115,6 +119,15 @@ impl PushReply {
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_certain(line))
     }
 
+    /// Returns true if another push held a reference or moved it, which may be this very one.
+    ///
+    /// If a connection breaks before the answer, curl sends the request again without git's knowledge.
+    pub(super) fn is_contested(&self, reference: &RefName) -> bool {
+        let is_contested =
+            |line: &PushLine| CONTESTED.iter().any(|known| line.message.full().contains(known));
+        self.lines.iter().any(|line| line.reference == reference.as_str() && is_contested(line))
+    }
+
     /// Returns the remote's message about a reference that it refused.
     pub(super) fn refusal(&self, reference: &RefName) -> String {
         let line = self.lines.iter().find(|line| line.reference == reference.as_str());
@@ -135,7 +148,8 @@ mod tests {
             !\t1111:refs/heads/stale\t[rejected] (stale info)\n\
             !\t1111:refs/heads/known\t[remote rejected] (no new changes)\n\
             !\t1111:refs/tags/known\t[remote rejected] (no new changes)\n\
-            !\t1111:refs/heads/lost\t[remote failure] (remote failed to report status)\nDone\n";
+            !\t1111:refs/heads/lost\t[remote failure] (remote failed to report status)\n\
+            !\t1111:refs/heads/locked\t[remote rejected] (failed to update ref)\nDone\n";
         let reply = PushReply::parse(
             output,
             &GitOutput::new(
@@ -165,11 +179,16 @@ mod tests {
             ("refs/heads/known", true, false),
             ("refs/heads/stale", true, true),
             ("refs/heads/lost", false, false),
+            ("refs/heads/locked", true, false),
             ("refs/heads/unheard", false, false),
         ] {
             let found = (reply.is_refused(&name(reference)), reply.is_stale(&name(reference)));
             assert_eq!(found, (is_refused, is_stale), "{reference}");
         }
+        let contested = |text: &str| reply.is_contested(&name(text));
+        assert!(
+            contested("refs/heads/locked") && !contested("refs/heads/x") && !contested("refs/heads/lost")
+        );
         let message = reply.refusal(&name("refs/heads/x"));
         assert_eq!(message, "[remote rejected] (pre-receive hook declined): Not on Fridays.");
     }

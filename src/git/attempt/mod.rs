@@ -360,6 +360,7 @@ impl<P: Proposer> Attempt<P> {
         // After a broken connection git sends the push again, and its refusal says nothing of the first time.
         if let (Some(branch), Ok(reply), Some(after)) = (&branch, &reply, &after)
             && reply.is_refused(branch)
+            && !reply.is_contested(branch)
             && after.commit(branch) == context.old
         {
             self.forget_push(context, journal)?;

@@ -117,6 +117,7 @@ impl<P: Proposer> ProposalState<P> {
     /// If the mirror or the remote has an error, which concerns the other proposals as well.
     pub(super) fn choose_source(&mut self, context: &AttemptContext<'_>) -> Result<(), SyncError> {
         let checkout = &self.proposal.target.checkout;
+        self.source = None;
         match source::choose(checkout, &context.listing, context.mirror, context.remote, context.deadline) {
             Ok(source) => self.source = Some(source),
             Err(error) if error.is_of_checkout() => self.result = Some(Err(error.into())),

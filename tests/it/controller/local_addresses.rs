@@ -110,7 +110,12 @@ async fn images_cannot_lead_to_this_machine_or_its_link() {
     let token = scene.cluster.token_with_the_roles().await;
     let address = proxy.url("");
     let environment = [("HTTP_PROXY", address.as_str()), ("NO_PROXY", "127.0.0.1")];
-    let arguments = ["controller", "--controllers=reflector", "--allow-local-addresses=false"];
+    let arguments = [
+        "controller",
+        "--watch-all-namespaces=false",
+        "--controllers=reflector",
+        "--allow-local-addresses=false",
+    ];
     let pod = Pod::start_in(&scene, &scene.cluster.kubeconfig(&token), &environment, &arguments);
     let ready = async |name: &str, reason: &str| {
         let status = async || scene.api(Kind::Repository).get(name).await.unwrap().data["status"].clone();

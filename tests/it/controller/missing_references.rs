@@ -14,7 +14,7 @@ async fn a_missing_branch_or_tag_has_the_message_of_flux() {
     for (name, reference) in [("branch", json!({"branch": "nope"})), ("tag", json!({"tag": "nope"}))] {
         scene.create_with_source(name, &json!({"url": url, "ref": reference})).await;
     }
-    let pod = Pod::start(&scene, &[]).await;
+    let pod = Pod::start(&scene, &["--watch-all-namespaces=false"]).await;
     for (name, missing, hint) in
         [("branch", "refs/heads/nope", "its branches are main"), ("tag", "refs/tags/nope", "its tags are v1")]
     {

@@ -89,12 +89,18 @@ impl Pod {
     }
 
     /// Starts the program with a kubeconfig and further environment variables.
+    ///
+    /// Other tests share its API server, so that it must be limited to the objects of this one.
     pub(super) fn start_in(
         scene: &Scene,
         kubeconfig: &Path,
         environment: &[(&str, &str)],
         arguments: &[&str],
     ) -> Self {
+        let is_limit = |argument: &&str| {
+            *argument == "--watch-all-namespaces=false" || argument.starts_with("--watch-label-selector=")
+        };
+        assert!(arguments.iter().any(is_limit), "{arguments:?} would reconcile the objects of other tests");
         let namespace = scene.cluster.namespace();
         Self::spawn(PodSpec {
             kubeconfig,
