@@ -1,7 +1,8 @@
 //! Measures the controller on a real API server and a real git server.
 //!
 //! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process, and
-//! `rollout` the reports of rollouts, `nodes` a pool of many nodes; `small` measures a tenth of these.
+//! `rollout` the reports of rollouts, `nodes` a pool of many nodes and a rollout on some (alone as `node-rollout`); `small` measures
+//! a tenth of these.
 //!
 //! The first argument is the program. CPU and memory are those of its process tree, so its git processes count and
 //! the servers do not.
@@ -16,6 +17,7 @@
 
 mod catalog;
 mod crowd;
+mod node_rollout;
 mod nodes;
 mod process;
 mod reflection;
@@ -41,7 +43,7 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|node-rollout|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let first = arguments.next().expect(usage);
@@ -95,6 +97,10 @@ fn main() {
         if wants("nodes") {
             println!();
             nodes::measure(&program, if is_small { 10 } else { 1 }).await;
+        }
+        if wants("nodes") || wants("node-rollout") {
+            println!();
+            node_rollout::measure(&program).await;
         }
     });
     // The shared servers are not owned by a value; they stop with this process.

@@ -18,7 +18,7 @@ use crate::scene::Scene;
 use crate::support::api_server::ApiServer;
 
 /// The timeout of each wait.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The number of requests that are made concurrently.
 const AT_ONCE: usize = 16;
@@ -53,13 +53,13 @@ pub(crate) async fn measure(program: &Path, part: usize) {
 }
 
 /// A pool with all nodes of a server.
-struct Fleet {
-    scene: Scene,
+pub(crate) struct Fleet {
+    pub(crate) scene: Scene,
     nodes: usize,
 }
 
 impl Fleet {
-    async fn new(nodes: usize) -> Self {
+    pub(crate) async fn new(nodes: usize) -> Self {
         let server = Arc::new(ApiServer::start());
         server.install(&[crds::nodes()]);
         let fleet = Self { scene: Scene::on(server, &[]).await, nodes };
@@ -109,7 +109,7 @@ impl Fleet {
         self.api().patch_status(&name(number), &PatchParams::default(), &patch).await.unwrap();
     }
 
-    async fn is_counted(&self) {
+    pub(crate) async fn is_counted(&self) {
         let pools: Api<NodePool> = Api::all(self.scene.cluster.client());
         let begin = Instant::now();
         loop {
