@@ -13,6 +13,8 @@ pub enum FailureKind {
     Authentication,
     /// The server knows us and refuses.
     Forbidden,
+    /// The repository is archived.
+    Archived,
     /// There is no such repository, or none that we may see.
     NoRepository,
     /// No authority that we trust has signed the server's certificate.
@@ -55,7 +57,7 @@ pub enum FailureKind {
 
 /// Messages of failures, with their kinds.
 /// The first match counts, so specific messages are in front of general ones.
-const MESSAGES: [(&str, FailureKind); 71] = [
+const MESSAGES: [(&str, FailureKind); 73] = [
     ("No space left on device", FailureKind::DiskFull),
     ("Disk quota exceeded", FailureKind::DiskFull),
     ("out of disk space", FailureKind::DiskFull),
@@ -77,6 +79,8 @@ const MESSAGES: [(&str, FailureKind); 71] = [
     ("could not read Password", FailureKind::Authentication),
     ("Authentication failed", FailureKind::Authentication),
     ("returned error: 401", FailureKind::Authentication),
+    ("repository was archived", FailureKind::Archived),
+    ("repository is archived", FailureKind::Archived),
     ("returned error: 403", FailureKind::Forbidden),
     ("returned error: 404", FailureKind::NoRepository),
     ("returned error: 30", FailureKind::Redirected),
@@ -228,6 +232,9 @@ impl FailureKind {
             Self::Forbidden => {
                 "the server forbids it (403); give the user or token the right to read and to push"
             }
+            Self::Archived => {
+                "the repository is archived, so it is read-only; unarchive it, or suspend the automation"
+            }
             Self::NoRepository => "there is no such repository, or the credentials may not see it",
             Self::Certificate => {
                 "the server's certificate is not trusted; put its authority's certificate into ca.crt of the Secret"
@@ -283,6 +290,14 @@ mod tests {
             ),
             (
                 "unable to access 'https://h/r/': The requested URL returned error: 403",
+                FailureKind::Forbidden,
+            ),
+            (
+                "remote: This repository was archived so it is read-only.\nfatal: unable to access 'https://h/r/': The requested URL returned error: 403",
+                FailureKind::Archived,
+            ),
+            (
+                "unable to access 'https://h/archived/': The requested URL returned error: 403",
                 FailureKind::Forbidden,
             ),
             (

@@ -6,6 +6,9 @@ const HEADS: &str = "refs/heads/";
 /// Words by which servers say that they protect a branch: GitHub, GitLab, Gitea, Azure DevOps.
 const PROTECTED: [&str; 5] = ["gh006", "gh013", "protected branch", "is protected", "forcepush"];
 
+/// Words by which servers say that a repository is archived.
+const ARCHIVED: [&str; 3] = ["repository was archived", "repository is archived", "archived project"];
+
 /// Words by which git says that one branch cannot be a folder of the other.
 const CONFLICT: [&str; 3] = ["cannot create 'refs/heads/", "directory/file conflict", "refname conflict"];
 
@@ -21,7 +24,7 @@ pub(super) fn with_advice(text: String) -> String {
 fn advice(text: &str) -> Option<String> {
     let lower = text.to_ascii_lowercase();
     let has_one = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if lower.contains("archived") {
+    if has_one(&ARCHIVED) {
         return Some("unarchive the repository, or suspend the automation".to_owned());
     }
     if has_one(&CONFLICT) {
@@ -78,6 +81,7 @@ mod tests {
                 "This repository was archived so it is read-only.",
                 Some("unarchive the repository, or suspend the automation"),
             ),
+            ("unable to push to 'https://git.example/archived/fleet': [remote rejected] (no)", None),
             ("[remote rejected] (pre-receive hook declined)", None),
             ("' exists; cannot create", None),
             ("", None),
