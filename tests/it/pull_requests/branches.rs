@@ -54,6 +54,26 @@ async fn two_hundred_branches_are_in_one_push() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn open_pull_requests_are_listed_once_for_all_automations_before_git() {
+    let fleet = Fleet::new("listed").await;
+    let automations = ["fleet", "other", "third"].map(|name| (name, json!({})));
+    fleet.write_all(&automations, "5.0.3");
+    let port = fleet.forge.url().split([':', '/']).nth(4).unwrap().parse().unwrap();
+    let front = Front::before(port, |_| Reply::Forward);
+    let (from, to) = (format!("127.0.0.1:{port}"), front.address());
+    fleet.edit_manifests(|text| text.replace(&from, &to));
+    let run = fleet.run_with(&[]);
+    assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
+    let requests = front.requests();
+    let listings = requests.iter().filter(|one| {
+        one.method == "GET" && one.path.ends_with("/pulls") && one.query.contains("state=open")
+    });
+    // The other one is that of the round after git.
+    assert_eq!(listings.count(), 2);
+    assert_eq!(fleet.pulls().await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_protected_branch_is_named_with_advice_and_stops_no_other() {
     let fleet = Fleet::new("protected").await;
     fleet

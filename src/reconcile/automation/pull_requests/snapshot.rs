@@ -456,6 +456,30 @@ mod tests {
         assert_eq!(known(&snapshot), None);
     }
 
+    /// The last automation overwrote what the others had looked up.
+    #[test]
+    fn what_two_automations_look_up_at_the_same_time_is_merged() {
+        let merged =
+            |number, head: &str| PullRequest { state: PullRequestState::Merged, ..open(number, head) };
+        let base: BranchName = "main".parse().unwrap();
+        let mut shared = Snapshot::default();
+        let looked_up = |number, head: &str| {
+            let one = merged(number, head);
+            let mut own = shared.clone();
+            own.note(key(&one), vec![one.clone()], Instant::now());
+            (own, BTreeSet::from([one.head]))
+        };
+        let both = [looked_up(1, "a"), looked_up(2, "b")];
+        for (own, heads) in &both {
+            shared.take(own, &base, heads);
+        }
+        for (number, head) in [(1, "a"), (2, "b")] {
+            let found = shared.found(&base, &head.parse().unwrap());
+            assert_eq!(found.past.unwrap()[0].number, number);
+            assert!(found.ended_at.is_some());
+        }
+    }
+
     #[test]
     fn git_is_told_of_the_branch_of_a_superseded_pull_request_until_it_has_dealt_with_it() {
         let name =
