@@ -119,9 +119,10 @@ impl PushReply {
         self.lines.iter().any(|line| line.reference == reference.as_str() && is_certain(line))
     }
 
-    /// Returns true if another push held a reference or moved it, which may be this very one.
+    /// Returns true if another push held a reference or moved it.
     ///
-    /// If a connection breaks before the answer, curl sends the request again without git's knowledge.
+    /// It may be this very push: if a connection breaks before the answer, curl sends the request again without git's
+    /// knowledge.
     pub(super) fn is_contested(&self, reference: &RefName) -> bool {
         let is_contested =
             |line: &PushLine| CONTESTED.iter().any(|known| line.message.full().contains(known));

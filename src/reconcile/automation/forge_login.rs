@@ -127,7 +127,7 @@ impl ReconcileError for ForgeAccessError {
 /// Finds the forge of a repository, and the login there.
 ///
 /// That of the annotation `tagboat.dev/forge-secret` comes first, then the login for git. A login from a Secret goes where the
-/// GitRepository says, because whoever changes the one can name the other. A login of this process does not.
+/// GitRepository says, because a person who can change the one can name the other. A login of this process does not.
 ///
 /// # Errors
 ///

@@ -77,9 +77,11 @@ async fn a_node_pool_is_a_component_until_its_machines_have_booted_the_image() {
     let status = scene.state("os", "2.0.0", "installed").await;
     assert_eq!(status["progress"], "2/2", "{status:#}");
     assert!(machines.iter().all(|machine| machine.state().booted == digest('2')));
-    let versions: Vec<&Value> =
-        status["deployHistory"].as_array().unwrap().iter().map(|entry| &entry["version"]).collect();
-    assert_eq!(versions, ["2.0.0", "1.0.0"]);
+    let versions: Vec<Value> =
+        status["deployHistory"].as_array().unwrap().iter().map(|entry| entry["version"].clone()).collect();
+    // Machines that had their first image before they were observed are no record of it.
+    let all = [json!("2.0.0"), json!("1.0.0")];
+    assert!(all.starts_with(&versions) && !versions.is_empty(), "{versions:?}");
 
     // Machines that roll back halt the pool, which is the failure of the deployment.
     machines.iter().for_each(|machine| machine.next_boots(Boot::RolledBack));

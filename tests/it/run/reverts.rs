@@ -345,7 +345,7 @@ fn two_automations_that_want_different_images_write_once_each() {
     }
 }
 
-/// A revert over ssh is decided on the commit that the last run pushed, after a lost mirror and a force push too.
+/// The commit of the last run is fetched by its id.
 #[test]
 fn a_revert_over_ssh_holds_after_a_lost_mirror_and_a_force_push() {
     let host = SshHost::start();
