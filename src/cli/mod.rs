@@ -11,7 +11,8 @@
 //! | `values`, `size` | values of options: durations, numbers, sizes |
 //! | `feed`, `wait` | objects of a cluster, kept up to date by a watch; the time limit of a wait for them |
 //! | `table`, `age` | a table that grows; an age in it |
-//! | `output`, `report`, `outcome` | output formats; the text report; the JSON document of a run |
+//! | `output`, `report` | output formats; the text report |
+//! | `outcome`, `branch_outcome` | the JSON document of a run; its own branches and their pull requests |
 //! | `runtime` | the async runtime of a command |
 //! | `service` | the log, probes and end of a command that runs until a signal |
 //! | `terminal`, `progress` | standard output and error, with colours; the progress line |
@@ -19,6 +20,7 @@
 
 mod age;
 mod agent;
+mod branch_outcome;
 mod choice;
 mod cluster;
 mod controller;

@@ -8,18 +8,15 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
+use super::branch_outcome::{Branch, PullRequest};
 use super::output::prefixed;
 use super::terminal::count;
 use crate::error::chain;
 use crate::git::outcome as git;
-use crate::git::{BranchAction, BranchOutcome, LeftReason};
 use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::delivered::Delivered;
-use crate::reconcile::automation::delivery::PullRequestReason;
-use crate::reconcile::automation::pull_requests::{
-    OutcomeReason, PullRequestOutcome, PullRequestProgress, PullRequestVerb,
-};
+use crate::reconcile::automation::pull_requests::{PullRequestOutcome, PullRequestProgress};
 use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::reverts::{HeldMarker, RevertOutcome};
 use crate::reconcile::automation::waiting::WaitOutcome;
@@ -143,132 +140,6 @@ pub(super) struct Waiting {
     until: Option<String>,
     /// The wait as a sentence.
     message: String,
-}
-
-/// One of the automation's own branches.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Branch {
-    /// The name.
-    branch: String,
-    /// The branch on which it is made.
-    base: String,
-    /// The action on it.
-    action: BranchActionKind,
-    /// The reason for leaving it alone; absent if it was not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<LeftReasonKind>,
-    /// The id of the tip after the run; absent if there is no such branch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tip: Option<String>,
-    /// The id of the automation's commit that was pushed; absent if none was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    commit: Option<String>,
-    /// The action as a sentence.
-    pub(super) message: String,
-}
-
-/// The action on a branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum BranchActionKind {
-    /// It was created; in a dry run, it would be.
-    Created,
-    /// It was made anew on the base; in a dry run, it would be.
-    Rebuilt,
-    /// It is as it should be.
-    Kept,
-    /// It was left alone.
-    Left,
-    /// It could not be pushed.
-    Failed,
-    /// It was deleted; in a dry run, it would be.
-    Deleted,
-}
-
-/// The reason for leaving a branch alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum LeftReasonKind {
-    /// It has commits of others.
-    EditedByOthers,
-    /// Its commits cannot be read.
-    Unreadable,
-    /// A person has refused the change.
-    ClosedByAPerson,
-    /// The forge has not answered about its pull request.
-    AwaitingForge,
-    /// It is in a merge queue.
-    InMergeQueue,
-    /// Nothing is left to change on the base.
-    NothingLeft,
-    /// It may not be pushed yet; `waiting` says why.
-    Waiting,
-    /// Another automation makes it on another base.
-    OtherBase,
-}
-
-/// The pull request of one of the automation's own branches.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PullRequest {
-    /// The branch that has the commits.
-    branch: String,
-    /// The branch into which they are merged.
-    base: String,
-    /// The number; null if there is no pull request.
-    number: Option<u64>,
-    /// The address of its page; empty if there is none.
-    url: String,
-    /// The title.
-    pub(super) title: String,
-    /// The id of the branch's tip; null if it is unknown.
-    commit: Option<String>,
-    /// The action as a sentence.
-    pub(super) message: String,
-    /// The action on it; in a dry run, the one that would be taken.
-    action: PullRequestActionKind,
-    /// The reason, if the action is not the usual one; else null.
-    reason: Option<PullRequestReasonKind>,
-    /// The body that a dry run would give it; absent in other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) body: Option<String>,
-}
-
-/// The action on a pull request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PullRequestActionKind {
-    /// It was opened.
-    Opened,
-    /// Its branch was rebuilt.
-    Refreshed,
-    /// It stays open.
-    Kept,
-    /// It was closed.
-    Closed,
-    /// It was merged.
-    Merged,
-    /// It was left alone, or there is none.
-    Left,
-}
-
-/// The reason of an action on a pull request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PullRequestReasonKind {
-    /// A person has refused the change.
-    ClosedByAPerson,
-    /// It has commits of others.
-    EditedByOthers,
-    /// It is in a merge queue.
-    InMergeQueue,
-    /// Another branch supersedes it.
-    Superseded,
-    /// Nothing is left to change on the base.
-    NothingLeft,
-    /// The forge failed.
-    ForgeFailed,
 }
 
 /// An automation's namespace and name.
@@ -512,80 +383,6 @@ impl Outcome {
         self.near_misses.clone_from(&plan.near_misses);
         self.skipped.clone_from(&plan.skipped);
         self.files_read = plan.files;
-    }
-}
-
-impl Branch {
-    fn of(outcome: &BranchOutcome, base: &str) -> Self {
-        let name = &outcome.branch;
-        let commit = outcome.commit.map(|commit| commit.to_string());
-        let pushed = || match outcome.commit {
-            Some(commit) => format!("pushed commit '{}' to branch '{name}'", commit.short()),
-            None => format!("would push branch '{name}'"),
-        };
-        let (action, message) = match &outcome.action {
-            BranchAction::Created => (BranchActionKind::Created, pushed()),
-            BranchAction::Rebuilt => (BranchActionKind::Rebuilt, pushed()),
-            BranchAction::Kept => (BranchActionKind::Kept, format!("branch '{name}' is up-to-date")),
-            BranchAction::Left(reason) => (BranchActionKind::Left, format!("branch '{name}' {reason}")),
-            BranchAction::Failed { message } => {
-                (BranchActionKind::Failed, format!("branch '{name}' was not pushed: {message}"))
-            }
-            BranchAction::Deleted => (BranchActionKind::Deleted, format!("deleted branch '{name}'")),
-        };
-        let reason = match &outcome.action {
-            BranchAction::Left(reason) => Some(match reason {
-                LeftReason::EditedByOthers { .. } => LeftReasonKind::EditedByOthers,
-                LeftReason::Unreadable { .. } => LeftReasonKind::Unreadable,
-                LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
-                LeftReason::AwaitingForge => LeftReasonKind::AwaitingForge,
-                LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
-                LeftReason::Waiting => LeftReasonKind::Waiting,
-                LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
-                LeftReason::OtherBase { .. } => LeftReasonKind::OtherBase,
-            }),
-            _ => None,
-        };
-        let tip = outcome.tip.map(|tip| tip.to_string());
-        Self { branch: name.to_string(), base: base.to_owned(), action, reason, tip, commit, message }
-    }
-}
-
-impl PullRequest {
-    fn of(outcome: &PullRequestOutcome, is_dry_run: bool) -> Self {
-        use PullRequestActionKind::{Closed, Kept, Left, Merged, Opened, Refreshed};
-        let action = match outcome.action {
-            PullRequestVerb::Opened => Opened,
-            PullRequestVerb::Refreshed => Refreshed,
-            PullRequestVerb::Kept => Kept,
-            PullRequestVerb::Closed => Closed,
-            PullRequestVerb::Merged => Merged,
-            PullRequestVerb::Left => Left,
-        };
-        let reason = outcome.reason.as_ref().map(|reason| match reason {
-            OutcomeReason::Decided(reason) => match reason {
-                PullRequestReason::ClosedByPerson => PullRequestReasonKind::ClosedByAPerson,
-                PullRequestReason::EditedByOthers | PullRequestReason::OwnedByOthers => {
-                    PullRequestReasonKind::EditedByOthers
-                }
-                PullRequestReason::InMergeQueue => PullRequestReasonKind::InMergeQueue,
-                PullRequestReason::Superseded => PullRequestReasonKind::Superseded,
-                PullRequestReason::NothingLeft => PullRequestReasonKind::NothingLeft,
-            },
-            OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_) => PullRequestReasonKind::ForgeFailed,
-        });
-        Self {
-            branch: outcome.branch.to_string(),
-            base: outcome.base.to_string(),
-            number: outcome.number,
-            url: outcome.url.clone(),
-            title: outcome.title.clone(),
-            commit: outcome.commit.map(|commit| commit.to_string()),
-            message: outcome.sentence(is_dry_run),
-            action,
-            reason,
-            body: outcome.body.clone(),
-        }
     }
 }
 
