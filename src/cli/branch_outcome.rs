@@ -66,8 +66,6 @@ pub(super) enum LeftReasonKind {
     NothingLeft,
     /// It may not be pushed yet; `waiting` says why.
     Waiting,
-    /// Another automation makes it on another base.
-    OtherBase,
 }
 
 /// The pull request of one of the automation's own branches.
@@ -161,7 +159,6 @@ impl Branch {
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
                 LeftReason::Waiting => LeftReasonKind::Waiting,
                 LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
-                LeftReason::OtherBase { .. } => LeftReasonKind::OtherBase,
             }),
             _ => None,
         };

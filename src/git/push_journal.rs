@@ -251,21 +251,6 @@ impl PushJournal {
         }
     }
 
-    /// Returns the base on which another proposal makes a branch.
-    ///
-    /// There is one only if it comes before `base` by name. Some proposals do not count.
-    pub(super) fn earlier_base(
-        &self,
-        branch: &RefName,
-        base: &RefName,
-        is_own: impl Fn(&str) -> bool,
-    ) -> Option<&RefName> {
-        let others =
-            self.seen.iter().filter(|(name, seen)| !is_own(name) && seen.branches.contains_key(branch));
-        let bases = others.filter_map(|(_, seen)| seen.own.as_ref().map(|(base, _)| base));
-        bases.filter(|other| *other < base).min()
-    }
-
     /// Returns the record of a tip of a branch, if it was pushed.
     pub(super) fn own_tip(&self, branch: &BranchName, tip: CommitId) -> Option<&OwnTip> {
         self.own_tips.get(&branch.reference())?.iter().find(|own| own.tip == tip)
@@ -404,37 +389,6 @@ mod tests {
         assert!(journal.pending["app"].done_before().is_some_and(|push| push.is_branch_done));
         journal.withdraw("app");
         assert_eq!(open(&journal), "1");
-    }
-
-    #[test]
-    fn the_first_base_by_name_has_precedence_for_a_branch() {
-        let branch = |name: &str| format!("refs/heads/{name}").parse::<RefName>().unwrap();
-        let commit: CommitId = "1".repeat(40).parse().unwrap();
-        let seen = |base: &str, branches: &[&str]| LastSeen {
-            checkout: commit,
-            push: None,
-            destination: None,
-            refspec: None,
-            branches: branches.iter().map(|name| (branch(name), None)).collect(),
-            own: Some((branch(base), None)),
-            must_read: false,
-        };
-        let mut journal = PushJournal::default();
-        journal.seen.insert("fleet".to_owned(), seen("main", &["x", "y"]));
-        journal.seen.insert("other".to_owned(), seen("release", &["x"]));
-        journal.seen.insert("plain".to_owned(), seen("auto", &[]));
-        for (own, base, name, expected) in [
-            ("other", "release", "x", Some("main")),
-            ("other", "release", "z", None),
-            ("fleet", "main", "x", None),
-            // Its own entry is that of an earlier base.
-            ("fleet", "release", "y", None),
-            ("new", "staging", "x", Some("main")),
-            ("new", "main", "x", None),
-        ] {
-            let found = journal.earlier_base(&branch(name), &branch(base), |one| one == own);
-            assert_eq!(found, expected.map(branch).as_ref(), "{own} {base} {name}");
-        }
     }
 
     #[test]

@@ -403,10 +403,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 Ok(found) => found,
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
-            branch.decision = match self.other_base(branch, journal) {
-                Some(base) => Decision::Leave(LeftReason::OtherBase { base }),
-                None => decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts),
-            };
+            branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
             let is_push = match branch.decision {
                 Decision::Create | Decision::Rebuild | Decision::Delete => true,
                 // The forge will permit a push, and the wait counts from now on.
@@ -452,15 +449,6 @@ impl<P: Proposer> BranchAttempt<P> {
             self.set_outcomes(branch, failures.get(&branch.name));
         }
         Ok(())
-    }
-
-    /// Returns the base of another proposal that makes the branch, if that base has precedence.
-    fn other_base(&self, branch: &Branch, journal: &PushJournal) -> Option<BranchName> {
-        let state = self.states.iter().find(|state| state.is_open())?;
-        let base = state.base.as_ref()?.reference.as_ref()?;
-        let is_own = |name: &str| self.states.iter().any(|state| state.proposal.name == name);
-        let other = journal.earlier_base(&branch.name.reference(), base, is_own)?;
-        other.short().parse().ok()
     }
 
     /// Compares a branch with the wanted one.

@@ -156,11 +156,6 @@ pub enum LeftReason {
     NothingLeft,
     /// Nothing may be pushed now.
     Waiting,
-    /// Another proposal makes a branch with its name on another base.
-    OtherBase {
-        /// That base.
-        base: BranchName,
-    },
 }
 
 impl BranchOutcome {
@@ -187,13 +182,6 @@ impl fmt::Display for LeftReason {
             Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
             Self::Waiting => formatter.write_str("is left alone until it may be pushed"),
-            Self::OtherBase { base } => {
-                write!(
-                    formatter,
-                    "is left alone, because another automation makes it on '{base}', and a branch has one base: change the \
-                     annotation tagboat.dev/push-branch of one of them"
-                )
-            }
         }
     }
 }

@@ -150,13 +150,6 @@ impl Delivered {
         if matches!(&self.forge, ForgeProgress::Known(progress) if is_failed(progress)) {
             return None;
         }
-        let on_other_base = self.branches.iter().find_map(|branch| match &branch.action {
-            BranchAction::Left(reason @ LeftReason::OtherBase { .. }) => Some((&branch.branch, reason)),
-            _ => None,
-        });
-        if let Some((branch, reason)) = on_other_base {
-            return Some((False, Reason::InvalidBranch, format!("branch '{branch}' {reason}")));
-        }
         if let [first, others @ ..] = self.invalid.as_slice() {
             let policies = match others.len() {
                 0 => String::new(),

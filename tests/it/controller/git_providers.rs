@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kube::api::DynamicObject;
 use serde_json::json;
 
 use super::scene::{Kind, Scene, condition};
@@ -68,8 +69,10 @@ async fn a_refused_token_is_replaced_once_and_then_serves_all_runs() {
     let spec = json!({"spec": {"secretRef": {"name": "other"}}});
     scene.patch(Kind::Source, "fleet", &spec).await;
     scene.request("a", "now").await;
-    let status = scene.not_ready("a", "InvalidSourceConfiguration").await;
-    let stalled = condition(&status, "Stalled").expect("only another object helps");
+    // The requested run begins without the condition of the run before.
+    let is_stalled = |object: &DynamicObject| condition(&object.data["status"], "Stalled").is_some();
+    let status = scene.until("a", "stalled", is_stalled).await;
+    let stalled = condition(&status, "Stalled").expect("it was awaited");
     assert_eq!(
         stalled["message"],
         "secretRef with github app data must be specified when provider is set to github: invalid source configuration"

@@ -1,4 +1,4 @@
-//! What a listing of pull requests does not show.
+//! Facts about pull requests that no listing shows.
 //!
 //! These are branches that were handed back, the times of ends, and branches to delete.
 
@@ -11,7 +11,7 @@ use crate::git::{BranchName, CommitId};
 /// A base and the head branch of a pull request.
 pub(super) type Branches = (BranchName, BranchName);
 
-/// What a listing of pull requests does not show.
+/// Facts about pull requests that no listing shows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     /// The head that each branch had when it was handed back to Tagboat.

@@ -1,4 +1,4 @@
-//! What the work queue knows of a repository, and how a round changes it.
+//! The state of a repository in the work queue, and its changes by a round.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::forge::ForgeError;
 use crate::git::BranchAction::{Failed, Left};
 use crate::git::{BranchName, BranchOutcome, CommitId, LeftReason};
 
-/// What the work queue knows of a repository.
+/// The state of a repository in the work queue.
 pub(super) struct Repository {
     /// The API, with the present login.
     pub(super) access: Arc<ForgeAccess>,
@@ -148,7 +148,7 @@ impl Repository {
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
                 LeftReason::NothingLeft => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting | LeftReason::OtherBase { .. } => false,
+                LeftReason::Waiting => false,
             }
         };
         let is_new =

@@ -25,7 +25,7 @@ pub struct Snapshot {
     without_queue: BTreeMap<BranchName, u32>,
     /// The numbers of open pull requests that the last listing left out.
     strangers: BTreeSet<u64>,
-    /// What listings do not show.
+    /// Facts that no listing shows.
     records: Records,
 }
 
