@@ -66,7 +66,23 @@ pub enum Defect {
     /// A key of Tagboat's own.
     #[error("{0:?} is a key of Tagboat's own, with which a hook cannot confirm")]
     OwnKey(String),
+    /// A key of Tagboat's own in the node selector.
+    #[error("{0:?} is a key of Tagboat's own, which changes during a rollout: select nodes by other labels")]
+    SelectsOwnKey(String),
+    /// A key of a hook that the node selector uses too.
+    #[error(
+        "{0:?} is a key of spec.nodeSelector, and the keys of hooks are removed from nodes: use another key"
+    )]
+    SelectedKey(String),
+    /// A key of Kubernetes or of an autoscaler.
+    #[error(
+        "{0:?} is a key of Kubernetes or of an autoscaler, and the keys of hooks are removed from nodes: use one of your own"
+    )]
+    SystemKey(String),
 }
+
+/// The domains of keys that Kubernetes and autoscalers need, with all below them.
+const SYSTEM_DOMAINS: [&str; 3] = ["kubernetes.io", "k8s.io", "karpenter.sh"];
 
 /// The settings of a pool.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +124,7 @@ impl Settings {
                 reboot: limit("rollout.rebootTimeout", rollout.reboot_timeout.as_ref())?,
                 hooks: limit("hooks.timeout", hooks.timeout.as_ref())?,
             },
-            hooks: parse_hooks(hooks)?,
+            hooks: parse_hooks(hooks, &spec.node_selector)?,
             max_unavailable: match &rollout.max_unavailable {
                 Some(value) => checked("rollout.maxUnavailable", || parse_max_unavailable(value))?,
                 None => MaxUnavailable::default(),
@@ -161,7 +177,13 @@ impl Settings {
     ///
     /// The selector is not valid.
     pub fn node_selector(spec: &NodePoolSpec) -> Result<Selector, InvalidSpec> {
-        checked("nodeSelector", || non_empty(&spec.node_selector))
+        checked("nodeSelector", || {
+            let selector = non_empty(&spec.node_selector)?;
+            match selected_keys(&spec.node_selector).find(|key| key.starts_with(OWN_PREFIX)) {
+                Some(key) => Err(Defect::SelectsOwnKey(key.to_owned())),
+                None => Ok(selector),
+            }
+        })
     }
 }
 
@@ -231,7 +253,14 @@ fn parse_window(index: usize, window: &PoolWindow) -> Result<Window, InvalidSpec
     })
 }
 
-fn parse_hooks(hooks: PoolHooks) -> Result<Hooks, InvalidSpec> {
+/// Returns the keys of the labels by which a selector selects.
+fn selected_keys(selector: &LabelSelector) -> impl Iterator<Item = &str> {
+    let labels = selector.match_labels.iter().flat_map(|labels| labels.keys());
+    let expressions = selector.match_expressions.iter().flatten().map(|expression| &expression.key);
+    labels.chain(expressions).map(String::as_str)
+}
+
+fn parse_hooks(hooks: PoolHooks, selector: &LabelSelector) -> Result<Hooks, InvalidSpec> {
     let PoolHooks { before_drain, before_reboot, before_uncordon, timeout: _ } = hooks;
     for (stage, keys) in [
         ("beforeDrain", &before_drain),
@@ -239,7 +268,7 @@ fn parse_hooks(hooks: PoolHooks) -> Result<Hooks, InvalidSpec> {
         ("beforeUncordon", &before_uncordon),
     ] {
         for (index, key) in keys.iter().enumerate() {
-            checked(&format!("hooks.{stage}[{index}]"), || check_key(key))?;
+            checked(&format!("hooks.{stage}[{index}]"), || check_key(key, selector))?;
         }
     }
     Ok(Hooks { before_drain, before_reboot, before_uncordon })
@@ -247,13 +276,23 @@ fn parse_hooks(hooks: PoolHooks) -> Result<Hooks, InvalidSpec> {
 
 /// Checks the key of a hook.
 ///
-/// It must not be one of Tagboat's own: the keys of hooks are removed.
-fn check_key(key: &str) -> Result<(), Defect> {
+/// It must not be one that others need: the keys of hooks are removed.
+fn check_key(key: &str, selector: &LabelSelector) -> Result<(), Defect> {
     let defects = key_defects(key);
     if !defects.is_empty() {
         return Err(Defect::Key { key: key.to_owned(), defects });
     }
-    if key.starts_with(OWN_PREFIX) { Err(Defect::OwnKey(key.to_owned())) } else { Ok(()) }
+    if key.starts_with(OWN_PREFIX) {
+        return Err(Defect::OwnKey(key.to_owned()));
+    }
+    if selected_keys(selector).any(|selected| selected == key) {
+        return Err(Defect::SelectedKey(key.to_owned()));
+    }
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    let is_system = SYSTEM_DOMAINS
+        .iter()
+        .any(|system| domain.strip_suffix(system).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+    if is_system { Err(Defect::SystemKey(key.to_owned())) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -392,6 +431,22 @@ mod tests {
             (
                 json!({"nodeSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn"}]}}),
                 "spec.nodeSelector: values: Invalid value: []",
+            ),
+            (
+                json!({"nodeSelector": {"matchExpressions": [{"key": "tagboat.dev/state", "operator": "Exists"}]}}),
+                "spec.nodeSelector: \"tagboat.dev/state\" is a key of Tagboat's own, which changes during a rollout",
+            ),
+            (
+                json!({"hooks": {"beforeDrain": ["role"]}}),
+                "spec.hooks.beforeDrain[0]: \"role\" is a key of spec.nodeSelector, and",
+            ),
+            (
+                json!({"hooks": {"beforeReboot": ["a", "node-role.kubernetes.io/worker"]}}),
+                "spec.hooks.beforeReboot[1]: \"node-role.kubernetes.io/worker\" is a key of Kubernetes or of an",
+            ),
+            (
+                json!({"hooks": {"beforeUncordon": ["karpenter.sh/do-not-disrupt"]}}),
+                "spec.hooks.beforeUncordon[0]: \"karpenter.sh/do-not-disrupt\" is a key of Kubernetes or of",
             ),
             (json!({"drain": {"skip": {}}}), "spec.drain.skip: an empty selector is invalid"),
             (image("r.example/os"), "spec.image.ref: \"r.example/os\" has neither a tag nor a digest"),

@@ -209,8 +209,8 @@ pub const NODES: &[Permission] = &[
         group: "tagboat.dev",
         resources: &["nodepools"],
         leases: &[],
-        verbs: &[List, Watch, Patch],
-        reason: "The reconciled pools; only their finalizer is written.",
+        verbs: &[Get, List, Watch, Patch],
+        reason: "The reconciled pools, read again after a conflict; only their finalizer is written.",
     },
     Permission {
         group: "tagboat.dev",

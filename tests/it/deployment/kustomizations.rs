@@ -138,6 +138,10 @@ async fn the_component_for_nodes_is_added_to_the_default_one() {
     ] {
         named(kind, name);
     }
+    let security = "pod-security.kubernetes.io/enforce";
+    let namespace = documents.iter().find(|it| it["kind"] == "Namespace").expect("there is a namespace");
+    assert_eq!(namespace["metadata"]["labels"][security], "privileged");
+    admits_the_agent(&cluster, &namespace["metadata"]["labels"], agent).await;
     for document in &documents {
         apply(&cluster.client(), document, true).await.map(drop).or_else(of_missing_namespace).unwrap();
         let namespace = &document["metadata"]["namespace"];
@@ -146,6 +150,18 @@ async fn the_component_for_nodes_is_added_to_the_default_one() {
             assert_eq!(subject["namespace"], "elsewhere");
         }
     }
+}
+
+/// Creates a pod as the DaemonSet does, in a namespace with these labels.
+///
+/// The namespace enforced the restricted standard, so that no agent could start.
+async fn admits_the_agent(cluster: &Cluster, labels: &Value, spec: &Value) {
+    let name = cluster.another_namespace().await;
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+    apply(&cluster.client(), &namespace, false).await.unwrap();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "agent", "namespace": name}, "spec": spec});
+    apply(&cluster.client(), &pod, true).await.unwrap();
 }
 
 /// The admission policy knows the account of the agent by a part of its name.

@@ -96,7 +96,8 @@ fn patches(fleet: &Fleet, node: &str) -> [usize; 2] {
 }
 
 /// Verbs of the roles that the test does not need, with their reasons.
-const OTHER_VERBS: [(&str, &str, &str); 3] = [
+const OTHER_VERBS: [(&str, &str, &str); 4] = [
+    ("get", "nodepools", "the controller reads a pool again after another client changed it"),
     ("get", "nodes", "the controller reads a node again after a patch whose answer was lost"),
     ("get", "leases", "leader election, which has tests of its own"),
     ("update", "leases", "leader election, which has tests of its own"),
