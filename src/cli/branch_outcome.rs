@@ -87,30 +87,12 @@ pub(super) struct PullRequest {
     /// The action as a sentence.
     pub(super) message: String,
     /// The action on it; in a dry run, the one that would be taken.
-    action: PullRequestActionKind,
+    action: PullRequestVerb,
     /// The reason, if the action is not the usual one; else null.
     reason: Option<PullRequestReasonKind>,
     /// The body that a dry run would give it; absent in other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
-}
-
-/// The action on a pull request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum PullRequestActionKind {
-    /// It was opened.
-    Opened,
-    /// Its branch was rebuilt.
-    Refreshed,
-    /// It stays open.
-    Kept,
-    /// It was closed.
-    Closed,
-    /// It was merged.
-    Merged,
-    /// It was left alone, or there is none.
-    Left,
 }
 
 /// The reason of an action on a pull request.
@@ -170,15 +152,6 @@ impl Branch {
 impl PullRequest {
     /// Creates the pull request of an outcome.
     pub(super) fn of(outcome: &PullRequestOutcome, is_dry_run: bool) -> Self {
-        use PullRequestActionKind::{Closed, Kept, Left, Merged, Opened, Refreshed};
-        let action = match outcome.action {
-            PullRequestVerb::Opened => Opened,
-            PullRequestVerb::Refreshed => Refreshed,
-            PullRequestVerb::Kept => Kept,
-            PullRequestVerb::Closed => Closed,
-            PullRequestVerb::Merged => Merged,
-            PullRequestVerb::Left => Left,
-        };
         let reason = outcome.reason.as_ref().map(|reason| match reason {
             OutcomeReason::Decided(reason) => match reason {
                 PullRequestReason::ClosedByPerson => PullRequestReasonKind::ClosedByAPerson,
@@ -199,7 +172,7 @@ impl PullRequest {
             title: outcome.title.clone(),
             commit: outcome.commit.map(|commit| commit.to_string()),
             message: outcome.sentence(is_dry_run),
-            action,
+            action: outcome.action,
             reason,
             body: outcome.body.clone(),
         }

@@ -30,20 +30,24 @@ pub(super) fn check(object: &Object<'_>, is_complete: bool, findings: &mut Findi
     if object.kind != Kind::Automation {
         return;
     }
-    check_longest_wait(object, findings);
+    // Invalid ones are reported elsewhere.
+    let settings = AutomationSettings::from_annotations(&object.own_annotations()).ok();
+    if let Some(settings) = &settings {
+        check_longest_wait(object, settings, findings);
+    }
     if let Some(path) = object.node.at(&["spec", "update", "path"]) {
         check_path(path, findings);
     }
     if let Some(git) = object.node.at(&["spec", "git"]).filter(|git| git.is_mapping()) {
         check_git(git, is_complete, findings);
-        check_signing(object, git, findings);
+        if let Some(settings) = &settings {
+            check_signing(settings, git, findings);
+        }
     }
 }
 
 /// Checks for a bound on quiet periods without a quiet period.
-fn check_longest_wait(object: &Object<'_>, findings: &mut Findings<'_>) {
-    // Invalid values are reported elsewhere.
-    let Ok(settings) = AutomationSettings::from_annotations(&object.own_annotations()) else { return };
+fn check_longest_wait(object: &Object<'_>, settings: &AutomationSettings, findings: &mut Findings<'_>) {
     let longest = object.annotations().and_then(|annotations| annotations.field(LONGEST_WAIT));
     if let Some(longest) = longest.filter(|_| settings.quiet_period.duration().is_zero()) {
         let message = format!(
@@ -54,9 +58,7 @@ fn check_longest_wait(object: &Object<'_>, findings: &mut Findings<'_>) {
 }
 
 /// Checks the fields of a commit that the forge makes.
-fn check_signing(object: &Object<'_>, git: &Node, findings: &mut Findings<'_>) {
-    // Invalid ones are reported elsewhere.
-    let settings = AutomationSettings::from_annotations(&object.own_annotations()).unwrap_or_default();
+fn check_signing(settings: &AutomationSettings, git: &Node, findings: &mut Findings<'_>) {
     if settings.signed_by != SignedBy::Forge {
         return;
     }

@@ -86,10 +86,12 @@ fn push(
         .iter()
         .map(|update| {
             let refusal = || match &error {
+                // A known failure has its own advice.
+                Some(error) if error.failure_kind().is_some() => chain(error),
                 Some(error) => with_advice(chain(error)),
                 None => {
-                    let refusal = context.refusal(update.reference.clone(), reply.refusal(&update.reference));
-                    with_advice(chain(&refusal))
+                    let message = reply.refusal(&update.reference);
+                    with_advice(chain(&context.refusal(update.reference.clone(), message)))
                 }
             };
             (update.reference.clone(), result(update, &reply, after.as_ref(), refusal))

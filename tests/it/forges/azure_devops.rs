@@ -2,11 +2,10 @@
 //! Each exchange is compared with its description.
 
 use tagboat::forge::{
-    AzureDevops, AzureRepository, Forge, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest,
-    PullRequestEdit, PullRequestState,
+    AzureDevops, AzureRepository, Forge, Listing, NewPullRequest, PullRequestEdit, PullRequestState,
 };
 
-use super::life::{merge, merge_immediately, new, open_edit_close};
+use super::life::{merge_immediately, new, open_edit_close, schedule_once_a_check_is_required};
 use crate::support::forges::azure_devops::{USER_ID, respond};
 use crate::support::forges::description::Description;
 use crate::support::forges::hub::{AUTHORIZATION, Hub};
@@ -72,14 +71,8 @@ async fn labels_and_reviewers_are_set() {
 async fn when_ready_waits_for_the_required_build() {
     let hub = Hub::new();
     let front = hub.serve(respond);
-    let tip = hub.branch("tagboat/web");
     let forge = forge(&front);
-    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
-    let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
-    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::NothingRequired));
-    assert!(hub.pulls()[0].scheduled.is_none());
-    hub.require_check();
-    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    let opened = schedule_once_a_check_is_required(&forge, &hub).await;
     assert!(forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0].has_auto_merge);
     hub.pass_check();
     let found = forge.find(&opened.head, &opened.base).await.unwrap();

@@ -1,11 +1,11 @@
 //! Pull requests on a test server with the API of Bitbucket Data Center.
 
 use tagboat::forge::{
-    BitbucketDataCenter, DataCenterRepository, Forge, ForgeError, Listing, MergeAnswer, MergeMethod,
-    MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
+    BitbucketDataCenter, DataCenterRepository, Forge, ForgeError, Listing, NewPullRequest, PullRequestEdit,
+    PullRequestState,
 };
 
-use super::life::{merge, merge_immediately, new, open_edit_close};
+use super::life::{merge_immediately, new, open_edit_close, schedule_once_a_check_is_required};
 use crate::support::forges::bitbucket_data_center::respond;
 use crate::support::forges::hub::{AUTHORIZATION, Hub, USER};
 use crate::support::forges::wire::Wire;
@@ -65,14 +65,8 @@ async fn text_that_a_person_wrote_meanwhile_stays() {
 async fn when_ready_waits_for_the_required_build() {
     let hub = Hub::new();
     let front = hub.serve(respond);
-    let tip = hub.branch("tagboat/web");
     let forge = forge(&front);
-    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
-    let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
-    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::NothingRequired));
-    assert!(hub.pulls()[0].scheduled.is_none());
-    hub.require_check();
-    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    let opened = schedule_once_a_check_is_required(&forge, &hub).await;
     hub.pass_check();
     let found = forge.find(&opened.head, &opened.base).await.unwrap();
     assert_eq!(found[0].state, PullRequestState::Merged);

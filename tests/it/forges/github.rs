@@ -6,7 +6,7 @@ use tagboat::forge::{
     Forge, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
 };
 
-use super::life::{answered, merge, new, open_edit_close};
+use super::life::{answered, merge, new, open_edit_close, schedule_once_a_check_is_required};
 use crate::github::server::description::Description;
 use crate::support::forges::github::respond;
 use crate::support::forges::hub::{AUTHORIZATION, Hub, USER};
@@ -103,14 +103,8 @@ async fn labels_reviewers_and_assignees_come_with_the_completed_body() {
 async fn when_ready_waits_for_the_required_check() {
     let hub = Hub::new();
     let front = hub.serve(respond);
-    let tip = hub.branch("tagboat/web");
     let (forge, _) = forge(&front);
-    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
-    let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
-    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::NothingRequired));
-    assert!(hub.pulls()[0].scheduled.is_none());
-    hub.require_check();
-    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    let opened = schedule_once_a_check_is_required(&forge, &hub).await;
     assert!(forge.open_pull_requests(&mut Listing::all()).await.unwrap()[0].has_auto_merge);
     hub.pass_check();
     let found = forge.find(&opened.head, &opened.base).await.unwrap();

@@ -5,6 +5,8 @@ use tagboat::forge::{
     PullRequestState,
 };
 
+use crate::support::forges::hub::Hub;
+
 /// A pull request to be opened from a branch.
 pub(super) fn new(head: &str) -> NewPullRequest {
     NewPullRequest {
@@ -22,6 +24,18 @@ pub(super) fn new(head: &str) -> NewPullRequest {
 
 pub(super) fn merge(time: MergeTime, method: Option<MergeMethod>, head: &str) -> Merge {
     Merge { time, method, head_commit: head.parse().unwrap() }
+}
+
+/// Opens a pull request, and has it scheduled, which is refused without a required check.
+pub(super) async fn schedule_once_a_check_is_required(forge: &impl Forge, hub: &Hub) -> PullRequest {
+    let tip = hub.branch("tagboat/web");
+    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
+    let later = merge(MergeTime::WhenReady, Some(MergeMethod::Squash), &tip);
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::NothingRequired));
+    assert!(hub.pulls()[0].scheduled.is_none());
+    hub.require_check();
+    assert_eq!(forge.merge(&opened, &later).await, Ok(MergeAnswer::Scheduled));
+    opened
 }
 
 /// Opens, finds, edits and closes a pull request of a branch that has one commit.

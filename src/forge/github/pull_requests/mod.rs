@@ -187,9 +187,8 @@ impl<T: Transport> Github<T> {
         if let Some(body) = body {
             let mut change = json!({});
             for part in &parts {
-                change.as_object_mut().into_iter().for_each(|change| {
-                    change.extend(part.body().as_object().cloned().unwrap_or_default());
-                });
+                let ([_, name], ..) = part.call();
+                change[name] = json!(part.names());
             }
             if !missing.may_pass {
                 change["body"] = body.as_str().into();
@@ -411,12 +410,11 @@ impl<T: Transport> Forge for Github<T> {
             if response.status != 200 {
                 return Err(self.refusal(operation, &response));
             }
-            changed = PullRequest { labels: changed.labels, ..self.read_own(&response.body, operation)? };
+            changed = self.read_own(&response.body, operation)?;
         }
         if !edit.depends_on_text() && !added_labels.is_empty() {
             self.add(current.number, &Part::Labels(added_labels)).await?;
         }
-        changed.labels.extend(added_labels.iter().filter(|label| !current.labels.contains(label)).cloned());
         for label in removed_labels {
             let path = ["issues", number.as_str(), "labels", label.as_str()];
             let response = self.send((Method::Delete, cost), &path, None, LABEL).await?;
@@ -424,9 +422,8 @@ impl<T: Transport> Forge for Github<T> {
             if !matches!(response.status, 200 | 404) {
                 return Err(self.refusal(LABEL, &response));
             }
-            changed.labels.retain(|known| known != label);
         }
-        Ok(changed)
+        Ok(PullRequest { labels: edit.labels_after(current), ..changed })
     }
 
     async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {

@@ -1,5 +1,8 @@
 //! The outcome for the pull request of one branch.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::super::delivery::PullRequestReason;
 use crate::forge::ForgeError;
 use crate::git::{BranchName, CommitId};
@@ -36,13 +39,15 @@ pub struct PullRequestOutcome {
 }
 
 /// The action on a pull request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "PullRequestActionKind")]
 pub enum PullRequestVerb {
     /// It was opened.
     Opened,
     /// Its branch was rebuilt.
     Refreshed,
-    /// It stays open; its text may have changed.
+    /// It stays open.
     Kept,
     /// It was closed.
     Closed,
