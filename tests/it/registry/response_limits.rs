@@ -74,9 +74,14 @@ async fn pages_of_invalid_tag_names_are_followed_by_the_next() {
 /// The peak of resident memory of a program, in MiB, and its standard error.
 fn peak(command: &mut Command) -> (u64, String) {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
+    let (status, exe) = (format!("/proc/{}/status", child.id()), format!("/proc/{}/exe", child.id()));
+    let this_program = std::fs::read_link("/proc/self/exe").unwrap();
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
+        // A child that is about to execute the program still shows the memory of this process.
+        if std::fs::read_link(&exe).is_ok_and(|running| running == this_program) {
+            continue;
+        }
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
