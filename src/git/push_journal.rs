@@ -139,6 +139,9 @@ pub(super) struct PendingBranch {
     /// True if a forge signed the proposer's commit, so that it cannot be made again.
     #[serde(default)]
     pub(super) is_signed_by_forge: bool,
+    /// The commit that the status names once this push is reported.
+    #[serde(default)]
+    pub(super) reported_with: Option<CommitId>,
 }
 
 /// A tip that was pushed, or nearly, to a branch of proposers' own.

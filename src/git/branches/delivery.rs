@@ -104,8 +104,9 @@ impl<P: Proposer> BranchAttempt<P> {
                 state.arrived.contains(push)
                     || result.is_some_and(|result| !matches!(result, PushResult::Refused(_)))
             };
-            let pending: Vec<PendingBranch> =
+            let mut pending: Vec<PendingBranch> =
                 pending.into_iter().filter(|push| is_unreported(push)).collect();
+            state.note_report(&mut pending);
             if !pending.is_empty() {
                 journal.pending_branches.insert(state.proposal.name.clone(), pending);
             }
@@ -141,6 +142,7 @@ impl<P: Proposer> BranchAttempt<P> {
                     message: excerpt(&message, limit),
                     time: draft.time,
                     is_signed_by_forge: *is_signed_by_forge,
+                    reported_with: None,
                 });
             }
         }

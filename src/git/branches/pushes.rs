@@ -130,7 +130,8 @@ fn result(
         tip if tip != update.old => PushResult::Stale,
         // After a broken connection git sends the push again, and its refusal says nothing of the first time; but the
         // branch is still as it was.
-        _ if reply.is_refused(reference) => PushResult::Refused(refusal()),
+        // A push that held the branch may have been this very one, sent before.
+        _ if reply.is_refused(reference) && !reply.is_contested(reference) => PushResult::Refused(refusal()),
         _ => PushResult::Unknown(refusal()),
     }
 }
@@ -144,7 +145,8 @@ mod tests {
     fn the_listing_decides_where_the_reply_is_unclear() {
         let [old, new, other] = ["1", "2", "3"].map(|digit| digit.repeat(40));
         let output = "!\t2:refs/heads/a\t[remote rejected] (hook declined)\n \t2:refs/heads/b\t1..2\n\
-            !\t2:refs/heads/c\t[rejected] (stale info)\n!\t2:refs/heads/d\t[remote failure] (remote failed to report status)\n";
+            !\t2:refs/heads/c\t[rejected] (stale info)\n!\t2:refs/heads/d\t[remote failure] (remote failed to report status)\n\
+            !\t2:refs/heads/f\t[remote rejected] (cannot lock ref 'refs/heads/f')\n";
         let reply = PushReply::parse(output.as_bytes(), &GitOutput::new("", str::to_owned), str::to_owned);
         let refused = || PushResult::Refused("no".to_owned());
         let unknown = || PushResult::Unknown("no".to_owned());
@@ -158,6 +160,9 @@ mod tests {
             ("d", Some(&old), unknown()),
             ("d", Some(&new), PushResult::Done),
             ("e", Some(&old), unknown()),
+            // The lock may be that of this push, which was sent before and still arrives.
+            ("f", Some(&old), unknown()),
+            ("f", Some(&new), PushResult::Done),
         ] {
             let update = PushUpdate {
                 reference: format!("refs/heads/{branch}").parse().unwrap(),

@@ -114,7 +114,9 @@ impl<P: Proposer> BranchState<P> {
         let Proposal { name, known, .. } = &self.proposal;
         let Some(pending) = journal.pending_branches.remove(name) else { return Ok(()) };
         let mut open = Vec::new();
-        for push in pending {
+        let is_unreported =
+            |push: &PendingBranch| !push.reported_with.is_some_and(|commit| known.has_pushed(commit));
+        for push in pending.into_iter().filter(is_unreported) {
             let tip = context.listing.commit(&push.reference);
             if tip == Some(push.new) || has_arrived(&push, tip, context)? {
                 self.arrived.push(push);
@@ -122,11 +124,6 @@ impl<P: Proposer> BranchState<P> {
                 // It has not arrived yet, but it may: the server may be working on it.
                 open.push(push);
             }
-        }
-        let last = self.arrived.iter().max_by(|one, other| one.reference.cmp(&other.reference));
-        if last.is_some_and(|last| known.has_pushed(last.commit)) {
-            // The status has them.
-            self.arrived.clear();
         }
         let unreported: Vec<_> = self.arrived.iter().cloned().chain(open).collect();
         if !unreported.is_empty() {
@@ -206,6 +203,18 @@ impl<P: Proposer> BranchState<P> {
         let base = self.base.as_ref()?.reference.as_ref()?;
         let seen = journal.seen.get(&self.proposal.name);
         BaselineCommit::on_checkout(&self.proposal.known, seen, base)
+    }
+
+    /// Notes in pending pushes the commit of the status by which their report is recognized.
+    ///
+    /// It is that of the last branch by name. So the end of a branch does not bring the report of the others back.
+    pub(super) fn note_report(&self, pending: &mut [PendingBranch]) {
+        let last = self.outcomes.values().filter_map(|outcome| outcome.commit).next_back();
+        for push in pending {
+            let outcome = push.reference.branch().and_then(|branch| self.outcomes.get(&branch));
+            let is_reported = outcome.is_some_and(|outcome| outcome.commit == Some(push.commit));
+            push.reported_with = last.filter(|_| is_reported);
+        }
     }
 
     /// Gives the answer, and records the state of the remote.

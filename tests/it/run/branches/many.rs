@@ -76,6 +76,23 @@ fn two_hundred_branches_take_one_listing_one_fetch_and_one_push() {
     fleet.assert_sound();
 }
 
+/// The other branches were reported as pushed once more.
+#[test]
+fn the_end_of_the_last_branch_does_not_bring_the_report_of_the_others_back() {
+    let fleet = fleet(3);
+    let reported = |branches: &serde_json::Value| -> Vec<bool> {
+        branches.as_array().unwrap().iter().map(|branch| branch["commit"].is_string()).collect()
+    };
+    assert_eq!(reported(&run(&fleet)), [true; 3]);
+    let last = branch("p002");
+    super::commit(&fleet, "main", &[file("f0.yaml", line("p002", "2.0.0"))]);
+    fleet.repository.git(&["update-ref", "-d", &format!("refs/heads/{last}")]);
+    let report = report(&fleet.run());
+    assert_eq!(actions(&report["branches"]), ["images/p000: kept", "images/p001: kept"]);
+    assert_eq!(reported(&report["branches"]), [false; 2]);
+    assert_eq!(report["outcome"], "unchanged");
+}
+
 #[test]
 fn a_rejected_branch_does_not_stop_the_others() {
     for (hook, script) in [
