@@ -28,6 +28,19 @@ pub enum BranchNameError {
         /// The length in bytes.
         length: usize,
     },
+    /// It is the name of a reference, and not of a branch.
+    #[error("the template renders to {text:?}, and a branch has a name without {start}: leave {start} out")]
+    Reference {
+        /// The text.
+        text: String,
+        /// The begin that only the full name of a reference has.
+        start: &'static str,
+    },
+    /// It is the name by which git means the checked-out commit.
+    #[error(
+        "the template renders to HEAD, by which git means what is checked out: give the branch another name"
+    )]
+    Head,
     /// It is no name in git, even with other characters.
     #[error("the template renders to no name of a branch")]
     Name(#[source] NameError),
@@ -39,7 +52,7 @@ pub enum BranchNameError {
 ///
 /// # Errors
 ///
-/// If the text is empty, too long, or lacks a part between slashes.
+/// If the text is empty, too long, names a reference that is no branch, or lacks a part between slashes.
 pub fn branch_name(text: &str) -> Result<BranchName, BranchNameError> {
     let text = text.trim();
     if text.contains(NO_VALUE) {
@@ -48,6 +61,12 @@ pub fn branch_name(text: &str) -> Result<BranchName, BranchNameError> {
     }
     if text.len() > MAX_LENGTH {
         return Err(BranchNameError::Long { length: text.len() });
+    }
+    if let Some(start) = ["refs/heads/", "refs/"].into_iter().find(|start| text.starts_with(start)) {
+        return Err(BranchNameError::Reference { text: text.to_owned(), start });
+    }
+    if text == "HEAD" {
+        return Err(BranchNameError::Head);
     }
     let parts: Vec<String> = text.split('/').map(part).collect();
     parts.join("/").parse().map_err(BranchNameError::Name)
@@ -109,6 +128,16 @@ mod tests {
                 "tagboat/<no value>",
                 "the template renders to \"tagboat/<no value>\": a value in it does not exist",
             ),
+            // Git would make the branch refs/heads/refs/heads/x.
+            (
+                "refs/heads/x",
+                "the template renders to \"refs/heads/x\", and a branch has a name without refs/heads/",
+            ),
+            (
+                "refs/tags/v1",
+                "the template renders to \"refs/tags/v1\", and a branch has a name without refs/",
+            ),
+            (" HEAD ", "the template renders to HEAD"),
             (&"x".repeat(241), "the template renders to a name of 241 bytes"),
         ] {
             let message = crate::error::chain(&branch_name(text).unwrap_err());

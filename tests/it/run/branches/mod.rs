@@ -193,3 +193,23 @@ fn an_automation_that_cannot_have_branches_stalls() {
     assert!(condition.starts_with("False InvalidBranch"), "{condition}");
     assert_eq!(pushes(&fleet), 0);
 }
+
+/// Git would make a branch `refs/heads/refs/heads/x` of the first.
+#[test]
+fn a_name_that_is_no_branch_is_refused_with_a_sentence() {
+    for (name, expected) in [
+        (
+            "refs/heads/x",
+            "the template renders to \"refs/heads/x\", and a branch has a name without refs/heads/",
+        ),
+        ("HEAD", "the template renders to HEAD, by which git means what is checked out"),
+    ] {
+        let fleet = fleet(json!({"push-branch": name}));
+        let run = fleet.run();
+        assert_eq!(run.status, Some(1), "{run:?}");
+        assert!(run.errors.contains(expected), "{run:?}");
+        let condition = delivery(&fleet).unwrap();
+        assert!(condition.starts_with("False InvalidBranch") && condition.contains(expected), "{condition}");
+        assert_eq!(pushes(&fleet), 0);
+    }
+}
