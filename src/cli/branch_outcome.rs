@@ -64,6 +64,8 @@ pub(super) enum LeftReasonKind {
     InMergeQueue,
     /// Nothing is left to change on the base.
     NothingLeft,
+    /// No policy is delivered on it any more.
+    Abandoned,
     /// It may not be pushed yet; `waiting` says why.
     Waiting,
 }
@@ -93,6 +95,12 @@ pub(super) struct PullRequest {
     /// The body that a dry run would give it; absent in other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) body: Option<String>,
+    /// Sentences about wishes that the forge refused; absent if there are none.
+    ///
+    /// Such wishes are a merge and a reviewer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    warnings: Vec<String>,
 }
 
 /// The reason of an action on a pull request.
@@ -141,6 +149,7 @@ impl Branch {
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
                 LeftReason::Waiting => LeftReasonKind::Waiting,
                 LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
+                LeftReason::Abandoned => LeftReasonKind::Abandoned,
             }),
             _ => None,
         };
@@ -175,6 +184,7 @@ impl PullRequest {
             action: outcome.action,
             reason,
             body: outcome.body.clone(),
+            warnings: outcome.warnings(),
         }
     }
 }

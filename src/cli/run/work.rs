@@ -237,6 +237,9 @@ impl<'i> Work<'i> {
             let sentence = prefixed(&self.outcome, &error);
             self.outcome.errors.push(sentence);
         }
+        for sentence in progress.warnings() {
+            say(&format!("warning: {}", prefixed(&self.outcome, &sentence)));
+        }
         if is_dry_run {
             return;
         }

@@ -63,6 +63,7 @@ pub(super) fn decide(
         // The commits of others keep the pull request open.
         (false, FoundBranch::Others(commit)) if facts.has_pull_request => edited(commit),
         (false, FoundBranch::Unreadable(message)) if facts.has_pull_request => unreadable(message),
+        (false, _) if facts.is_abandoned => Decision::Leave(LeftReason::Abandoned),
         (false, _) => Decision::Leave(LeftReason::NothingLeft),
     }
 }
@@ -94,6 +95,13 @@ mod tests {
             (false, Absent, none, Decision::Nothing),
             (false, Ours, none, nothing_left()),
             (false, others(), none, nothing_left()),
+            (
+                false,
+                Ours,
+                BranchFacts { has_pull_request: true, is_abandoned: true, ..none },
+                Decision::Leave(LeftReason::Abandoned),
+            ),
+            (false, Ours, BranchFacts { is_abandoned: true, ..finished }, Decision::Delete),
             (false, others(), BranchFacts { has_pull_request: true, ..none }, edited()),
             (false, Ours, BranchFacts { has_pull_request: true, ..none }, nothing_left()),
             // A branch that people deleted under its pull request.

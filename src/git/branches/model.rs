@@ -42,6 +42,8 @@ pub struct BranchFacts {
     ///
     /// It is deleted if nothing is left to change and it is ours.
     pub is_finished: bool,
+    /// The proposal delivers nothing on the branch any more.
+    pub is_abandoned: bool,
 }
 
 impl BranchFacts {
@@ -61,6 +63,7 @@ impl BranchFacts {
             is_in_merge_queue: any(|facts| facts.is_in_merge_queue),
             handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
             is_finished: any(|facts| facts.is_finished),
+            is_abandoned: !all.is_empty() && all.iter().all(|(_, facts)| facts.is_abandoned),
         }
     }
 }
@@ -154,6 +157,8 @@ pub enum LeftReason {
     InMergeQueue,
     /// Nothing is left to change on the base.
     NothingLeft,
+    /// No policy is delivered on it any more.
+    Abandoned,
     /// Nothing may be pushed now.
     Waiting,
 }
@@ -181,6 +186,7 @@ impl fmt::Display for LeftReason {
             }
             Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
+            Self::Abandoned => formatter.write_str("has the images of no policy any more"),
             Self::Waiting => formatter.write_str("is left alone until it may be pushed"),
         }
     }

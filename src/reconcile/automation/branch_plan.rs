@@ -249,7 +249,8 @@ impl BranchPlan {
         let Some(known) = &self.pull_requests else { return BranchFacts::default() };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
         let facts = known.facts(&self.naming.base, branch, images, &owner);
-        BranchFacts { is_unknown: facts.is_unknown || !self.is_up_to_date, ..facts }
+        let is_unknown = facts.is_unknown || !self.is_up_to_date;
+        BranchFacts { is_unknown, is_abandoned: images.is_none(), ..facts }
     }
 
     /// Returns the branches with their policies.

@@ -7,7 +7,7 @@ use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::{Condition, Reason};
 
 use super::conclusion::Conclusion;
-use super::pull_requests::{PullRequestProgress, open_in};
+use super::pull_requests::{PullRequestProgress, open_beside_problem, open_in, with_open};
 use super::report::Report;
 use crate::error::ReconcileError;
 use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
@@ -99,10 +99,16 @@ impl Delivered {
 
     /// Returns the condition's status, reason and message.
     ///
-    /// There is none while the forge is awaited.
-    pub fn condition(&self) -> Option<(ConditionStatus, Reason, String)> {
-        if let Some(problem) = self.problem() {
-            return Some(problem);
+    /// There is none while the forge is awaited. `listed` are the open pull requests in the condition of the last report, if
+    /// it has a list.
+    pub fn condition(&self, listed: Option<&BTreeSet<u64>>) -> Option<(ConditionStatus, Reason, String)> {
+        if let Some((status, reason, message)) = self.problem() {
+            let message = match (&self.forge, listed) {
+                (ForgeProgress::Known(progress), _) => with_open(&message, &progress.listed()),
+                (ForgeProgress::Awaited, Some(listed)) => with_open(&message, listed),
+                (ForgeProgress::Awaited, None) | (ForgeProgress::NotAsked, _) => message,
+            };
+            return Some((status, reason, message));
         }
         match &self.forge {
             ForgeProgress::NotAsked => Some(self.summary()),
@@ -120,7 +126,7 @@ impl Delivered {
         now: Timestamp,
     ) -> ImageUpdateAutomationStatus {
         let mut builder = ConditionsBuilder::new(&status.conditions, generation);
-        if let Some((status, reason, message)) = self.condition() {
+        if let Some((status, reason, message)) = self.condition(listed(&status.conditions).as_ref()) {
             builder.set(ConditionType::Delivery, status, reason, &message);
         }
         let conditions = builder.build(&status.conditions, now);
@@ -163,7 +169,9 @@ impl Delivered {
     /// Returns the condition of branches without a problem.
     fn summary(&self) -> (ConditionStatus, Reason, String) {
         let is_there = |branch: &&BranchOutcome| {
-            branch.tip.is_some() && !matches!(branch.action, BranchAction::Left(LeftReason::NothingLeft))
+            let is_done =
+                matches!(branch.action, BranchAction::Left(LeftReason::NothingLeft | LeftReason::Abandoned));
+            branch.tip.is_some() && !is_done
         };
         let present: Vec<&str> =
             self.branches.iter().filter(is_there).map(|branch| branch.branch.as_str()).collect();
@@ -236,9 +244,15 @@ impl Report {
         now: Timestamp,
     ) -> Self {
         let mut builder = ConditionsBuilder::new(&self.status.conditions, run.generation);
+        let listed = listed(&self.status.conditions);
         match (outcome, conclusion) {
             (_, Conclusion::Stall(failure)) if failure.reason == Reason::InvalidBranch => {
-                builder.set(ConditionType::Delivery, False, Reason::InvalidBranch, &failure.message);
+                let open = listed.filter(|open| !open.is_empty());
+                let message = match open {
+                    Some(open) => with_open(&failure.message, &open),
+                    None => failure.message.clone(),
+                };
+                builder.set(ConditionType::Delivery, False, Reason::InvalidBranch, &message);
             }
             (DeliveryOutcome::Unknown, _) => return self,
             (DeliveryOutcome::Push, _) => builder.remove(ConditionType::Delivery),
@@ -249,9 +263,9 @@ impl Report {
                     self.status.last_push_time = Some(whole_seconds(now));
                 }
                 if let ForgeProgress::Known(progress) = &delivered.forge {
-                    self.pull_request_events = progress.events(listed(&self.status.conditions).as_ref());
+                    self.pull_request_events = progress.events(listed.as_ref());
                 }
-                if let Some((status, reason, message)) = delivered.condition() {
+                if let Some((status, reason, message)) = delivered.condition(listed.as_ref()) {
                     builder.set(ConditionType::Delivery, status, reason, &message);
                 }
             }
@@ -263,12 +277,13 @@ impl Report {
 
 /// Returns the open pull requests that the condition of an earlier run lists.
 ///
-/// There is no list while the condition names a problem.
+/// There may be no list in a condition that names a problem.
 pub fn listed(conditions: &[Condition]) -> Option<BTreeSet<u64>> {
     let name = ConditionType::Delivery.to_string();
     match conditions.iter().find(|condition| condition.type_ == name) {
         None => Some(BTreeSet::new()),
-        Some(condition) => (condition.status == "True").then(|| open_in(&condition.message)),
+        Some(condition) if condition.status == "True" => Some(open_in(&condition.message)),
+        Some(condition) => open_beside_problem(&condition.message),
     }
 }
 
@@ -379,6 +394,38 @@ mod tests {
             let without = after(report, &DeliveryOutcome::Push).status.conditions;
             assert!(!short(&without).iter().any(|one| one.starts_with("Delivery")));
         }
+    }
+
+    #[test]
+    fn a_problem_of_git_keeps_the_list_of_open_pull_requests() {
+        let edited = BranchAction::Left(LeftReason::EditedByOthers { commit: commit("4") });
+        let problem = delivered(vec![branch("a", edited, None)]);
+        let message = |forge, listed: Option<&[u64]>| {
+            let listed = listed.map(|listed| listed.iter().copied().collect());
+            Delivered { forge, ..problem.clone() }.condition(listed.as_ref()).unwrap().2
+        };
+        let plain = message(ForgeProgress::NotAsked, Some(&[]));
+        assert!(plain.ends_with(" or an image changes"), "{plain}");
+        for (forge, listed, end) in [
+            (ForgeProgress::Awaited, Some(&[12, 14][..]), "; 2 open: #12, #14"),
+            (ForgeProgress::Awaited, Some(&[]), "; 0 open"),
+            (ForgeProgress::Awaited, None, ""),
+            (ForgeProgress::Known(Box::default()), Some(&[12]), "; 0 open"),
+        ] {
+            assert_eq!(message(forge, listed), format!("{plain}{end}"));
+        }
+        let known = reported(vec![branch("a", BranchAction::Kept, None)]).status.conditions.remove(0);
+        let of = |status: &str, message: &str| Condition {
+            type_: "Delivery".to_owned(),
+            status: status.to_owned(),
+            message: message.to_owned(),
+            ..known.clone()
+        };
+        let found = |conditions: &[Condition]| listed(conditions).map(|open| open.into_iter().collect());
+        assert_eq!(found(&[]), Some(vec![]));
+        assert_eq!(found(&[of("True", "1 open: #7; refused by a person: #9")]), Some(vec![7]));
+        assert_eq!(found(&[of("False", &format!("{plain}; 1 open: #7"))]), Some(vec![7]));
+        assert_eq!(found(&[of("False", &plain)]), None);
     }
 
     #[test]

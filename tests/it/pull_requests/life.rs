@@ -98,10 +98,14 @@ async fn another_branch_supersedes_a_pull_request() {
     fleet.write(&by_version, "5.0.3");
     assert_eq!(actions(&fleet.run()), ["images/podinfo-5.0.3: opened"]);
     fleet.write(&by_version, "6.0.0");
-    assert_eq!(
-        actions(&fleet.run()),
-        ["images/podinfo-5.0.3: closed (superseded)", "images/podinfo-6.0.0: opened"]
-    );
+    let expected = ["images/podinfo-5.0.3: closed (superseded)", "images/podinfo-6.0.0: opened"];
+    // A dry run takes the pull request that it would open for open.
+    let dry_run = fleet.run_with(&["--dry-run"]).json()["automations"][0].clone();
+    assert_eq!(actions(&dry_run), expected);
+    let branch = &dry_run["branches"][0];
+    assert_eq!(branch["reason"], "abandoned");
+    assert_eq!(branch["message"], "branch 'images/podinfo-5.0.3' has the images of no policy any more");
+    assert_eq!(actions(&fleet.run()), expected);
     let pulls = fleet.pulls().await;
     let states: Vec<_> = pulls.iter().map(|pull| pull["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["closed", "open"]);

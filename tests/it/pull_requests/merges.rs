@@ -46,12 +46,31 @@ async fn pull_requests_are_merged_at_once_by_each_method() {
 async fn a_forge_without_rules_merges_nothing_when_it_is_ready() {
     let fleet = Fleet::new("ready").await;
     fleet.write(&merging("when-ready", None), "5.0.3");
-    assert_eq!(action(&fleet.run()), "opened");
+    let run = fleet.run_with(&[]);
+    let report = &run.json()["automations"][0];
+    assert_eq!((run.status, action(report).as_str()), (Some(0), "opened"));
     let pull = fleet.pull().await;
     assert_eq!(pull["state"], "open");
-    let delivery = fleet.delivery();
-    let expected = format!("False AutoMergeRefused pull request #{} is not merged: ", pull["number"]);
-    assert!(delivery.starts_with(&expected), "{delivery}");
+    let (delivery, number) = (fleet.delivery(), &pull["number"]);
+    let sentence = format!("pull request #{number} is not merged: ");
+    assert!(delivery.starts_with(&format!("False AutoMergeRefused {sentence}")), "{delivery}");
+    assert!(delivery.ends_with(&format!("; 1 open: #{number}")), "{delivery}");
+    // A run prints it as well.
+    let warning = report["pullRequests"][0]["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with(&sentence), "{warning}");
+    assert_eq!(run.errors, format!("warning: default/fleet: {warning}\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reviewer_whom_the_forge_refuses_is_a_warning() {
+    let fleet = Fleet::new("reviewer").await;
+    fleet.write(&json!({"pull-request-reviewers": "[ghost]"}), "5.0.3");
+    let run = fleet.run_with(&[]);
+    let report = &run.json()["automations"][0];
+    assert_eq!((run.status, action(report).as_str()), (Some(0), "opened"));
+    let warning = report["pullRequests"][0]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("ghost"), "{warning}");
+    assert_eq!(run.errors, format!("warning: default/fleet: {warning}\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,7 +26,7 @@ mod snapshot;
 
 pub use order::{BranchContent, PullRequestOrder};
 pub use outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
-pub use progress::{PullRequestEvent, PullRequestProgress, open_in};
+pub use progress::{PullRequestEvent, PullRequestProgress, open_beside_problem, open_in, with_open};
 pub use queue::{OnProgress, PullRequestQueue, PullRequestQueueOptions, RepositoryKey};
 pub use run::{PullRequestRun, PullRequestSetupError};
 pub use snapshot::Snapshot;

@@ -108,7 +108,7 @@ impl PullRequestOrder {
             }
             (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
             (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),
-            (Left(LeftReason::NothingLeft), _) => left(LeftBranch::NothingLeft),
+            (Left(LeftReason::NothingLeft | LeftReason::Abandoned), _) => left(LeftBranch::NothingLeft),
         }
     }
 }

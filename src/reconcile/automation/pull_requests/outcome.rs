@@ -125,6 +125,19 @@ impl PullRequestOutcome {
         matches!(self.reason, Some(OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_)))
     }
 
+    /// Returns the sentence about a merge that the forge refuses, if it does.
+    pub(super) fn unmerged(&self) -> Option<String> {
+        let refusal = self.merge_refusal.as_ref()?;
+        Some(format!("pull request #{} is not merged: {refusal}", self.number.unwrap_or_default()))
+    }
+
+    /// Returns sentences about wishes that the forge refused, such as a merge or a reviewer.
+    pub fn warnings(&self) -> Vec<String> {
+        let number = self.number.unwrap_or_default();
+        let refused = self.refused.iter().map(|sentence| format!("pull request #{number}: {sentence}"));
+        self.unmerged().into_iter().chain(refused).collect()
+    }
+
     /// Returns the action as a sentence.
     ///
     /// `is_dry_run` is true if the action was not carried out.

@@ -15,8 +15,11 @@ use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 /// The maximum number of pull requests that a message names.
 const NAMED: usize = 1_000;
 
-/// The words before the numbers of open pull requests in a message.
-const OPEN: &str = " open: ";
+/// The word after the number of open pull requests in a message.
+const OPEN: &str = " open";
+
+/// The text between the parts of a message.
+const PART: &str = "; ";
 
 /// The progress of an automation's pull requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub struct PullRequestProgress {
     pub unreported: Vec<PullRequestEvent>,
     /// The numbers of ended pull requests that were reported.
     done: BTreeSet<u64>,
+    /// Pull requests that were open before a failure, and of which nothing is known since.
+    unseen: BTreeSet<u64>,
 }
 
 /// A pull request that was reported as open, and is not any more.
@@ -55,22 +60,28 @@ pub struct PullRequestEvent {
 impl PullRequestProgress {
     /// Returns the progress after a round; `before` is that before the round.
     ///
-    /// `known` are the pull requests that were reported as open.
+    /// `known` are the pull requests that were reported as open. `failure` is the error that ended the round.
     pub(super) fn after(
         before: Option<&Self>,
-        outcomes: Vec<PullRequestOutcome>,
+        (outcomes, failure): (Vec<PullRequestOutcome>, Option<ForgeError>),
         known: &BTreeSet<u64>,
         snapshot: &Snapshot,
     ) -> Self {
         let Self { mut ended, mut unreported, done, .. } = before.cloned().unwrap_or_default();
         unreported.extend(outcomes.iter().flat_map(events_of));
-        let open = before.map(Self::open).unwrap_or_default();
-        for one in EndedPullRequest::among(&open.union(known).copied().collect(), snapshot) {
+        let mut unseen: BTreeSet<u64> = before.map(Self::listed).unwrap_or_default();
+        unseen.extend(known);
+        for one in EndedPullRequest::among(&unseen, snapshot) {
             if !ended.contains(&one) && !done.contains(&one.number) {
                 ended.push(one);
             }
         }
-        Self { outcomes, failure: None, retry: None, ended, unreported, done }
+        let has_failed = failure.is_some() || outcomes.iter().any(PullRequestOutcome::has_failed);
+        unseen.retain(|number| {
+            let is_seen = outcomes.iter().any(|outcome| outcome.number == Some(*number));
+            has_failed && !is_seen && !done.contains(number) && snapshot.ended(*number).is_none()
+        });
+        Self { outcomes, failure, retry: None, ended, unreported, done, unseen }
     }
 
     /// Forgets events that were announced.
@@ -111,6 +122,13 @@ impl PullRequestProgress {
         self.outcomes.iter().filter(|outcome| outcome.is_open).filter_map(|outcome| outcome.number).collect()
     }
 
+    /// Returns the numbers of the pull requests that a report lists as open.
+    ///
+    /// After a failure they include those that were open before it.
+    pub fn listed(&self) -> BTreeSet<u64> {
+        self.open().union(&self.unseen).copied().collect()
+    }
+
     /// Returns the numbers of the pull requests that people have refused.
     pub fn refused(&self) -> BTreeSet<u64> {
         let refused = OutcomeReason::Decided(PullRequestReason::ClosedByPerson);
@@ -140,25 +158,26 @@ impl PullRequestProgress {
         let retry = self.retry.map(|time| format!("; the next retry is at {time}"));
         let retry = retry.unwrap_or_default();
         if let Some((reason, sentence)) = self.problem() {
-            return (False, reason, format!("{sentence}{retry}"));
+            return (False, reason, with_open(&format!("{sentence}{retry}"), &self.listed()));
         }
-        let named = |numbers: BTreeSet<u64>| {
-            let named: Vec<String> = numbers.iter().take(NAMED).map(|number| format!("#{number}")).collect();
-            named.join(", ")
-        };
         let (open, refused) = (self.open(), self.refused());
         let mut parts = Vec::new();
         if !open.is_empty() {
-            parts.push(format!("{}{OPEN}{}", open.len(), named(open)));
+            parts.push(list(&open));
         }
         if !refused.is_empty() {
-            parts.push(format!("refused by a person: {}", named(refused)));
+            parts.push(format!("refused by a person: {}", named(&refused)));
         }
         if parts.is_empty() {
             parts.push("no pull request is open".to_owned());
         }
         parts.extend(self.outcomes.iter().flat_map(|outcome| outcome.refused.iter().cloned()));
-        (True, Reason::Current, parts.join("; "))
+        (True, Reason::Current, parts.join(PART))
+    }
+
+    /// Returns sentences about wishes that the forge refused, such as a merge or a reviewer.
+    pub fn warnings(&self) -> Vec<String> {
+        self.outcomes.iter().flat_map(PullRequestOutcome::warnings).collect()
     }
 
     /// Returns the first problem, with its reason.
@@ -177,10 +196,10 @@ impl PullRequestProgress {
         if let Some(error) = &self.failure {
             return Some(failed(error));
         }
-        let of = |outcome: &PullRequestOutcome| match (&outcome.reason, &outcome.merge_refusal) {
-            (Some(OutcomeReason::ForgeFailed(error)), _) => Some(failed(error)),
-            (Some(OutcomeReason::NoText(error)), _) => Some((Reason::InvalidSettings, error.clone())),
-            (Some(OutcomeReason::Decided(PullRequestReason::EditedByOthers)), _) => {
+        let of = |outcome: &PullRequestOutcome| match &outcome.reason {
+            Some(OutcomeReason::ForgeFailed(error)) => Some(failed(error)),
+            Some(OutcomeReason::NoText(error)) => Some((Reason::InvalidSettings, error.clone())),
+            Some(OutcomeReason::Decided(PullRequestReason::EditedByOthers)) => {
                 let named = outcome.number.map_or_else(
                     || format!("branch '{}'", outcome.branch),
                     |number| format!("pull request #{number}"),
@@ -188,7 +207,7 @@ impl PullRequestProgress {
                 let sentence = format!("{named} has changes of others and is left alone");
                 Some((Reason::EditedByOthers, sentence))
             }
-            (Some(OutcomeReason::Decided(PullRequestReason::OwnedByOthers)), _) => {
+            Some(OutcomeReason::Decided(PullRequestReason::OwnedByOthers)) => {
                 let number = outcome.number.unwrap_or_default();
                 let sentence = format!(
                     "pull request #{number} belongs to other automations, or to this one under another name or path, and is left \
@@ -196,12 +215,7 @@ impl PullRequestProgress {
                 );
                 Some((Reason::EditedByOthers, sentence))
             }
-            (_, Some(refusal)) => {
-                let number = outcome.number.unwrap_or_default();
-                let sentence = format!("pull request #{number} is not merged: {refusal}");
-                Some((Reason::AutoMergeRefused, sentence))
-            }
-            _ => None,
+            _ => outcome.unmerged().map(|sentence| (Reason::AutoMergeRefused, sentence)),
         };
         self.outcomes.iter().find_map(of)
     }
@@ -237,14 +251,45 @@ impl PullRequestProgress {
     }
 }
 
-/// Returns the numbers of the open pull requests that the message of a condition names.
+/// Adds the list of open pull requests to the message of a problem, as its last part.
+///
+/// By this list the next process knows which ones were reported.
+pub fn with_open(message: &str, open: &BTreeSet<u64>) -> String {
+    format!("{message}; {}", list(open))
+}
+
+/// Returns the open pull requests that the message of a condition without a problem names.
 pub fn open_in(message: &str) -> BTreeSet<u64> {
-    let Some((count, rest)) = message.split_once(OPEN) else { return BTreeSet::new() };
-    if count.parse::<usize>().is_err() {
-        return BTreeSet::new();
+    message.split(PART).next().and_then(read_list).unwrap_or_default()
+}
+
+/// Returns the open pull requests that the message of a problem names.
+///
+/// There are none if it has no list.
+pub fn open_beside_problem(message: &str) -> Option<BTreeSet<u64>> {
+    message.rsplit(PART).next().and_then(read_list)
+}
+
+/// Returns a list of numbers, such as `2 open: #12, #14` or `0 open`.
+fn list(open: &BTreeSet<u64>) -> String {
+    let numbers = if open.is_empty() { String::new() } else { format!(": {}", named(open)) };
+    format!("{}{OPEN}{numbers}", open.len())
+}
+
+fn named(numbers: &BTreeSet<u64>) -> String {
+    let named: Vec<String> = numbers.iter().take(NAMED).map(|number| format!("#{number}")).collect();
+    named.join(", ")
+}
+
+/// Reads a list of open pull requests.
+fn read_list(text: &str) -> Option<BTreeSet<u64>> {
+    let (count, rest) = text.split_once(OPEN)?;
+    let count: usize = count.parse().ok()?;
+    if rest.is_empty() {
+        return (count == 0).then(BTreeSet::new);
     }
-    let list = rest.split(';').next().unwrap_or_default();
-    list.split(", ").filter_map(|number| number.strip_prefix('#')?.parse().ok()).collect()
+    let number = |number: &str| number.strip_prefix('#')?.parse().ok();
+    rest.strip_prefix(": ")?.split(", ").map(number).collect()
 }
 
 /// Returns the events of the actions of a round.
@@ -324,13 +369,16 @@ mod tests {
             (progress(vec![refused]), "True Current refused by a person: #9"),
             (
                 progress(vec![outcome(12, Kept), edited]),
-                "False EditedByOthers pull request #9 has changes of others and is left alone",
+                "False EditedByOthers pull request #9 has changes of others and is left alone; 2 open: #9, #12",
             ),
-            (progress(vec![unmerged]), "False AutoMergeRefused pull request #12 is not merged: no rule"),
+            (
+                progress(vec![unmerged]),
+                "False AutoMergeRefused pull request #12 is not merged: no rule; 1 open: #12",
+            ),
             (
                 PullRequestProgress { failure: Some(limited), retry: Some(retry), ..progress(vec![]) },
                 "False RateLimited h limits requests: the next one is sent in 9 s; the next retry is at \
-                 2026-01-01T00:00:05Z",
+                 2026-01-01T00:00:05Z; 0 open",
             ),
         ] {
             let (status, reason, message) = progress.condition();
@@ -374,5 +422,46 @@ mod tests {
         ] {
             assert_eq!(open_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
         }
+        for (message, expected) in [
+            ("no rule; the next retry is at 2026-01-01T00:00:05Z; 2 open: #12, #14", Some(vec![12, 14])),
+            ("no rule; 0 open", Some(vec![])),
+            // As an earlier version wrote it.
+            ("no rule; the next retry is at 2026-01-01T00:00:05Z", None),
+            ("no rule; and 2 open: windows", None),
+            ("", None),
+        ] {
+            let found = open_beside_problem(message).map(|open| open.into_iter().collect::<Vec<_>>());
+            assert_eq!(found, expected, "{message}");
+        }
+    }
+
+    /// A restart announced nothing of what was done while the condition named a problem.
+    #[test]
+    fn what_was_open_stays_listed_while_the_forge_fails_and_each_end_is_announced_once() {
+        let unavailable = || ForgeError::Unavailable { host: "h".to_owned(), detail: "no answer".to_owned() };
+        let after = |before: Option<&PullRequestProgress>, outcomes, failure, known: &[u64]| {
+            let known = known.iter().copied().collect();
+            PullRequestProgress::after(before, (outcomes, failure), &known, &Snapshot::default())
+        };
+        // The first round of a process fails, and the message of the condition is all that it knows.
+        let failed = after(None, vec![], Some(unavailable()), &[12, 14]);
+        let message = failed.condition().2;
+        assert!(message.ends_with("; 2 open: #12, #14"), "{message}");
+        let again = after(Some(&failed), vec![outcome(12, Kept)], Some(unavailable()), &[]);
+        assert!(again.condition().2.ends_with("; 2 open: #12, #14"));
+        // A round without a failure has seen them all.
+        let done = after(Some(&again), vec![outcome(12, Kept), outcome(15, Kept)], None, &[12, 14]);
+        assert_eq!(done.condition().2, "2 open: #12, #15");
+        let keys: Vec<String> =
+            done.events(open_beside_problem(&message).as_ref()).into_iter().map(|event| event.key).collect();
+        assert_eq!(keys, ["PullRequestOpened 15 "]);
+        // The failure of one branch leaves the number of its pull request unknown.
+        let one = PullRequestOutcome {
+            number: None,
+            reason: Some(OutcomeReason::ForgeFailed(unavailable())),
+            ..outcome(12, Left)
+        };
+        let failed = after(Some(&done), vec![one, outcome(15, Kept)], None, &[]);
+        assert!(failed.condition().2.ends_with("; 2 open: #12, #15"), "{}", failed.condition().2);
     }
 }

@@ -206,7 +206,8 @@ impl PullRequestQueue {
         let Some((access, _)) = self.0.access(key) else { return };
         let looked_up = async {
             let forge = AnyForge::new(&self.0.options.clients, &access.address, &access.login)?;
-            self.list_first(key, &forge, &wanted).await?;
+            self.list_first(key, &forge, branches).await?;
+            self.take_back(key, &forge, &wanted).await?;
             let mut snapshot = self.0.access(key).map(|(_, snapshot)| snapshot).unwrap_or_default();
             snapshot.look_up_many(&forge, base, branches).await?;
             for branch in branches {
@@ -215,60 +216,81 @@ impl PullRequestQueue {
             Ok(snapshot)
         };
         let looked_up: Result<Snapshot, ForgeError> = looked_up.await;
-        let mut state = self.0.state.lock();
-        let Some(repository) = state.repositories.get_mut(key) else { return };
         match looked_up {
-            Ok(snapshot) => Arc::make_mut(&mut repository.snapshot).take(&snapshot, base, branches),
-            Err(error) => repository.look_up_failure = Some(error),
+            Ok(snapshot) => self.merge(key, &snapshot, &wanted),
+            Err(error) => {
+                if let Some(repository) = self.0.state.lock().repositories.get_mut(key) {
+                    repository.look_up_failure = Some(error);
+                }
+            }
         }
     }
 
-    /// Lists the pull requests, unless another automation has done so.
-    ///
-    /// Then it takes back the branches that people have handed back.
+    /// Lists the pull requests, unless another automation has done so or has waited in vain.
     async fn list_first(
         &self,
         key: &RepositoryKey,
         forge: &AnyForge,
-        LookUp { base, branches, owner, gate }: &LookUp<'_>,
+        branches: &BTreeSet<BranchName>,
     ) -> Result<(), ForgeError> {
-        let found = |state: &State| {
-            let repository = state.repositories.get(key)?;
-            Some((Arc::clone(&repository.first_listing), repository.look_up_failure.clone()))
-        };
-        let Some((listing, _)) = found(&self.0.state.lock()) else { return Ok(()) };
+        let listing = self.0.state.lock().repositories.get(key).map(|found| Arc::clone(&found.first_listing));
+        let Some(listing) = listing else { return Ok(()) };
         let _listing = listing.lock().await;
-        let (_, failure) = found(&self.0.state.lock()).unzip();
-        let Some((_, mut snapshot)) = self.0.access(key) else { return Ok(()) };
-        let is_first = self.snapshot(key).1.is_none();
-        if is_first {
-            // Another automation has waited for the forge already.
-            failure.flatten().map_or(Ok(()), Err)?;
-            // Git waits for the answer, to make branches whose pull requests are to be opened.
-            let listed = snapshot.list(forge, branches, true).await;
-            let mut state = self.0.state.lock();
-            let Some(repository) = state.repositories.get_mut(key) else { return Ok(()) };
-            match listed {
-                Ok(()) => {
-                    repository.snapshot = Arc::new(snapshot.clone());
-                    repository.listed = Some(Instant::now());
-                }
-                Err(error) => return Err(repository.look_up_failure.insert(error).clone()),
+        let failure = {
+            let state = self.0.state.lock();
+            let Some(repository) = state.repositories.get(key) else { return Ok(()) };
+            if repository.listed.is_some() {
+                return Ok(());
             }
+            repository.look_up_failure.clone()
+        };
+        failure.map_or(Ok(()), Err)?;
+        let Some((_, mut snapshot)) = self.0.access(key) else { return Ok(()) };
+        // Git waits for the answer, to make branches whose pull requests are to be opened.
+        let listed = snapshot.list(forge, branches, true).await;
+        let mut state = self.0.state.lock();
+        let Some(repository) = state.repositories.get_mut(key) else { return Ok(()) };
+        match listed {
+            Ok(()) => {
+                (repository.snapshot, repository.listed) = (Arc::new(snapshot), Some(Instant::now()));
+                Ok(())
+            }
+            Err(error) => Err(repository.look_up_failure.insert(error).clone()),
         }
+    }
+
+    /// Takes the branches back that people have handed back.
+    ///
+    /// Automations that share a branch wait for each other, so the label is removed once. A label that the forge does not
+    /// remove keeps no other branch from being taken back.
+    async fn take_back(
+        &self,
+        key: &RepositoryKey,
+        forge: &AnyForge,
+        wanted: &LookUp<'_>,
+    ) -> Result<(), ForgeError> {
+        let LookUp { base, branches, owner, gate } = wanted;
+        let listing = self.0.state.lock().repositories.get(key).map(|found| Arc::clone(&found.first_listing));
+        let Some(listing) = listing else { return Ok(()) };
+        let _listing = listing.lock().await;
+        let Some((_, mut snapshot)) = self.0.access(key) else { return Ok(()) };
         let owners = BTreeSet::from([owner.clone()]);
         let labelled: Vec<PullRequest> =
             branches.iter().filter_map(|branch| snapshot.handed_back((base, branch), &owners)).collect();
         let gates = gate.iter().cloned().collect();
-        if !labelled.is_empty() && closed_gate(&self.0.options.pool, gates).await.is_none() {
-            for one in &labelled {
-                snapshot.take_back(forge, one, self.is_dry_run()).await?;
-            }
+        if labelled.is_empty() || closed_gate(&self.0.options.pool, gates).await.is_some() {
+            return Ok(());
         }
+        let done = snapshot.take_back_all(forge, &labelled, self.is_dry_run()).await;
+        self.merge(key, &snapshot, wanted);
+        done
+    }
+
+    /// Takes what a snapshot has about the branches of an automation.
+    fn merge(&self, key: &RepositoryKey, snapshot: &Snapshot, LookUp { base, branches, .. }: &LookUp<'_>) {
         if let Some(repository) = self.0.state.lock().repositories.get_mut(key) {
-            Arc::make_mut(&mut repository.snapshot).take(&snapshot, base, branches);
+            Arc::make_mut(&mut repository.snapshot).take(snapshot, base, branches);
         }
-        Ok(())
     }
 
     /// Hands an order over, in place of an earlier one of the automation.
@@ -285,6 +307,7 @@ impl PullRequestQueue {
             repository.changed.notify_one();
         } else if repository.is_older(age) {
             self.0.wake(key, repository);
+            repository.end_delay(age);
         }
     }
 
@@ -295,6 +318,7 @@ impl PullRequestQueue {
         let Some(repository) = state.repositories.get_mut(&key) else { return };
         if repository.is_older(age) {
             self.0.wake(&key, repository);
+            repository.end_delay(age);
         }
     }
 

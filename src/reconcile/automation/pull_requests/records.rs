@@ -8,6 +8,12 @@ use std::time::Instant;
 use crate::forge::{PullRequest, PullRequestState};
 use crate::git::{BranchName, CommitId};
 
+/// The maximum number of closed pull requests whose branches git still has to delete.
+///
+/// The bodies at the forge say that we closed them. So one that is forgotten is neither refused nor opened again, and its
+/// branch stays.
+const MAX_CLOSED: usize = 1_000;
+
 /// A base and the head branch of a pull request.
 pub(super) type Branches = (BranchName, BranchName);
 
@@ -53,6 +59,11 @@ impl Records {
     /// Records a pull request that we closed, whose branch no policy renders.
     pub(super) fn close(&mut self, branches: Branches, closed: PullRequest) {
         self.closed.insert(branches, closed);
+        while self.closed.len() > MAX_CLOSED {
+            let oldest =
+                self.closed.iter().min_by_key(|(_, one)| one.number).map(|(branches, _)| branches.clone());
+            self.closed.remove(&oldest.expect("it has more than none"));
+        }
     }
 
     /// Returns the pull request that we closed, of a branch that no policy renders.

@@ -18,7 +18,7 @@ use super::round::RoundOutcome;
 use super::snapshot::Snapshot;
 use crate::forge::ForgeError;
 use crate::git::BranchAction::{Failed, Left};
-use crate::git::{BranchName, BranchOutcome, CommitId, LeftReason};
+use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 
 /// The state of a repository in the work queue.
 pub(super) struct Repository {
@@ -34,7 +34,7 @@ pub(super) struct Repository {
     pub(super) progress: BTreeMap<ObjectName, PullRequestProgress>,
     /// The automations whose branches git can deal with, since the forge has answered.
     pub(super) needs_git: BTreeSet<ObjectName>,
-    /// Ends a delay after a failure, once there is an order that wants something else.
+    /// Ends a delay after a failure, once an order wants something else or a person asks for a round.
     pub(super) changed: Arc<Notify>,
     /// The time of the last round.
     pub(super) last_round: Option<Instant>,
@@ -107,8 +107,9 @@ impl Repository {
                 let missing: Vec<_> = known.filter(is_missing).map(PullRequestOutcome::settled).collect();
                 outcomes.extend(missing);
             }
+            let outcomes = (outcomes, outcome.failure.clone());
             let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
-            (now.failure, now.retry) = (outcome.failure.clone(), retry);
+            now.retry = retry;
             let is_reported = before.is_some_and(|before| !before.differs(&now));
             if self.awaits_git(order) {
                 self.needs_git.insert(name.clone());
@@ -131,6 +132,7 @@ impl Repository {
             let images = images.unwrap_or_default();
             let images = order.rendered.contains(&outcome.branch).then_some(&images);
             let facts = self.snapshot.facts(&order.base, &outcome.branch, images, &order.owner);
+            let facts = BranchFacts { is_abandoned: images.is_none(), ..facts };
             if order.facts.get(&outcome.branch) == Some(&facts) {
                 // Git would decide the same again.
                 return false;
@@ -147,7 +149,7 @@ impl Repository {
                     facts.handed_back.is_some()
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
-                LeftReason::NothingLeft => facts.is_finished && !facts.is_refused,
+                LeftReason::NothingLeft | LeftReason::Abandoned => facts.is_finished && !facts.is_refused,
                 LeftReason::Waiting => false,
             }
         };
@@ -185,6 +187,15 @@ impl Repository {
         self.last_round.is_none_or(|last| last.elapsed() >= age)
     }
 
+    /// Ends a delay after a failure for a person who asked for a round.
+    ///
+    /// Such a round is wanted at any age of the last one.
+    pub(super) fn end_delay(&self, age: Duration) {
+        if age.is_zero() {
+            self.changed.notify_one();
+        }
+    }
+
     /// Begins a round if one is due; else the task ends.
     pub(super) fn begin(&mut self) -> bool {
         self.is_running = self.is_due;
@@ -203,6 +214,8 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
     use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository};
     use crate::net::ProxyChoice;
@@ -223,6 +236,15 @@ mod tests {
             },
             entry: None,
         }))
+    }
+
+    #[test]
+    fn a_round_that_a_person_asks_for_ends_a_delay() {
+        let repository = repository();
+        for (age, ends) in [(Duration::from_secs(30), false), (Duration::ZERO, true)] {
+            repository.end_delay(age);
+            assert_eq!(repository.changed.notified().now_or_never().is_some(), ends, "{age:?}");
+        }
     }
 
     #[test]

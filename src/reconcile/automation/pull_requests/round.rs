@@ -166,8 +166,10 @@ impl<F: Forge> Round<'_, F> {
             let done = self.work_on_branch((base, branch), &readable, snapshot).await;
             settle(done, (base, branch), outcome)?;
         }
+        let would_open = self.would_open(base, outcome);
         for branch in self.unwanted(base, &branches, snapshot) {
-            let done = self.work_on_unwanted((base, &branch), &readable, snapshot).await;
+            let known = (&readable, &would_open);
+            let done = self.work_on_unwanted((base, &branch), known, snapshot).await;
             settle(done, (base, &branch), outcome)?;
         }
         Ok(())
@@ -332,10 +334,21 @@ impl<F: Forge> Round<'_, F> {
         own.into_iter().filter(|branch| !rendered.contains(branch)).collect()
     }
 
+    /// Returns the branches whose pull requests a dry run would have opened by now.
+    fn would_open(&self, base: &BranchName, outcome: &RoundOutcome) -> BTreeSet<BranchName> {
+        let is_opened = |one: &&PullRequestOutcome| {
+            self.is_dry_run && one.base == *base && one.action == PullRequestVerb::Opened
+        };
+        outcome.branches.values().filter(is_opened).map(|one| one.branch.clone()).collect()
+    }
+
+    /// Works on a branch that no automation renders.
+    ///
+    /// `would_open` are the branches that a dry run takes for open.
     async fn work_on_unwanted(
         &self,
         (base, branch): (&BranchName, &BranchName),
-        readable: &BTreeSet<PolicyHash>,
+        (readable, would_open): (&BTreeSet<PolicyHash>, &BTreeSet<BranchName>),
         snapshot: &mut Snapshot,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let Some(open) = snapshot.found(base, branch).open.cloned() else { return Ok(None) };
@@ -353,7 +366,8 @@ impl<F: Forge> Round<'_, F> {
             .map(|(branch, images)| OtherBranch {
                 branch,
                 images,
-                has_open_pull_request: snapshot.found(base, branch).open.is_some(),
+                has_open_pull_request: snapshot.found(base, branch).open.is_some()
+                    || would_open.contains(branch),
             })
             .collect();
         let decision = decide_unwanted(&UnwantedPullRequest {

@@ -144,9 +144,11 @@ async fn an_error_of_one_branch_leaves_the_others_and_one_of_the_forge_ends_the_
         let searched: &[&str] = if is_of_all { &["a"] } else { &["a", "b"] };
         assert_eq!(*forge.searched.lock(), searched, "{error}");
         assert_eq!(done.failure, is_of_all.then(|| error.clone()));
-        let outcomes: Vec<_> = done.branches.into_values().collect();
+        let (branches, failure) = (done.branches, done.failure);
+        let outcomes: Vec<_> = branches.into_values().collect();
         assert_eq!(outcomes[0].reason, Some(OutcomeReason::ForgeFailed(error)));
-        let progress = PullRequestProgress::after(None, outcomes, &BTreeSet::new(), &Snapshot::default());
+        let progress =
+            PullRequestProgress::after(None, (outcomes, failure), &BTreeSet::new(), &Snapshot::default());
         assert_eq!(progress.condition().1, reason);
     }
 }

@@ -52,33 +52,46 @@ impl Snapshot {
         self.strangers = listing.left_out;
         let now: BTreeMap<Branches, PullRequest> = listed.into_iter().map(|one| (key(&one), one)).collect();
         let before = std::mem::replace(&mut self.open, now);
+        let queued = before.values().filter(|one| one.is_in_merge_queue).map(|one| one.number).collect();
         self.vanished.extend(before.into_keys().filter(|branches| !self.open.contains_key(branches)));
         self.records.compare(&self.open);
         for gone in &self.vanished {
             self.past.remove(gone);
             self.records.forget_end(gone);
         }
-        self.list_queues(forge).await
+        self.list_queues(forge, &queued).await
     }
 
     /// Marks the pull requests that are in the merge queue of their base.
-    async fn list_queues(&mut self, forge: &impl Forge) -> Result<(), ForgeError> {
+    ///
+    /// `before` are those that were in one. They count as long as the forge does not tell, so that none is rebuilt there.
+    async fn list_queues(&mut self, forge: &impl Forge, before: &BTreeSet<u64>) -> Result<(), ForgeError> {
         self.without_queue.values_mut().for_each(|listings| *listings -= 1);
         self.without_queue.retain(|_, listings| *listings > 0);
         let bases: BTreeSet<BranchName> = self.open.keys().map(|(base, _)| base.clone()).collect();
+        let mut failure = None;
         for base in bases {
             if self.without_queue.contains_key(&base) {
                 continue;
             }
-            let Some(queue) = forge.merge_queue(&base).await? else {
-                self.without_queue.insert(base, QUEUE_LISTINGS);
-                continue;
+            let asked =
+                if failure.is_none() { forge.merge_queue(&base).await } else { Ok(Some(before.clone())) };
+            let queue = match asked {
+                Ok(Some(queue)) => queue,
+                Ok(None) => {
+                    self.without_queue.insert(base, QUEUE_LISTINGS);
+                    continue;
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    before.clone()
+                }
             };
             for one in self.open.values_mut().filter(|one| one.base == base) {
                 one.is_in_merge_queue |= queue.contains(&one.number);
             }
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Returns the open pull request whose label hands a branch back.
@@ -119,6 +132,28 @@ impl Snapshot {
             self.records.hand_back(key(labelled), head);
         }
         Ok(())
+    }
+
+    /// Takes the branches of several pull requests back.
+    ///
+    /// An error does not stop it, and the first one is returned.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    pub(super) async fn take_back_all(
+        &mut self,
+        forge: &impl Forge,
+        labelled: &[PullRequest],
+        is_dry_run: bool,
+    ) -> Result<(), ForgeError> {
+        let mut failure = None;
+        for one in labelled {
+            if let Err(error) = self.take_back(forge, one, is_dry_run).await {
+                failure.get_or_insert(error);
+            }
+        }
+        failure.map_or(Ok(()), Err)
     }
 
     /// Looks up the pull requests that have vanished from the list of open ones.
@@ -329,6 +364,7 @@ mod tests {
     #[derive(Default)]
     struct Queued {
         queue: Mutex<Option<BTreeSet<u64>>>,
+        is_failing: Mutex<bool>,
         queries: Mutex<u32>,
     }
 
@@ -357,6 +393,9 @@ mod tests {
 
         async fn merge_queue(&self, _: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
             *self.queries.lock() += 1;
+            if *self.is_failing.lock() {
+                return Err(ForgeError::Unavailable { host: String::new(), detail: String::new() });
+            }
             Ok(self.queue.lock().clone())
         }
 
@@ -377,9 +416,10 @@ mod tests {
         }
     }
 
-    /// A forge with one open pull request, whose label can be removed.
+    /// A forge with open pull requests of the same head, whose labels can be removed.
     struct Labelled {
         head: Mutex<&'static str>,
+        /// True if it refuses to change the first of them.
         is_refusing: Mutex<bool>,
         edits: Mutex<Vec<PullRequestEdit>>,
     }
@@ -406,13 +446,13 @@ mod tests {
             unreachable!("nothing is opened")
         }
 
-        async fn edit(&self, _: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-            if *self.is_refusing.lock() {
+        async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+            if one.number == 1 && *self.is_refusing.lock() {
                 let (host, detail) = (String::new(), String::new());
                 return Err(ForgeError::Forbidden { host, operation: "remove a label", detail });
             }
             self.edits.lock().push(edit.clone());
-            Ok(self.now())
+            Ok(PullRequest { labels: Vec::new(), ..one.clone() })
         }
 
         async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
@@ -454,6 +494,19 @@ mod tests {
         // The next listing shows another head than the one that was handed back.
         assert_eq!(list(&mut snapshot), None);
         assert_eq!(known(&snapshot), None);
+    }
+
+    /// The second was not taken back, although its label was gone.
+    #[test]
+    fn a_label_that_stays_keeps_no_other_branch_from_being_taken_back() {
+        let forge =
+            Labelled { head: Mutex::new("1"), is_refusing: Mutex::new(true), edits: Mutex::default() };
+        let mut snapshot = Snapshot::default();
+        let labelled = [forge.now(), PullRequest { number: 2, head: "b".parse().unwrap(), ..forge.now() }];
+        let done = snapshot.take_back_all(&forge, &labelled, false).now_or_never().unwrap();
+        assert!(done.is_err());
+        let handed_back = |head: &str| snapshot.records.handed_back(&key(&open(0, head)));
+        assert_eq!((handed_back("a"), handed_back("b")), (None, labelled[1].head_commit));
     }
 
     /// The last automation overwrote what the others had looked up.
@@ -524,5 +577,20 @@ mod tests {
         assert_eq!(list(2), (vec![2], 4));
         *forge.queue.lock() = Some(BTreeSet::new());
         assert_eq!(list(1), (vec![], 5));
+    }
+
+    /// Git would have rebuilt a branch in the queue after an answer that was lost.
+    #[test]
+    fn a_merge_queue_that_cannot_be_read_keeps_the_marks_of_the_last_answer() {
+        let (forge, mut snapshot) = (Queued::default(), Snapshot::default());
+        let heads = BTreeSet::from(["a", "b"].map(|name| name.parse().unwrap()));
+        *forge.queue.lock() = Some(BTreeSet::from([2]));
+        for is_failing in [false, true, true, false] {
+            *forge.is_failing.lock() = is_failing;
+            let listed = snapshot.list(&forge, &heads, false).now_or_never().unwrap();
+            assert_eq!(listed.is_err(), is_failing);
+            let queued = snapshot.open.values().filter(|one| one.is_in_merge_queue).map(|one| one.number);
+            assert_eq!(queued.collect::<Vec<_>>(), [2]);
+        }
     }
 }

@@ -248,7 +248,14 @@ fn each_state_of_the_forge_and_the_branch_has_its_action() {
         // Refreshing.
         ("nothing new", case(WEB_1), current(false), open(WEB_1), vec![], "kept #7"),
         ("a new image", case(WEB_2), current(true), open(WEB_1), vec![], "refreshed #7 body"),
-        ("killed between push and edit", case(WEB_2), current(false), open(WEB_1), vec![], "kept #7 body"),
+        (
+            "killed between push and edit",
+            case(WEB_2),
+            current(false),
+            open(WEB_1),
+            vec![],
+            "refreshed #7 body",
+        ),
         ("rebuilt because the base moved", case(WEB_1), current(true), open(WEB_1), vec![], "refreshed #7"),
         (
             "rebuilt with another text",
@@ -481,7 +488,7 @@ fn labels_that_people_removed_stay_away() {
     let labelled = PullRequest { labels: vec!["images".to_owned()], ..ours(WEB_1) };
     for (rule, owners, images, open, expected) in [
         ("removed", vec![owner("fleet")], WEB_1, ours(WEB_1), "kept #7"),
-        ("removed, with a new image", vec![owner("fleet")], WEB_2, ours(WEB_1), "kept #7 body"),
+        ("removed, with a new image", vec![owner("fleet")], WEB_2, ours(WEB_1), "refreshed #7 body"),
         ("adopted", vec![owner("fleet")], WEB_1, pull_request("by ann", ""), "kept #7 body +images"),
         ("joined", both.clone(), WEB_1, ours(WEB_1), "kept #7 body +images"),
         ("joined, with the label", both, WEB_1, labelled, "kept #7 body"),
