@@ -41,6 +41,13 @@ impl Mirror {
         format!("{KEPT}{commit}")
     }
 
+    /// Returns true if a commit is here without its parents.
+    pub(super) fn is_cut_off(&self, commit: CommitId) -> bool {
+        let lines = directory::read(&self.folder.join(REPOSITORY).join(SHALLOW)).unwrap_or_default();
+        let commit = commit.to_string();
+        lines.split(|&byte| byte == b'\n').any(|line| line == commit.as_bytes())
+    }
+
     /// Keeps those of `commits` that are here, and no others.
     pub(super) fn keep(&self, commits: &[CommitId]) -> Result<(), git2::Error> {
         let names: Vec<String> = commits.iter().map(|commit| Self::kept_name(*commit)).collect();

@@ -7,6 +7,7 @@ use git2::Odb;
 use crate::git::commit::stated_parents;
 use crate::git::commit_error::CommitError;
 use crate::git::error::SyncError;
+use crate::git::failure_kind::FailureKind;
 use crate::git::listing::Listing;
 use crate::git::mirror::Mirror;
 use crate::git::name::{CommitId, RefName};
@@ -56,6 +57,21 @@ impl AttemptContext<'_> {
                 SyncError::NoCommit { url: self.remote.url.to_string(), name: object.to_string(), cause }
             }
         })
+    }
+
+    /// Returns true if the server has a commit, be it on a branch or not.
+    ///
+    /// The server is asked even if the commit is here. One that serves branches only counts as a server without it.
+    ///
+    /// # Errors
+    ///
+    /// If the server does not answer.
+    pub(in crate::git) fn is_at_server(&self, commit: CommitId) -> Result<bool, SyncError> {
+        match self.remote.fetch(self.mirror, &[commit], self.deadline) {
+            Ok(()) => Ok(true),
+            Err(error) if error.failure_kind() == Some(FailureKind::Gone) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns whether `commit` is in the history of `listed`, a commit that the remote has.

@@ -168,12 +168,18 @@ impl<P: Proposer> ProposalState<P> {
             let Some(pending) = journal.pending.get_mut(name) else { return Ok(()) };
             let is_same_branch = pending.reference == target.push.reference();
             if is_same_branch && !pending.is_branch_done {
-                if pending.old == context.old {
-                    // It has not yet, but it may: the server may be working on it.
+                let is_on_old_tip = pending.old == context.old;
+                pending.is_branch_done = !is_on_old_tip && has_arrived(pending, context)?;
+                if !pending.is_branch_done
+                    && let Some(removed) = removed_push(pending, context)?
+                {
+                    // The removed commit is not pushed elsewhere either.
+                    *pending = PendingPush { is_branch_done: true, refspec: None, earlier: None, ..removed };
+                } else if is_on_old_tip {
+                    // It has not arrived yet, but it may: the server may be working on it.
                     self.pushed_baseline = pending.done_before().and_then(BaselineCommit::of_push);
                     return Ok(());
                 }
-                pending.is_branch_done = has_arrived(pending, context)?;
             }
             if is_same_branch && pending.is_branch_done {
                 break pending;
@@ -296,7 +302,17 @@ impl<P: Proposer> ProposalState<P> {
             draft.time = pending.time;
         }
         objects.begin_commit();
-        match write_commit(objects, tip, &draft, &mut |_| deadline.check()) {
+        let mut written = write_commit(objects, tip, &draft, &mut |_| deadline.check());
+        // A commit that was fetched without its history cannot be pushed; it was pushed before, and removed.
+        while let Ok(Some(id)) = &written
+            && context.mirror.is_cut_off(*id)
+        {
+            objects.discard_commit();
+            objects.begin_commit();
+            draft.time.seconds += 1;
+            written = write_commit(objects, tip, &draft, &mut |_| deadline.check());
+        }
+        match written {
             Ok(Some(id)) => {
                 let message = excerpt(&String::from_utf8_lossy(&draft.message), self.message_limit);
                 let (time, signer) = (draft.time, draft.signer);
@@ -500,4 +516,26 @@ fn has_arrived(pending: &PendingPush, context: &AttemptContext<'_>) -> Result<bo
         Err(error) if error.is_too_large() => Ok(false),
         found => found,
     }
+}
+
+/// Returns the push, or an earlier one, that has arrived and that a force push removed from the branch.
+///
+/// The server keeps such a commit for a while. Only a proposer with a note needs to know; without the branch there is nothing
+/// that could have been removed.
+///
+/// # Errors
+///
+/// If the server does not answer, which says nothing of the push.
+fn removed_push(
+    pending: &PendingPush,
+    context: &AttemptContext<'_>,
+) -> Result<Option<PendingPush>, SyncError> {
+    let mut next = context.old.and(Some(pending));
+    while let Some(push) = next {
+        if push.note.is_some() && !push.is_branch_done && context.is_at_server(push.new)? {
+            return Ok(Some(push.clone()));
+        }
+        next = push.earlier.as_deref();
+    }
+    Ok(None)
 }

@@ -1,7 +1,6 @@
 //! Values that others took back, which are written again or not.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -267,8 +266,6 @@ fn a_push_branch_is_compared_with_what_was_left_on_it_until_it_is_deleted() {
         assert_eq!((report["outcome"].as_str(), scene.tag("auto").as_str()), (Some("unchanged"), "4.0.6"));
         assert_eq!(run(&scene)["held"][0]["value"], "4.0.6");
         scene.repository.delete_branch("auto");
-        // In the same second it would be the commit that the mirror has without its history.
-        std::thread::sleep(Duration::from_millis(1_100));
         assert_eq!(run(&scene)["outcome"], "pushed");
         assert_eq!(scene.tag("auto"), "5.0.3");
     }
@@ -323,6 +320,66 @@ fn a_push_whose_status_was_lost_is_the_baseline() {
     assert_eq!(report["held"][0]["image"], "ghcr.io/stefanprodan/podinfo:6.0.0", "{report:#}");
     assert_eq!(scene.tag("main"), "4.0.6");
     assert_eq!(run(&scene)["held"][0]["value"], "4.0.6");
+}
+
+/// Such a push counted as one that had not arrived, and its images were written over the revert.
+#[test]
+fn a_push_whose_status_was_lost_is_the_baseline_after_a_force_push_removed_it() {
+    // The revert is the tip before the push, or another commit on it.
+    for is_other in [false, true] {
+        let scene = Scene::new();
+        let _host = scene.serve(Settings::default());
+        annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        let place = scene.state().join("objects/ImageUpdateAutomation/default/fleet.json");
+        let (before, tip) = (fs::read(&place).unwrap(), scene.repository.id("main").unwrap());
+        scene.latest("6.0.0");
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        fs::write(&place, before).unwrap();
+        // The process was killed before it learned that the push arrived.
+        undecided(&scene);
+        scene.repository.move_branch("main", &tip);
+        if is_other {
+            scene.repository.commit("main", "Other", &[file("note.txt", "x")]);
+        }
+        let report = run(&scene);
+        assert_eq!(report["held"][0]["image"], "ghcr.io/stefanprodan/podinfo:6.0.0", "{report:#}");
+        assert_eq!(run(&scene)["held"][0]["value"], "5.0.3");
+        assert_eq!(scene.tag("main"), "5.0.3");
+        scene.latest("7.0.0");
+        assert_eq!(run(&scene)["outcome"], "pushed");
+        assert_eq!(scene.tag("main"), "7.0.0");
+    }
+}
+
+/// Makes the push journal as it was before the answer to the last push.
+fn undecided(scene: &Scene) {
+    let mirrors = fs::read_dir(scene.state().join("mirrors")).unwrap();
+    let mut journals = mirrors.map(|mirror| mirror.unwrap().path().join("push-journal.json"));
+    let path = journals.find(|path| path.is_file()).unwrap();
+    let mut journal: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let pending = journal["pending"].as_object_mut().unwrap();
+    assert_eq!(pending.len(), 1, "{pending:?}");
+    for push in pending.values_mut() {
+        push["isBranchDone"] = json!(false);
+    }
+    fs::write(&path, journal.to_string()).unwrap();
+}
+
+/// A commit that was fetched without its history was made again in the same second, and could not be pushed.
+#[test]
+fn a_commit_that_was_removed_is_made_again_in_the_same_second() {
+    let scene = Scene::new().local();
+    let before = scene.repository.id("main").unwrap();
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    let pushed = scene.repository.id("main").unwrap();
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
+    scene.repository.move_branch("main", &before);
+    lose_mirror(&scene);
+    assert_eq!(run(&scene)["held"][0]["between"][0], json!(pushed));
+    annotated(&scene, &json!({}));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    assert_eq!(scene.tag("main"), "5.0.3");
 }
 
 #[test]
