@@ -37,7 +37,7 @@ impl ExplainedHold {
     ///
     /// `wanted` is the image of a policy that the record does not name.
     pub(super) fn of(policy: &ObjectName, wanted: Option<&ImageRef>, record: &HeldRecord) -> Self {
-        let held = record.policies.as_ref().and_then(|policies| policies.get(&policy.name));
+        let held = record.named().get(&policy.name);
         let between = held.and_then(|held| held.between.as_ref());
         Self {
             policy: policy.to_string(),

@@ -27,6 +27,9 @@ pub(super) struct Note {
     pub(super) images: BTreeMap<String, String>,
     /// The images that were held; none if there were too many to be named.
     pub(super) held: Option<BTreeMap<String, String>>,
+    /// The held images of policies that had none at the time.
+    #[serde(default)]
+    pub(super) without_image: BTreeMap<String, String>,
 }
 
 impl StatusBaseline {
@@ -47,10 +50,7 @@ impl StatusBaseline {
         let name = |name: &String| ObjectName { namespace: namespace.to_owned(), name: name.clone() };
         let of_status = self.images.iter().map(|(policy, image)| (policy, text(image)));
         let mut images: BTreeMap<&String, String> = of_status.collect();
-        let held_of_status = match &self.held {
-            Some(HeldRecord { policies: Some(policies), .. }) => policies.clone(),
-            _ => BTreeMap::new(),
-        };
+        let held_of_status = self.held.as_ref().map(HeldRecord::named).cloned().unwrap_or_default();
         let mut held: BTreeSet<ObjectName> = held_of_status.keys().map(name).collect();
         let mut is_any = self.held.as_ref().is_some_and(|record| record.policies.is_none());
         // A policy that has no image for a while keeps its hold.
@@ -63,7 +63,7 @@ impl StatusBaseline {
                 Some(policies) => held.extend(policies.keys().map(name)),
                 None => is_any = true,
             }
-            for (policy, image) in note.held.iter().flatten() {
+            for (policy, image) in note.held.iter().flatten().chain(&note.without_image) {
                 images.entry(policy).or_insert_with(|| image.clone());
             }
         }

@@ -19,6 +19,9 @@ use crate::reconcile::run::ReconcileRun;
 /// The maximum length of a message in bytes.
 const MAX_MESSAGE: usize = 32 * 1024;
 
+/// The room in a message for the words in front of a list, in bytes.
+const ROOM_FOR_WORDS: usize = 100;
+
 /// The message of the condition while nothing is held.
 const NOTHING_HELD: &str = "no image is held";
 
@@ -95,14 +98,18 @@ impl Holds {
 
     /// Adds the policies that an earlier run held.
     pub(super) fn with_kept(&self, before: &HeldRecord) -> Self {
-        let (kept, keeps_all) = (before.policies.clone().unwrap_or_default(), before.policies.is_none());
-        Self { kept, keeps_all, ..self.clone() }
+        let (mut kept, keeps_all) = (before.named().clone(), before.policies.is_none());
+        let mut without_image = self.without_image.clone();
+        if keeps_all {
+            without_image.extend(std::mem::take(&mut kept));
+        }
+        Self { kept, keeps_all, without_image, ..self.clone() }
     }
 
     /// Returns the held policies; none if there are too many for a message.
     pub(super) fn policies(&self) -> Option<BTreeMap<String, HeldPolicy>> {
         let all = self.all();
-        let record = HeldRecord { mode: self.mode, policies: Some(all) };
+        let record = HeldRecord::of(self.mode, all);
         let is_short = record.list(false).len() + self.end().len() <= MAX_MESSAGE;
         record.policies.filter(|_| is_short && !self.keeps_all)
     }
@@ -131,8 +138,7 @@ impl Holds {
         if !self.is_held() {
             return NOTHING_HELD.to_owned();
         }
-        let named = HeldRecord { mode: self.mode, policies: Some(self.all()) };
-        let any = HeldRecord { mode: self.mode, policies: None };
+        let named = HeldRecord::of(self.mode, self.all());
         let (places, end) = (self.places(), self.end());
         let texts = [
             format!("{}{places}{end}", named.list(true)),
@@ -140,7 +146,23 @@ impl Holds {
             format!("{}{end}", named.list(false)),
         ];
         let is_short = |text: &String| text.len() <= MAX_MESSAGE && !self.keeps_all;
-        texts.into_iter().find(is_short).unwrap_or_else(|| format!("{}{end}", any.list(false)))
+        texts.into_iter().find(is_short).unwrap_or_else(|| self.message_of_any(&end))
+    }
+
+    /// Returns the message if there are too many names.
+    ///
+    /// It names policies without an image, as far as there is room: nothing else has the image that is not written.
+    fn message_of_any(&self, end: &str) -> String {
+        let begin = HeldRecord::any(self.mode, BTreeMap::new()).list(false);
+        let mut room = MAX_MESSAGE.saturating_sub(begin.len() + end.len() + ROOM_FOR_WORDS);
+        let mut without_image = self.without_image.clone();
+        without_image.retain(|name, held| {
+            let length = name.len() + held.image.len() + ", of ".len() + 1;
+            let fits = length <= room;
+            room = room.saturating_sub(length);
+            fits
+        });
+        format!("{}{end}", HeldRecord::any(self.mode, without_image).list(false))
     }
 
     fn places(&self) -> String {
@@ -250,7 +272,7 @@ mod tests {
         let before = record(&holds(2, true)).unwrap();
         let kept = holds(0, false).with_kept(&before);
         assert_eq!(record(&kept), Some(before));
-        let any = HeldRecord { mode: OnRevert::Hold, policies: None };
+        let any = HeldRecord::any(OnRevert::Hold, BTreeMap::new());
         for count in [0, 2] {
             let kept = holds(count, true).with_kept(&any);
             assert_eq!((record(&kept), kept.policies()), (Some(any.clone()), None));
@@ -273,6 +295,25 @@ mod tests {
             let record = HeldRecord::from_message(&message).unwrap();
             assert_eq!(record.policies.as_ref().map(BTreeMap::len), has_names.then_some(count), "{count}");
             assert_eq!(holds.policies().is_some(), has_names, "{count}");
+        }
+    }
+
+    /// Their holds were lost, because only the message has their images.
+    #[test]
+    fn of_too_many_policies_those_without_an_image_are_named() {
+        let held = |number: usize| HeldPolicy { image: format!("ghcr.io/x/q{number}:2"), between: None };
+        let without_image =
+            |count| (0..count).map(|number| (format!("q{number:04}"), held(number))).collect();
+        for (count, has_all) in [(1, true), (500, true), (2_000, false)] {
+            let holds = Holds { without_image: without_image(count), ..holds(2_000, true) };
+            let message = holds.message();
+            let record = HeldRecord::from_message(&message).unwrap();
+            assert!(message.len() <= MAX_MESSAGE && record.policies.is_none());
+            assert_eq!(record.without_image.len() == count, has_all, "{}", record.without_image.len());
+            assert!(record.without_image.len() >= count.min(800), "{}", record.without_image.len());
+            // They are kept while something waits, and named by all later runs.
+            let waiting = self::holds(2_000, true).with_kept(&record).message();
+            assert_eq!(HeldRecord::from_message(&waiting), Some(record));
         }
     }
 }

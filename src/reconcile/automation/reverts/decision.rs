@@ -139,10 +139,13 @@ impl Reverts {
         images: &BTreeMap<String, tagboat_api::ImageRef>,
     ) -> Option<String> {
         self.mode.filter(|mode| *mode != OnRevert::Overwrite)?;
-        let held = self.held.as_ref().and_then(Holds::policies);
-        let held = held.map(|held| held.into_iter().map(|(policy, held)| (policy, held.image)).collect());
+        let of_held = |held: BTreeMap<String, HeldPolicy>| {
+            held.into_iter().map(|(policy, held)| (policy, held.image)).collect()
+        };
+        let held = self.held.as_ref().and_then(Holds::policies).map(of_held);
+        let without_image = self.held.as_ref().map(|held| of_held(held.without_image.clone()));
         let images = images.iter().map(|(policy, image)| (policy.clone(), text(image))).collect();
-        serde_json::to_string(&Note { images, held }).ok()
+        serde_json::to_string(&Note { images, held, without_image: without_image.unwrap_or_default() }).ok()
     }
 
     /// Returns the result of a run that succeeded, for reports.
@@ -172,13 +175,22 @@ impl Reverts {
 
     /// Returns the held policies that have no image at present.
     fn without_image(&self, namespace: &str, request: &UpdateRequest) -> BTreeMap<String, HeldPolicy> {
-        let known = self.status.held.as_ref().and_then(|held| held.policies.as_ref());
+        let Some(record) = &self.status.held else { return BTreeMap::new() };
         let is_without = |name: &String| {
             let name = ObjectName { namespace: namespace.to_owned(), name: name.clone() };
             request.setters.selected().any(|(policy, image)| *policy == name && image.is_none())
         };
-        let known = known.into_iter().flatten().filter(|(name, _)| is_without(name));
-        known.map(|(name, held)| (name.clone(), held.clone())).collect()
+        let mut known = record.named().clone();
+        if record.policies.is_none() {
+            // Every policy counts as held, with the image that the last run wanted.
+            for (policy, image) in &self.status.images {
+                known
+                    .entry(policy.clone())
+                    .or_insert_with(|| HeldPolicy { image: text(image), between: None });
+            }
+        }
+        known.retain(|name, _| is_without(name));
+        known
     }
 }
 

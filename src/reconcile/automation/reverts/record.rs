@@ -18,6 +18,7 @@ const CHANGED: &str = ", changed between ";
 const AND: &str = " and ";
 const BY: &str = " by ";
 const TOO_MANY: &str = "too many images to be named, so that every policy counts as held";
+const WITHOUT_IMAGE: &str = ", and of policies without an image ";
 
 /// The held policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,10 @@ pub struct HeldRecord {
     pub mode: OnRevert,
     /// The policies by their names; none if there are too many to be named.
     pub policies: Option<BTreeMap<String, HeldPolicy>>,
+    /// If there are too many, those that have no image at present, as far as they can be named.
+    ///
+    /// Nothing else has the image that is not written.
+    pub without_image: BTreeMap<String, HeldPolicy>,
 }
 
 /// A policy whose image is not written.
@@ -56,8 +61,24 @@ impl HeldRecord {
         let condition = conditions::find(conditions, ConditionType::RevertHeld)?;
         let is_held = condition.status == ConditionStatus::True.to_string();
         is_held.then(|| {
-            Self::from_message(&condition.message).unwrap_or(Self { mode: OnRevert::Hold, policies: None })
+            Self::from_message(&condition.message)
+                .unwrap_or_else(|| Self::any(OnRevert::Hold, BTreeMap::new()))
         })
+    }
+
+    /// Returns the record of some policies.
+    pub fn of(mode: OnRevert, policies: BTreeMap<String, HeldPolicy>) -> Self {
+        Self { mode, policies: Some(policies), without_image: BTreeMap::new() }
+    }
+
+    /// Returns the record of too many policies to be named.
+    pub fn any(mode: OnRevert, without_image: BTreeMap<String, HeldPolicy>) -> Self {
+        Self { mode, policies: None, without_image }
+    }
+
+    /// Returns the policies that are named with their images.
+    pub fn named(&self) -> &BTreeMap<String, HeldPolicy> {
+        self.policies.as_ref().unwrap_or(&self.without_image)
     }
 
     /// Returns true if a policy is held.
@@ -69,43 +90,60 @@ impl HeldRecord {
     pub fn from_message(message: &str) -> Option<Self> {
         let (mode, rest) = message.strip_prefix(BEGIN)?.split_once(KEEPS)?;
         let mode = mode.parse().ok()?;
-        if rest.starts_with(TOO_MANY) {
-            return Some(Self { mode, policies: None });
-        }
-        let mut policies = BTreeMap::new();
-        let mut rest = rest;
-        loop {
-            let (image, after) = rest.split_once(" of ")?;
-            let end = after.find([',', ';', ' '])?;
-            let (policy, mut after) = after.split_at(end);
-            let between = match after.strip_prefix(CHANGED) {
-                Some(changed) => {
-                    let (between, end) = Between::parse(changed)?;
-                    after = end;
-                    Some(between)
-                }
-                None => None,
-            };
-            policies.insert(policy.to_owned(), HeldPolicy { image: image.to_owned(), between });
-            match after.strip_prefix(", ") {
-                Some(next) => rest = next,
-                None => return after.starts_with(';').then_some(Self { mode, policies: Some(policies) }),
+        match rest.strip_prefix(TOO_MANY) {
+            None => Some(Self::of(mode, list_from(rest)?)),
+            // What cannot be read of such a list must not end a hold.
+            Some(rest) => {
+                let without_image = rest.strip_prefix(WITHOUT_IMAGE).and_then(list_from);
+                Some(Self::any(mode, without_image.unwrap_or_default()))
             }
         }
     }
 
     /// Returns the beginning of the message, with or without the commits.
     pub(super) fn list(&self, has_commits: bool) -> String {
-        let mut text = format!("{BEGIN}{}{KEEPS}", self.mode.as_str());
-        let Some(policies) = &self.policies else { return text + TOO_MANY };
-        for (index, (name, HeldPolicy { image, between })) in policies.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            let _ = write!(text, "{separator}{image} of {name}");
-            if let Some(between) = between.as_ref().filter(|_| has_commits) {
-                text.push_str(&between.to_text());
-            }
+        let begin = format!("{BEGIN}{}{KEEPS}", self.mode.as_str());
+        match &self.policies {
+            Some(policies) => begin + &list_of(policies, has_commits),
+            None if self.without_image.is_empty() => begin + TOO_MANY,
+            None => begin + TOO_MANY + WITHOUT_IMAGE + &list_of(&self.without_image, false),
         }
-        text
+    }
+}
+
+/// Returns a list of policies with their images, with or without the commits.
+fn list_of(policies: &BTreeMap<String, HeldPolicy>, has_commits: bool) -> String {
+    let mut text = String::new();
+    for (index, (name, HeldPolicy { image, between })) in policies.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        let _ = write!(text, "{separator}{image} of {name}");
+        if let Some(between) = between.as_ref().filter(|_| has_commits) {
+            text.push_str(&between.to_text());
+        }
+    }
+    text
+}
+
+/// Parses a list of policies, which ends with a semicolon.
+fn list_from(text: &str) -> Option<BTreeMap<String, HeldPolicy>> {
+    let (mut policies, mut rest) = (BTreeMap::new(), text);
+    loop {
+        let (image, after) = rest.split_once(" of ")?;
+        let end = after.find([',', ';', ' '])?;
+        let (policy, mut after) = after.split_at(end);
+        let between = match after.strip_prefix(CHANGED) {
+            Some(changed) => {
+                let (between, end) = Between::parse(changed)?;
+                after = end;
+                Some(between)
+            }
+            None => None,
+        };
+        policies.insert(policy.to_owned(), HeldPolicy { image: image.to_owned(), between });
+        match after.strip_prefix(", ") {
+            Some(next) => rest = next,
+            None => return after.starts_with(';').then_some(policies),
+        }
     }
 }
 
@@ -143,21 +181,22 @@ mod tests {
             Some(Between { from: commit("1"), to: commit("2"), author: author.map(ToOwned::to_owned) })
         };
         let policy = |image: &str, between| HeldPolicy { image: image.to_owned(), between };
-        let record = HeldRecord {
-            mode: OnRevert::Pause,
-            policies: Some(BTreeMap::from([
-                ("a.b".to_owned(), policy("ghcr.io/x/a:1.0.0@sha256:0", between(None))),
-                ("b".to_owned(), policy("x:5000/b:1", None)),
-                ("c".to_owned(), policy("c:1", between(Some("O\"Neil, by; of x")))),
-            ])),
-        };
+        let policies = BTreeMap::from([
+            ("a.b".to_owned(), policy("ghcr.io/x/a:1.0.0@sha256:0", between(None))),
+            ("b".to_owned(), policy("x:5000/b:1", None)),
+            ("c".to_owned(), policy("c:1", between(Some("O\"Neil, by; of x")))),
+        ]);
+        let record = HeldRecord::of(OnRevert::Pause, policies);
         let text = format!("{}; it ends", record.list(true));
         assert_eq!(HeldRecord::from_message(&text), Some(record.clone()), "{text}");
         let short = format!("{}; it ends", record.list(false));
         let found = HeldRecord::from_message(&short).unwrap().policies.unwrap();
         assert!(found.len() == 3 && found.values().all(|policy| policy.between.is_none()), "{short}");
-        let any = HeldRecord { policies: None, ..record };
-        assert_eq!(HeldRecord::from_message(&format!("{}; it ends", any.list(true))), Some(any));
+        let without_image = BTreeMap::from([("b".to_owned(), policy("x:5000/b:1", None))]);
+        for without_image in [BTreeMap::new(), without_image] {
+            let any = HeldRecord::any(OnRevert::Pause, without_image);
+            assert_eq!(HeldRecord::from_message(&format!("{}; it ends", any.list(true))), Some(any));
+        }
         for bad in ["no value is held", "tagboat.dev/on-revert is hold and keeps out a of", "x"] {
             assert_eq!(HeldRecord::from_message(bad), None, "{bad}");
         }
