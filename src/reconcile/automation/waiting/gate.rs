@@ -241,6 +241,10 @@ mod tests {
         assert!(invalid.starts_with(expected), "{invalid}");
         let misspelt = shown(&gate("[]", &[("freez", "")], &[]), noon);
         assert!(misspelt.starts_with("Frozen namespace shop has the unknown annotation tagboat.dev/freez: "));
+        // It may be the freeze of all Namespaces.
+        let misspelt = shown(&gate("[]", &[], &[("freezeall", "")]), noon);
+        let expected = "Frozen namespace tagboat has the unknown annotation tagboat.dev/freezeall: ";
+        assert!(misspelt.starts_with(expected), "{misspelt}");
     }
 
     #[test]

@@ -37,16 +37,16 @@ pub struct NamespaceRules {
     windows: Option<String>,
     /// The freezes of all automations, by the Namespace that has them.
     freeze_all: BTreeMap<String, String>,
-    /// An annotation of Tagboat that Namespaces do not have, which may be a misspelt freeze.
-    unknown: Option<String>,
+    /// An annotation of Tagboat that Namespaces do not have, which may be a misspelt freeze, of the Namespace or one that freezes
+    /// all; none for the Namespace itself.
+    unknown: Option<(Option<String>, String)>,
 }
 
 impl NamespaceRules {
     /// Takes the rules from the annotations of a Namespace.
     pub fn of(annotations: &BTreeMap<String, String>) -> Self {
         let value = |name: &str| annotations.get(name).cloned();
-        let is_unknown = |name: &&String| ![FREEZE, FREEZE_ALL, WINDOWS].contains(&name.as_str());
-        let unknown = own_annotations(annotations).map(|(name, _)| name).find(is_unknown).cloned();
+        let unknown = unknown(annotations).map(|name| (None, name));
         Self { freeze: value(FREEZE), windows: value(WINDOWS), freeze_all: BTreeMap::new(), unknown }
     }
 
@@ -55,6 +55,8 @@ impl NamespaceRules {
     pub fn with_freeze_all(mut self, namespace: &str, annotations: &BTreeMap<String, String>) -> Self {
         let value = annotations.get(FREEZE_ALL).map(|value| (namespace.to_owned(), value.clone()));
         self.freeze_all.extend(value);
+        let misspelt = || Some((Some(namespace.to_owned()), unknown(annotations)?));
+        self.unknown = self.unknown.or_else(misspelt);
         self
     }
 
@@ -70,8 +72,9 @@ impl NamespaceRules {
         parsed: &ParsedRules,
     ) -> Result<Agenda, RulesError> {
         let namespace = automation.namespace.as_str();
-        if let Some(annotation) = self.unknown.clone() {
-            return Err(RulesError::Unknown { namespace: namespace.to_owned(), annotation });
+        if let Some((of, annotation)) = self.unknown.clone() {
+            let namespace = of.unwrap_or_else(|| namespace.to_owned());
+            return Err(RulesError::Unknown { namespace, annotation });
         }
         let own = own.map(|windows| Source {
             name: format!("automation {automation}"),
@@ -94,6 +97,12 @@ impl NamespaceRules {
         };
         Ok(Agenda::new(sources.filter(has_rule).collect()))
     }
+}
+
+/// Returns an annotation of Tagboat that Namespaces do not have.
+fn unknown(annotations: &BTreeMap<String, String>) -> Option<String> {
+    let is_unknown = |name: &&String| ![FREEZE, FREEZE_ALL, WINDOWS].contains(&name.as_str());
+    own_annotations(annotations).map(|(name, _)| name).find(is_unknown).cloned()
 }
 
 /// Returns the freeze of an annotation, unless its value says that there is none.
