@@ -1,9 +1,11 @@
 //! Judges the facts about an automation at a time.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use kube::ResourceExt;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
-use tagboat_api::settings::{AutomationSettings, Delivery};
+use tagboat_api::settings::{AutomationSettings, Delivery, OnRevert};
 use tagboat_api::{Condition, ImagePolicy, ImageRef, Reason};
 
 use super::facts::{Facts, Origin};
@@ -16,7 +18,9 @@ use crate::objects::ObjectName;
 use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::reverts::HeldRecord;
 use crate::reconcile::automation::transaction::observed;
-use crate::reconcile::automation::waiting::{ParsedRules, ReportedWait, own_windows};
+use crate::reconcile::automation::waiting::{
+    GroupHolds, ParsedRules, QuietPeriod, ReportedWait, own_windows,
+};
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::schedule::{Agenda, CauseKind, Rule, State};
 
@@ -27,6 +31,8 @@ const CHANGES: usize = 5;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     pub(super) at: Timestamp,
+    /// The present time.
+    pub(super) now: Timestamp,
     /// True if it is the present time.
     pub(super) is_now: bool,
 }
@@ -40,7 +46,7 @@ pub(super) fn explain(facts: &Facts, moment: Moment) -> Explanation {
         facts,
         moment,
         status: facts.automation.status.clone().unwrap_or_default(),
-        settings: AutomationSettings::default(),
+        settings: None,
         errors: facts.unread.clone(),
         obstacle: None,
         closed: None,
@@ -59,7 +65,8 @@ struct Judge<'f> {
     facts: &'f Facts,
     moment: Moment,
     status: ImageUpdateAutomationStatus,
-    settings: AutomationSettings,
+    /// The present settings; none if they are invalid.
+    settings: Option<AutomationSettings>,
     /// The errors, one sentence each.
     errors: Vec<String>,
     /// The cause for which the next run writes nothing, besides windows and freezes.
@@ -75,7 +82,7 @@ impl Judge<'_> {
         let own = match AutomationSettings::from_annotations(self.facts.automation.annotations()) {
             Ok(settings) => {
                 let own = own_windows(&settings, &parsed).map_err(|error| chain(&error));
-                self.settings = settings;
+                self.settings = Some(settings);
                 own
             }
             Err(errors) => Err(chain(&errors)),
@@ -166,8 +173,11 @@ impl Judge<'_> {
         };
         let wanted = observed(&request.update);
         request.hold_groups(&self.facts.automation, policies, &given);
-        let reported = ReportedWait::of(&self.status.conditions).filter(|wait| self.lasts(wait));
-        let held = HeldRecord::of_conditions(&self.status.conditions);
+        let quiet = self.quiet(&observed(&request.update));
+        let reported = ReportedWait::of(&self.status.conditions);
+        let reported = reported.filter(|wait| self.lasts(wait, quiet.as_ref(), &request.groups));
+        let gate = self.closed.clone().or(quiet);
+        let held = self.held();
         let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
         for (policy, _) in request.update.setters.selected() {
@@ -185,7 +195,7 @@ impl Judge<'_> {
             } else if let Some(wait) = reported.as_ref().filter(|_| is_reported) {
                 of_reported.push(policy.to_string());
                 (PolicyState::Waiting, sentence(&wait.by, wait.until))
-            } else if let Some(closed) = self.closed.as_ref().filter(|_| !is_written) {
+            } else if let Some(closed) = gate.as_ref().filter(|_| !is_written) {
                 of_gate.push(policy.to_string());
                 (PolicyState::Waiting, sentence(&closed.by, closed.until))
             } else if !is_written && request.groups.holds(policy) {
@@ -211,7 +221,7 @@ impl Judge<'_> {
             let ReportedWait { reason, by, until, message, .. } = wait;
             explanation.waiting.push(ExplainedWait { policies: of_reported, reason, by, until, message });
         }
-        if let Some(Closed { reason, by, until }) = self.closed.clone().filter(|_| !of_gate.is_empty()) {
+        if let Some(Closed { reason, by, until }) = gate.filter(|_| !of_gate.is_empty()) {
             let verb = if of_gate.len() == 1 { "waits" } else { "wait" };
             let message = format!("{} {verb}: {}", of_gate.join(", "), sentence(&by, until));
             let reason = reason.to_owned();
@@ -225,15 +235,56 @@ impl Judge<'_> {
         }
     }
 
+    /// Returns what the last run held, unless the setting holds nothing any more.
+    fn held(&self) -> Option<HeldRecord> {
+        let record = HeldRecord::of_conditions(&self.status.conditions)?;
+        match self.settings.as_ref().map(|settings| settings.on_revert) {
+            Some(OnRevert::Overwrite) => None,
+            Some(mode) => Some(HeldRecord { mode, ..record }),
+            None => Some(record),
+        }
+    }
+
+    /// Returns the quiet period, if it delays the images.
+    fn quiet(&self, images: &BTreeMap<String, ImageRef>) -> Option<Closed> {
+        let mut quiet = QuietPeriod::new(self.settings.as_ref()?, Some(&self.status))?;
+        quiet.observe(images, self.moment.now);
+        let (by, until) = quiet.delay(self.moment.at, &ObjectName::of(&self.facts.automation))?;
+        Some(Closed { reason: "QuietPeriod", by, until: Some(until) })
+    }
+
     /// Returns true if a wait that the last run reported lasts.
     ///
-    /// At another time, windows and freezes are those of that time. The manifests have those of the present, while a
-    /// controller may know of more than can be read here.
-    fn lasts(&self, wait: &ReportedWait) -> bool {
-        let is_of_gate = ["Frozen", "WindowClosed"].contains(&wait.reason.as_str());
-        let is_believed = self.closed.is_some() || self.facts.origin == Origin::Cluster;
-        let is_current = !is_of_gate || (self.moment.is_now && is_believed);
+    /// The present annotations decide, as far as they can be read. At another time, windows and freezes are those of that time.
+    fn lasts(&self, wait: &ReportedWait, quiet: Option<&Closed>, groups: &GroupHolds) -> bool {
+        let is_current = match wait.reason.as_str() {
+            "Frozen" | "WindowClosed" => {
+                let is_believed = self.closed.is_some() || !self.is_read(&wait.by);
+                self.moment.is_now && is_believed
+            }
+            "QuietPeriod" if self.settings.is_some() => {
+                quiet.is_some_and(|quiet| (&quiet.by, quiet.until) == (&wait.by, wait.until))
+            }
+            "ReleaseGroupIncomplete" => groups.are_incomplete(),
+            _ => true,
+        };
         wait.until.is_none_or(|until| until > self.moment.at) && is_current
+    }
+
+    /// Returns true if the annotation with a rule is read here.
+    ///
+    /// The manifests have all of them, while a controller may know of more.
+    fn is_read(&self, by: &str) -> bool {
+        let name = ObjectName::of(&self.facts.automation);
+        let is_of = |owner: String| by.contains(&owner);
+        let is_own = self.settings.is_some() && is_of(format!(" of automation {name}"));
+        let is_of_namespace = is_of(format!(" of namespace {} (tagboat.dev/", name.namespace));
+        // After a change of its clock, the controller counts a time that is not known here.
+        let is_of_clock = is_of("the system clock was changed".to_owned());
+        match self.facts.origin {
+            Origin::Manifests => true,
+            Origin::Cluster => !is_of_clock && (is_own || (is_of_namespace && self.facts.unread.is_empty())),
+        }
     }
 
     fn no_image(&self, policy: &ObjectName) -> String {
@@ -252,7 +303,7 @@ impl Judge<'_> {
 
     /// Returns the sentence for an image that the last run wanted.
     fn written(&self) -> &'static str {
-        match self.settings.delivery {
+        match self.settings.as_ref().map(|settings| settings.delivery).unwrap_or_default() {
             Delivery::Push => "the last run that read the files wrote it, or found it there",
             Delivery::Branch | Delivery::PullRequest => {
                 "the last run that read the files put it on its branch, left the branch as it is, or found it in the base"

@@ -82,7 +82,10 @@ impl Case {
             notes: Vec::new(),
             origin: self.origin,
         };
-        explain(&facts, Moment { at: self.at.parse().unwrap(), is_now: self.is_now })
+        explain(
+            &facts,
+            Moment { at: self.at.parse().unwrap(), now: NOON.parse().unwrap(), is_now: self.is_now },
+        )
     }
 }
 
@@ -184,6 +187,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
             Written,
             "not written yet: a run at that time may write it".to_owned(),
         ),
+        // The annotation of the group is gone.
         (
             Case {
                 condition: Some([
@@ -192,11 +196,25 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "ReleaseGroupIncomplete",
                     "1 value waits of web: x; no end is known",
                 ]),
-                is_now: false,
                 ..Case::default()
             },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        // A quiet period that the last run did not know begins now, and one that is gone delays nothing.
+        (
+            Case { annotations: json!({"tagboat.dev/quiet-period": "5m"}), ..Case::default() },
             Waiting,
-            "x; no end is known".to_owned(),
+            "quiet period of 5m of automation shop/app (tagboat.dev/quiet-period); until 2026-12-01T12:05:00Z".to_owned(),
+        ),
+        (
+            Case {
+                annotations: json!({"tagboat.dev/quiet-period": "5m"}),
+                observed: Some("2.0.0"),
+                ..Case::default()
+            },
+            Written,
+            "the last run that read the files wrote it, or found it there".to_owned(),
         ),
         (
             Case {
@@ -207,11 +225,42 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "1 value waits of web: quiet period of 5m; until 2026-12-01T13:00:00Z; changes from \
                      2026-12-01T12:50:00Z to 2026-12-01T12:55:00Z (images 0123456789ab after 0123456789ab)",
                 ]),
-                is_now: false,
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        // Windows of the automation, and of a Namespace, that are gone; a freeze of all namespaces need not be.
+        (
+            Case {
+                condition: Some(reported("1 value waits of web: deny window `a` of automation shop/app; no end is known")),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some(reported(
+                    "1 value waits of web: deny window `a` of namespace shop (tagboat.dev/windows); no end is known",
+                )),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "Frozen",
+                    "1 value waits of web: freeze of all namespaces by x; no end is known",
+                ]),
                 ..Case::default()
             },
             Waiting,
-            "quiet period of 5m; until 2026-12-01T13:00:00Z".to_owned(),
+            "freeze of all namespaces by x; no end is known".to_owned(),
         ),
         (
             Case {
@@ -229,7 +278,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "TakenBack",
                     "tagboat.dev/on-revert is hold and keeps out x:2 of web; y",
                 ]),
-                annotations: own(NIGHT),
+                annotations: json!({"tagboat.dev/on-revert": "hold", "tagboat.dev/windows": NIGHT}),
                 at: EVENING,
                 ..Case::default()
             },
@@ -237,6 +286,20 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
             "taken back in git; tagboat.dev/on-revert is hold: until the policy selects another image, or the wanted value is in \
              the file"
                 .to_owned(),
+        ),
+        // The annotation is gone.
+        (
+            Case {
+                condition: Some([
+                    "RevertHeld",
+                    "True",
+                    "TakenBack",
+                    "tagboat.dev/on-revert is hold and keeps out x:2 of web; y",
+                ]),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
         ),
     ] {
         let explanation = case.explain();

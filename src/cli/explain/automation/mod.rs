@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &AutomationArguments) -> Result<(), Failure> {
         manifests::facts(&arguments.policies, arguments.state.as_deref(), &query)?
     };
     let now = Timestamp::now();
-    let moment = Moment { at: arguments.at.unwrap_or(now), is_now: arguments.at.is_none() };
+    let moment = Moment { at: arguments.at.unwrap_or(now), now, is_now: arguments.at.is_none() };
     let (explanation, is_valid) = match found {
         Found::Facts(facts) => (judge::explain(&facts, moment), true),
         Found::Invalid { name, sentences } => (Explanation::of_invalid(name, moment, &sentences), false),
