@@ -5,9 +5,11 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::pod::Pod;
 use super::scene::{Kind, Scene, condition};
 use crate::support::eventually::eventually;
 use crate::support::git_host::Operation;
+use crate::support::shifted_clock::ShiftedClock;
 
 /// A list of windows that is closed until a time.
 fn closed_until(until: Timestamp) -> String {
@@ -76,6 +78,54 @@ async fn an_image_waits_over_restarts_and_lands_when_its_window_opens() {
         .until("app", "no rules", |object| condition(&object.data["status"], "UpdatesWaiting").is_none())
         .await;
     controller.end().await;
+}
+
+/// Makes the automation reconcile, and asserts that it waits and pushes nothing.
+async fn waits_when_requested(scene: &Scene) -> String {
+    let token = Timestamp::now().to_string();
+    scene.request("app", &token).await;
+    let is_handled =
+        |object: &kube::core::DynamicObject| object.data["status"]["lastHandledReconcileAt"] == token;
+    scene.until("app", "the request is handled", is_handled).await;
+    let message = waits(scene, "WindowClosed").await;
+    assert_eq!((pushes(scene), scene.commits().len()), (0, 0));
+    message
+}
+
+/// A window opens by neither a change of the clock nor a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_is_set_forward_and_back_opens_no_window() {
+    let arguments = ["controller", "--controllers=automation", "--watch-all-namespaces=false"];
+    let scene = Scene::new(&["app"]).await;
+    let clock = ShiftedClock::new(scene.root());
+    let environment = clock.environment();
+    let token = scene.cluster.token_with_the_roles().await;
+    let start = || Pod::start_in(&scene, &scene.cluster.kubeconfig(&token), &environment, &arguments);
+    let end = Timestamp::from_second((Timestamp::now() + SignedDuration::from_mins(30)).as_second()).unwrap();
+    set_windows(&scene, Some(&closed_until(end))).await;
+    let mut pod = start();
+    scene.choose("app", "2.0.0").await;
+    let by = waits(&scene, "WindowClosed").await;
+    assert!(by.ends_with(&format!("; until {end}")), "{by}");
+    let changed = ", by the time before the system clock was changed; no end is known";
+    for (shift, is_changed) in
+        [(3_600, true), (0, false), (-3_600, false), (0, false), (3_600, true), (0, false)]
+    {
+        clock.set(shift);
+        let message = waits_when_requested(&scene).await;
+        assert_eq!(message.contains(changed), is_changed, "{shift}: {message}");
+    }
+    for _ in 0..2 {
+        pod.kill();
+        pod = start();
+        assert_eq!(waits_when_requested(&scene).await, by);
+    }
+    // The shift is that of the program: after its end, the window is open.
+    pod.kill();
+    clock.set(3_600);
+    let mut pod = start();
+    scene.lands("app", "2.0.0").await;
+    assert_eq!(pod.terminate().0, Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
