@@ -518,7 +518,7 @@ fn has_arrived(pending: &PendingPush, context: &AttemptContext<'_>) -> Result<bo
     }
 }
 
-/// Returns the push, or an earlier one, that has arrived and that a force push removed from the branch.
+/// Returns the pending push that has arrived, and that a force push removed.
 ///
 /// The server keeps such a commit for a while. Only a proposer with a note needs to know; without the branch there is nothing
 /// that could have been removed.

@@ -108,10 +108,10 @@ async fn an_automation_of_the_cluster_is_explained_by_its_status_and_its_namespa
     let ended = scene.explain(&own).with_status(0);
     assert_eq!(policy(&ended).1, "the last run that read the files wrote it, or found it there");
     let message = format!("1 value waits of {}: x; until 2200-01-01T00:00:00Z", scene.name);
-    scene.report("1.0.0", ["UpdatesWaiting", "True", "QuietPeriod", &message]).await;
+    scene.report("1.0.0", ["UpdatesWaiting", "True", "WindowClosed", &message]).await;
     let ended = scene.explain(&own).with_status(1);
     assert_eq!(policy(&ended), ("waiting".to_owned(), "x; until 2200-01-01T00:00:00Z".to_owned()));
-    assert_eq!(ended.json()["waiting"][0]["reason"], "QuietPeriod");
+    assert_eq!(ended.json()["waiting"][0]["reason"], "WindowClosed");
     scene.report("1.0.0", ["Ready", "False", "GitOperationFailed", "no host"]).await;
     let ended = scene.explain(&own).with_status(1);
     let failed = "the last run failed: no host (GitOperationFailed)";

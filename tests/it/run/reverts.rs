@@ -8,7 +8,7 @@ use super::scene::Scene;
 use super::waiting::{annotated, condition, report};
 use crate::support::content::{file, removed};
 use crate::support::fleet::tag_line;
-use crate::support::git_host::Settings;
+use crate::support::git_host::{Operation, Settings};
 use crate::support::ssh_host::SshHost;
 
 /// A scene with a setting, in which the first image was pushed.
@@ -322,7 +322,42 @@ fn a_push_whose_status_was_lost_is_the_baseline() {
     assert_eq!(run(&scene)["held"][0]["value"], "4.0.6");
 }
 
-/// Such a push counted as one that had not arrived, and its images were written over the revert.
+/// Returns how often runs list or fetch, each after a change.
+fn listings(mode: &str) -> [usize; 4] {
+    let scene = Scene::new();
+    let host = scene.serve(Settings::default());
+    annotated(&scene, &json!({"tagboat.dev/on-revert": mode}));
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    let count = |change: &dyn Fn()| {
+        change();
+        let before = host.requests_for(Operation::ListForFetch).len();
+        run(&scene);
+        host.requests_for(Operation::ListForFetch).len() - before
+    };
+    let take_back = |note: &str| {
+        let files = [file("app.yaml", tag_line("4.0.6")), file("note.txt", note)];
+        scene.repository.commit("main", "Take it back", &files);
+    };
+    [
+        count(&|| {}),
+        count(&|| drop(scene.repository.commit("main", "Other", &[file("note.txt", "0")]))),
+        count(&|| take_back("1")),
+        count(&|| {
+            take_back("2");
+            lose_mirror(&scene);
+        }),
+    ]
+}
+
+#[test]
+fn a_run_costs_what_it_costs_without_the_setting_and_a_decision_at_most_one_fetch() {
+    let [nothing, no_decision, kept, lost] = listings("overwrite");
+    for mode in ["hold", "pause"] {
+        assert_eq!(listings(mode), [nothing, no_decision, kept, lost + 1], "{mode}");
+    }
+}
+
+/// Such a push counted as lost, and its images were written over the revert.
 #[test]
 fn a_push_whose_status_was_lost_is_the_baseline_after_a_force_push_removed_it() {
     // The revert is the tip before the push, or another commit on it.
@@ -366,7 +401,7 @@ fn undecided(scene: &Scene) {
     fs::write(&path, journal.to_string()).unwrap();
 }
 
-/// A commit that was fetched without its history was made again in the same second, and could not be pushed.
+/// The mirror had the commit without its history, so that it could not be pushed.
 #[test]
 fn a_commit_that_was_removed_is_made_again_in_the_same_second() {
     let scene = Scene::new().local();

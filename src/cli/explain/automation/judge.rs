@@ -255,7 +255,8 @@ impl Judge<'_> {
 
     /// Returns true if a wait that the last run reported lasts.
     ///
-    /// The present annotations decide, as far as they can be read. At another time, windows and freezes are those of that time.
+    /// The present annotations decide, as far as they can be read.
+    /// At another time, windows and freezes are those of that time.
     fn lasts(&self, wait: &ReportedWait, quiet: Option<&Closed>, groups: &GroupHolds) -> bool {
         let is_current = match wait.reason.as_str() {
             "Frozen" | "WindowClosed" => {

@@ -27,9 +27,9 @@ pub struct HeldRecord {
     pub mode: OnRevert,
     /// The policies by their names; none if there are too many to be named.
     pub policies: Option<BTreeMap<String, HeldPolicy>>,
-    /// If there are too many, those that have no image at present, as far as they can be named.
+    /// If there are too many, those that have no image at present.
     ///
-    /// Nothing else has the image that is not written.
+    /// They are here as far as they can be named, because nothing else has the image that is not written.
     pub without_image: BTreeMap<String, HeldPolicy>,
 }
 

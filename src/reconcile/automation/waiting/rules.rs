@@ -37,8 +37,9 @@ pub struct NamespaceRules {
     windows: Option<String>,
     /// The freezes of all automations, by the Namespace that has them.
     freeze_all: BTreeMap<String, String>,
-    /// An annotation of Tagboat that Namespaces do not have, which may be a misspelt freeze, of the Namespace or one that freezes
-    /// all; none for the Namespace itself.
+    /// An annotation of Tagboat that Namespaces do not have.
+    ///
+    /// It may be a misspelt freeze. If it is that of another Namespace, its name is here.
     unknown: Option<(Option<String>, String)>,
 }
 
