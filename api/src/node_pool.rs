@@ -4,8 +4,8 @@
 //! stage of a node is a label of the node itself.
 //!
 //! As in DeploymentStatus, the enumerations are closed, and every list and every text has a bound in the schema. The
-//! rules refuse values without a meaning, such as a window without length. They cannot know time zones and keys of
-//! labels; the controller reports those as [`DegradedReason::InvalidSpec`].
+//! rules refuse values without a meaning, such as a window without length, and say what to write. They cannot know time zones
+//! and keys of labels; the controller reports those as [`DegradedReason::InvalidSpec`].
 
 use std::fmt;
 
@@ -14,6 +14,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::condition::{self, Condition};
 use crate::duration::{GoDuration, PATTERN};
@@ -51,15 +52,18 @@ pub const MAX_DURATION: usize = 32;
 /// The maximum length of a digest or a version, in characters.
 pub const MAX_VERSION: usize = 256;
 
-/// The schema's pattern of a reference: a tag, a digest, or both follow the name.
+/// The pattern of a reference: a tag, a digest, or both follow the name.
 const REFERENCE_PATTERN: &str =
     r"^[^\s@]+(:[A-Za-z0-9_.-]{1,128}(@sha256:[0-9a-f]{64})?|@sha256:[0-9a-f]{64})$";
 
-/// The schema's pattern of a label's key, except for the length of its prefix.
+/// The pattern of a label's key, except for the length of its prefix.
 const KEY_PATTERN: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
 
-/// The schema's pattern of the value of a label.
+/// The pattern of the value of a label.
 const VALUE_PATTERN: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$";
+
+/// The message for a text that is no duration.
+const DURATION_ADVICE: &str = "write a duration of h, m, s and ms, such as 90s, 5m or 1h30m";
 
 /// The maximum length of a label's key: a prefix, a slash, and a name.
 const MAX_KEY: usize = 253 + 1 + 63;
@@ -114,7 +118,7 @@ pub struct NodePoolSpec {
 pub struct PoolImage {
     /// Reference with a tag, a digest, or both, such as `quay.io/org/os:v1.2@sha256:…`.
     #[serde(rename = "ref")]
-    #[schemars(length(max = MAX_REFERENCE), regex(pattern = REFERENCE_PATTERN))]
+    #[schemars(schema_with = "reference_schema")]
     pub reference: String,
     /// Secret with the login at the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +178,7 @@ pub struct PoolWindow {
     #[schemars(schema_with = "days_schema")]
     pub days: Vec<String>,
     /// Hours and minutes at which the window opens, such as `23:00`.
-    #[schemars(length(max = 5), regex(pattern = "^([01][0-9]|2[0-3]):[0-5][0-9]$"))]
+    #[schemars(schema_with = "start_schema")]
     pub start: String,
     /// Time for which the window stays open; at most a week.
     #[schemars(schema_with = "window_length_schema")]
@@ -332,6 +336,56 @@ impl fmt::Display for DegradedReason {
     }
 }
 
+/// Returns the schema of a text that matches a pattern.
+///
+/// It is a rule with a message: the error of a `pattern` would show the expression, which tells few users what to write.
+fn text_schema(max_length: usize, pattern: &str, advice: &str) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": max_length,
+        "x-kubernetes-validations": [rule(&matches(pattern), advice)],
+    })
+}
+
+fn rule(rule: &str, message: &str) -> Value {
+    json!({ "rule": rule, "message": message })
+}
+
+/// Returns an expression that is true for a text that matches a pattern.
+fn matches(pattern: &str) -> String {
+    format!("self.matches(r'{pattern}')")
+}
+
+fn reference_schema(_: &mut SchemaGenerator) -> Schema {
+    text_schema(
+        MAX_REFERENCE,
+        REFERENCE_PATTERN,
+        "write an image with a tag, a digest, or both: NAME:TAG, NAME@sha256:DIGEST or NAME:TAG@sha256:DIGEST, with 64 \
+         hexadecimal digits",
+    )
+}
+
+fn start_schema(_: &mut SchemaGenerator) -> Schema {
+    text_schema(5, "^([01][0-9]|2[0-3]):[0-5][0-9]$", "write a time of the day, such as 09:00 or 23:30")
+}
+
+fn key_schema() -> Schema {
+    text_schema(
+        MAX_KEY,
+        KEY_PATTERN,
+        "write a key of a label, such as role or example.com/role: at most 63 letters, digits, '-', '_' and '.', after a \
+         domain in lower case or none",
+    )
+}
+
+fn value_schema() -> Schema {
+    text_schema(
+        63,
+        VALUE_PATTERN,
+        "write a value of a label: at most 63 letters, digits, '-', '_' and '.', with a letter or a digit at both ends",
+    )
+}
+
 /// Returns the schema of a label selector that selects by at least one requirement.
 ///
 /// The keys of `matchLabels` have no pattern: the API server could not limit the cost of a rule on them.
@@ -358,12 +412,7 @@ fn selector_schema(_: &mut SchemaGenerator) -> Schema {
                         "message": "In and NotIn need values; Exists and DoesNotExist take none",
                     }],
                     "properties": {
-                        "key": {
-                            "description": "Name of the label.",
-                            "type": "string",
-                            "maxLength": MAX_KEY,
-                            "pattern": KEY_PATTERN,
-                        },
+                        "key": described("Name of the label.", key_schema()),
                         "operator": {
                             "description": "Operator.",
                             "type": "string",
@@ -372,7 +421,7 @@ fn selector_schema(_: &mut SchemaGenerator) -> Schema {
                         "values": {
                             "description": "Values for In and NotIn; none for other operators.",
                             "type": "array",
-                            "items": { "type": "string", "maxLength": 63, "pattern": VALUE_PATTERN },
+                            "items": value_schema(),
                             "maxItems": MAX_REQUIREMENTS,
                             "x-kubernetes-list-type": "atomic",
                         },
@@ -383,52 +432,58 @@ fn selector_schema(_: &mut SchemaGenerator) -> Schema {
                 "description": "Required labels with their values.",
                 "type": "object",
                 "maxProperties": MAX_REQUIREMENTS,
-                "additionalProperties": { "type": "string", "maxLength": 63, "pattern": VALUE_PATTERN },
+                "additionalProperties": value_schema(),
             },
         },
     })
 }
 
+/// Adds a description to a schema.
+fn described(description: &str, mut schema: Schema) -> Schema {
+    schema.insert("description".to_owned(), description.into());
+    schema
+}
+
 /// Returns the schema of a number, or of a percentage.
-///
-/// The keywords of either type ignore a value of the other.
 fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "x-kubernetes-int-or-string": true,
-        "minimum": 0,
-        "maximum": i32::MAX,
-        "maxLength": 4,
-        "pattern": "^(100|[1-9]?[0-9])%$",
+        "maxLength": 16,
+        "x-kubernetes-validations": [rule(
+            &format!("type(self) == int ? self >= 0 && self <= {} : {}", i32::MAX, matches("^(100|[1-9]?[0-9])%$")),
+            "write a number of nodes, such as 1, or a percentage from \"0%\" to \"100%\"",
+        )],
     })
 }
 
 fn duration_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "maxLength": MAX_DURATION, "pattern": PATTERN })
+    text_schema(MAX_DURATION, PATTERN, DURATION_ADVICE)
+}
+
+/// Returns the schema of a duration of which a condition must be true.
+///
+/// The condition is not evaluated for a text that is no duration, as its evaluation would be another error.
+fn bounded_duration_schema(condition: &str, advice: &str) -> Schema {
+    let is_duration = matches(PATTERN);
+    json_schema!({
+        "type": "string",
+        "maxLength": MAX_DURATION,
+        "x-kubernetes-validations": [
+            rule(&is_duration, DURATION_ADVICE),
+            rule(&format!("!{is_duration} || ({condition})"), advice),
+        ],
+    })
 }
 
 /// Returns the schema of the time limit of a stage.
 fn limit_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string",
-        "maxLength": MAX_DURATION,
-        "pattern": PATTERN,
-        "x-kubernetes-validations": [{
-            "rule": "duration(self) > duration('0s')",
-            "message": "must be more than 0; for no limit, leave it out",
-        }],
-    })
+    let condition = "duration(self) > duration('0s')";
+    bounded_duration_schema(condition, "must be more than 0; for no limit, leave it out")
 }
 
 fn window_length_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string",
-        "maxLength": MAX_DURATION,
-        "pattern": PATTERN,
-        "x-kubernetes-validations": [{
-            "rule": "duration(self) > duration('0s') && duration(self) <= duration('168h')",
-            "message": "must be more than 0 and at most a week",
-        }],
-    })
+    let condition = "duration(self) > duration('0s') && duration(self) <= duration('168h')";
+    bounded_duration_schema(condition, "must be more than 0 and at most a week, which is 168h")
 }
 
 fn days_schema(_: &mut SchemaGenerator) -> Schema {
@@ -441,11 +496,8 @@ fn days_schema(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn zone_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "string",
-        "maxLength": 64,
-        "pattern": "^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$",
-    })
+    let pattern = "^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$";
+    text_schema(64, pattern, "write a time zone of the IANA database, such as Europe/Berlin")
 }
 
 /// Returns the schema of the keys of hooks: keys of labels, except Tagboat's own.
@@ -457,16 +509,17 @@ fn hook_keys_schema(_: &mut SchemaGenerator) -> Schema {
         "items": {
             "type": "string",
             "maxLength": MAX_KEY,
-            "pattern": KEY_PATTERN,
             "x-kubernetes-validations": [
-                {
-                    "rule": "self.indexOf('/') <= 253",
-                    "message": "the prefix of a key has at most 253 characters",
-                },
-                {
-                    "rule": format!("!self.startsWith('{OWN_PREFIX}')"),
-                    "message": "a hook cannot confirm with a key of Tagboat's own",
-                },
+                rule(
+                    &matches(KEY_PATTERN),
+                    "write a key of a label, such as example.com/drained: at most 63 letters, digits, '-', '_' and '.', \
+                     after a domain in lower case or none",
+                ),
+                rule("self.indexOf('/') <= 253", "the prefix of a key has at most 253 characters"),
+                rule(
+                    &format!("!self.startsWith('{OWN_PREFIX}')"),
+                    "a hook cannot confirm with a key of Tagboat's own: use one of your own, such as example.com/drained",
+                ),
             ],
         },
     })

@@ -25,9 +25,6 @@ use crate::host::HostOptions;
 use own_node::OwnNode;
 use worker::Worker;
 
-/// The field manager of the agent's patches.
-pub const FIELD_MANAGER: &str = "tagboat-agent";
-
 /// The settings of an agent.
 #[derive(Clone, Debug)]
 pub struct AgentOptions {

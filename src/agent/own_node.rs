@@ -7,9 +7,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::FIELD_MANAGER;
 use crate::error::chain;
-use crate::nodes::{Node, NodeObject};
+use crate::nodes::{AGENT_FIELD_MANAGER, Node, NodeObject};
 use crate::objects::cluster::{ApiGuard, ClusterError, watch_object};
 
 /// The node on which the agent runs.
@@ -58,7 +57,7 @@ impl OwnNode {
     /// The node has changed meanwhile, or the API server refuses the patch or cannot be reached.
     pub(super) async fn patch(&self, patch: &Value) -> Result<Node, ClusterError> {
         let parameters =
-            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+            PatchParams { field_manager: Some(AGENT_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(patch);
         let request = self.api.patch(&self.name, &parameters, &patch);
         Ok(self.guard.send("", request).await?.into())

@@ -127,7 +127,10 @@ impl Worker {
         if self.rebooting_since.is_some_and(|since| since + self.times.reboot_limit <= now) {
             self.rebooting_since = None;
             let limit = self.times.reboot_limit.as_secs();
-            self.give_up(format!("the host is still up {limit} s after the agent began its reboot"));
+            self.give_up(format!(
+                "the host is still up {limit} s after the agent began its reboot; on the host, systemctl list-jobs \
+                 shows what it waits for"
+            ));
         }
         if self.retries.is_due(now) {
             self.read_at = None;

@@ -49,16 +49,16 @@ pub(super) fn crds(arguments: &CrdsArguments) -> Result<(), Failure> {
 /// If Tagboat replaces Flux's image controllers, their roles are sufficient, except for reports of rollouts.
 #[derive(Debug, Args)]
 pub(super) struct RbacArguments {
-    /// Write them below DIR instead of printing them, also as templates of the chart
+    /// Write the chosen ones, or else all and those of the chart, below DIR
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 
     /// Print the role for reports of rollouts instead, which is optional and not Flux's
-    #[arg(long, conflicts_with = "write")]
+    #[arg(long)]
     rollout: bool,
 
     /// Print the roles for NodePools instead, of the controller and of the agent
-    #[arg(long, conflicts_with_all = ["write", "rollout"])]
+    #[arg(long, conflicts_with = "rollout")]
     nodes: bool,
 
     /// The value of `tagboat controller --watch-label-selector`; the names of the Leases depend on it
@@ -74,17 +74,19 @@ pub(super) fn rbac(arguments: &RbacArguments) -> Result<(), Failure> {
         )));
     }
     let files = permissions::files(selector);
+    let folder = match arguments {
+        RbacArguments { rollout: true, .. } => "rollout/",
+        RbacArguments { nodes: true, .. } => "nodes/",
+        // Without a choice, all files are written, and the roles of every installation are printed.
+        RbacArguments { write: Some(_), .. } => "",
+        _ => "rbac/",
+    };
+    let mut chosen = files.iter().filter(|file| file.path.starts_with(folder));
     let Some(directory) = &arguments.write else {
-        let folder = match arguments {
-            RbacArguments { rollout: true, .. } => "rollout/",
-            RbacArguments { nodes: true, .. } => "nodes/",
-            _ => "rbac/",
-        };
-        let plain = files.iter().filter(|file| file.path.starts_with(folder));
-        let texts: Vec<&str> = plain.map(|file| file.text.as_str()).collect();
+        let texts: Vec<&str> = chosen.map(|file| file.text.as_str()).collect();
         return Ok(print(&texts.join("---\n"))?);
     };
-    files.iter().try_for_each(|RoleFile { path, text }| write(directory, path, text))
+    chosen.try_for_each(|RoleFile { path, text }| write(directory, path, text))
 }
 
 /// Returns true for text in the form of a label selector: requirements, separated by commas.

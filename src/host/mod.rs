@@ -108,9 +108,13 @@ pub enum HostError {
     },
     /// No kind of host applies.
     #[error(
-        "the host is not booted from an image of bootc, update-engine is not on its D-Bus, and {sentinel} does not exist"
+        "{}, update-engine is not on its D-Bus, and {sentinel} does not exist; if the host asks for reboots by that file, run \
+         the agent with --host=reboot-required",
+        if *has_bootc { "the host is not booted from an image of bootc" } else { "bootc is missing on the host" }
     )]
     Unknown {
+        /// The program `bootc` exists, but the host is not booted from an image.
+        has_bootc: bool,
         /// The file by which a host asks for a reboot.
         sentinel: String,
     },

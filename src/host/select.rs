@@ -38,29 +38,46 @@ pub struct HostOptions {
 pub async fn select(options: HostOptions) -> Result<Box<dyn Host>, HostError> {
     let HostOptions { kind, on_host, dbus_address, reboot_sentinel: sentinel } = options;
     let update_engine = UpdateEngine::new(on_host.clone(), dbus_address);
+    let mut has_bootc = false;
+    if kind == HostKind::Auto {
+        let found = bootc_of(&on_host).await?;
+        has_bootc = found != FoundBootc::Missing;
+        if found == FoundBootc::Booted {
+            return Ok(Box::new(Bootc::new(on_host)));
+        }
+    }
     let kind = match kind {
-        HostKind::Auto if is_booted_from_image(&on_host).await? => HostKind::Bootc,
         HostKind::Auto if update_engine.is_running().await? => HostKind::UpdateEngine,
         HostKind::Auto if system::exists(&on_host, &sentinel).await? => HostKind::RebootRequired,
         kind => kind,
     };
     match kind {
-        HostKind::Auto => Err(HostError::Unknown { sentinel }),
+        HostKind::Auto => Err(HostError::Unknown { has_bootc, sentinel }),
         HostKind::Bootc => Ok(Box::new(Bootc::new(on_host))),
         HostKind::UpdateEngine => Ok(Box::new(update_engine)),
         HostKind::RebootRequired => Ok(Box::new(RebootRequired::new(on_host, sentinel))),
     }
 }
 
-/// Returns `true` if the host is booted from an image of bootc.
+/// The state of bootc on a host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FoundBootc {
+    /// The program does not exist.
+    Missing,
+    /// The program exists, but the host is not booted from an image.
+    NotBooted,
+    /// The host is booted from an image.
+    Booted,
+}
+
+/// Returns the state of bootc on the host.
 ///
 /// Local changes, which keep bootc from updating it, do not count.
-async fn is_booted_from_image(on_host: &OnHost) -> Result<bool, HostError> {
+async fn bootc_of(on_host: &OnHost) -> Result<FoundBootc, HostError> {
     match Bootc::new(on_host.clone()).status().await {
-        Ok(_) | Err(HostError::Status(StatusError::Incompatible(_))) => Ok(true),
-        Err(HostError::Command(CommandError::Missing { .. }) | HostError::Status(StatusError::NotBooted)) => {
-            Ok(false)
-        }
+        Ok(_) | Err(HostError::Status(StatusError::Incompatible(_))) => Ok(FoundBootc::Booted),
+        Err(HostError::Command(CommandError::Missing { .. })) => Ok(FoundBootc::Missing),
+        Err(HostError::Status(StatusError::NotBooted)) => Ok(FoundBootc::NotBooted),
         Err(error) => Err(error),
     }
 }
@@ -89,14 +106,17 @@ mod tests {
         let machine = Machine::new();
         machine.set_boot(BOOT);
         let path = machine.path("sentinel").display().to_string();
-        let unknown = format!(
-            "the host is not booted from an image of bootc, update-engine is not on its D-Bus, and {path} does not exist"
+        let rest = format!(
+            "update-engine is not on its D-Bus, and {path} does not exist; if the host asks for reboots by that file, run the \
+             agent with --host=reboot-required"
         );
-        assert_eq!(selected(&machine, HostKind::Auto).await, Err(unknown.clone()));
-        machine.write("sentinel", "");
-        assert_eq!(selected(&machine, HostKind::Auto).await, Ok((false, true)));
+        let missing = format!("bootc is missing on the host, {rest}");
+        assert_eq!(selected(&machine, HostKind::Auto).await, Err(missing));
         machine.program("bootc", "cat $machine/status");
         machine.write("status", r#"{"apiVersion":"org.containers.bootc/v1","status":{"booted":null}}"#);
+        let not_booted = format!("the host is not booted from an image of bootc, {rest}");
+        assert_eq!(selected(&machine, HostKind::Auto).await, Err(not_booted));
+        machine.write("sentinel", "");
         assert_eq!(selected(&machine, HostKind::Auto).await, Ok((false, true)));
         machine.write("status", bootc_status('1', None));
         assert_eq!(selected(&machine, HostKind::Auto).await, Ok((true, false)));

@@ -43,6 +43,8 @@ pub(super) struct Families {
     pub(super) unresolved: Family<ObjectLabels, Gauge>,
     pub(super) next_poll: Family<ObjectLabels, Gauge<f64, AtomicU64>>,
     pub(super) leader: Gauge<f64, AtomicU64>,
+    /// The number of controllers that lead; it is not published.
+    pub(super) led: Gauge,
     pub(super) requests: Family<RequestLabels, Counter>,
     pub(super) in_flight: InFlight,
     pub(super) dry_run_commits: Counter,
@@ -69,6 +71,7 @@ impl Default for Families {
             unresolved: Family::default(),
             next_poll: Family::default(),
             leader: Gauge::default(),
+            led: Gauge::default(),
             requests: Family::default(),
             in_flight: InFlight::default(),
             dry_run_commits: Counter::default(),
@@ -140,7 +143,11 @@ impl Families {
             Unit::Seconds,
             self.next_poll.clone(),
         );
-        registry.register("tagboat_leader", "1 if this process is the leader, else 0", self.leader.clone());
+        registry.register(
+            "tagboat_leader",
+            "1 if a controller of this process is the leader, else 0",
+            self.leader.clone(),
+        );
         registry.register(
             "tagboat_dry_run_commits",
             "Commits that would have been made, with --dry-run",

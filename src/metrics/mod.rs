@@ -137,9 +137,11 @@ impl Metrics {
         self.families.pushes_retried.inc();
     }
 
-    /// Records whether this process is the leader.
+    /// Records that a controller of this process became the leader, or ceased to be.
     pub fn set_leader(&self, is_leader: bool) {
-        self.families.leader.set(if is_leader { 1.0 } else { 0.0 });
+        let led = &self.families.led;
+        let leads_any = if is_leader { led.inc() >= 0 } else { led.dec() > 1 };
+        self.families.leader.set(if leads_any { 1.0 } else { 0.0 });
     }
 
     /// Records a commit that a dry run would have made.

@@ -75,6 +75,8 @@ pub struct AgentReport {
     pub staged_digest: Option<String>,
     /// The version of the booted system.
     pub booted_version: Option<String>,
+    /// The ID of the current boot.
+    pub boot_id: String,
 }
 
 /// The next step of an agent.
@@ -112,6 +114,7 @@ pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentRep
         booted_digest: digest(&host.booted),
         staged_digest: digest(&host.staged),
         booted_version: host.version.clone(),
+        boot_id: host.boot_id.clone(),
     }
 }
 
@@ -188,8 +191,15 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
     let (attempt, booted) = (node.attempt()?, host.booted.as_ref()?);
     let wanted = node.annotation(keys::DESIRED_IMAGE)?;
     let is_attempted = !attempt.digest.is_empty() && node.desired_digest() == Some(&attempt.digest);
-    (is_attempted && attempt.boot_id != host.boot_id && !booted.is(wanted))
-        .then(|| format!("the host came back with {} in place of {}", booted.digest, attempt.digest))
+    (is_attempted && attempt.boot_id != host.boot_id && !booted.is(wanted)).then(|| {
+        format!(
+            "the host came back with {} in place of {}; to try it again: kubectl annotate node {} {}-",
+            booted.digest,
+            attempt.digest,
+            node.name,
+            keys::ATTEMPTED
+        )
+    })
 }
 
 /// Returns the error of a host that rebooted, and asks for a reboot again.
@@ -199,18 +209,25 @@ fn needs_another_reboot(node: &Node, host: &Host) -> Option<String> {
     let attempt = node.attempt().filter(|attempt| attempt.digest.is_empty())?;
     let OwnUpdate::NeedsReboot(reason) = &host.own_update else { return None };
     let is_approved = node.stage() == Ok(Stage::Rebooting) && node.annotation(keys::DESIRED_IMAGE).is_none();
-    (is_approved && attempt.boot_id != host.boot_id)
-        .then(|| format!("the host still needs a reboot after one: {reason}"))
+    (is_approved && attempt.boot_id != host.boot_id).then(|| {
+        let advice = format!("to end the attempt: kubectl label node {} {}=true", node.name, keys::PAUSE);
+        format!("the host still needs a reboot after one; {advice}; its reason: {reason}")
+    })
 }
 
 /// Returns `true` if a report is about another update than that of the attempt.
 ///
-/// Without an image, another update is one that is staged before its approval. With one, the node wants another digest: as
-/// long as it wants that of the attempt, a host that rolls back late is noticed.
+/// Without an image, another update is one that is staged before its approval; and there is none any more if the reboot has
+/// not begun, and nothing asks for it. With one, the node wants another digest: as long as it wants that of the attempt, a
+/// host that rolls back late is noticed.
 fn ends_attempt(node: &Node, report: &AgentReport) -> bool {
     let Some(attempt) = node.attempt() else { return false };
     if attempt.digest.is_empty() {
-        report.state == AgentState::UpdateStaged && node.stage() != Ok(Stage::Rebooting)
+        match report.state {
+            AgentState::UpdateStaged => node.stage() != Ok(Stage::Rebooting),
+            AgentState::UpToDate => attempt.boot_id == report.boot_id,
+            _ => false,
+        }
     } else {
         report.state != AgentState::Rebooting && node.desired_digest() != Some(&attempt.digest)
     }
@@ -342,6 +359,42 @@ mod tests {
         let mut node = attempted('2');
         Arc::make_mut(&mut node.annotations).remove(keys::ATTEMPTED);
         assert_eq!(reported(&node, &booted('3')), (AgentState::Staging, false));
+    }
+
+    /// A node with an attempt without an image, in boot 1.
+    fn attempted_without_an_image(stage: Stage, agent: AgentState) -> Node {
+        let mut node = node_of(stage, agent);
+        let annotations = Arc::make_mut(&mut node.annotations);
+        annotations.remove(keys::DESIRED_IMAGE);
+        annotations.insert(keys::ATTEMPTED.to_owned(), " 1".to_owned());
+        node
+    }
+
+    /// The reboot failed, and nothing asks for one any more.
+    #[test]
+    fn an_attempt_without_an_image_ends_if_its_reason_is_gone_before_the_reboot() {
+        let node = attempted_without_an_image(Stage::Rebooting, AgentState::Error);
+        let host = |boot: &str| Host { boot_id: boot.to_owned(), ..Host::default() };
+        assert_eq!(reported(&node, &host("1")), (AgentState::UpToDate, true));
+        assert_eq!(reported(&node, &host("2")), (AgentState::UpToDate, false), "it has rebooted");
+    }
+
+    #[test]
+    fn an_error_after_a_reboot_says_what_to_do() {
+        let report = agent_report(&attempted('2'), &booted('1'), None);
+        let expected = format!(
+            "the host came back with {} in place of {}; to try it again: kubectl annotate node a tagboat.dev/attempted-",
+            digest('1'),
+            digest('2')
+        );
+        assert_eq!(report.message, expected);
+        let node = attempted_without_an_image(Stage::Rebooting, AgentState::Rebooting);
+        let own_update = OwnUpdate::NeedsReboot("linux-base".to_owned());
+        let report =
+            agent_report(&node, &Host { own_update, boot_id: "2".to_owned(), ..Host::default() }, None);
+        let expected = "the host still needs a reboot after one; to end the attempt: kubectl label node a \
+                        tagboat.dev/pause=true; its reason: linux-base";
+        assert_eq!(report.message, expected);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tagboat_api::node_pool::{MAX_VERSION, NodePoolStatus};
 use tagboat_api::{Condition, NodePool};
 
 use super::node::reboots;
-use super::{AgentState, Claim, Claims, NodeObject, Problem, Stage, keys};
+use super::{AgentState, Claim, Claims, Node, NodeObject, Problem, Stage, keys};
 use crate::printable::printable;
 use crate::rollout::bounds::{cut, whole_seconds};
 use crate::rollout::message::message;
@@ -74,7 +74,7 @@ pub struct NodeDocument {
     /// Digest of the staged image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub staged_digest: Option<String>,
-    /// Message of the agent, or that the node is not ready.
+    /// Message of the agent; else, that the node is not ready or lacks a report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -165,6 +165,10 @@ impl NodeDocument {
         // A node that reboots is not ready for a while.
         let is_missing = !object.status.is_ready && !reboots(stage, agent);
         let not_ready = || is_missing.then(|| Problem::NotReady.to_string());
+        // Its label is older than what the node wants: the state in it is not that of the wanted image.
+        let is_outdated = Node::from(object.clone()).awaits_agent()
+            && matches!(agent, None | Some(AgentState::UpToDate | AgentState::UpdateStaged));
+        let no_report = || is_outdated.then(|| "its agent has not reported on this yet".to_owned());
         let since = annotation(keys::STATE_SINCE).and_then(|text| text.parse().ok());
         Self {
             name: object.name_any(),
@@ -174,7 +178,10 @@ impl NodeDocument {
             booted_digest: text(keys::BOOTED_DIGEST),
             booted_version: text(keys::BOOTED_VERSION),
             staged_digest: text(keys::STAGED_DIGEST),
-            message: annotation(keys::MESSAGE).map(|text| message(text)).or_else(not_ready),
+            message: annotation(keys::MESSAGE)
+                .map(|text| message(text))
+                .or_else(not_ready)
+                .or_else(no_report),
         }
     }
 }
@@ -224,7 +231,9 @@ mod tests {
         let labels = json!({"tagboat.dev/state": "x", "tagboat.dev/agent": "x"});
         let annotations = json!({"tagboat.dev/state-since": "x", "tagboat.dev/message": ""});
         let document = NodeDocument::new(&node("a", &labels, &annotations, true));
-        assert_eq!(serde_json::to_value(document).unwrap(), json!({"name": "a", "stage": "idle"}));
+        let message = "its agent has not reported on this yet";
+        let expected = json!({"name": "a", "stage": "idle", "message": message});
+        assert_eq!(serde_json::to_value(document).unwrap(), expected);
     }
 
     #[test]
@@ -239,6 +248,20 @@ mod tests {
             message("draining", &json!({"tagboat.dev/message": "bootc is missing"})).unwrap(),
             "bootc is missing"
         );
+    }
+
+    /// The label is that of the image before.
+    #[test]
+    fn a_node_that_wants_another_image_says_that_its_agent_has_not_reported_on_it() {
+        let labels = json!({"tagboat.dev/state": "idle", "tagboat.dev/agent": "up-to-date"});
+        for (booted, expected) in
+            [("sha256:1", Some("its agent has not reported on this yet")), ("sha256:2", None)]
+        {
+            let annotations =
+                json!({"tagboat.dev/desired-image": "r/os@sha256:2", "tagboat.dev/booted-digest": booted});
+            let found = NodeDocument::new(&node("a", &labels, &annotations, true));
+            assert_eq!(found.message.as_deref(), expected);
+        }
     }
 
     #[test]

@@ -33,7 +33,10 @@ pub fn pool_events(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) 
         |condition: Option<&Condition>| condition.map_or("Unknown", |found| &found.status).to_owned();
     let is_retargeted = previous.is_some_and(|previous| previous.target_digest.as_deref() != target);
     let (was_updated, is_updated) = (status(was), status(is));
-    if is_updated == "False" && (was_updated != "False" || is_retargeted) {
+    // Otherwise it goes on: a status that is unknown for a while, as without a registry, begins no other rollout.
+    let had_nodes = previous.is_some_and(|previous| previous.node_count > 0);
+    let is_begun = was_updated != "True" && had_nodes && !is_retargeted;
+    if is_updated == "False" && !is_begun && current.node_count > 0 {
         let waiting = current.node_count - current.updated_count;
         let message = format!("{waiting} of {} nodes get {image}", current.node_count);
         events.push(event("RolloutStarted", message, was));
@@ -94,12 +97,14 @@ mod tests {
     fn a_rollout_starts_ends_and_halts_once() {
         let [done, unknown] = ["True", "Unknown"].map(|state| status("v1", state, "Healthy", 0));
         let [first, second] = ["v1", "v2"].map(|digest| status(digest, "False", "Healthy", 9));
+        let none = NodePoolStatus { node_count: 0, ..unknown.clone() };
         let halted = status("v2", "False", "RolloutHalted", 9);
         let invalid = status("v2", "False", "InvalidSpec", 9);
         for (previous, current, expected) in [
             (None, &done, &[][..]),
             (None, &first, &["RolloutStarted"]),
-            (Some(&unknown), &first, &["RolloutStarted"]),
+            (Some(&unknown), &first, &[]),
+            (Some(&none), &first, &["RolloutStarted"]),
             (Some(&done), &second, &["RolloutStarted"]),
             (Some(&second), &second, &[]),
             (Some(&first), &second, &["RolloutStarted"]),
@@ -111,6 +116,15 @@ mod tests {
         ] {
             assert_eq!(reasons(previous, current), expected, "{previous:?} {current:?}");
         }
+    }
+
+    /// Its status is unknown while the tag cannot be resolved, or the spec is invalid.
+    #[test]
+    fn a_rollout_goes_on_after_a_status_that_is_unknown() {
+        let [first, unknown] = ["False", "Unknown"].map(|state| status("v2", state, "Healthy", 0));
+        assert!(reasons(Some(&first), &unknown).is_empty() && reasons(Some(&unknown), &first).is_empty());
+        let another = status("v3", "False", "Healthy", 0);
+        assert_eq!(reasons(Some(&unknown), &another), ["RolloutStarted"]);
     }
 
     #[test]

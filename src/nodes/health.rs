@@ -13,6 +13,19 @@ use super::{AgentState, Node, Stage, TimeLimits};
 /// A node that is back may take longer, so it counts only while the node is not ready.
 const REBOOT: Duration = Duration::from_mins(15);
 
+/// The time in which an agent reports on the wanted image, or acknowledges an approval.
+const REPORT: Duration = Duration::from_mins(15);
+
+/// The time in which an agent reports the end of a staging.
+///
+/// The agent ends one after an hour.
+const STAGING: Duration = Duration::from_mins(75);
+
+/// The time in which an agent reports the end of a reboot.
+///
+/// The host may take the first half of it.
+const REPORT_AFTER_REBOOT: Duration = Duration::from_mins(30);
+
 /// A problem of a node: it counts as degraded, and keeps its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
@@ -22,6 +35,13 @@ pub enum Problem {
     NotReady,
     /// The node is longer in its stage than the pool allows.
     Overdue(Stage, Duration),
+    /// The agent has not reported in its time.
+    Silent {
+        /// The name of the node.
+        node: String,
+        /// The time without a report.
+        limit: Duration,
+    },
 }
 
 /// Formats the problem as a part of a sentence.
@@ -32,8 +52,19 @@ impl fmt::Display for Problem {
             Self::Agent(message) => write!(formatter, "{message}"),
             Self::NotReady => write!(formatter, "the node is not ready"),
             Self::Overdue(stage, limit) => write!(formatter, "{stage} takes longer than {}", span(*limit)),
+            Self::Silent { node, limit } => {
+                write!(formatter, "its agent has not reported for {}; {}", span(*limit), agent_advice(node))
+            }
         }
     }
+}
+
+/// Returns the remedy for an agent that does not report.
+pub(super) fn agent_advice(node: &str) -> String {
+    format!(
+        "check its pod: kubectl get pods -A -l app.kubernetes.io/name=tagboat-agent \
+         --field-selector spec.nodeName={node}"
+    )
 }
 
 /// Formats a duration in whole seconds, such as `1h30m`.
@@ -61,15 +92,45 @@ pub fn problem(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Proble
     }
     let is_late =
         || limits.reboot.is_none() && deadline(node, REBOOT).is_some_and(|deadline| deadline <= now);
-    (!node.is_ready && (!node.reboots() || is_late())).then_some(Problem::NotReady)
+    if !node.is_ready {
+        return (!node.reboots() || is_late()).then_some(Problem::NotReady);
+    }
+    let limit = report_limit(node, limits)?;
+    let is_silent = report_deadline(node, limit).is_some_and(|deadline| deadline <= now);
+    is_silent.then(|| Problem::Silent { node: node.name.clone(), limit })
 }
 
-/// Returns the time at which the stage of a node will exceed its limit.
+/// Returns the time in which the agent of a node must report.
+///
+/// None if nothing is awaited. In a pool with a time limit for reboots, that one counts.
+fn report_limit(node: &Node, limits: TimeLimits) -> Option<Duration> {
+    let is_limited = node.stage() == Ok(Stage::Rebooting) && limits.reboot.is_some();
+    (node.awaits_agent() && !is_limited).then(|| match node.agent() {
+        Some(AgentState::Staging) => STAGING,
+        Some(AgentState::Rebooting) => REPORT_AFTER_REBOOT,
+        _ => REPORT,
+    })
+}
+
+/// Returns the time at which an agent without a report counts as silent.
+///
+/// It counts from the last report or from the time of the stage or of the wanted image, whichever is later.
+fn report_deadline(node: &Node, limit: Duration) -> Option<Timestamp> {
+    let begin = node.since()?.max(node.agent_wrote.unwrap_or(Timestamp::MIN));
+    begin.checked_add(SignedDuration::try_from(limit).ok()?).ok()
+}
+
+/// Returns the time of the next problem that a node will have by time alone.
+///
+/// Its stage exceeds a limit, or its agent counts as silent.
 #[must_use]
 pub fn next_deadline(node: &Node, limits: TimeLimits, now: Timestamp) -> Option<Timestamp> {
     let stage = node.stage().ok()?;
-    let limit = limits.of(stage).or((stage == Stage::Rebooting).then_some(REBOOT))?;
-    deadline(node, limit).filter(|deadline| *deadline > now)
+    let limit = limits.of(stage).or((stage == Stage::Rebooting).then_some(REBOOT));
+    let of_stage = limit.and_then(|limit| deadline(node, limit));
+    let awaited = report_limit(node, limits).filter(|_| node.is_ready);
+    let of_agent = awaited.and_then(|limit| report_deadline(node, limit));
+    [of_stage, of_agent].into_iter().flatten().filter(|deadline| *deadline > now).min()
 }
 
 fn deadline(node: &Node, limit: Duration) -> Option<Timestamp> {
@@ -146,10 +207,78 @@ mod tests {
                 assert_eq!(next_deadline(&node, limits, now), next.map(at), "{agent:?} {limit:?} {second}");
             }
             node.is_ready = true;
-            assert_eq!(problem(&node, limited(None), at(9_999)), None, "it is back");
+            assert_eq!(problem(&node, limited(None), at(1_900)), None, "it is back");
         }
         let idle = Node { is_ready: true, ..node_of(Stage::Idle, AgentState::UpToDate) };
         assert_eq!(next_deadline(&idle, limited(None), at(0)), None);
+    }
+
+    /// The agent never reported, or died: its label stays what it was.
+    #[test]
+    fn a_node_whose_agent_does_not_report_is_degraded_after_its_time() {
+        let since = |node: &mut Node, second| {
+            Arc::make_mut(&mut node.annotations).insert(keys::STATE_SINCE.to_owned(), at(second).to_string());
+        };
+        let with = |stage, agent: Option<AgentState>, annotations: &[(&str, &str)]| {
+            let mut node = node_of(stage, agent.unwrap_or(AgentState::UpToDate));
+            if agent.is_none() {
+                Arc::make_mut(&mut node.labels).remove(keys::AGENT);
+            }
+            since(&mut node, 1_000);
+            for (key, value) in annotations {
+                Arc::make_mut(&mut node.annotations).insert((*key).to_owned(), (*value).to_owned());
+            }
+            node
+        };
+        let old = [(keys::BOOTED_DIGEST, "sha256:v1")];
+        let (done, staged) = (Some(AgentState::UpToDate), Some(AgentState::UpdateStaged));
+        for (name, node, minutes) in [
+            ("no report", with(Stage::Idle, None, &[]), Some(15)),
+            ("an old report, with the image", with(Stage::Idle, done, &[]), None),
+            ("an image since then", with(Stage::Idle, done, &old), Some(15)),
+            ("a staged image", with(Stage::Idle, staged, &[]), None),
+            (
+                "another image than the staged one",
+                with(Stage::Idle, staged, &[(keys::STAGED_DIGEST, "sha256:v1")]),
+                Some(15),
+            ),
+            (
+                "an image that must be unstaged",
+                with(Stage::Idle, staged, &[(keys::DESIRED_IMAGE, "")]),
+                Some(15),
+            ),
+            ("a staging", with(Stage::Idle, Some(AgentState::Staging), &[]), Some(75)),
+            ("an error", with(Stage::Paused, Some(AgentState::Error), &old), None),
+            ("hooks", with(Stage::BeforeDrain, staged, &[]), None),
+            ("an approval", with(Stage::Rebooting, staged, &[]), Some(15)),
+            ("a reboot", with(Stage::Rebooting, Some(AgentState::Rebooting), &[]), Some(30)),
+        ] {
+            let is_silent = |node: &Node, second| {
+                matches!(problem(node, TimeLimits::default(), at(second)), Some(Problem::Silent { .. }))
+            };
+            let end = minutes.map_or(9_999_999, |minutes| 1_000 + minutes * 60);
+            assert!(!is_silent(&node, end - 1), "{name}");
+            assert_eq!(is_silent(&node, end), minutes.is_some(), "{name}");
+            if minutes.is_some() {
+                let mut reported = Node { agent_wrote: Some(at(1_500)), ..node.clone() };
+                assert!(!is_silent(&reported, end) && is_silent(&reported, end + 500), "{name}");
+                since(&mut reported, 2_000);
+                assert!(
+                    !is_silent(&reported, end + 500),
+                    "{name}: the wanted image is newer than the report"
+                );
+                let not_ready = Node { is_ready: false, ..node.clone() };
+                assert!(!is_silent(&not_ready, end), "{name}: the node is the reason");
+                let next = next_deadline(&node, TimeLimits::default(), at(end - 1));
+                assert_eq!(next, Some(at(end)), "{name}");
+            }
+        }
+        let limited = TimeLimits { reboot: Some(Duration::from_hours(2)), ..TimeLimits::default() };
+        assert_eq!(problem(&with(Stage::Rebooting, staged, &[]), limited, at(8_199)), None);
+        let text = problem(&with(Stage::Idle, None, &[]), limited, at(9_999)).unwrap().to_string();
+        let expected = "its agent has not reported for 15m; check its pod: kubectl get pods -A -l \
+                        app.kubernetes.io/name=tagboat-agent --field-selector spec.nodeName=a";
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub const PAUSE: &str = "tagboat.dev/pause";
 pub const DESIRED_IMAGE: &str = "tagboat.dev/desired-image";
 
 /// The annotation with the time since which the node is in its stage.
+///
+/// If the node wants its image for a shorter time, it is that time.
 pub const STATE_SINCE: &str = "tagboat.dev/state-since";
 
 /// The annotation with the pool in which a node with a slot began its rollout.

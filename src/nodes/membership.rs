@@ -125,7 +125,14 @@ impl Claims {
     /// Otherwise a node without a pool may be one of a pool whose selector is not valid.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.0.iter().all(|claim| claim.is_deleted || claim.selector.is_some())
+        self.undecided().is_none()
+    }
+
+    /// Returns a live pool whose nodes are not known.
+    #[must_use]
+    pub fn undecided(&self) -> Option<&str> {
+        let mut unknown = self.0.iter().filter(|claim| !claim.is_deleted && claim.selector.is_none());
+        unknown.next().map(|claim| claim.pool.as_str())
     }
 
     /// Returns the nodes of a pool among those of the cluster.
@@ -254,6 +261,7 @@ mod tests {
         let mut invalid = pool("x", EARLY, &invalid);
         let mut claims = claims(&[invalid.clone(), pool("y", EARLY, &json!({}))]);
         assert!(!claims.is_complete());
+        assert_eq!(claims.undecided(), Some("x"));
         invalid.metadata.deletion_timestamp = invalid.metadata.creation_timestamp.clone();
         claims.insert(Claim::of(&invalid));
         assert!(claims.is_complete());

@@ -48,6 +48,9 @@ mod summary;
 mod target;
 mod window;
 
+/// The field manager of the agent's patches.
+pub const AGENT_FIELD_MANAGER: &str = "tagboat-agent";
+
 pub use agent::{
     AgentReport, AgentStep, Host, HostImage, OwnUpdate, acknowledgment_patch, agent_report, agent_step,
     image_to_stage, report_patch,
@@ -67,7 +70,7 @@ pub use release::{Release, release};
 pub use settings::{Defect, InvalidSpec, Settings, image_of};
 pub use slots::{Availability, HALT_THRESHOLD, availability, grants, next_window_change};
 pub use stage::Stage;
-pub use summary::{Conflict, Observation, pool_status};
+pub use summary::{Conflict, Departure, Observation, departing_status, pool_status};
 pub use target::Resolution;
 pub use window::{Window, WindowError};
 

@@ -86,7 +86,7 @@ pub enum CancelReason {
 pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
     let Ok(stage) = node.stage() else { return Some(returned(node, pool, Stage::Idle, None)) };
     let set_since = || {
-        let is_unlimited = situation.lacks_since && stage.holds_slot();
+        let is_unlimited = situation.lacks_since && (stage.holds_slot() || node.awaits_agent());
         is_unlimited.then(|| to(stage, &[Action::SetSince]))
     };
     transition(node, pool, stage, situation).or_else(set_since)

@@ -19,6 +19,8 @@ pub struct Node {
     pub labels: Arc<BTreeMap<String, String>>,
     /// The annotations in use: ours, those of autoscalers, and those of hooks.
     pub annotations: Arc<BTreeMap<String, String>>,
+    /// The time of the agent's last write; none if it wrote nothing.
+    pub agent_wrote: Option<Timestamp>,
     /// `true` for a cordoned node.
     pub is_unschedulable: bool,
     /// `true` if the kubelet reports that the node is ready.
@@ -194,7 +196,7 @@ impl Node {
     /// The label of the agent can be older than the wanted image, so its digest must be that of the image.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.agent() == Some(AgentState::UpToDate) && self.has_digest(keys::BOOTED_DIGEST)
+        self.agent() == Some(AgentState::UpToDate) && self.has_booted()
     }
 
     /// Returns `true` if the host has not rebooted since the agent acknowledged the approval.
@@ -203,6 +205,27 @@ impl Node {
         self.attempt().is_some_and(|attempt| {
             attempt.boot_id == self.boot_id && attempt.digest == self.desired_digest().unwrap_or_default()
         })
+    }
+
+    /// Returns `true` if the agent must report something else than it did last.
+    ///
+    /// It has reported nothing yet, or what it reported is older than the wanted image or the approval; or it has something
+    /// in progress, whose end it will report. The updates of a host without images have no end that is known.
+    #[must_use]
+    pub fn awaits_agent(&self) -> bool {
+        match self.agent() {
+            None | Some(AgentState::Rebooting) => true,
+            Some(AgentState::Error) => false,
+            Some(AgentState::UpToDate) => !self.has_booted(),
+            Some(AgentState::Staging) => self.annotation(keys::DESIRED_IMAGE).is_some(),
+            Some(AgentState::UpdateStaged) => !self.is_staged() || self.stage() == Ok(Stage::Rebooting),
+        }
+    }
+
+    /// Returns `true` if the reported booted image is the wanted one, or none is wanted.
+    #[must_use]
+    pub fn has_booted(&self) -> bool {
+        self.has_digest(keys::BOOTED_DIGEST)
     }
 
     fn has_digest(&self, key: &str) -> bool {

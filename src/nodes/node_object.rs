@@ -5,11 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
 
-use super::{Node, keys};
+use super::{AGENT_FIELD_MANAGER, Node, keys};
 
 /// A Node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Resource)]
@@ -22,6 +23,8 @@ pub struct NodeObject {
     pub labels: Arc<BTreeMap<String, String>>,
     /// The annotations in use, which are shared as well.
     pub annotations: Arc<BTreeMap<String, String>>,
+    /// The time of the agent's last write, from the managed fields.
+    pub agent_wrote: Option<Timestamp>,
     /// The desired state.
     pub spec: NodeSpec,
     /// The observed state.
@@ -37,12 +40,15 @@ struct WholeNode {
     status: NodeStatus,
 }
 
-/// Drops managed fields, and annotations of other programs.
+/// Drops managed fields but for the time of the agent's, and annotations of other programs.
 ///
 /// Hooks confirm with any annotation that is `true`.
 impl From<WholeNode> for NodeObject {
     fn from(WholeNode { mut metadata, spec, status }: WholeNode) -> Self {
-        metadata.managed_fields = None;
+        let managed = metadata.managed_fields.take().unwrap_or_default();
+        let mut of_agent =
+            managed.into_iter().filter(|entry| entry.manager.as_deref() == Some(AGENT_FIELD_MANAGER));
+        let agent_wrote = of_agent.find_map(|entry| entry.time).map(|time| time.0);
         let labels = metadata.labels.take().unwrap_or_default();
         let mut annotations = metadata.annotations.take().unwrap_or_default();
         annotations.retain(|key, value| {
@@ -50,7 +56,14 @@ impl From<WholeNode> for NodeObject {
                 || keys::AUTOSCALER_GUARDS.contains(&key.as_str())
                 || value == "true"
         });
-        Self { metadata, labels: Arc::new(labels), annotations: Arc::new(annotations), spec, status }
+        Self {
+            metadata,
+            labels: Arc::new(labels),
+            annotations: Arc::new(annotations),
+            agent_wrote,
+            spec,
+            status,
+        }
     }
 }
 
@@ -84,12 +97,13 @@ pub struct NodeInfo {
 
 impl From<NodeObject> for Node {
     fn from(object: NodeObject) -> Self {
-        let NodeObject { metadata, labels, annotations, spec, status } = object;
+        let NodeObject { metadata, labels, annotations, agent_wrote, spec, status } = object;
         Self {
             name: metadata.name.unwrap_or_default(),
             resource_version: metadata.resource_version.unwrap_or_default(),
             labels,
             annotations,
+            agent_wrote,
             is_unschedulable: spec.unschedulable,
             is_ready: status.is_ready,
             boot_id: status.node_info.boot_id,
@@ -124,7 +138,10 @@ mod tests {
                     "tagboat.dev/desired-image": "r/os@sha256:2", "example.com/backup": "true",
                     "karpenter.sh/do-not-disrupt": "mine", "csi.volume.kubernetes.io/nodeid": "{…}",
                 },
-                "managedFields": [{"manager": "kubelet"}],
+                "managedFields": [
+                    {"manager": "kubelet", "time": "2026-11-23T11:00:00Z"},
+                    {"manager": "tagboat-agent", "time": "2026-11-23T10:00:00Z"},
+                ],
             },
             "spec": {"unschedulable": true, "podCIDR": "10.0.0.0/24"},
             "status": status,
@@ -140,6 +157,7 @@ mod tests {
         }));
         assert_eq!((node.name.as_str(), node.boot_id.as_str(), node.is_ready), ("a", "b-1", true));
         assert!(node.is_unschedulable && node.labels.len() == 2);
+        assert_eq!(node.agent_wrote, Some("2026-11-23T10:00:00Z".parse().unwrap()));
         let kept: Vec<&str> = node.annotations.keys().map(String::as_str).collect();
         assert_eq!(kept, ["example.com/backup", "karpenter.sh/do-not-disrupt", "tagboat.dev/desired-image"]);
     }

@@ -89,6 +89,8 @@ impl Changes {
             Action::RemoveGuards => self.remove_guards(node),
             Action::SetImage => {
                 self.annotations.insert(keys::DESIRED_IMAGE.to_owned(), json!(pool.image));
+                // The time in which the agent must report begins now, also in the stage `idle`.
+                self.annotate(keys::STATE_SINCE, &seconds(now));
             }
             Action::KeepBooted => {
                 self.annotate(keys::DESIRED_IMAGE, "");

@@ -81,6 +81,9 @@ pub enum Defect {
     SystemKey(String),
 }
 
+/// The path of the node selector below `spec`.
+pub(super) const NODE_SELECTOR: &str = "nodeSelector";
+
 /// The domains of keys that Kubernetes and autoscalers need, with all below them.
 const SYSTEM_DOMAINS: [&str; 3] = ["kubernetes.io", "k8s.io", "karpenter.sh"];
 
@@ -177,7 +180,7 @@ impl Settings {
     ///
     /// The selector is not valid.
     pub fn node_selector(spec: &NodePoolSpec) -> Result<Selector, InvalidSpec> {
-        checked("nodeSelector", || {
+        checked(NODE_SELECTOR, || {
             let selector = non_empty(&spec.node_selector)?;
             match selected_keys(&spec.node_selector).find(|key| key.starts_with(OWN_PREFIX)) {
                 Some(key) => Err(Defect::SelectsOwnKey(key.to_owned())),

@@ -78,7 +78,8 @@
   };
 
   const poolChanged = (event) => {
-    if (pool?.dataset.pool === JSON.parse(event.data).name) schedule();
+    // The list of all pools has an empty name.
+    if (pool && ["", JSON.parse(event.data).name].includes(pool.dataset.pool)) schedule();
   };
 
   const follow = () => {

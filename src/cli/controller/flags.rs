@@ -72,7 +72,8 @@ pub(super) const FLAGS: &[Flag] = flags! {
         Does("The maximum size of all mirrors together; the least recently used ones of the namespace with \
          most are evicted first");
     "dry-run", Switch, "false", Tagboat =>
-        Does("Write nothing, log what would be pushed, and compare it with what another controller pushes");
+        Does("Write nothing, log what would be pushed, and compare it with what another controller pushes; node \
+         pools are left alone");
     "watch-all-namespaces", Switch, "true", Both =>
         Does("Watch all namespaces instead of the one in RUNTIME_NAMESPACE");
     "watch-label-selector", Text("SELECTOR"), "", Both => Does("Reconcile only objects with these labels");

@@ -8,11 +8,14 @@ use crate::nodes::PoolDocument;
 ///
 /// A status of an older generation of the spec says nothing about the present one.
 pub(super) fn blocker(pool: &PoolDocument) -> Option<String> {
+    let is_observed = pool.status.observed_generation == pool.generation;
     if pool.deletion_timestamp.is_some() {
-        return Some("it is being deleted".to_owned());
+        // The status of the deletion names the nodes for which it waits.
+        let awaited = pool.condition(UP_TO_DATE).filter(|_| is_observed);
+        return Some(awaited.map_or_else(|| "it is being deleted".to_owned(), |found| found.message.clone()));
     }
     let Some(condition) = pool.condition(UP_TO_DATE) else { return Some("it has no status yet".to_owned()) };
-    if pool.status.observed_generation != pool.generation {
+    if !is_observed {
         return Some("the controller has not reported on its last change yet".to_owned());
     }
     if condition.status == "True" {
@@ -75,7 +78,13 @@ mod tests {
                 "{conditions:?}"
             );
         }
-        let deleted = pool(3, &[DONE], &json!("2026-11-23T11:00:00Z"));
-        assert_eq!(blocker(&deleted).as_deref(), Some("it is being deleted"));
+        const LEAVES: (&str, &str, &str, &str) =
+            (UP_TO_DATE, "False", "RolloutInProgress", "being deleted: a is being released");
+        for (observed, condition, expected) in
+            [(2, DONE, "it is being deleted"), (3, LEAVES, "being deleted: a is being released")]
+        {
+            let deleted = pool(observed, &[condition], &json!("2026-11-23T11:00:00Z"));
+            assert_eq!(blocker(&deleted).as_deref(), Some(expected));
+        }
     }
 }

@@ -159,14 +159,13 @@ pub async fn run(
     engine.spawn(async move { timed.waiting.run(|name| timed.kind.enqueue(name)).await });
     start_watches(&mut engine, &automations);
     let work = async {
-        metrics.set_leader(!is_dry_run);
         tokio::join!(
             automations.kind.cache.wait_for_sync(),
             automations.objects().wait_for_sync(),
             automations.namespaces.wait_for_sync(),
         );
         let message = if is_dry_run {
-            "dry run: comparing automations, writing nothing"
+            "dry run: comparing automations, writing nothing; node pools and rollouts are left alone"
         } else {
             "reconciling automations"
         };
@@ -194,7 +193,6 @@ pub async fn run(
         dispatcher.abort().await;
         finish_writer(&automations, STOP_TIMEOUT).await;
     }
-    metrics.set_leader(false);
     stop_reconciles(&automations, &mut dispatcher).await;
     automations.comparisons.iter().for_each(Comparisons::log_counts);
     engine.shut_down(lost).await

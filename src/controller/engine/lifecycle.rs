@@ -153,6 +153,10 @@ impl Engine {
             () = &mut end => return None,
         }
         self.context.is_leader.send_replace(true);
+        let is_writer = !self.context.is_dry_run;
+        if is_writer {
+            self.context.metrics.set_leader(true);
+        }
         // The Lease is renewed from the first moment: the first listing of a cluster may take long.
         let lost = tokio::select! {
             () = work => None,
@@ -160,6 +164,9 @@ impl Engine {
             reason = self.leadership.keep() => Some(reason),
         };
         self.context.is_leader.send_replace(false);
+        if is_writer {
+            self.context.metrics.set_leader(false);
+        }
         self.tasks.shutdown().await;
         lost
     }

@@ -121,6 +121,11 @@ impl Drains {
         self.0.lock().drains.remove(node);
     }
 
+    /// Ends the drains of a pool, also if its nodes are not known any more.
+    pub(super) fn stop_pool(&self, pool: &str) {
+        self.0.lock().drains.retain(|_, drain| drain.options.pool != pool);
+    }
+
     /// Ends the drain of a node that is not in its stage any more.
     ///
     /// It also ends that of a node which can be promoted again: pods may have come to it meanwhile.

@@ -1,6 +1,6 @@
 //! The nodes of the cluster, as the watch and our own patches show them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube::Client;
@@ -18,7 +18,9 @@ pub(super) struct Fleet {
     pub(super) cache: Cache<NodeObject>,
     nodes: RwLock<BTreeMap<String, Arc<Node>>>,
     /// The nodes with a patch whose effect is not known, or that lost.
-    uncertain: Mutex<BTreeSet<String>>,
+    ///
+    /// The value is the number of these patches.
+    uncertain: Mutex<BTreeMap<String, u64>>,
     client: Client,
     guard: ApiGuard,
 }
@@ -103,12 +105,12 @@ impl Fleet {
                 Ok(true)
             }
             Err(error) if error.is_conflict() || error.is_not_found() => {
-                self.uncertain.lock().insert(node.to_owned());
+                self.set_uncertain(node);
                 Ok(false)
             }
             Err(error) => {
                 if !matches!(error, ClusterError::Rejected(_) | ClusterError::Fenced) {
-                    self.uncertain.lock().insert(node.to_owned());
+                    self.set_uncertain(node);
                 }
                 Err(error)
             }
@@ -127,7 +129,9 @@ impl Fleet {
         changed: impl Fn(&Change<NodeObject>),
     ) -> Result<(), ClusterError> {
         loop {
-            let Some(name) = self.uncertain.lock().first().cloned() else { return Ok(()) };
+            let first =
+                self.uncertain.lock().first_key_value().map(|(name, patches)| (name.clone(), *patches));
+            let Some((name, patches)) = first else { return Ok(()) };
             let api = self.api();
             let known = ObjectName { namespace: String::new(), name: name.clone() };
             let change = match self.guard.send("", api.get_opt(&name)).await? {
@@ -135,8 +139,16 @@ impl Fleet {
                 None => self.cache.remove(&known),
             };
             change.iter().for_each(&changed);
-            self.uncertain.lock().remove(&name);
+            // Another patch since the read began makes the node uncertain again.
+            let mut uncertain = self.uncertain.lock();
+            if uncertain.get(&name) == Some(&patches) {
+                uncertain.remove(&name);
+            }
         }
+    }
+
+    fn set_uncertain(&self, node: &str) {
+        *self.uncertain.lock().entry(node.to_owned()).or_default() += 1;
     }
 
     fn api(&self) -> Api<NodeObject> {
@@ -147,6 +159,8 @@ impl Fleet {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::sync::Weak;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::body::Body;
     use axum::http::{Request, Response};
@@ -160,6 +174,31 @@ mod tests {
         let metadata =
             json!({"name": "a", "resourceVersion": version, "labels": {"tagboat.dev/state": stage}});
         serde_json::from_value(json!({"metadata": metadata})).unwrap()
+    }
+
+    /// The pools and the release of nodes read and patch at the same time.
+    #[tokio::test]
+    async fn a_node_whose_patch_fails_during_a_read_is_read_again() {
+        let fleet = Arc::new_cyclic(|fleet: &Weak<Fleet>| {
+            let (fleet, reads) = (fleet.clone(), Arc::new(AtomicUsize::new(0)));
+            let service = service_fn(move |_: Request<kube::client::Body>| {
+                let read = reads.fetch_add(1, Ordering::Relaxed);
+                if read == 0 {
+                    fleet.upgrade().unwrap().set_uncertain("a");
+                }
+                let version = (read + 1).to_string();
+                let node = json!({
+                    "apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "resourceVersion": version},
+                });
+                async move { Ok::<_, Infallible>(Response::new(Body::from(node.to_string()))) }
+            });
+            Fleet::new(&ClusterObjects::with_guard(Client::new(service, "default"), ApiGuard::default()))
+        });
+        fleet.cache.observe(Event::Apply(object("0", "idle")));
+        fleet.set_uncertain("a");
+        fleet.read_uncertain(|change| drop(fleet.apply(change))).await.unwrap();
+        assert_eq!(fleet.node("a").unwrap().resource_version, "2");
+        assert!(fleet.uncertain.lock().is_empty());
     }
 
     #[tokio::test]

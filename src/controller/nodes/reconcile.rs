@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
-use tagboat_api::NodePool;
 use tagboat_api::node_pool::{DEGRADED, NodePoolStatus};
+use tagboat_api::{NodePool, ObjectName};
 
 use super::announce;
 use super::drain::drain;
@@ -18,9 +18,9 @@ use crate::controller::engine::in_flight::InFlight;
 use crate::controller::engine::reconcile_steps::{Fetched, fetch, finalize, patch_status};
 use crate::metrics::NodePoolState;
 use crate::nodes::{
-    Action as Change, Availability, InvalidSpec, Node, Observation, Pool, Resolution, Settings, Share,
-    Situation, Stage, Step, availability, grants, next_deadline, next_window_change, patch, pool_events,
-    pool_status, step,
+    Action as Change, Availability, Departure, InvalidSpec, Node, Observation, Pool, PoolEvent, Resolution,
+    Settings, Share, Situation, Stage, Step, availability, departing_status, grants, next_deadline,
+    next_window_change, patch, pool_events, pool_status, step,
 };
 use crate::objects::cluster::ClusterError;
 use crate::reconcile::action::Action;
@@ -57,7 +57,7 @@ pub(super) async fn reconcile<R: Registry>(
         (Ok(settings), Some(pool)) => take_steps(pools, &object, settings, pool).await,
         // The nodes stay as they are.
         _ => {
-            own.share(&name).nodes.iter().for_each(|node| own.drains.stop(&node.name));
+            own.drains.stop_pool(&name);
             Ok(())
         }
     };
@@ -79,14 +79,20 @@ pub(super) async fn reconcile<R: Registry>(
 async fn release_pool<R: Registry>(pools: &NodePools<R>, object: &NodePool) -> Result<Action, ClusterError> {
     let name = object.metadata.name.as_deref().unwrap_or_default();
     let nodes = pools.fleet.nodes();
-    let has_nodes = pools.with_claims(|claims| {
+    let (left, undecided) = pools.with_claims(|claims| {
         let is_left = |node: &&Arc<Node>| node.is_labeled() && claims.owner(&node.labels).is_none();
-        nodes.iter().filter(is_left).any(|node| claims.selects(name, &node.labels))
+        let left = nodes.iter().filter(is_left).filter(|node| claims.selects(name, &node.labels));
+        (left.map(AsRef::as_ref).collect::<Vec<&Node>>(), claims.undecided().map(str::to_owned))
     });
-    if !has_nodes {
+    if left.is_empty() {
         finalize(&pools.kind, object).await?;
+        return Ok(Action::AwaitChange);
     }
-    Ok(Action::AwaitChange)
+    let generation = object.metadata.generation.unwrap_or_default();
+    let departure = Departure { generation, nodes: &left, undecided: undecided.as_deref() };
+    let status = departing_status(&departure, object.status.as_ref(), pools.now());
+    let wait = write_status(pools, object, &status, &[]).await?;
+    Ok(wait.map_or(Action::AwaitChange, Action::RequeueAfter))
 }
 
 /// Takes the due steps of the nodes of a pool, and begins their drains.
@@ -237,19 +243,34 @@ async fn report<R: Registry>(
     let limits = view.pool.map(|pool| pool.limits).unwrap_or_default();
     announce::failures(pools, view.object, &view.share.nodes, limits).await;
     let next = view.next_change(now).map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
-    if view.object.status.as_ref() == Some(&status) {
-        return Ok(next);
+    let events = pool_events(view.object.status.as_ref(), &status);
+    let wait = write_status(pools, view.object, &status, &events).await?;
+    Ok(wait.into_iter().chain(next).min())
+}
+
+/// Announces events, and writes a status if it is another one.
+///
+/// Returns the time until it may be written, if the last write is too recent.
+async fn write_status<R: Registry>(
+    pools: &NodePools<R>,
+    object: &NodePool,
+    status: &NodePoolStatus,
+    events: &[PoolEvent],
+) -> Result<Option<Duration>, ClusterError> {
+    if object.status.as_ref() == Some(status) {
+        return Ok(None);
     }
+    let name = ObjectName::of(object);
     let written = pools.with_memory(&name, |memory| memory.written);
     let wait = written.map_or(Duration::ZERO, |at| STATUS_INTERVAL.saturating_sub(at.elapsed()));
     if !wait.is_zero() {
-        return Ok(Some(next.map_or(wait, |next| next.min(wait))));
+        return Ok(Some(wait));
     }
     pools.with_memory(&name, |memory| memory.written = Some(Instant::now()));
     // Before the status: after a kill in between, the next process finds the same difference.
-    for event in pool_events(view.object.status.as_ref(), &status) {
-        announce::pool_event(&pools.kind, view.object, event).await;
+    for event in events {
+        announce::pool_event(&pools.kind, object, event.clone()).await;
     }
-    patch_status(pools, view.object, &|_: &NodePool| status.clone()).await?;
-    Ok(next)
+    patch_status(pools, object, &|_: &NodePool| status.clone()).await?;
+    Ok(None)
 }

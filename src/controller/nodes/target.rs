@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tagboat_api::node_pool::PullSecretReference;
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use tagboat_api::{GoDuration, ImageRepository, NodePool, ObjectName};
@@ -10,6 +11,7 @@ use tagboat_api::{GoDuration, ImageRepository, NodePool, ObjectName};
 use super::state::NodePools;
 use crate::controller::engine::in_flight::InFlight;
 use crate::nodes::{Resolution, Settings};
+use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::tags::{Registry, RepositoryTarget};
 use crate::reference::{Digest, ImageName, RepositoryAddress, Tag};
 use crate::registry::INSECURE_ADVICE;
@@ -65,8 +67,24 @@ async fn digest<R: Registry>(
     let repository = Arc::new(repository(object, name));
     let target = RepositoryTarget { repository, address, timeout: TIMEOUT, referred_from: None };
     let digest = pools.registry.digest(&target, tag.as_str()).await;
-    let digest = digest.map_err(|failure| failure.message.replace(INSECURE_ADVICE, TLS_ADVICE))?;
+    let secret = object.spec.image.as_ref().and_then(|image| image.pull_secret_ref.as_ref());
+    let digest = digest.map_err(|failure| {
+        let advice = login_advice(&failure, secret).unwrap_or_default();
+        failure.message.replace(INSECURE_ADVICE, TLS_ADVICE) + &advice
+    })?;
     Digest::parse(&digest).map_err(|error| error.to_string())
+}
+
+/// Returns the remedy for a login that is missing or refused.
+fn login_advice(failure: &LookupFailure, secret: Option<&PullSecretReference>) -> Option<String> {
+    let is_of_secret = failure.kind == LookupFailureKind::Denied || failure.message.contains("secret");
+    is_of_secret.then(|| match secret {
+        Some(PullSecretReference { namespace, name }) => format!(
+            "; the key .dockerconfigjson of the Secret {namespace}/{name}, which spec.image.pullSecretRef names, must have \
+             a login for the registry"
+        ),
+        None => "; if the registry needs a login, name its Secret in spec.image.pullSecretRef".to_owned(),
+    })
 }
 
 /// Returns an ImageRepository with the image and the login of a pool.
@@ -89,4 +107,28 @@ fn repository(object: &NodePool, name: &ImageName) -> ImageRepository {
     let mut repository = ImageRepository::new(&ObjectName::of(object).name, spec);
     repository.metadata.namespace = secret.map(|secret| secret.namespace.clone());
     repository
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_login_names_the_secret_its_key_and_the_field() {
+        let secret = PullSecretReference { namespace: "fleet".to_owned(), name: "login".to_owned() };
+        let advice = |kind, message: &str, secret| {
+            login_advice(&LookupFailure { kind, message: message.to_owned(), retry_after: None }, secret)
+        };
+        let named = Some(
+            "; the key .dockerconfigjson of the Secret fleet/login, which spec.image.pullSecretRef names, must have a login \
+             for the registry"
+                .to_owned(),
+        );
+        use LookupFailureKind::{Denied, Missing, Unavailable};
+        assert_eq!(advice(Denied, "401", Some(&secret)), named);
+        assert_eq!(advice(Unavailable, "secrets \"login\" not found", Some(&secret)), named);
+        let unnamed = "; if the registry needs a login, name its Secret in spec.image.pullSecretRef";
+        assert_eq!(advice(Denied, "401", None).as_deref(), Some(unnamed));
+        assert_eq!(advice(Missing, "404", Some(&secret)), None);
+    }
 }

@@ -4,6 +4,8 @@
 //! patch that ends a rollout of the node, so a crash before the status is written loses nothing. An entry has the largest
 //! number of nodes at the same time. So a node that replaces another one does not raise it, and one that joins does.
 
+mod deletion;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -14,12 +16,15 @@ use tagboat_api::node_pool::{
 };
 
 use super::node::digest_of;
+use super::settings::NODE_SELECTOR;
 use super::{AgentState, Availability, InvalidSpec, Node, Pool, Problem, Stage, availability, keys, problem};
 use crate::printable::printable;
 use crate::reference::Tag;
 use crate::rollout::bounds::{cut, whole_seconds};
 use crate::rollout::message::message;
 use crate::rollout::records::Records;
+
+pub use deletion::{Departure, departing_status};
 
 /// The maximum length of the message of a condition, in characters.
 const MAX_MESSAGE: usize = 1024;
@@ -71,25 +76,16 @@ pub fn pool_status(
     previous: Option<&NodePoolStatus>,
     now: Timestamp,
 ) -> NodePoolStatus {
+    if let Some(kept) = kept_status(observation, previous, now) {
+        return kept;
+    }
     let nodes = observation.nodes;
     let degraded = degraded_nodes(observation, now);
     let counts = Counts::new(observation);
     let (reason, text) = degradation(observation, &degraded, now);
     let up_to_date = UpToDate::new(observation, &counts, now);
-    let progress = up_to_date.message(&counts, reason);
-    let condition = |type_: &str, status: &str, reason: String, text: String| {
-        let mut known = previous.iter().flat_map(|previous| &previous.conditions);
-        let same = known.find(|known| known.type_ == type_ && known.status == status);
-        Condition {
-            type_: type_.to_owned(),
-            status: status.to_owned(),
-            reason,
-            message: cut(text, MAX_MESSAGE),
-            last_transition_time: same
-                .map_or_else(|| whole_seconds(now), |known| known.last_transition_time.clone()),
-            observed_generation: Some(observation.generation),
-        }
-    };
+    let progress = up_to_date.message(&counts, observation, reason);
+    let conditions = Conditions { generation: observation.generation, previous, now };
     let is_degraded = if reason == DegradedReason::Healthy { "False" } else { "True" };
     NodePoolStatus {
         observed_generation: observation.generation,
@@ -104,9 +100,56 @@ pub fn pool_status(
         degraded_count: number(degraded.len()),
         deploy_history: history(observation, previous.map_or(&[], |previous| &previous.deploy_history)),
         conditions: vec![
-            condition(UP_TO_DATE, up_to_date.status, up_to_date.reason.to_string(), progress),
-            condition(DEGRADED, is_degraded, reason.to_string(), text),
+            conditions.condition(UP_TO_DATE, up_to_date.status, up_to_date.reason.to_string(), progress),
+            conditions.condition(DEGRADED, is_degraded, reason.to_string(), text),
         ],
+    }
+}
+
+/// Returns the status of a pool whose node selector is not valid.
+///
+/// Its nodes are not known, and stay as they are. So do their numbers.
+fn kept_status(
+    observation: &Observation<'_>,
+    previous: Option<&NodePoolStatus>,
+    now: Timestamp,
+) -> Option<NodePoolStatus> {
+    let invalid = observation.invalid.filter(|invalid| invalid.field == NODE_SELECTOR)?;
+    let conditions = Conditions { generation: observation.generation, previous, now };
+    let (progress, reason) = (UpToDateReason::RolloutInProgress, DegradedReason::InvalidSpec);
+    let kept = format!("the nodes stay as they are; {reason}");
+    Some(NodePoolStatus {
+        observed_generation: observation.generation,
+        next_tag_resolution_time: None,
+        conditions: vec![
+            conditions.condition(UP_TO_DATE, "Unknown", progress.to_string(), kept),
+            conditions.condition(DEGRADED, "True", reason.to_string(), message(&invalid.to_string())),
+        ],
+        ..previous.cloned().unwrap_or_default()
+    })
+}
+
+/// The facts that all conditions of a status share.
+struct Conditions<'c> {
+    generation: i64,
+    previous: Option<&'c NodePoolStatus>,
+    now: Timestamp,
+}
+
+impl Conditions<'_> {
+    /// Returns a condition, which keeps its time while its status stays.
+    fn condition(&self, type_: &str, status: &str, reason: String, text: String) -> Condition {
+        let mut known = self.previous.iter().flat_map(|previous| &previous.conditions);
+        let same = known.find(|known| known.type_ == type_ && known.status == status);
+        Condition {
+            type_: type_.to_owned(),
+            status: status.to_owned(),
+            reason,
+            message: cut(text, MAX_MESSAGE),
+            last_transition_time: same
+                .map_or_else(|| whole_seconds(self.now), |known| known.last_transition_time.clone()),
+            observed_generation: Some(self.generation),
+        }
     }
 }
 
@@ -139,13 +182,15 @@ impl Counts {
 
 /// Returns `true` if a node has the image of the pool and holds no slot.
 ///
-/// Without a pool, the image is that which the node wanted last. In a pool without an image, the agent also reports
-/// `staging` while the host looks for an update, which is no rollout.
+/// The digest of the booted image decides, not the label of the agent: it is older than the wanted image for a moment, and an
+/// error of an agent takes no image away. Without a pool, the image is that which the node wanted last. In a pool without an
+/// image, the agent also reports `staging` while the host looks for an update, which is no rollout.
 fn is_updated(node: &Node, pool: Option<&Pool>) -> bool {
     let has_target = pool.is_none_or(|pool| node.annotation(keys::DESIRED_IMAGE) == pool.image.as_deref());
     let is_searching =
         pool.is_some_and(|pool| pool.image.is_none()) && node.agent() == Some(AgentState::Staging);
-    !node.holds_slot() && (node.is_done() || is_searching) && has_target
+    let has_image = node.desired_digest().is_some() && node.has_booted();
+    !node.holds_slot() && (node.is_done() || has_image || is_searching) && has_target
 }
 
 /// The condition `UpToDate` without its message.
@@ -157,9 +202,14 @@ struct UpToDate {
 
 impl UpToDate {
     /// Without a pool, the image is not known, and neither is the status.
+    ///
+    /// Without nodes, nothing has the image.
     fn new(observation: &Observation<'_>, counts: &Counts, now: Timestamp) -> Self {
         let with = |status, reason| Self { status, reason, opens: None };
         let Some(pool) = observation.pool else { return with("Unknown", UpToDateReason::RolloutInProgress) };
+        if counts.all == 0 {
+            return with("Unknown", UpToDateReason::RolloutInProgress);
+        }
         if counts.updated == counts.all {
             return with("True", UpToDateReason::AllUpdated);
         }
@@ -177,14 +227,24 @@ impl UpToDate {
     /// Returns the number of nodes in each stage; those closest to the end are first.
     ///
     /// A problem that stops the rollout is named, because it is the reason for which the numbers stay.
-    fn message(&self, counts: &Counts, problem: DegradedReason) -> String {
+    fn message(&self, counts: &Counts, observation: &Observation<'_>, problem: DegradedReason) -> String {
         let stages = counts.others.iter().rev();
         let stages: Vec<String> = stages.map(|(stage, count)| format!("{count} {stage}")).collect();
         let mut parts = vec![format!("{}/{} updated", counts.updated, counts.all)];
         parts.extend((!stages.is_empty()).then(|| stages.join(", ")));
+        parts.extend((counts.all == 0).then(|| no_nodes(observation).to_owned()));
         parts.extend(self.opens.map(|time| format!("a window opens at {time}")));
         parts.extend((problem > DegradedReason::NodeDegraded).then(|| problem.to_string()));
         parts.join("; ")
+    }
+}
+
+/// Returns the reason why a pool has no nodes.
+fn no_nodes(observation: &Observation<'_>) -> &'static str {
+    if observation.conflicts.is_empty() {
+        "spec.nodeSelector selects no node: compare it with kubectl get nodes --show-labels"
+    } else {
+        "all nodes that spec.nodeSelector selects are in older pools"
     }
 }
 

@@ -85,8 +85,29 @@ fn nodes_are_counted_by_stage() {
         Arc::make_mut(&mut node.annotations).remove(keys::DESIRED_IMAGE);
         node
     };
-    let cases: [Case<'_>; 12] = [
-        ("an empty pool", vec![], &pool(), [0; 4], "True AllUpdated 0/0 updated"),
+    let cases: [Case<'_>; 14] = [
+        (
+            "a pool that selects no node",
+            vec![],
+            &pool(),
+            [0; 4],
+            "Unknown RolloutInProgress 0/0 updated; spec.nodeSelector selects no node: compare it with kubectl get nodes \
+             --show-labels",
+        ),
+        (
+            "a node whose agent reports an error, with the image",
+            vec![with(node("a", Stage::Idle, AgentState::Error), &[(keys::BOOTED_DIGEST, "sha256:v2")])],
+            &pool(),
+            [1, 1, 0, 1],
+            "True AllUpdated 1/1 updated",
+        ),
+        (
+            "a node whose agent said up-to-date of the image before",
+            vec![with(updated("a"), &[(keys::BOOTED_DIGEST, "sha256:v1")])],
+            &pool(),
+            [1, 0, 0, 1],
+            "False RolloutInProgress 0/1 updated; 1 idle",
+        ),
         (
             "all had the image before",
             vec![updated("a"), updated("b")],
@@ -112,7 +133,8 @@ fn nodes_are_counted_by_stage() {
             "all stages",
             Stage::ALL.map(|stage| node(stage.as_str(), stage, AgentState::UpdateStaged)).to_vec(),
             &pool(),
-            [7, 0, 5, 0],
+            // The approval is not acknowledged.
+            [7, 0, 5, 1],
             "False RolloutInProgress 0/7 updated; 1 before-uncordon, 1 rebooting, 1 before-reboot, 1 draining, \
              1 before-drain, 1 paused, 1 idle",
         ),
@@ -186,7 +208,10 @@ fn a_closed_window_is_the_reason_until_a_node_holds_a_slot() {
 
 #[test]
 fn the_gravest_problem_is_the_reason() {
-    let (pool, spec) = (pool(), serde_json::from_value(serde_json::json!({"nodeSelector": {}})).unwrap());
+    let spec = serde_json::json!({
+        "nodeSelector": {"matchLabels": {"role": "worker"}}, "rollout": {"maxUnavailable": "many"},
+    });
+    let (pool, spec) = (pool(), serde_json::from_value(spec).unwrap());
     let invalid = Settings::new(&spec).unwrap_err();
     let healthy = [waiting("a")];
     let one = [not_ready(draining("a")), draining("b")];
@@ -209,9 +234,36 @@ fn the_gravest_problem_is_the_reason() {
         "True RolloutHalted no other node begins: a: the node is not ready; b: the node is not ready";
     assert_eq!(observe(&two, conflict), halted);
     let found = observe(&two, Observation { invalid: Some(&invalid), ..conflict });
-    assert!(found.starts_with("True InvalidSpec spec.nodeSelector: an empty selector"), "{found}");
+    assert!(found.starts_with("True InvalidSpec spec.rollout.maxUnavailable: `many` is neither"), "{found}");
     let found = observe(&two, both);
     assert_eq!(found, "True TagResolutionError the tag cannot be resolved: no answer");
+}
+
+#[test]
+fn a_pool_whose_nodes_are_all_in_older_pools_says_so() {
+    let conflicts = [Conflict { node: "n1".to_owned(), pool: "x".to_owned() }];
+    let pool = pool();
+    let observation = Observation { conflicts: &conflicts, pool: Some(&pool), ..Observation::default() };
+    let found = condition(&pool_status(&observation, None, at(NOW)), UP_TO_DATE);
+    let expected = "Unknown RolloutInProgress 0/0 updated; all nodes that spec.nodeSelector selects are in older pools; \
+                    NodeConflict";
+    assert_eq!(found, expected);
+}
+
+/// The nodes stay as they are, and which they are is not known.
+#[test]
+fn an_invalid_node_selector_keeps_the_last_numbers() {
+    let spec = serde_json::from_value(serde_json::json!({"nodeSelector": {}})).unwrap();
+    let invalid = Settings::new(&spec).unwrap_err();
+    let previous = status_of(&[updated("a"), draining("b"), not_ready(waiting("c"))], Some(&pool()));
+    let observation = Observation { generation: 7, invalid: Some(&invalid), ..Observation::default() };
+    let status = pool_status(&observation, Some(&previous), at(NOW));
+    assert_eq!((status.observed_generation, counts(&status)), (7, [3, 1, 1, 1]));
+    assert_eq!(status.target_digest, previous.target_digest);
+    let expected = "Unknown RolloutInProgress the nodes stay as they are; InvalidSpec";
+    assert_eq!(condition(&status, UP_TO_DATE), expected);
+    let expected = "True InvalidSpec spec.nodeSelector: an empty selector is invalid: write matchLabels or matchExpressions";
+    assert_eq!(condition(&status, DEGRADED), expected);
 }
 
 #[test]

@@ -30,6 +30,8 @@ const PAGE: &str = "page";
 struct ListView {
     title: &'static str,
     filters: FiltersView,
+    /// The number of node pools; 0 if they are not known.
+    pools: usize,
     total: usize,
     counts: Vec<Count>,
     namespaces: Vec<Namespace>,
@@ -95,8 +97,10 @@ fn view(
     let snapshot = selection.of(pages.stores.snapshot()?, &pages.stores);
     let mut versions = snapshot.versions();
     versions.push(uri.query().unwrap_or_default().to_owned());
+    let pools = pages.stores.nodes.count();
+    versions.push(pools.to_string());
     let query = query.clone();
-    Ok((versions, move || value(&content(&snapshot, &query, number))))
+    Ok((versions, move || value(&ListView { pools, ..content(&snapshot, &query, number) })))
 }
 
 fn content(snapshot: &Snapshot, query: &Query, number: usize) -> ListView {
@@ -131,6 +135,7 @@ fn content(snapshot: &Snapshot, query: &Query, number: usize) -> ListView {
     ListView {
         title: "Deployments",
         filters: FiltersView::new(query),
+        pools: 0,
         total: objects.len(),
         counts: counts.collect(),
         namespaces,

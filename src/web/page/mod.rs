@@ -6,6 +6,7 @@
 //! | `filters` | the form with the filters of the list |
 //! | `deployment` | `/deployments/NS/NAME`: the steps, components and history of one deployment |
 //! | `node_pool` | `/nodes/NAME`: the nodes of a pool by stage |
+//! | `node_pools` | `/nodes`: all pools |
 //! | `pages` | what the routes share: responses with a page, or with the page of an error |
 //! | `parts` | what several pages show: states, times, facts and messages |
 //! | `templates` | the templates of `templates/page/`, rendered off the async workers |
@@ -19,6 +20,7 @@ mod deployment;
 mod filters;
 mod list;
 mod node_pool;
+mod node_pools;
 mod pages;
 mod parts;
 mod templates;
@@ -34,6 +36,7 @@ pub(super) fn routes(stores: Stores) -> Router {
     Router::new()
         .route("/", get(list::list))
         .route("/deployments/{namespace}/{name}", get(deployment::deployment))
+        .route("/nodes", get(node_pools::node_pools))
         .route("/nodes/{name}", get(node_pool::node_pool))
         .fallback(pages::not_found)
         .with_state(Pages::new(stores))

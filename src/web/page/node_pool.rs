@@ -100,8 +100,7 @@ fn content(pool: PoolDocument) -> PoolPage {
     let status = &pool.status;
     let text =
         |type_: &str| pool.condition(type_).map(|condition| message(&condition.message)).unwrap_or_default();
-    let degraded = pool.condition(DEGRADED).filter(|condition| condition.status == "True");
-    let error = degraded.map(|condition| message(&format!("{}: {}", condition.reason, condition.message)));
+    let error = problem(&pool);
     let time = |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| time.0.to_string();
     let facts = [
         ("Image", pool.image.clone()),
@@ -130,11 +129,20 @@ fn content(pool: PoolDocument) -> PoolPage {
     }
 }
 
-fn state(pool: &PoolDocument) -> StateView {
+/// Returns the reason and the message of the problem of a pool.
+pub(super) fn problem(pool: &PoolDocument) -> Option<String> {
+    let degraded = pool.condition(DEGRADED).filter(|condition| condition.status == "True")?;
+    Some(message(&format!("{}: {}", degraded.reason, degraded.message)))
+}
+
+/// Returns the state of a pool.
+pub(super) fn state(pool: &PoolDocument) -> StateView {
+    let is_unknown = pool.condition(UP_TO_DATE).is_none_or(|condition| condition.status == "Unknown");
     let is_true = |type_: &str| pool.condition(type_).is_some_and(|condition| condition.status == "True");
     match pool.condition(UP_TO_DATE).map(|condition| condition.reason.as_str()) {
         _ if is_true(DEGRADED) => StateView::new("degraded", "✕", "failed"),
         _ if is_true(UP_TO_DATE) => StateView::new("up to date", "✓", "installed"),
+        _ if is_unknown => StateView::new("unknown", "○", "pending"),
         Some("RolloutInProgress") => StateView::new("in progress", "↻", "installing"),
         Some("Paused") => StateView::new("paused", "○", "pending"),
         Some("OutsideWindow") => StateView::new("outside of windows", "○", "pending"),

@@ -18,11 +18,12 @@ const LAYOUT: &str = include_str!("../../../templates/page/layout.hbs");
 const LIST: &str = include_str!("../../../templates/page/list.hbs");
 const DEPLOYMENT: &str = include_str!("../../../templates/page/deployment.hbs");
 const NODE_POOL: &str = include_str!("../../../templates/page/node_pool.hbs");
+const NODE_POOLS: &str = include_str!("../../../templates/page/node_pools.hbs");
 const ERROR: &str = include_str!("../../../templates/page/error.hbs");
 const FILTERS: &str = include_str!("../../../templates/page/filters.hbs");
 
 /// The sources of all templates, which include each other.
-pub(super) const SOURCES: [&str; 6] = [LAYOUT, LIST, DEPLOYMENT, NODE_POOL, ERROR, FILTERS];
+pub(super) const SOURCES: [&str; 7] = [LAYOUT, LIST, DEPLOYMENT, NODE_POOL, NODE_POOLS, ERROR, FILTERS];
 
 /// A template of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +34,21 @@ pub(super) enum Template {
     Deployment,
     /// One node pool.
     NodePool,
+    /// All node pools.
+    NodePools,
     /// An error.
     Error,
 }
 
 impl Template {
-    const ALL: [Self; 4] = [Self::List, Self::Deployment, Self::NodePool, Self::Error];
+    const ALL: [Self; 5] = [Self::List, Self::Deployment, Self::NodePool, Self::NodePools, Self::Error];
 
     fn name(self) -> &'static str {
         match self {
             Self::List => "list",
             Self::Deployment => "deployment",
             Self::NodePool => "node_pool",
+            Self::NodePools => "node_pools",
             Self::Error => "error",
         }
     }
@@ -54,6 +58,7 @@ impl Template {
             Self::List => LIST,
             Self::Deployment => DEPLOYMENT,
             Self::NodePool => NODE_POOL,
+            Self::NodePools => NODE_POOLS,
             Self::Error => ERROR,
         }
     }

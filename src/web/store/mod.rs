@@ -25,7 +25,7 @@ mod snapshot;
 pub use changes::{ChangeId, Changes, Missed, RecordedChange, StatusChange, Subscription};
 pub use clusters::{ClusterState, Clusters, UNNAMED};
 pub use deployment_store::{DeploymentStore, Unknown};
-pub use node_store::{NodeStore, UnknownPools, pool_versions};
+pub use node_store::{NodeStore, UnknownPools, pool_version, pool_versions};
 pub use observe::{Missing, Observed, observe, observe_nodes};
 pub use probe::probe;
 pub use remote::follow_remote_clusters;

@@ -75,6 +75,13 @@ impl NodeStore {
         }
     }
 
+    /// Returns the number of pools; 0 if they are not known.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let Shared { pools, knowledge, .. } = &*self.shared;
+        if knowledge.read().pools { pools.all().len() } else { 0 }
+    }
+
     /// Returns a pool with its nodes, if it exists.
     ///
     /// # Errors
@@ -107,12 +114,18 @@ impl NodeStore {
 /// The API server gives each state of an object another version.
 #[must_use]
 pub fn pool_versions(view: &PoolView) -> Vec<String> {
-    let version = |metadata: &ObjectMeta| {
-        [&metadata.name, &metadata.uid, &metadata.resource_version]
-            .map(|text| text.clone().unwrap_or_default())
-    };
     let nodes = view.nodes.iter().flat_map(|node| version(&node.metadata));
-    version(&view.pool.metadata).into_iter().chain(nodes).collect()
+    pool_version(&view.pool).into_iter().chain(nodes).collect()
+}
+
+/// Returns texts that are different for different states of a pool without its nodes.
+#[must_use]
+pub fn pool_version(pool: &NodePool) -> [String; 3] {
+    version(&pool.metadata)
+}
+
+fn version(metadata: &ObjectMeta) -> [String; 3] {
+    [&metadata.name, &metadata.uid, &metadata.resource_version].map(|text| text.clone().unwrap_or_default())
 }
 
 impl Observed<NodePool> for NodeStore {

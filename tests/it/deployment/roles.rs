@@ -46,6 +46,12 @@ fn the_program_prints_or_writes_the_roles() {
     let files = ["nodes/cluster-role.yaml", "nodes/role.yaml", "nodes/agent-role.yaml"];
     assert_eq!(nodes, files.map(super::read).join("---\n"));
     let directory = tempfile::tempdir().unwrap();
+    // With a choice, only its files are written.
+    run(tagboat().args(["rbac", "--nodes", "--write"]).arg(directory.path())).with_status(0);
+    for path in files {
+        assert_eq!(std::fs::read_to_string(directory.path().join(path)).unwrap(), super::read(path));
+    }
+    assert!(!directory.path().join("rbac").exists() && !directory.path().join("chart").exists());
     run(tagboat().args(["rbac", "--write"]).arg(directory.path())).with_status(0);
     for file in permissions::files(None) {
         assert_eq!(std::fs::read_to_string(directory.path().join(file.path)).unwrap(), file.text);

@@ -72,6 +72,32 @@ async fn the_page_has_the_nodes_by_stage_also_without_scripts() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_pools_are_listed_and_linked_from_the_first_page() {
+    let (server, browser) = (server().await, Browser::start().await);
+    let page = client().get(server.url("/")).send().await.unwrap().text().await.unwrap();
+    assert!(page.contains("<a href=\"/nodes\">Node pools (3)</a>"), "{page}");
+    browser.open(&server.url("/nodes")).await;
+    assert_eq!(browser.evaluate("document.title").await, "Node pools – Tagboat");
+    assert_eq!(browser.evaluate("document.scripts.length + document.images.length").await, 1);
+    let links = "[...document.querySelectorAll('a.name')].map(link => link.getAttribute('href')).join(' ')";
+    assert_eq!(browser.evaluate(links).await, "/nodes/hostile /nodes/new /nodes/workers");
+    let text = browser.text().await;
+    for wanted in
+        ["✕ degraded", "1/2 nodes", "NodeDegraded: b: the node is not ready", "○ unknown", "0/0 nodes"]
+    {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    browser.until("document.getElementById('live').innerText === 'Changes are shown as they occur.'").await;
+    put_pool(&server, "workers", &status("another problem"), 8);
+    browser.until("document.body.innerText.includes('another problem')").await;
+    put_pool(&server, "fourth", &Value::Null, 9);
+    browser.until("document.body.innerText.includes('fourth')").await;
+    browser.disable_scripts().await;
+    browser.open(&server.url("/nodes")).await;
+    assert!(browser.text().await.contains("another problem"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn text_of_hosts_is_shown_as_text() {
     let (server, browser) = (server().await, Browser::start().await);
     browser.open(&server.url("/nodes/hostile")).await;
@@ -122,17 +148,17 @@ async fn a_component_that_is_a_pool_links_to_its_page() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn axe_has_no_findings_in_any_mode_and_width() {
     let (server, browser) = (server().await, Browser::start().await);
-    for name in ["workers", "new", "hostile", "missing"] {
+    for name in ["", "/workers", "/new", "/hostile", "/missing"] {
         for mode in ["light", "dark"] {
             for width in [1280, 320] {
                 browser.show(width, 900, mode).await;
-                browser.open(&server.url(&format!("/nodes/{name}"))).await;
+                browser.open(&server.url(&format!("/nodes{name}"))).await;
                 let findings = browser.accessibility_findings().await;
                 assert!(findings.is_empty(), "{name} {mode} {width}: {findings:#?}");
                 let overflow =
                     browser.evaluate("document.documentElement.scrollWidth - window.innerWidth").await;
                 assert!(overflow.as_i64().unwrap() <= 0, "{name} is wider than {width}");
-                browser.screenshot(&format!("nodes-{name}-{mode}-{width}")).await;
+                browser.screenshot(&format!("nodes-{}-{mode}-{width}", name.trim_start_matches('/'))).await;
             }
         }
     }
@@ -163,9 +189,12 @@ async fn the_page_has_a_policy_and_an_entity_tag_and_its_errors_are_pages() {
     error("/nodes/<b>", 404, "there is no node pool &quot;&lt;b&gt;&quot;").await;
     error("/nodes/%ff", 400, "the path is not UTF-8").await;
     error("/nodes/workers?x=1", 400, "there is no parameter &quot;x&quot;").await;
-    error("/nodes", 404, "there is nothing at /nodes").await;
+    error("/nodes?x=1", 400, "there is no parameter &quot;x&quot;").await;
     server.stores.nodes.set_missing(Missing::NotServed("NodePool".to_owned()));
-    error("/nodes/workers", 404, "the CustomResourceDefinition of NodePool is not installed").await;
+    for path in ["/nodes", "/nodes/workers"] {
+        error(path, 404, "the CustomResourceDefinition of NodePool is not installed").await;
+    }
+    assert!(!get("/").await.text().await.unwrap().contains("Node pools"));
     server.stores.nodes.set_missing(Missing::NotPermitted("the role does not permit it".to_owned()));
     error("/nodes/workers", 503, "the role does not permit it").await;
 }

@@ -94,7 +94,12 @@ async fn a_host_that_rolls_back_is_an_error_with_both_digests_and_is_not_reboote
     let scene = Scene::staged().await;
     scene.machine.next_boots(Boot::RolledBack);
     scene.set_stage("rebooting").await;
-    let expected = format!("the host came back with {} in place of {}", digest('1'), digest('2'));
+    let expected = format!(
+        "the host came back with {} in place of {}; to try it again: kubectl annotate node {} tagboat.dev/attempted-",
+        digest('1'),
+        digest('2'),
+        scene.machine.node().await.name
+    );
     assert_eq!(scene.until_error().await, expected);
     scene.until_read_again().await;
     scene.machine.restart_agent();
@@ -168,7 +173,9 @@ async fn a_host_that_is_still_up_long_after_its_reboot_began_is_an_error_until_a
     scene.until(AgentState::UpdateStaged).await;
     scene.set_stage("rebooting").await;
     scene.machine.until("rebooting or later", |node| node.attempt().is_some()).await;
-    assert_eq!(scene.until_error().await, "the host is still up 1 s after the agent began its reboot");
+    let expected = "the host is still up 1 s after the agent began its reboot; on the host, systemctl list-jobs shows what \
+                    it waits for";
+    assert_eq!(scene.until_error().await, expected);
     assert_eq!(scene.reboots(), 1);
     scene.set_stage("idle").await;
     scene.until(AgentState::UpdateStaged).await;

@@ -31,8 +31,8 @@ async fn a_host_of_no_kind_is_an_error_until_it_asks_for_a_reboot() {
     let scene = Scene::without_agent(None).await;
     scene.machine.remove_program("bootc");
     scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
-    let none = "the host is not booted from an image of bootc, update-engine is not on its D-Bus, \
-                and /var/run/reboot-required does not exist";
+    let none = "bootc is missing on the host, update-engine is not on its D-Bus, and /var/run/reboot-required does not \
+                exist; if the host asks for reboots by that file, run the agent with --host=reboot-required";
     assert_eq!(scene.until_error().await, none);
     scene.machine.write_file("/var/run/reboot-required", "");
     scene.until(AgentState::UpdateStaged).await;
@@ -48,7 +48,11 @@ async fn a_host_that_never_stops_asking_is_not_rebooted_forever() {
     for boots in [1, 2] {
         scene.until(AgentState::UpdateStaged).await;
         scene.set_stage("rebooting").await;
-        let expected = "the host still needs a reboot after one: the host requires a reboot";
+        let expected = format!(
+            "the host still needs a reboot after one; to end the attempt: kubectl label node {} tagboat.dev/pause=true; its \
+             reason: the host requires a reboot",
+            scene.machine.node().await.name
+        );
         assert_eq!(scene.until_error().await, expected);
         scene.until_read_again().await;
         assert_eq!((scene.reboots(), scene.machine.state().boots), (boots, boots));

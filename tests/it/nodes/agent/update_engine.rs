@@ -145,7 +145,8 @@ async fn auto_is_update_engine_if_its_name_is_on_the_bus() {
         Err(error) => Err(error.to_string()),
     };
     let unknown = format!(
-        "the host is not booted from an image of bootc, update-engine is not on its D-Bus, and {} does not exist",
+        "bootc is missing on the host, update-engine is not on its D-Bus, and {} does not exist; if the host asks for \
+         reboots by that file, run the agent with --host=reboot-required",
         sentinel.display()
     );
     let none = format!("unix:path={}", directory.path().join("none").display());

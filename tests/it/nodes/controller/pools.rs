@@ -200,7 +200,11 @@ async fn a_pool_logs_in_to_its_registry_with_its_pull_secret() {
     let secret = json!({"namespace": scene.cluster().namespace(), "name": "login"});
     scene.create_pool("p", &json!({"image": {"ref": reference, "pullSecretRef": secret}})).await;
     let message = scene.condition("p", "Degraded", "True TagResolutionError").await;
-    assert!(message.contains("login"), "{message}");
+    let expected = format!(
+        "; the key .dockerconfigjson of the Secret {}/login, which spec.image.pullSecretRef names, must have a login",
+        scene.cluster().namespace()
+    );
+    assert!(message.contains(&expected), "{message}");
     let logins = json!({"auths": {guarded.address(): {"username": USER, "password": PASSWORD}}});
     let secret = json!({
         "metadata": {"name": "login"},

@@ -4,6 +4,7 @@
 
 mod blocked_drains;
 mod cancellations;
+mod conflicts;
 mod killed_releases;
 mod kills;
 mod lost_writes;

@@ -73,6 +73,13 @@ impl Cluster {
         Client::try_from(config).unwrap()
     }
 
+    /// A client with the permissions of a token, which does not retry by itself.
+    pub(super) async fn client_of(&self, token: &str) -> Client {
+        let mut config = self.server.access().config(token, &self.namespace).await;
+        config.default_retry = false;
+        Client::try_from(config).unwrap()
+    }
+
     /// A client with the permissions of a user: `bot`, or `system:serviceaccount:NAMESPACE:NAME`.
     pub(crate) fn client_as(&self, user: &str) -> Client {
         let mut config = self.administrator.clone();

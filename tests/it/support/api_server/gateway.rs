@@ -1,5 +1,5 @@
 //! An HTTP gateway to the API server, with faults, for a program.
-//! Requests are forwarded as the administrator's.
+//! Requests are forwarded as the administrator's, or as those of a token.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,9 +17,18 @@ use super::fault::Faults;
 impl Cluster {
     /// A kubeconfig of a gateway with faults, which runs as long as the test's runtime.
     pub(crate) async fn faulty_kubeconfig(&self, faults: &Faults) -> PathBuf {
+        self.gateway_to(self.faulty_client(faults)).await
+    }
+
+    /// A kubeconfig of a gateway with faults, whose requests have the permissions of a token.
+    pub(crate) async fn faulty_kubeconfig_of(&self, faults: &Faults, token: &str) -> PathBuf {
+        let client = faults.client(self.client_of(token).await, self.namespace());
+        self.gateway_to(client).await
+    }
+
+    async fn gateway_to(&self, client: Client) -> PathBuf {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let client = self.faulty_client(faults);
         let forward = move |request: Request<Body>| {
             let client = client.clone();
             async move { forward(client, request).await }
