@@ -10,6 +10,7 @@
 //! | `decision` | the wanted change and the branch that was found → an action |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `ownership` | commits that only change what the proposals may change |
+//! | `kept` | commits of proposers that take no part in a transaction |
 //! | `signing` | the signing of commits by a forge |
 //! | `stack` | the trees of a branch's commits |
 
@@ -17,6 +18,7 @@ mod attempt;
 mod beyond;
 mod decision;
 mod delivery;
+mod kept;
 mod model;
 mod ownership;
 mod pushes;
@@ -27,6 +29,7 @@ mod state;
 
 pub(super) use attempt::BranchAttempt;
 pub use model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, OtherBase,
+    Refresh,
 };
 pub(super) use ownership::with_people;
