@@ -77,6 +77,12 @@ oracle: ## Regenerate the tables of comments, versions, filters, numbers, templa
 	mv testdata/rollout/health.json.new testdata/rollout/health.json
 	cd hack/oracle/forges && $(GO) vet . && $(GO) run . >"$(CURDIR)/testdata/forges/go-clients.json.new"
 	mv testdata/forges/go-clients.json.new testdata/forges/go-clients.json
+	mkdir -p target/graphql && cp hack/oracle/graphql/package*.json target/graphql
+	npm ci --silent --ignore-scripts --prefix target/graphql
+	cd hack/oracle/graphql && $(GO) vet . && $(GO) run . \
+		"$(CURDIR)/target/graphql/node_modules/@octokit/graphql-schema/schema.graphql" \
+		"$(CURDIR)"/src/forge/github/*.graphql >"$(CURDIR)/testdata/forges/graphql.json.new"
+	mv testdata/forges/graphql.json.new testdata/forges/graphql.json
 
 .PHONY: differential
 differential: ## Render DIFFERENTIAL_COUNT random templates with Go and with ours (default 100000; DIFFERENTIAL_SEED=1)

@@ -105,6 +105,11 @@ impl GitLoginEntry {
         self.clouds.apps.refuse(self.key);
     }
 
+    /// Returns a fingerprint that stays the same when the token is renewed.
+    pub fn identity(&self) -> Fingerprint {
+        self.key
+    }
+
     /// Returns true if a server refused the login.
     pub fn is_refused(&self) -> bool {
         self.is_refused.load(Ordering::SeqCst)

@@ -109,27 +109,47 @@ impl<T: Transport> AzureDevops<T> {
         Ok((self.client.checked(OPERATION, read)?, response.body))
     }
 
-    /// Adds reviewers; returns a sentence for each that is refused.
+    /// Adds reviewers that are not among those of a document.
     ///
-    /// Returns true too if a failure may pass.
-    async fn add_reviewers(&self, number: u64, ids: &[String]) -> (Vec<String>, bool) {
-        let (mut refused, mut may_pass) = (Vec::new(), false);
-        for id in ids {
+    /// Returns a sentence for each that is refused, and the last failure that may pass.
+    async fn add_reviewers(
+        &self,
+        number: u64,
+        ids: &[String],
+        document: &Value,
+    ) -> (Vec<String>, Option<ForgeError>) {
+        let (mut refused, mut passing) = (Vec::new(), None);
+        let present = texts(list(document, "/reviewers"), "/id");
+        // A second request would take a vote back.
+        for id in ids.iter().filter(|id| !present.iter().any(|one| one.eq_ignore_ascii_case(id))) {
             let reason = if is_id(id) {
-                match self.client.send(self.repository.add_reviewer(number, id)).await {
-                    Ok(response) if response.is_success() => continue,
-                    Ok(response) => message(&response),
-                    Err(error) => {
-                        may_pass |= !error.is_final();
-                        error.to_string()
-                    }
+                match self.add_reviewer(number, id).await {
+                    Ok(None) => continue,
+                    Ok(Some(reason)) => reason,
+                    Err(error) => passing.insert(error).to_string(),
                 }
             } else {
                 "Azure DevOps takes the ids of users and groups".to_owned()
             };
             refused.push(format!("reviewer {id:?} is refused: {reason}"));
         }
-        (refused, may_pass)
+        (refused, passing)
+    }
+
+    /// Adds a reviewer; returns the forge's reason to refuse, if it does.
+    ///
+    /// # Errors
+    ///
+    /// If the failure may pass.
+    async fn add_reviewer(&self, number: u64, id: &str) -> Result<Option<String>, ForgeError> {
+        let request = self.repository.add_reviewer(number, id);
+        let operation = request.operation;
+        match self.client.send(request).await {
+            Ok(response) if response.is_success() => Ok(None),
+            Ok(response) => self.client.refused_part(operation, &response).map(Some),
+            Err(error) if error.is_final() => Ok(Some(error.to_string())),
+            Err(error) => Err(error),
+        }
     }
 
     async fn patch(&self, number: u64, body: Value, is_essential: bool) -> Result<Value, ForgeError> {
@@ -204,8 +224,9 @@ impl<T: Transport> Forge for AzureDevops<T> {
         let mut pull_request = self.client.checked(OPERATION, read)?;
         // The response can lack them.
         pull_request.labels.clone_from(&new.labels);
-        let (mut refused, may_pass) = self.add_reviewers(pull_request.number, &new.reviewers).await;
-        if let Some(body) = new.completed_body.as_ref().filter(|_| !may_pass) {
+        let (mut refused, passing) =
+            self.add_reviewers(pull_request.number, &new.reviewers, &response.body).await;
+        if let Some(body) = new.completed_body.as_ref().filter(|_| passing.is_none()) {
             let edit = PullRequestEdit { body: Some(body.clone()), ..PullRequestEdit::default() };
             match self.patch(pull_request.number, edit_body(&edit).unwrap_or_default(), true).await {
                 Ok(_) => pull_request.body.clone_from(body),
@@ -220,13 +241,19 @@ impl<T: Transport> Forge for AzureDevops<T> {
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         const OPERATION: &str = "edit a pull request";
-        if edit.depends_on_text() {
-            let (found, _) = self.read(current.number, edit.is_closed).await?;
-            self.client.unchanged(OPERATION, (&found, current), edit)?;
+        let mut document = Value::Null;
+        if edit.depends_on_text() || !edit.added_reviewers.is_empty() {
+            let found = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged(OPERATION, (&found.0, current), edit)?;
+            document = found.1;
         }
         self.edit_labels(current.number, edit).await?;
-        let (refused, _) = self.add_reviewers(current.number, &edit.added_reviewers).await;
+        let (refused, passing) = self.add_reviewers(current.number, &edit.added_reviewers, &document).await;
         refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
+        if let Some(error) = passing {
+            // The text would say that all reviewers are there.
+            return Err(error);
+        }
         let labels = edit.labels_after(current);
         let Some(body) = edit_body(edit) else {
             let read = self.read(current.number, false).await?.0;
@@ -623,6 +650,33 @@ mod tests {
             Script::new([(200, document(1, "active")), (200, json!({})), (200, document(1, "active"))]);
         run(azure(&script).edit(&current, &edit)).unwrap();
         assert_eq!(script.requests()[2].1, json!({"title": "New"}));
+    }
+
+    #[test]
+    fn a_reviewer_that_could_not_be_added_is_not_forgotten_in_a_later_round() {
+        let current = repository().own_pull_request(&document(1, "active")).unwrap();
+        let edit = PullRequestEdit {
+            body: Some("complete".to_owned()),
+            added_reviewers: vec![ANN.to_owned()],
+            ..PullRequestEdit::default()
+        };
+        let found = || (200, document(1, "active"));
+        for status in [401, 503] {
+            let script = Script::new([found(), (status, json!({}))]);
+            let error = run(azure(&script).edit(&current, &edit)).unwrap_err();
+            assert!(!error.is_final(), "{error}");
+            assert_eq!(script.requests().len(), 2, "the body still says that it is missing");
+        }
+        // One that is refused for good stays away.
+        let script = Script::new([found(), (404, json!({"message": "unknown"})), found()]);
+        run(azure(&script).edit(&current, &edit)).unwrap();
+        assert_eq!(script.requests()[2].1, json!({"description": "complete"}));
+        // One that is there has perhaps voted.
+        let mut reviewed = document(1, "active");
+        reviewed["reviewers"] = json!([{"id": ANN.to_uppercase(), "vote": 10}]);
+        let script = Script::new([(200, reviewed), found()]);
+        run(azure(&script).edit(&current, &edit)).unwrap();
+        assert_eq!(script.requests().len(), 2);
     }
 
     #[test]

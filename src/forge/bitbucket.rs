@@ -16,7 +16,7 @@ use super::pull_request::{
     Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState,
 };
-use super::reading::{Defect, branch, commit, flag, list, message, number, page_url, text};
+use super::reading::{Defect, branch, commit, flag, list, message, number, page_url, text, texts};
 use crate::git::BranchName;
 
 /// The maximum number of entries of a page of pull requests.
@@ -44,6 +44,18 @@ pub struct BitbucketRepository {
     pub workspace: String,
     /// The name in addresses.
     pub slug: String,
+}
+
+/// A change of a pull request's text and reviewers.
+struct Update<'u> {
+    found: &'u PullRequest,
+    /// The forge's document of it.
+    document: &'u Value,
+    title: &'u str,
+    body: &'u str,
+    /// The names of users to ask for a review.
+    added: &'u [String],
+    is_essential: bool,
 }
 
 impl<T: Transport> Bitbucket<T> {
@@ -118,38 +130,71 @@ impl<T: Transport> Bitbucket<T> {
         Ok(ids)
     }
 
-    /// Adds reviewers; returns a sentence for each that is refused.
-    async fn add_reviewers(&self, opened: &PullRequest, names: &[String]) -> Result<Vec<String>, ForgeError> {
+    /// Sets a text and adds reviewers, in one call if all are accepted.
+    ///
+    /// Returns a sentence for each reviewer that is refused.
+    async fn update(&self, update: Update<'_>) -> Result<(PullRequest, Vec<String>), ForgeError> {
+        const OPERATION: &str = "edit a pull request";
+        let Update { found, document, title, body, added, is_essential } = update;
         let mut refused = Vec::new();
-        if names.is_empty() {
-            return Ok(refused);
-        }
+        let ids = match self.user_ids(added).await {
+            Err(error) if error.is_final() => {
+                refused.push(format!("reviewers are missing: {error}"));
+                Vec::new()
+            }
+            ids => ids?,
+        };
+        // An update without those that are there would remove them.
+        let mut accepted = texts(list(document, "/reviewers"), "/uuid");
         let mut users = Vec::new();
-        for (name, id) in names.iter().zip(self.user_ids(names).await?) {
+        for (name, id) in added.iter().zip(ids) {
             match id {
+                Some(id) if accepted.contains(&id) => {}
                 Some(id) => users.push((name, id)),
                 None => refused.push(format!("reviewer {name:?} is refused: no member has this name")),
             }
         }
-        let ids = |users: &[(&String, String)]| users.iter().map(|(_, id)| id.clone()).collect::<Vec<_>>();
-        let update = |reviewers: &[String]| {
-            let body = text_body(opened, &opened.title, &opened.body, reviewers);
-            self.repository.update(opened.number, &body).essential()
+        let send = async |reviewers: &[String]| {
+            let request = self.repository.update(found.number, &text_body(found, title, body, reviewers));
+            self.client.send(request.essential_if(is_essential)).await
         };
-        if users.is_empty() || self.client.send(update(&ids(&users))).await?.is_success() {
-            return Ok(refused);
-        }
-        // One that may not read the repository makes the forge refuse all.
-        let mut accepted = Vec::new();
-        for (name, id) in users {
-            accepted.push(id);
-            let response = self.client.send(update(&accepted)).await?;
-            if !response.is_success() {
-                accepted.pop();
-                refused.push(format!("reviewer {name:?} is refused: {}", message(&response)));
+        let mut all = accepted.clone();
+        all.extend(users.iter().map(|(_, id)| id.clone()));
+        let mut response = send(&all).await?;
+        if !response.is_success() && !users.is_empty() {
+            // One that may not read the repository makes the forge refuse all.
+            self.client.refused_part(OPERATION, &response)?;
+            for (name, id) in users {
+                accepted.push(id);
+                let one = send(&accepted).await?;
+                if !one.is_success() {
+                    accepted.pop();
+                    let reason = self.client.refused_part(OPERATION, &one)?;
+                    refused.push(format!("reviewer {name:?} is refused: {reason}"));
+                }
             }
+            response = send(&accepted).await?;
         }
-        Ok(refused)
+        if !response.is_success() {
+            return Err(self.client.failure(OPERATION, &response));
+        }
+        Ok((self.client.checked(OPERATION, own_pull_request(&response.body))?, refused))
+    }
+
+    /// Adds reviewers to a new pull request, and completes its body.
+    ///
+    /// The text that a person wrote meanwhile stays.
+    async fn complete(
+        &self,
+        opened: &PullRequest,
+        new: &NewPullRequest,
+    ) -> Result<(PullRequest, Vec<String>), ForgeError> {
+        let (found, document) = self.read(opened.number, true).await?;
+        let completed = new.completed_body.as_ref().filter(|_| found.body == opened.body);
+        let body = completed.unwrap_or(&found.body);
+        let (title, added) = (&found.title, &new.reviewers);
+        let update = Update { found: &found, document: &document, title, body, added, is_essential: true };
+        self.update(update).await
     }
 
     /// Returns the tip of a branch, if there is one.
@@ -183,10 +228,15 @@ impl<T: Transport> Forge for Bitbucket<T> {
             return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
         }
         let response = self.client.call(self.repository.open(new)).await?;
-        let pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
-        let reviewers = self.add_reviewers(&pull_request, &new.reviewers).await;
-        // It is open: a failure is told, and not returned.
-        let mut refused = reviewers.unwrap_or_else(|error| vec![format!("reviewers are missing: {error}")]);
+        let mut pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
+        let mut refused = Vec::new();
+        if !new.reviewers.is_empty() {
+            // It is open: a failure is told, and not returned.
+            match self.complete(&pull_request, new).await {
+                Ok(completed) => (pull_request, refused) = completed,
+                Err(error) => refused.push(format!("reviewers are missing: {error}")),
+            }
+        }
         if !new.labels.is_empty() {
             refused.push(NO_LABELS.to_owned());
         }
@@ -202,16 +252,21 @@ impl<T: Transport> Forge for Bitbucket<T> {
         if edit.depends_on_text() {
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
-        if edit.title.is_some() || edit.body.is_some() {
-            let title = edit.title.as_ref().unwrap_or(&found.title);
-            let body = edit.body.as_ref().unwrap_or(&found.body);
-            // An update without reviewers could remove them.
-            let reviewers = super::reading::texts(list(&document, "/reviewers"), "/uuid");
-            let request = self.repository.update(current.number, &text_body(&found, title, body, &reviewers));
-            let request = request.essential_if(edit.is_closed);
-            let operation = request.operation;
-            let response = self.client.call(request).await?;
-            found = self.client.checked(operation, own_pull_request(&response.body))?;
+        if edit.title.is_some() || edit.body.is_some() || !edit.added_reviewers.is_empty() {
+            let (updated, refused) = self
+                .update(Update {
+                    title: edit.title.as_ref().unwrap_or(&found.title),
+                    body: edit.body.as_ref().unwrap_or(&found.body),
+                    found: &found,
+                    document: &document,
+                    added: &edit.added_reviewers,
+                    is_essential: edit.is_closed,
+                })
+                .await?;
+            for sentence in refused {
+                tracing::warn!("pull request #{}: {sentence}", current.number);
+            }
+            found = updated;
         }
         if edit.is_closed && found.state == PullRequestState::Open {
             let path = ["pullrequests", &current.number.to_string(), "decline"];
@@ -420,14 +475,11 @@ pub(super) mod tests {
     #[test]
     fn reviewers_are_added_by_id_one_by_one_if_refused() {
         let members = json!({"values": [{"user": {"uuid": "{b}", "nickname": "ann"}}]});
-        let script = Script::new([
-            (200, page(&[])),
-            (201, document(3, "OPEN")),
-            (200, members),
-            (400, json!({"error": {"message": "{b} is no reviewer"}})),
-            (200, document(3, "OPEN")),
-            (400, json!({"error": {"message": "{b} is no reviewer"}})),
-        ]);
+        let refusal = || (400, json!({"error": {"message": "{b} is no reviewer"}}));
+        let accepted = || (200, document(3, "OPEN"));
+        let begin = [(200, page(&[])), (201, document(3, "OPEN")), accepted(), (200, members)];
+        let updates = [refusal(), accepted(), refusal(), accepted()];
+        let script = Script::new(begin.into_iter().chain(updates));
         let opened = run(bitbucket(&script).open(&new())).unwrap();
         assert!(opened.is_new);
         script.assert_essential();
@@ -440,8 +492,9 @@ pub(super) mod tests {
         );
         let sent = script.requests();
         assert_eq!(sent[1].1["draft"], json!(true));
-        assert_eq!(sent[3].1["reviewers"], json!([{"uuid": "{a}"}, {"uuid": "{b}"}]));
-        assert_eq!(sent[4].1["reviewers"], json!([{"uuid": "{a}"}]));
+        // The one that is there stays.
+        assert_eq!(sent[4].1["reviewers"], json!([{"uuid": "{r}"}, {"uuid": "{a}"}, {"uuid": "{b}"}]));
+        assert_eq!(sent[7].1["reviewers"], json!([{"uuid": "{r}"}, {"uuid": "{a}"}]));
     }
 
     #[test]

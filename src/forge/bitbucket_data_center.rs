@@ -89,6 +89,57 @@ impl<T: Transport> BitbucketDataCenter<T> {
         Ok((self.client.checked(OPERATION, read)?, response.body))
     }
 
+    /// Adds reviewers, beside those that are there.
+    ///
+    /// Returns a sentence for each that is refused.
+    async fn add_reviewers(&self, number: u64, names: &[String]) -> Result<Vec<String>, ForgeError> {
+        let mut refused = Vec::new();
+        for name in names {
+            let request = self.repository.add_reviewer(number, name);
+            let operation = request.operation;
+            let response = self.client.send(request).await?;
+            if !response.is_success() {
+                let reason = self.client.refused_part(operation, &response)?;
+                refused.push(format!("reviewer {name:?} is refused: {reason}"));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Adds reviewers to a new pull request, and completes its body.
+    ///
+    /// The text that a person wrote meanwhile stays.
+    async fn complete(
+        &self,
+        opened: &PullRequest,
+        new: &NewPullRequest,
+    ) -> Result<(PullRequest, Vec<String>), ForgeError> {
+        let refused = self.add_reviewers(opened.number, &new.reviewers).await?;
+        // Each reviewer may have raised the version.
+        let (found, document) = self.read(opened.number, true).await?;
+        let Some(body) = new.completed_body.as_ref().filter(|_| found.body == opened.body) else {
+            return Ok((found, refused));
+        };
+        let edit = PullRequestEdit { body: Some(body.clone()), ..PullRequestEdit::default() };
+        Ok((self.update((&found, &document), &edit, true).await?, refused))
+    }
+
+    /// Sets title and body of a known version.
+    async fn update(
+        &self,
+        (found, document): (&PullRequest, &Value),
+        edit: &PullRequestEdit,
+        is_essential: bool,
+    ) -> Result<PullRequest, ForgeError> {
+        let body = edit_body(found, document, edit, found.version.unwrap_or_default());
+        let path = ["pull-requests", &found.number.to_string()];
+        let request = self.repository.request(Method::Put, &path, "edit a pull request").with_body(body);
+        let request = request.essential_if(is_essential);
+        let operation = request.operation;
+        let response = self.client.call(request).await?;
+        self.client.checked(operation, own_pull_request(&response.body))
+    }
+
     /// Returns true if a merge needs a check or an approval.
     ///
     /// The settings have the numbers of approvals and builds; other checks are known only while they forbid the merge.
@@ -134,15 +185,12 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
         }
         let mut pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
         let mut refused = Vec::new();
-        for reviewer in &new.reviewers {
+        if !new.reviewers.is_empty() {
             // It is open: a failure is told, and not returned.
-            let reason =
-                match self.client.send(self.repository.add_reviewer(pull_request.number, reviewer)).await {
-                    Ok(response) if response.is_success() => continue,
-                    Ok(response) => message(&response),
-                    Err(error) => error.to_string(),
-                };
-            refused.push(format!("reviewer {reviewer:?} is refused: {reason}"));
+            match self.complete(&pull_request, new).await {
+                Ok((completed, sentences)) => (pull_request, refused) = (completed, sentences),
+                Err(error) => refused.push(format!("reviewers are missing: {error}")),
+            }
         }
         if new.is_draft && !pull_request.is_draft {
             refused.push("this version of Bitbucket has no drafts".to_owned());
@@ -153,35 +201,29 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
         if !new.assignees.is_empty() {
             refused.push("Bitbucket has no assignees for pull requests".to_owned());
         }
-        if !new.reviewers.is_empty()
-            && let Ok((found, _)) = self.read(pull_request.number, true).await
-        {
-            // Each reviewer may have raised the version.
-            pull_request = found;
-        }
         Ok(Opened { pull_request, is_new: true, refused })
     }
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        let (mut found, document) = self.read(current.number, edit.is_closed).await?;
+        let (mut found, mut document) = self.read(current.number, edit.is_closed).await?;
         if edit.is_closed {
             self.client.unchanged("decline a pull request", (&found, current), edit)?;
         }
         // The version that the caller knows: an edit by a person meanwhile makes the server refuse.
-        let version = current.version.or(found.version).unwrap_or_default();
-        let mut next = version;
+        found.version = current.version.or(found.version);
+        if !edit.added_reviewers.is_empty() {
+            for sentence in self.add_reviewers(current.number, &edit.added_reviewers).await? {
+                tracing::warn!("pull request #{}: {sentence}", current.number);
+            }
+            // Each reviewer may have raised the version.
+            (found, document) = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged("edit a pull request", (&found, current), edit)?;
+        }
         if edit.title.is_some() || edit.body.is_some() {
-            let body = edit_body(&found, &document, edit, version);
-            let path = ["pull-requests", &current.number.to_string()];
-            let request = self.repository.request(Method::Put, &path, "edit a pull request").with_body(body);
-            let request = request.essential_if(edit.is_closed);
-            let operation = request.operation;
-            let response = self.client.call(request).await?;
-            found = self.client.checked(operation, own_pull_request(&response.body))?;
-            next = found.version.unwrap_or(version + 1);
+            found = self.update((&found, &document), edit, edit.is_closed).await?;
         }
         if edit.is_closed && found.state == PullRequestState::Open {
-            let request = self.repository.decline(current.number, next);
+            let request = self.repository.decline(current.number, found.version.unwrap_or_default());
             let operation = request.operation;
             let response = self.client.call(request).await?;
             found = self.client.checked(operation, own_pull_request(&response.body))?;

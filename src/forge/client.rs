@@ -52,6 +52,20 @@ impl<T: Transport> Client<T> {
         }
     }
 
+    /// Returns the forge's reason to refuse a part of a pull request.
+    ///
+    /// # Errors
+    ///
+    /// If the failure may pass, so that a later round tries again.
+    pub(super) fn refused_part(
+        &self,
+        operation: &'static str,
+        response: &ApiResponse,
+    ) -> Result<String, ForgeError> {
+        let failure = self.failure(operation, response);
+        if failure.is_final() { Ok(message(response)) } else { Err(failure) }
+    }
+
     /// Refuses an edit if the pull request has changed since it was decided.
     pub(super) fn unchanged(
         &self,

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::api::Forge;
 use super::client::{Client, Endpoint, newest_first, path};
@@ -148,6 +148,7 @@ impl<T: Transport> Gitea<T> {
 
     /// Requests reviews; returns a sentence for each reviewer that is refused.
     async fn request_reviews(&self, number: u64, reviewers: &[String]) -> Result<Vec<String>, ForgeError> {
+        const OPERATION: &str = "request reviews";
         let mut refused = Vec::new();
         if reviewers.is_empty() {
             return Ok(refused);
@@ -161,46 +162,51 @@ impl<T: Transport> Gitea<T> {
             let one = std::slice::from_ref(reviewer);
             let response = self.client.send(self.repository.request_reviews(number, one)).await?;
             if !response.is_success() {
-                refused.push(format!("reviewer {reviewer:?} is refused: {}", message(&response)));
+                let reason = self.client.refused_part(OPERATION, &response)?;
+                refused.push(format!("reviewer {reviewer:?} is refused: {reason}"));
             }
         }
         Ok(refused)
     }
 
-    /// Assigns users, and sets a body, if there is one.
+    /// Assigns users beside those of others, and sets a text, if there is one.
     ///
     /// Returns a sentence for each user that is refused.
     async fn assign(
         &self,
         number: u64,
         assignees: &[String],
-        body: Option<&str>,
+        text: Map<String, Value>,
     ) -> Result<Vec<String>, ForgeError> {
-        let mut change = serde_json::Map::new();
+        const OPERATION: &str = "edit a pull request";
+        let edit = |change| self.repository.edit(number, Value::Object(change)).essential();
+        let (mut change, mut accepted) = (text.clone(), Vec::new());
         if !assignees.is_empty() {
-            change.insert("assignees".to_owned(), json!(assignees));
+            // An edit replaces all.
+            let (_, document) = self.read(number, true).await?;
+            accepted = texts(list(&document, "/assignees"), "/login");
         }
-        change.extend(body.map(|body| ("body".to_owned(), json!(body))));
-        if change.is_empty() {
+        let added: Vec<_> = assignees.iter().filter(|name| !is_among(&accepted, name)).cloned().collect();
+        if !added.is_empty() {
+            let all = [accepted.as_slice(), added.as_slice()].concat();
+            change.insert("assignees".to_owned(), json!(all));
+        }
+        if change.is_empty() || self.client.send(edit(change)).await?.is_success() {
             return Ok(Vec::new());
         }
-        let request = self.repository.edit(number, Value::Object(change));
-        let response = self.client.send(request.essential()).await?;
-        if response.is_success() {
-            return Ok(Vec::new());
-        }
-        let (mut refused, mut accepted) = (Vec::new(), Vec::new());
-        for assignee in assignees {
-            accepted.push(assignee);
-            let body = json!({ "assignees": accepted });
-            let response = self.client.send(self.repository.edit(number, body).essential()).await?;
+        let mut refused = Vec::new();
+        for assignee in added {
+            accepted.push(assignee.clone());
+            let change = Map::from_iter([("assignees".to_owned(), json!(accepted))]);
+            let response = self.client.send(edit(change)).await?;
             if !response.is_success() {
                 accepted.pop();
-                refused.push(format!("assignee {assignee:?} is refused: {}", message(&response)));
+                let reason = self.client.refused_part(OPERATION, &response)?;
+                refused.push(format!("assignee {assignee:?} is refused: {reason}"));
             }
         }
-        if let Some(body) = body {
-            self.client.call(self.repository.edit(number, json!({ "body": body })).essential()).await?;
+        if !text.is_empty() {
+            self.client.call(edit(text)).await?;
         }
         Ok(refused)
     }
@@ -331,7 +337,8 @@ impl<T: Transport> Forge for Gitea<T> {
         }
         // The body says that the parts are there, unless a later round adds them.
         let body = new.completed_body.as_deref().filter(|_| !may_pass);
-        match self.assign(pull_request.number, &new.assignees, body).await {
+        let text = body.map(|body| body_members(body, pull_request.version)).unwrap_or_default();
+        match self.assign(pull_request.number, &new.assignees, text).await {
             Ok(sentences) => {
                 refused.extend(sentences);
                 body.into_iter().for_each(|body| body.clone_into(&mut pull_request.body));
@@ -350,7 +357,7 @@ impl<T: Transport> Forge for Gitea<T> {
         self.remove_labels(current.number, edit).await?;
         self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;
         let mut refused = self.request_reviews(current.number, &edit.added_reviewers).await?;
-        refused.extend(self.assign(current.number, &edit.added_assignees, None).await?);
+        refused.extend(self.assign(current.number, &edit.added_assignees, Map::new()).await?);
         refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
         let Some(body) = edit_body(current, edit) else {
             return Ok(self.read(current.number, false).await?.0);
@@ -428,18 +435,27 @@ fn title(title: &str, is_draft: bool) -> String {
     if is_draft { format!("{DRAFT_PREFIX}{title}") } else { title.to_owned() }
 }
 
+/// Returns the members that set a body.
+fn body_members(text: &str, version: Option<u64>) -> Map<String, Value> {
+    let mut members = Map::from_iter([("body".to_owned(), json!(text))]);
+    // Without it, a text that a person wrote meanwhile would be lost.
+    members.extend(version.map(|version| ("content_version".to_owned(), json!(version))));
+    members
+}
+
+/// Returns true if a user is among others.
+fn is_among(names: &[String], name: &str) -> bool {
+    names.iter().any(|other| other.eq_ignore_ascii_case(name))
+}
+
 /// Returns the members of an edit, or none if only labels change.
 fn edit_body(current: &PullRequest, edit: &PullRequestEdit) -> Option<Value> {
-    let mut body = serde_json::Map::new();
+    let mut body = Map::new();
     if let Some(text) = &edit.title {
         body.insert("title".to_owned(), json!(title(text, current.is_draft)));
     }
     if let Some(text) = &edit.body {
-        body.insert("body".to_owned(), json!(text));
-        // Without it, a text that a person wrote meanwhile would be lost.
-        if let Some(version) = current.version {
-            body.insert("content_version".to_owned(), json!(version));
-        }
+        body.extend(body_members(text, current.version));
     }
     if edit.is_closed {
         body.insert("state".to_owned(), json!("closed"));

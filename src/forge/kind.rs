@@ -86,16 +86,20 @@ impl ForgeKind {
             body_limit: None,
         };
         let separate = SeparateParts { labels: true, reviewers: true, assignees: true };
+        let reviewers = SeparateParts { reviewers: true, ..SeparateParts::default() };
         match self {
             Self::Github => ForgeFeatures { signing: true, separate, body_limit: Some(65_536), ..all },
             Self::Gitlab => all,
             Self::Gitea | Self::Forgejo => ForgeFeatures { separate, ..all },
-            Self::Bitbucket => ForgeFeatures { labels: false, auto_merge: false, reopening: false, ..all },
-            Self::BitbucketDataCenter => ForgeFeatures { labels: false, ..all },
-            Self::AzureDevops => {
-                let separate = SeparateParts { reviewers: true, ..SeparateParts::default() };
-                ForgeFeatures { separate, body_limit: Some(4_000), ..all }
-            }
+            Self::Bitbucket => ForgeFeatures {
+                labels: false,
+                auto_merge: false,
+                reopening: false,
+                separate: reviewers,
+                ..all
+            },
+            Self::BitbucketDataCenter => ForgeFeatures { labels: false, separate: reviewers, ..all },
+            Self::AzureDevops => ForgeFeatures { separate: reviewers, body_limit: Some(4_000), ..all },
         }
     }
 }

@@ -12,14 +12,38 @@ use crate::git::BranchName;
 /// The state of a pull request, as far as merging depends on it.
 const MERGE_STATE: &str = include_str!("merge_state.graphql");
 
-/// The first entries of a merge queue.
+/// A page of the entries of a merge queue.
 const MERGE_QUEUE: &str = include_str!("merge_queue.graphql");
+
+/// The open pull requests of a base, each with its state in the merge queue.
+const OPEN_OF_BASE: &str = include_str!("open_of_base.graphql");
 
 /// Puts a pull request into the merge queue.
 const ENQUEUE: &str = include_str!("enqueue.graphql");
 
 /// Has a pull request merged when its requirements are met.
 const ENABLE_AUTO_MERGE: &str = include_str!("enable_auto_merge.graphql");
+
+/// The maximum number of pages of a merge queue, of 100 entries each.
+pub(super) const MAX_PAGES: usize = 20;
+
+/// The types of rules that require a check, of `RepositoryRuleType`.
+pub(super) const CHECKS: [&str; 5] = [
+    "REQUIRED_STATUS_CHECKS",
+    "REQUIRED_WORKFLOW_STATUS_CHECKS",
+    "WORKFLOWS",
+    "CODE_SCANNING",
+    "REQUIRED_DEPLOYMENTS",
+];
+
+/// The type of a rule that can require approvals.
+pub(super) const APPROVALS: &str = "PULL_REQUEST";
+
+/// The states in which a pull request could be merged at once, of `MergeStateStatus`.
+pub(super) const READY: [&str; 3] = ["CLEAN", "HAS_HOOKS", "UNSTABLE"];
+
+/// The types of errors about parts that a token may not read.
+const FORBIDDEN: [&str; 2] = ["FORBIDDEN", "INSUFFICIENT_SCOPES"];
 
 /// The maximum length of the errors of a response, in bytes.
 const MAX_ERRORS: usize = 500;
@@ -41,6 +65,87 @@ pub(super) struct MergeState {
     pub(super) requires_something: bool,
     /// True if it could be merged at once.
     pub(super) is_ready: bool,
+    /// The reason for which parts of this are unknown, if some are.
+    pub(super) unknown: Option<String>,
+}
+
+/// The answer to a query.
+pub(super) struct Answer {
+    /// The body, in which parts may be null.
+    pub(super) body: Value,
+    /// The reason for which the token may not read a part.
+    pub(super) forbidden: Option<String>,
+    /// The reason for which an older server lacks a part.
+    undefined: Option<String>,
+}
+
+impl Answer {
+    /// Reads an answer; `refused` is the reason for which GitHub refuses the whole query.
+    ///
+    /// # Errors
+    ///
+    /// The errors that are not about parts alone, as one sentence.
+    pub(super) fn of(body: Value, refused: Option<String>) -> Result<Self, String> {
+        let errors = body["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let of = |wanted: &dyn Fn(&Value) -> bool| {
+            let mut found = errors.iter().filter(|error| wanted(error)).peekable();
+            found.peek().is_some().then(|| sentence(found))
+        };
+        if let Some(failure) = of(&|error| !is_forbidden(error) && !is_of_undefined_field(error)) {
+            return Err(failure);
+        }
+        let (forbidden, undefined) = (refused.or_else(|| of(&is_forbidden)), of(&is_of_undefined_field));
+        Ok(Self { body, forbidden, undefined })
+    }
+
+    /// Returns the reason for which parts are null, if some are.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.forbidden.as_ref().or(self.undefined.as_ref()).cloned()
+    }
+}
+
+/// A page of numbers of pull requests.
+pub(super) struct Page {
+    /// The numbers.
+    pub(super) numbers: Vec<u64>,
+    /// The place after which the next page begins, if there is one.
+    pub(super) next: Option<String>,
+}
+
+impl Page {
+    fn of(list: &Value, numbers: Vec<u64>) -> Self {
+        let info = &list["pageInfo"];
+        let next = info["endCursor"].as_str().filter(|_| info["hasNextPage"] == Value::Bool(true));
+        Self { numbers, next: next.map(str::to_owned) }
+    }
+}
+
+/// The pull requests of a base that are in its merge queue, as each says.
+#[derive(Debug, Default)]
+pub(super) struct Queued {
+    numbers: BTreeSet<u64>,
+    /// True if the base has a merge queue, or if no pull request tells.
+    has_queue: Option<bool>,
+}
+
+impl Queued {
+    /// Adds a page; there is none if the token may not read it.
+    pub(super) fn read(&mut self, body: &Value) -> Option<Page> {
+        let list = &body["data"]["repository"]["pullRequests"];
+        for node in list["nodes"].as_array()?.iter().filter(|node| !node.is_null()) {
+            let has_queue = node["isMergeQueueEnabled"] == Value::Bool(true);
+            self.has_queue = Some(self.has_queue.unwrap_or(false) || has_queue);
+            if node["isInMergeQueue"] == Value::Bool(true) {
+                self.numbers.extend(node["number"].as_u64());
+            }
+        }
+        Some(Page::of(list, Vec::new()))
+    }
+
+    /// Returns the numbers; none without a merge queue.
+    pub(super) fn numbers(self) -> Option<BTreeSet<u64>> {
+        self.has_queue.unwrap_or(true).then_some(self.numbers)
+    }
 }
 
 impl MergeState {
@@ -51,8 +156,8 @@ impl MergeState {
         let protection = &base["branchProtectionRule"];
         let rules = base["rules"]["nodes"].as_array().map(Vec::as_slice).unwrap_or_default();
         let requires = |rule: &Value| match rule["type"].as_str() {
-            Some("REQUIRED_STATUS_CHECKS" | "WORKFLOWS" | "CODE_SCANNING" | "REQUIRED_DEPLOYMENTS") => true,
-            Some("PULL_REQUEST") => rule["parameters"]["requiredApprovingReviewCount"].as_u64() > Some(0),
+            Some(kind) if CHECKS.contains(&kind) => true,
+            Some(APPROVALS) => rule["parameters"]["requiredApprovingReviewCount"].as_u64() > Some(0),
             _ => false,
         };
         let is_true = |value: &Value| *value == Value::Bool(true);
@@ -65,7 +170,8 @@ impl MergeState {
             requires_something: is_true(&protection["requiresStatusChecks"])
                 || is_true(&protection["requiresApprovingReviews"])
                 || rules.iter().any(requires),
-            is_ready: matches!(found["mergeStateStatus"].as_str(), Some("CLEAN" | "HAS_HOOKS" | "UNSTABLE")),
+            is_ready: found["mergeStateStatus"].as_str().is_some_and(|state| READY.contains(&state)),
+            unknown: None,
         })
     }
 }
@@ -76,16 +182,41 @@ pub(super) fn merge_state(repository: &GithubRepository, number: u64, cost: Cost
     request(MERGE_STATE, &variables, cost)
 }
 
-/// Makes the request for the merge queue of a base.
-pub(super) fn merge_queue(repository: &GithubRepository, base: &BranchName) -> ApiRequest {
-    let variables = json!({"owner": repository.owner, "name": repository.name, "branch": base.as_str()});
-    ApiRequest { operation: "list the merge queue", ..request(MERGE_QUEUE, &variables, Cost::EssentialRead) }
+/// Makes the request for a page of the merge queue of a base.
+pub(super) fn merge_queue(
+    repository: &GithubRepository,
+    base: &BranchName,
+    after: Option<&str>,
+) -> ApiRequest {
+    list_of_base(MERGE_QUEUE, repository, base, after)
 }
 
-/// Reads the numbers of the pull requests in a merge queue; none without a queue.
-pub(super) fn read_merge_queue(body: &Value) -> Option<BTreeSet<u64>> {
-    let entries = body["data"]["repository"]["mergeQueue"]["entries"]["nodes"].as_array()?;
-    Some(entries.iter().filter_map(|entry| entry["pullRequest"]["number"].as_u64()).collect())
+/// Makes the request for a page of the open pull requests of a base.
+pub(super) fn open_of_base(
+    repository: &GithubRepository,
+    base: &BranchName,
+    after: Option<&str>,
+) -> ApiRequest {
+    list_of_base(OPEN_OF_BASE, repository, base, after)
+}
+
+fn list_of_base(
+    document: &str,
+    repository: &GithubRepository,
+    base: &BranchName,
+    after: Option<&str>,
+) -> ApiRequest {
+    let GithubRepository { owner, name } = repository;
+    let variables = json!({"owner": owner, "name": name, "branch": base.as_str(), "after": after});
+    ApiRequest { operation: "list the merge queue", ..request(document, &variables, Cost::EssentialRead) }
+}
+
+/// Reads a page of a merge queue; none without a queue.
+pub(super) fn read_merge_queue(body: &Value) -> Option<Page> {
+    let list = &body["data"]["repository"]["mergeQueue"]["entries"];
+    let numbers =
+        list["nodes"].as_array()?.iter().filter_map(|entry| entry["pullRequest"]["number"].as_u64());
+    Some(Page::of(list, numbers.collect()))
 }
 
 /// Makes the request that puts a pull request into the merge queue.
@@ -114,16 +245,12 @@ pub(super) fn errors(body: &Value) -> Option<String> {
     Some(sentence(errors.iter()))
 }
 
-/// Returns the errors of a response about other things than unknown fields.
-///
-/// An older server does not know each field.
-pub(super) fn errors_of_known_fields(body: &Value) -> Option<String> {
-    let errors = body["errors"].as_array()?;
-    let mut known = errors.iter().filter(|error| !is_of_undefined_field(error)).peekable();
-    known.peek()?;
-    Some(sentence(known))
+/// Returns true for an error about a part that the token may not read.
+fn is_forbidden(error: &Value) -> bool {
+    error["type"].as_str().is_some_and(|kind| FORBIDDEN.contains(&kind))
 }
 
+/// Returns true for an error about a field that an older server does not know.
 fn is_of_undefined_field(error: &Value) -> bool {
     error["extensions"]["code"] == "undefinedField"
         || error["message"].as_str().is_some_and(|message| message.contains("doesn't exist on type"))

@@ -143,3 +143,36 @@ pub(super) fn limiter_key(
         login: login.fingerprint(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::ProxyChoice;
+    use crate::secrets::Secret;
+
+    #[test]
+    fn a_renewed_token_keeps_its_rate_limits_and_not_the_cached_responses() {
+        let clients = ForgeClients::default();
+        let transport = |token: &str, identity: Option<&str>| {
+            let login = ApiLogin {
+                namespace: "apps".to_owned(),
+                owner: "Secret apps/app".to_owned(),
+                credential: ForgeCredential::Bearer(Secret::new(token)),
+                identity: identity.map(|identity| Fingerprint::of([identity])),
+                route: ApiRoute { proxy: ProxyChoice::Direct, authority: None, identity: None },
+            };
+            let base = Url::parse("https://api.github.com").unwrap();
+            clients.transport(ForgeKind::Github, base, login).unwrap()
+        };
+        let keys = |token, identity| {
+            let transport = transport(token, identity);
+            let (cache, limiter) = transport.keys();
+            (cache.clone(), limiter.clone())
+        };
+        let (first, second) = (keys("one", Some("app")), keys("two", Some("app")));
+        assert!(first.1 == second.1 && first.0 != second.0);
+        assert_ne!(first.1, keys("one", Some("other")).1);
+        let personal = [keys("one", None), keys("two", None)];
+        assert!(personal[0].1 != personal[1].1 && personal[0].0 == personal[0].1);
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::forge::exchange::Cost;
 use crate::net::retry_after;
@@ -81,6 +82,19 @@ impl LimitedResponse<'_> {
     }
 }
 
+/// Returns true if GraphQL refuses because of a rate limit, with a status of success.
+pub(super) fn is_limited_query(body: &Value) -> bool {
+    let says = |text: &Value| {
+        let text = text.as_str().unwrap_or_default().to_ascii_lowercase();
+        text.contains("secondary rate limit") || text.contains("abuse detection")
+    };
+    // The type is `RATE_LIMITED`, or `RATE_LIMIT` in newer responses.
+    let is_limit = |error: &Value| {
+        error["type"].as_str().is_some_and(|kind| kind.starts_with("RATE_LIMIT")) || says(&error["message"])
+    };
+    says(&body["message"]) || body["errors"].as_array().is_some_and(|errors| errors.iter().any(is_limit))
+}
+
 impl Quota {
     /// Returns the time that a request must wait, if it must.
     pub(super) fn pause(&self, cost: Cost, resource: &str, now: Timestamp) -> Option<Duration> {
@@ -145,6 +159,8 @@ impl Quota {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn now() -> Timestamp {
@@ -181,6 +197,24 @@ mod tests {
             for cost in [Cost::Read, Cost::Write, Cost::Create, Cost::Essential, Cost::EssentialRead] {
                 assert_eq!(quota.pause(cost, "", now()).map(|pause| pause.as_secs()), pause);
             }
+        }
+    }
+
+    #[test]
+    fn a_limit_of_graphql_is_told_by_its_errors() {
+        for (body, is_limited) in [
+            (json!({"data": {"repository": null}}), false),
+            (json!({"errors": [{"type": "FORBIDDEN", "message": "Resource not accessible"}]}), false),
+            (json!({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}), true),
+            (json!({"errors": [{"type": "RATE_LIMIT", "code": "graphql_rate_limit"}]}), true),
+            (
+                json!({"errors": [{"type": "FORBIDDEN"}, {"message": "You have exceeded a secondary rate limit."}]}),
+                true,
+            ),
+            (json!({"message": "You have exceeded a Secondary Rate Limit"}), true),
+            (json!(null), false),
+        ] {
+            assert_eq!(is_limited_query(&body), is_limited, "{body}");
         }
     }
 

@@ -12,7 +12,7 @@ use url::Url;
 use super::clients::{ForgeState, limiter_key};
 use super::credential::ForgeCredential;
 use super::exchange::{Failed, RawRequest, RawResponse, exchange};
-use super::quota::LimitedResponse;
+use super::quota::{LimitedResponse, is_limited_query};
 use super::rate_limit::{LimiterKey, RateLimiter};
 use super::route::ApiRoute;
 use crate::forge::error::ForgeError;
@@ -20,7 +20,7 @@ use crate::forge::exchange::{ApiRequest, ApiResponse, Method, Transport};
 use crate::forge::kind::ForgeKind;
 use crate::net::{self, SsrfGuard};
 use crate::printable::printable;
-use crate::secrets::Redactor;
+use crate::secrets::{Fingerprint, Redactor};
 
 /// The maximum number of redirects that are followed.
 const MAX_REDIRECTS: usize = 3;
@@ -30,6 +30,9 @@ const RETRIES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(
 
 /// The maximum length of a server's message in an error, in bytes.
 pub(super) const MAX_MESSAGE: usize = 500;
+
+/// The resource of GitHub's GraphQL API.
+const GRAPHQL: &str = "graphql";
 
 /// The bytes of a path segment that are not escaped.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -43,6 +46,8 @@ pub struct ApiLogin {
     pub owner: String,
     /// The login.
     pub credential: ForgeCredential,
+    /// The fingerprint of the identity whose token is renewed, if there is one.
+    pub identity: Option<Fingerprint>,
     /// The way to the server.
     pub route: ApiRoute,
 }
@@ -60,7 +65,9 @@ pub struct HttpTransport {
     redactor: Arc<Redactor>,
     route: Arc<ApiRoute>,
     guard: SsrfGuard,
+    /// The key of cached responses and connections.
     key: LimiterKey,
+    limiter: LimiterKey,
     /// The resource whose limit counts, where the server has several.
     resource: &'static str,
 }
@@ -72,9 +79,11 @@ impl HttpTransport {
         base: Url,
         login: ApiLogin,
     ) -> Result<Self, ForgeError> {
-        let ApiLogin { namespace, owner, credential, route } = login;
+        let ApiLogin { namespace, owner, credential, identity, route } = login;
         let host = base.host_str().unwrap_or_default().to_owned();
         let key = limiter_key(&base, &namespace, &route, &credential);
+        // A new token of an App has the rate limits of the one before.
+        let limiter = LimiterKey { login: identity.unwrap_or(key.login), ..key.clone() };
         let authorization = credential.header(kind).filter(|_| !host.is_empty());
         let authorization = authorization.ok_or_else(|| ForgeError::Unauthenticated {
             host: host.clone(),
@@ -82,18 +91,37 @@ impl HttpTransport {
             detail: "a header cannot carry them: correct the Secret".to_owned(),
         })?;
         let resource = match kind {
-            ForgeKind::Github if base.path().ends_with("/graphql") => "graphql",
+            ForgeKind::Github if base.path().ends_with("/graphql") => GRAPHQL,
             ForgeKind::Github => "core",
             _ => "",
         };
         let redactor = Arc::new(credential.redactor());
         let (guard, route) = (shared.guard(&route), Arc::new(route));
-        Ok(Self { shared, kind, base, host, owner, authorization, redactor, route, guard, key, resource })
+        Ok(Self {
+            shared,
+            kind,
+            base,
+            host,
+            owner,
+            authorization,
+            redactor,
+            route,
+            guard,
+            key,
+            limiter,
+            resource,
+        })
     }
 
     /// Returns the object that has the credentials.
     pub fn owner(&self) -> &str {
         &self.owner
+    }
+
+    /// Returns the keys of cached responses and of the rate limiter.
+    #[cfg(test)]
+    pub(super) fn keys(&self) -> (&LimiterKey, &LimiterKey) {
+        (&self.key, &self.limiter)
     }
 
     /// Returns the host of the API.
@@ -132,7 +160,7 @@ impl HttpTransport {
     /// Sends a request with retries, if it only reads.
     async fn send_with_retries(&self, request: &ApiRequest) -> Result<ApiResponse, ForgeError> {
         let mut retries = RETRIES.iter().filter(|_| request.method == Method::Get);
-        let limiter = self.shared.limiters.of(&self.key, &self.host);
+        let limiter = self.shared.limiters.of(&self.limiter, &self.host);
         loop {
             let result = self.send_once(request, &limiter).await;
             let is_transient = matches!(result, Err(ForgeError::Unavailable { .. }));
@@ -176,7 +204,11 @@ impl HttpTransport {
         let body = self.parse(request, raw).await;
         let message = body.as_ref().ok().map(|body| body["message"].as_str().unwrap_or_default().to_owned());
         let message = message.unwrap_or_default();
-        let pause = limiter.note(LimitedResponse { status, headers: &headers, message: &message });
+        // GraphQL states its limits in a response that is a success.
+        let is_limited = body.as_ref().is_ok_and(|body| self.resource == GRAPHQL && is_limited_query(body));
+        let limited_status = if is_limited { 429 } else { status };
+        let pause =
+            limiter.note(LimitedResponse { status: limited_status, headers: &headers, message: &message });
         if let Some(remaining) = limiter.remaining() {
             metrics.forge_remaining(&self.host, remaining);
         }

@@ -82,14 +82,16 @@ async fn run<J: Job>(
     }
 }
 
-/// Has the login of a provider made again if the server refused it.
+/// Has the login of a provider made again if the git server refused it.
 ///
-/// Returns true if there is such a login.
+/// Returns true if there is such a login, or if the API that signs has refused it.
 fn refuse_login(answer: &Answer<UpdateProposal>) -> bool {
     let Err(Failure::Sync(error)) = &answer.result else { return false };
-    let entry = answer.proposer.login.as_ref();
-    let entry = entry.filter(|_| error.failure_kind() == Some(FailureKind::Authentication));
-    entry.inspect(|entry| entry.refuse()).is_some()
+    let Some(entry) = &answer.proposer.login else { return false };
+    if error.failure_kind() == Some(FailureKind::Authentication) {
+        entry.refuse();
+    }
+    entry.is_refused()
 }
 
 fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {

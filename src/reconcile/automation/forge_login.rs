@@ -183,7 +183,8 @@ pub async fn forge_access(
             (format!("GitRepository {}", source.repository), credential, entry.clone())
         }
     };
-    let login = ApiLogin { namespace: namespace.to_owned(), owner, credential, route };
+    let identity = entry.as_ref().map(GitLoginEntry::identity);
+    let login = ApiLogin { namespace: namespace.to_owned(), owner, credential, identity, route };
     Ok(ForgeAccess { address, api, login, entry })
 }
 

@@ -9,9 +9,10 @@ use super::findings::SigningResult;
 use super::forge_login::{ForgeAccess, ForgeAccessError, forge_access};
 use super::login::{LoggedIn, LoginOptions};
 use super::source::SourceConfiguration;
+use crate::cloud::GitLoginEntry;
 use crate::error::{ReconcileError, chain};
 use crate::forge::github::{GithubRepository, GithubSigner};
-use crate::forge::{ForgeClients, ForgeError, ForgeKind};
+use crate::forge::{ApiRequest, ApiResponse, ForgeClients, ForgeError, ForgeKind, HttpTransport, Transport};
 use crate::git::ForgeSigning;
 use crate::objects::Objects;
 
@@ -95,13 +96,30 @@ pub async fn forge_signing(
 fn signer(
     access: ForgeAccess,
     clients: &ForgeClients,
-) -> Result<GithubSigner<crate::forge::HttpTransport>, ForgeSigningRefused> {
-    let ForgeAccess { address, api, login, .. } = access;
+) -> Result<GithubSigner<Renewed<HttpTransport>>, ForgeSigningRefused> {
+    let ForgeAccess { address, api, login, entry } = access;
     if !address.kind.features().signing {
         return Err(ForgeSigningRefused::OtherForge { kind: address.kind });
     }
     let transport = clients.transport(address.kind, api, login)?;
     let (host, owner) = (transport.host().to_owned(), transport.owner().to_owned());
     let repository = GithubRepository { owner: address.repository.owner, name: address.repository.name };
-    Ok(GithubSigner::new(transport, repository, host, owner))
+    Ok(GithubSigner::new(Renewed { transport, entry }, repository, host, owner))
+}
+
+/// A transport whose refused token is requested anew.
+struct Renewed<T> {
+    transport: T,
+    /// The cache entry of the token, if it was requested.
+    entry: Option<GitLoginEntry>,
+}
+
+impl<T: Transport> Transport for Renewed<T> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiResponse, ForgeError> {
+        let response = self.transport.send(request).await?;
+        if let Some(entry) = self.entry.as_ref().filter(|_| response.status == 401) {
+            entry.refuse();
+        }
+        Ok(response)
+    }
 }

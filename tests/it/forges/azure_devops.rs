@@ -5,7 +5,10 @@ use tagboat::forge::{
     AzureDevops, AzureRepository, Forge, Listing, NewPullRequest, PullRequestEdit, PullRequestState,
 };
 
-use super::life::{merge_immediately, new, open_edit_close, schedule_once_a_check_is_required};
+use super::life::{
+    beside_another, merge_immediately, new, open_beside_another, open_edit_close,
+    schedule_once_a_check_is_required,
+};
 use crate::support::forges::azure_devops::{USER_ID, respond};
 use crate::support::forges::description::Description;
 use crate::support::forges::hub::{AUTHORIZATION, Hub};
@@ -92,4 +95,11 @@ async fn pull_requests_of_forks_are_ignored_over_all_pages() {
     }
     hub.open_from_fork("tagboat/1");
     assert_eq!(forge(&front).open_pull_requests(&mut Listing::all()).await.unwrap().len(), 101);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_reviewers_and_assignees_that_others_set_meanwhile_stay() {
+    let hub = Hub::new();
+    let front = hub.serve(beside_another(respond));
+    open_beside_another(&forge(&front), &hub, USER_ID).await;
 }

@@ -4,7 +4,7 @@ use tagboat::forge::{
     Bitbucket, BitbucketRepository, Forge, Listing, MergeAnswer, MergeTime, NewPullRequest, PullRequestEdit,
 };
 
-use super::life::{merge, merge_immediately, new, open_edit_close};
+use super::life::{beside_another, merge, merge_immediately, new, open_beside_another, open_edit_close};
 use crate::support::forges::bitbucket::respond;
 use crate::support::forges::hub::{AUTHORIZATION, Hub, USER};
 use crate::support::forges::wire::Wire;
@@ -87,4 +87,11 @@ async fn pull_requests_of_forks_are_ignored_over_all_pages() {
     hub.open_from_fork("a");
     let listed = forge(&front).open_pull_requests(&mut Listing::all()).await.unwrap();
     assert_eq!(listed.iter().map(|one| one.number).collect::<Vec<_>>(), [5, 4, 3, 2, 1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_reviewers_and_assignees_that_others_set_meanwhile_stay() {
+    let hub = Hub::new();
+    let front = hub.serve(beside_another(respond));
+    open_beside_another(&forge(&front), &hub, USER).await;
 }

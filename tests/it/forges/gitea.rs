@@ -9,7 +9,7 @@ use tagboat::forge::{
 
 use super::life::{answered, merge, merge_immediately, new, open_edit_close};
 use crate::support::eventually::eventually;
-use crate::support::gitea::{GiteaRepository, OTHER};
+use crate::support::gitea::{GiteaRepository, OTHER, OWNER};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_lives() {
@@ -75,6 +75,30 @@ async fn an_unknown_reviewer_leaves_the_pull_request() {
     let document = repository.call("GET", &path, json!(null)).await;
     assert_eq!(document["requested_reviewers"][0]["login"], OTHER);
     assert_eq!(document["assignees"][0]["login"], OTHER);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_and_assignees_that_others_set_stay() {
+    let repository = GiteaRepository::new("others").await;
+    repository.branch("tagboat/web").await;
+    repository.call("PUT", &format!("collaborators/{OTHER}"), json!({"permission": "write"})).await;
+    repository.call("POST", "labels", json!({"name": "bot", "color": "#00aa00"})).await;
+    let forge = repository.forge();
+    let opened = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
+    let path = format!("pulls/{}", opened.number);
+    repository.call("PATCH", &path, json!({"assignees": [OTHER]})).await;
+    let labels = format!("issues/{}/labels", opened.number);
+    repository.call("POST", &labels, json!({"labels": ["bot"]})).await;
+    let edit = PullRequestEdit {
+        added_labels: vec!["images".to_owned()],
+        added_assignees: vec![OWNER.to_owned()],
+        ..PullRequestEdit::default()
+    };
+    forge.edit(&opened, &edit).await.unwrap();
+    let document = repository.call("GET", &path, json!(null)).await;
+    for (list, member) in [("assignees", "login"), ("labels", "name")] {
+        assert_eq!(document[list].as_array().unwrap().len(), 2, "{member} {document:#}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

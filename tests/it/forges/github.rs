@@ -6,7 +6,10 @@ use tagboat::forge::{
     Forge, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
 };
 
-use super::life::{answered, merge, new, open_edit_close, schedule_once_a_check_is_required};
+use super::life::{
+    answered, beside_another, merge, new, open_beside_another, open_edit_close,
+    schedule_once_a_check_is_required,
+};
 use crate::github::server::description::Description;
 use crate::support::forges::github::respond;
 use crate::support::forges::hub::{AUTHORIZATION, Hub, USER};
@@ -21,13 +24,12 @@ fn forge(front: &Front) -> (Github<Wire>, Wire) {
 }
 
 /// Compares the requests with the description.
-/// It lacks two of them, and has a choice of bodies for a third.
+/// It lacks one of them, and has a choice of bodies for another.
 fn check(wire: &Wire) {
     let description = Description::load("github.json");
     for sent in wire.exchanges() {
         let path = format!("/{}", sent.path.join("/"));
         let is_undescribed = match sent.method.as_str() {
-            "patch" => path.contains("/issues/"),
             "post" => path.ends_with("/labels"),
             method => method == "delete",
         };
@@ -70,7 +72,7 @@ async fn pull_requests_are_merged_by_each_method_at_their_head_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn labels_reviewers_and_assignees_come_with_the_completed_body() {
-    for (assignee, refused) in [(USER, 1), ("ghost", 1)] {
+    for (assignee, refused) in [(USER, 1), ("ghost", 2)] {
         let hub = Hub::new();
         let front = hub.serve(respond);
         hub.branch("tagboat/web");
@@ -124,4 +126,11 @@ async fn a_pull_request_with_a_new_commit_of_a_person_is_not_closed() {
     let close = PullRequestEdit { is_closed: true, ..PullRequestEdit::default() };
     assert!(forge.edit(&opened, &close).await.is_err());
     assert_eq!(forge.find(&opened.head, &opened.base).await.unwrap()[0].state, PullRequestState::Open);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_reviewers_and_assignees_that_others_set_meanwhile_stay() {
+    let hub = Hub::new();
+    let front = hub.serve(beside_another(respond));
+    open_beside_another(&forge(&front).0, &hub, USER).await;
 }

@@ -5,7 +5,8 @@ use tagboat::forge::{
     PullRequestState,
 };
 
-use crate::support::forges::hub::Hub;
+use crate::support::forges::hub::{Call, Hub, OTHER, USER, add};
+use crate::support::http_front::Reply;
 
 /// A pull request to be opened from a branch.
 pub(super) fn new(head: &str) -> NewPullRequest {
@@ -24,6 +25,41 @@ pub(super) fn new(head: &str) -> NewPullRequest {
 
 pub(super) fn merge(time: MergeTime, method: Option<MergeMethod>, head: &str) -> Merge {
     Merge { time, method, head_commit: head.parse().unwrap() }
+}
+
+/// Answers as `respond` does, and sets parts of each new pull request.
+pub(super) fn beside_another(respond: impl Fn(&Hub, &Call) -> Reply) -> impl Fn(&Hub, &Call) -> Reply {
+    move |hub, call| {
+        let before = hub.pulls().len();
+        let reply = respond(hub, call);
+        for pull in &hub.pulls()[before..] {
+            hub.change(pull.number, |pull| {
+                add(&mut pull.labels, ["bot".to_owned()]);
+                add(&mut pull.reviewers, [OTHER.to_owned()]);
+                add(&mut pull.assignees, [OTHER.to_owned()]);
+            });
+        }
+        reply
+    }
+}
+
+/// Opens one beside another user, whose labels, reviewers and assignees stay beside ours.
+///
+/// `reviewer` is the name of the user `USER` at this forge.
+pub(super) async fn open_beside_another(forge: &impl Forge, hub: &Hub, reviewer: &str) {
+    hub.branch("tagboat/web");
+    let asked = NewPullRequest {
+        labels: vec!["images".to_owned()],
+        reviewers: vec![reviewer.to_owned()],
+        assignees: vec![USER.to_owned()],
+        completed_body: Some("Completed.".to_owned()),
+        ..new("tagboat/web")
+    };
+    forge.open(&asked).await.unwrap();
+    let pull = hub.pulls().remove(0);
+    let has = |list: &[String], name: &str| list.iter().any(|one| one == name);
+    assert!(has(&pull.labels, "bot") && has(&pull.assignees, OTHER), "{pull:?}");
+    assert!(has(&pull.reviewers, OTHER) && has(&pull.reviewers, USER), "{pull:?}");
 }
 
 /// Opens a pull request, and has it scheduled, which is refused without a required check.

@@ -3,7 +3,10 @@
 mod azure_devops;
 mod bitbucket;
 mod bitbucket_data_center;
+mod faults;
 mod gitea;
 mod github;
 mod gitlab;
 mod life;
+mod program;
+mod served;

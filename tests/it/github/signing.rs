@@ -161,6 +161,44 @@ fn a_github_app_in_the_secret_of_the_annotation_signs_with_a_token_for_the_repos
     assert!(fleet.run(1).only_error().contains(flaw));
 }
 
+#[test]
+fn a_token_that_the_api_refuses_is_requested_anew_once_within_the_run() {
+    for (refusals, status) in [(1, 0), (2, 1)] {
+        let tokens = Front::alone(|_| {
+            let expires_at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600);
+            let body = json!({"token": super::scene::TOKEN, "expires_at": expires_at.to_string()});
+            Reply::body(201, body.to_string())
+        });
+        let files = [file("app.yaml", format!("{}\n", line("app")))];
+        let fleet = GithubScene::new(&files, &[("app", "forge")]);
+        let source = json!({
+            "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository",
+            "metadata": {
+                "namespace": "default", "name": "fleet", "annotations": {"tagboat.dev/forge": "github"},
+            },
+            "spec": {
+                "interval": "1m", "timeout": "20s", "ref": {"branch": "main"}, "provider": "github",
+                "url": fleet.github.git_url(), "secretRef": {"name": "app"},
+            },
+        });
+        fleet.scene.write("source.yaml", &source.to_string());
+        let app = json!({
+            "githubAppID": "7", "githubAppInstallationID": "8", "githubAppPrivateKey": APP_KEY,
+            "githubAppBaseURL": tokens.url("/"),
+        });
+        fleet.scene.secret("app", json!({"stringData": app}));
+        for _ in 0..refusals {
+            let refusal = Reply::body(401, r#"{"message": "Bad credentials"}"#);
+            fleet.github.once("git/trees", refusal.with("Content-Type", "application/json"));
+        }
+        let run = fleet.run(status);
+        assert_eq!(tokens.requests().len(), 2, "{run:?}");
+        if status == 0 {
+            fleet.assert_signed(1);
+        }
+    }
+}
+
 /// A commit that is signed anew is another one.
 #[test]
 fn signed_commits_of_a_push_without_a_reply_are_pushed_again_and_not_signed_anew() {

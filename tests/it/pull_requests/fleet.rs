@@ -11,7 +11,7 @@ use crate::support::manifests::policy;
 use crate::support::program::{Run, run, tagboat};
 
 /// The branch of the automation `default/fleet` without a path.
-pub(super) const BRANCH: &str = "tagboat/default-fleet";
+pub(crate) const BRANCH: &str = "tagboat/default-fleet";
 
 /// One marked file `app.yaml`, a policy, and automations that deliver by pull request.
 pub(super) struct Fleet {
@@ -53,24 +53,7 @@ impl Fleet {
                 "interval": "1m", "url": self.forge.url(), "ref": {"branch": "main"}, "secretRef": {"name": "git"},
             },
         });
-        let mut text = format!("{policies}---\n{secret}\n---\n{source}\n");
-        for (name, annotations) in automations {
-            let mut all = json!({"tagboat.dev/delivery": "pull-request"});
-            for (name, value) in annotations.as_object().unwrap() {
-                all[format!("tagboat.dev/{name}")] = value.clone();
-            }
-            let automation = json!({
-                "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImageUpdateAutomation",
-                "metadata": {"namespace": "default", "name": name, "annotations": all},
-                "spec": {
-                    "interval": "10m",
-                    "sourceRef": {"kind": "GitRepository", "name": "fleet"},
-                    "git": {"commit": {"author": {"name": name, "email": "bot@example.com"}}},
-                    "update": {"strategy": "Setters", "path": "./"},
-                },
-            });
-            text.push_str(&format!("---\n{automation}\n"));
-        }
+        let text = format!("{policies}---\n{secret}\n---\n{source}\n{}", automations_text(automations));
         fs::write(self.root.path().join("manifests/manifests.yaml"), text).unwrap();
     }
 
@@ -131,8 +114,31 @@ impl Fleet {
     }
 }
 
+/// The manifests of automations that deliver by pull request.
+pub(crate) fn automations_text(automations: &[(&str, Value)]) -> String {
+    let mut text = String::new();
+    for (name, annotations) in automations {
+        let mut all = json!({"tagboat.dev/delivery": "pull-request"});
+        for (name, value) in annotations.as_object().unwrap() {
+            all[format!("tagboat.dev/{name}")] = value.clone();
+        }
+        let automation = json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImageUpdateAutomation",
+            "metadata": {"namespace": "default", "name": name, "annotations": all},
+            "spec": {
+                "interval": "10m",
+                "sourceRef": {"kind": "GitRepository", "name": "fleet"},
+                "git": {"commit": {"author": {"name": name, "email": "bot@example.com"}}},
+                "update": {"strategy": "Setters", "path": "./"},
+            },
+        });
+        text.push_str(&format!("---\n{automation}\n"));
+    }
+    text
+}
+
 /// The pull requests of a report, as `branch: action (reason)`.
-pub(super) fn actions(report: &Value) -> Vec<String> {
+pub(crate) fn actions(report: &Value) -> Vec<String> {
     let all = report["pullRequests"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |one: &Value| {
         let reason = one["reason"].as_str().map(|reason| format!(" ({reason})")).unwrap_or_default();
@@ -143,7 +149,7 @@ pub(super) fn actions(report: &Value) -> Vec<String> {
 
 /// The only action of a report, on the branch of `default/fleet`.
 #[track_caller]
-pub(super) fn action(report: &Value) -> String {
+pub(crate) fn action(report: &Value) -> String {
     let all = actions(report);
     assert_eq!(all.len(), 1, "{report:#}");
     all[0].strip_prefix(&format!("{BRANCH}: ")).unwrap_or(&all[0]).to_owned()

@@ -1,7 +1,7 @@
 //! Pull requests of automations, on the real Gitea.
 
 mod branches;
-mod fleet;
+pub(crate) mod fleet;
 mod life;
 mod merges;
 mod people;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::forge::api::Forge;
 use crate::forge::error::ForgeError;
-use crate::forge::exchange::{ApiResponse, Cost, Method, Transport};
+use crate::forge::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 use crate::forge::github::graphql::{self, MergeState};
 use crate::forge::github::repository::GithubRepository;
 use crate::forge::http::{Call, refusal};
@@ -23,7 +23,6 @@ use crate::git::BranchName;
 const PAGE: usize = 100;
 
 const LIST: &str = "list pull requests";
-const QUEUE: &str = "list the merge queue";
 const FIND: &str = "find a pull request";
 const OPEN: &str = "open a pull request";
 const EDIT: &str = "change a pull request";
@@ -147,22 +146,25 @@ impl<T: Transport> Github<T> {
             .ok_or_else(|| self.malformed(operation, "a pull request of another repository"))
     }
 
-    /// Adds labels, reviewers or assignees.
-    async fn add(&self, number: u64, part: &Part<'_>) -> Result<(), ForgeError> {
+    /// Adds labels, reviewers or assignees; those of others stay.
+    ///
+    /// Returns GitHub's answer.
+    async fn add(&self, number: u64, part: &Part<'_>) -> Result<Value, ForgeError> {
         let (resource, cost, operation) = part.call();
         let number = number.to_string();
         let path = [resource[0], &number, resource[1]];
         let response = self.send((Method::Post, cost), &path, Some(part.body()), operation).await?;
         match response.status {
-            200 | 201 => Ok(()),
+            200 | 201 => Ok(response.body),
             _ => Err(self.refusal(operation, &response)),
         }
     }
 
-    /// Changes labels, assignees and body in one call.
-    async fn change(&self, number: u64, change: Value) -> Result<(), ForgeError> {
-        let path = ["issues", &number.to_string()];
-        let response = self.send((Method::Patch, Cost::Essential), &path, Some(change), COMPLETE).await?;
+    /// Sets the body of a new pull request, which says that all parts are there.
+    async fn set_body(&self, number: u64, body: &str) -> Result<(), ForgeError> {
+        let path = ["pulls", &number.to_string()];
+        let body = json!({ "body": body });
+        let response = self.send((Method::Patch, Cost::Essential), &path, Some(body), COMPLETE).await?;
         match response.status {
             200 => Ok(()),
             _ => Err(self.refusal(COMPLETE, &response)),
@@ -173,40 +175,30 @@ impl<T: Transport> Github<T> {
     ///
     /// Returns a sentence for each part that is missing.
     ///
-    /// It is open already, so a failure is told, and is no error. The completed body comes last, with labels and assignees in one
-    /// call if GitHub takes them so. After a failure that may pass, the body stays as it is.
-    async fn complete(&self, number: u64, new: &NewPullRequest, is_new: bool) -> Vec<String> {
-        let mut missing = Missing::default();
+    /// It is open already, so a failure is told, and is no error. The completed body comes last. After a failure that may pass, or
+    /// if a person has changed the text meanwhile, the body stays as it is, and a later round completes it.
+    async fn complete(&self, opened: &PullRequest, new: &NewPullRequest, is_new: bool) -> Vec<String> {
+        let (mut missing, mut is_changed) = (Missing::default(), false);
         // Each request notifies the reviewers.
-        if is_new && !new.reviewers.is_empty() {
-            missing.note(self.add(number, &Part::Reviewers(&new.reviewers)).await);
-        }
-        let mut parts = vec![Part::Labels(&new.labels), Part::Assignees(&new.assignees)];
-        parts.retain(|part| !part.names().is_empty());
-        let body = new.completed_body.as_ref().filter(|_| is_new);
-        if let Some(body) = body {
-            let mut change = json!({});
-            for part in &parts {
-                let ([_, name], ..) = part.call();
-                change[name] = json!(part.names());
+        let reviewers = if is_new { new.reviewers.as_slice() } else { &[] };
+        for part in [Part::Labels(&new.labels), Part::Assignees(&new.assignees), Part::Reviewers(reviewers)] {
+            if part.names().is_empty() {
+                continue;
             }
-            if !missing.may_pass {
-                change["body"] = body.as_str().into();
-            }
-            match self.change(number, change).await {
-                // One part makes GitHub refuse all.
-                Err(ForgeError::Refused { status: 422, .. }) if !parts.is_empty() => {}
-                changed => {
-                    missing.note(changed);
-                    return missing.sentences;
+            match self.add(opened.number, &part).await {
+                Ok(answer) => {
+                    missing.sentences.extend(part.left_out(&answer));
+                    let text = answer.get("body").map(|body| body.as_str().unwrap_or_default());
+                    is_changed |= text.is_some_and(|text| text != opened.body);
                 }
+                Err(error) => missing.note(&error),
             }
         }
-        for part in &parts {
-            missing.note(self.add(number, part).await);
-        }
-        if let Some(body) = body.filter(|_| !missing.may_pass) {
-            missing.note(self.change(number, json!({"body": body})).await);
+        let body = new.completed_body.as_ref().filter(|_| is_new && !is_changed && !missing.may_pass);
+        if let Some(body) = body
+            && let Err(error) = self.set_body(opened.number, body).await
+        {
+            missing.note(&error);
         }
         missing.sentences
     }
@@ -225,7 +217,7 @@ impl<T: Transport> Github<T> {
             }
             match self.add(number, &part).await {
                 Err(error) if error.is_final() => tracing::warn!("pull request #{number}: {error}"),
-                added => added?,
+                added => drop(added?),
             }
         }
         Ok(())
@@ -283,7 +275,10 @@ impl<T: Transport> Github<T> {
             return Ok(MergeAnswer::Scheduled);
         }
         if !state.requires_something {
-            return Ok(MergeAnswer::NothingRequired);
+            return Ok(match state.unknown {
+                Some(reason) => MergeAnswer::Refused { reason },
+                None => MergeAnswer::NothingRequired,
+            });
         }
         if state.has_queue {
             return self.mutate(graphql::enqueue(&state.id, merge)).await;
@@ -295,20 +290,57 @@ impl<T: Transport> Github<T> {
     }
 
     async fn merge_state(&self, number: u64, cost: Cost) -> Result<MergeState, ForgeError> {
-        let response = self.graphql.send(graphql::merge_state(&self.repository, number, cost)).await?;
-        if response.status != 200 {
-            return Err(self.refusal(MERGE, &response));
+        let answer = self.query(graphql::merge_state(&self.repository, number, cost)).await?;
+        match (MergeState::read(&answer.body), answer.missing()) {
+            (Some(state), missing) => Ok(MergeState { unknown: missing, ..state }),
+            (None, Some(detail)) => {
+                Err(ForgeError::Forbidden { host: self.host.clone(), operation: MERGE, detail })
+            }
+            (None, None) => Err(self.malformed(MERGE, "a response without the pull request's state")),
         }
-        if let Some(reason) = graphql::errors(&response.body) {
-            let (host, status) = (self.host.clone(), response.status);
-            return Err(ForgeError::Refused { host, operation: MERGE, status, detail: reason });
+    }
+
+    /// Sends a query; parts that cannot be read are null.
+    async fn query(&self, request: ApiRequest) -> Result<graphql::Answer, ForgeError> {
+        let operation = request.operation;
+        let response = self.graphql.send(request).await?;
+        let refused = match (response.status, self.refusal(operation, &response)) {
+            (200, _) => None,
+            // Not each token is accepted here.
+            (403, ForgeError::Forbidden { detail, .. }) => Some(detail),
+            (_, refusal) => return Err(refusal),
+        };
+        let (host, status) = (self.host.clone(), response.status);
+        let answer = graphql::Answer::of(response.body, refused);
+        answer.map_err(|detail| ForgeError::Refused { host, operation, status, detail })
+    }
+
+    /// Returns the numbers in the merge queue of a base, as each pull request says.
+    ///
+    /// This needs no permission for merge queues.
+    async fn queued(&self, base: &BranchName, reason: &str) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+        let (mut queued, mut after) = (graphql::Queued::default(), None);
+        for _ in 0..graphql::MAX_PAGES {
+            let answer = self.query(graphql::open_of_base(&self.repository, base, after.as_deref())).await?;
+            let Some(page) = queued.read(&answer.body) else {
+                let repository = &self.repository;
+                tracing::warn!(
+                    "{}/{}: it is not known which pull requests are in the merge queue of {base}: {reason}",
+                    repository.owner,
+                    repository.name,
+                );
+                return Ok(None);
+            };
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
-        MergeState::read(&response.body)
-            .ok_or_else(|| self.malformed(MERGE, "a response without the pull request's state"))
+        Ok(queued.numbers())
     }
 
     /// Sends a mutation; an error among its results is GitHub's reason to refuse.
-    async fn mutate(&self, request: crate::forge::exchange::ApiRequest) -> Result<MergeAnswer, ForgeError> {
+    async fn mutate(&self, request: ApiRequest) -> Result<MergeAnswer, ForgeError> {
         let response = self.graphql.send(request).await?;
         if response.status != 200 {
             return Err(self.refusal(MERGE, &response));
@@ -339,24 +371,38 @@ impl<T: Transport> Forge for Github<T> {
         // GitHub ignores a head that it does not understand.
         found.retain(|one| one.head == *head && one.base == *base);
         for one in found.iter_mut().filter(|one| one.state == PullRequestState::Open) {
-            let state = self.merge_state(one.number, Cost::EssentialRead).await?;
-            one.is_in_merge_queue = state.is_in_queue;
-            one.has_auto_merge |= state.has_auto_merge;
+            match self.merge_state(one.number, Cost::EssentialRead).await {
+                Ok(state) => {
+                    one.is_in_merge_queue = state.is_in_queue;
+                    one.has_auto_merge |= state.has_auto_merge;
+                }
+                Err(error @ ForgeError::Forbidden { .. }) => {
+                    tracing::warn!(
+                        "pull request #{}: it is not known if it is in a merge queue: {error}",
+                        one.number
+                    );
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(found)
     }
 
     async fn merge_queue(&self, base: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
-        let response = self.graphql.send(graphql::merge_queue(&self.repository, base)).await?;
-        match response.status {
-            200 => {}
-            _ => return Err(self.refusal(QUEUE, &response)),
+        let (mut queued, mut after) = (BTreeSet::new(), None);
+        for _ in 0..graphql::MAX_PAGES {
+            let answer = self.query(graphql::merge_queue(&self.repository, base, after.as_deref())).await?;
+            if let Some(reason) = &answer.forbidden {
+                return self.queued(base, reason).await;
+            }
+            let Some(page) = graphql::read_merge_queue(&answer.body) else { return Ok(None) };
+            queued.extend(page.numbers);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
-        if let Some(detail) = graphql::errors_of_known_fields(&response.body) {
-            let (host, status) = (self.host.clone(), response.status);
-            return Err(ForgeError::Refused { host, operation: QUEUE, status, detail });
-        }
-        Ok(graphql::read_merge_queue(&response.body))
+        Ok(Some(queued))
     }
 
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
@@ -384,7 +430,7 @@ impl<T: Transport> Forge for Github<T> {
             }
             _ => return Err(self.refusal(OPEN, &response)),
         };
-        refused.extend(self.complete(pull_request.number, new, is_new).await);
+        refused.extend(self.complete(&pull_request, new, is_new).await);
         Ok(Opened { pull_request, is_new, refused })
     }
 
@@ -456,6 +502,20 @@ impl Part<'_> {
         }
     }
 
+    /// Returns a sentence for each name that GitHub has dropped silently.
+    fn left_out(&self, answer: &Value) -> Vec<String> {
+        let (Self::Assignees(names), Some(assigned)) = (self, answer["assignees"].as_array()) else {
+            return Vec::new();
+        };
+        let is_assigned = |name: &&String| {
+            assigned
+                .iter()
+                .any(|user| user["login"].as_str().is_some_and(|login| login.eq_ignore_ascii_case(name)))
+        };
+        let left_out = names.iter().filter(|name| !is_assigned(name));
+        left_out.map(|name| format!("assignee {name:?} is left out by GitHub")).collect()
+    }
+
     fn body(&self) -> Value {
         match self {
             Self::Labels(names) => json!({"labels": names}),
@@ -480,11 +540,9 @@ struct Missing {
 }
 
 impl Missing {
-    fn note(&mut self, result: Result<(), ForgeError>) {
-        if let Err(error) = result {
-            self.may_pass |= !error.is_final();
-            self.sentences.push(error.to_string());
-        }
+    fn note(&mut self, error: &ForgeError) {
+        self.may_pass |= !error.is_final();
+        self.sentences.push(error.to_string());
     }
 }
 

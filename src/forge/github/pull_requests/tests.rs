@@ -154,7 +154,10 @@ fn the_merge_queue_of_a_base_has_numbers_and_a_base_may_have_none() {
         let found = now(github(&api).merge_queue(&"main".parse().unwrap())).unwrap();
         assert_eq!(found.map(|numbers| numbers.into_iter().collect::<Vec<_>>()), expected);
         let body = api.requests.lock()[0].body.clone().unwrap();
-        assert_eq!(body["variables"], json!({"owner": "acme", "name": "fleet", "branch": "main"}));
+        assert_eq!(
+            body["variables"],
+            json!({"owner": "acme", "name": "fleet", "branch": "main", "after": null})
+        );
     }
     assert!(now(github(&recorded([(502, json!({}))])).merge_queue(&"main".parse().unwrap())).is_err());
 }
@@ -164,11 +167,11 @@ fn an_error_about_the_merge_queue_does_not_mean_that_there_is_none() {
     let undefined = json!({
         "message": "Field 'mergeQueue' doesn't exist on type 'Repository'", "extensions": {"code": "undefinedField"},
     });
-    let limited = json!({"type": "RATE_LIMITED", "message": "API rate limit exceeded"});
+    let broken = json!({"message": "Something went wrong while executing your query"});
     for (errors, expected) in [
         (json!([undefined]), None),
-        (json!([limited]), Some("API rate limit exceeded")),
-        (json!([undefined, limited]), Some("API rate limit exceeded")),
+        (json!([broken]), Some("Something went wrong while executing your query")),
+        (json!([undefined, broken]), Some("Something went wrong while executing your query")),
         (json!([{"type": "INTERNAL"}]), Some("an error without a message")),
     ] {
         let api = recorded([(200, json!({"data": {"repository": {"mergeQueue": null}}, "errors": errors}))]);
@@ -182,12 +185,89 @@ fn an_error_about_the_merge_queue_does_not_mean_that_there_is_none() {
 }
 
 #[test]
+fn a_long_merge_queue_is_read_page_by_page() {
+    let page = |numbers: &[u64], next: Option<&str>| {
+        let nodes: Vec<_> = numbers.iter().map(|number| json!({"pullRequest": {"number": number}})).collect();
+        let info = json!({"endCursor": next, "hasNextPage": next.is_some()});
+        (
+            200,
+            json!({"data": {"repository": {"mergeQueue": {"entries": {"nodes": nodes, "pageInfo": info}}}}}),
+        )
+    };
+    let api = recorded([page(&[1, 2], Some("c2")), page(&[3], None)]);
+    let found = now(github(&api).merge_queue(&"main".parse().unwrap())).unwrap().unwrap();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [1, 2, 3]);
+    assert_eq!(api.requests.lock()[1].body.as_ref().unwrap()["variables"]["after"], "c2");
+}
+
+#[test]
+fn a_token_that_may_not_read_the_merge_queue_still_learns_which_pull_requests_are_in_it() {
+    let forbidden = || json!([{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}]);
+    let refused = || json!({"data": {"repository": {"mergeQueue": null}}, "errors": forbidden()});
+    let nodes = |nodes: Value| json!({"data": {"repository": {"pullRequests": {"nodes": nodes}}}});
+    let one = |number: u64, is_in: bool, has: bool| json!({"number": number, "isInMergeQueue": is_in, "isMergeQueueEnabled": has});
+    let nothing = json!({"data": {"repository": {"pullRequests": null}}, "errors": forbidden()});
+    let no_graphql = json!({"message": "Resource not accessible by personal access token"});
+    for (name, responses, expected) in [
+        (
+            "one is in the queue",
+            vec![(200, refused()), (200, nodes(json!([one(4, true, true), one(5, false, true)])))],
+            Some(vec![4]),
+        ),
+        ("no queue", vec![(200, refused()), (200, nodes(json!([one(4, false, false)])))], None),
+        (
+            "one may not be read",
+            vec![(200, refused()), (200, nodes(json!([null, one(5, true, true)])))],
+            Some(vec![5]),
+        ),
+        ("nothing may be read", vec![(200, refused()), (200, nothing)], None),
+        ("the token is not accepted", vec![(403, no_graphql.clone()), (403, no_graphql)], None),
+    ] {
+        let api = recorded(responses);
+        let found = now(github(&api).merge_queue(&"main".parse().unwrap()));
+        let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(found.map(|numbers| numbers.into_iter().collect::<Vec<_>>()), expected, "{name}");
+        assert!(api.responses.lock().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_state_that_the_token_may_not_read_fails_no_lookup() {
+    let (head, base) = ("bot/app".parse().unwrap(), "main".parse().unwrap());
+    let error = |kind: &str| json!([{"type": kind, "message": "Resource not accessible by integration"}]);
+    // The rules alone are hidden, or the whole pull request.
+    let mut partial = state(json!({"isInMergeQueue": true, "baseRef": {"branchProtectionRule": null}}));
+    partial["errors"] = error("FORBIDDEN");
+    let whole =
+        json!({"data": {"repository": {"pullRequest": null}}, "errors": error("INSUFFICIENT_SCOPES")});
+    for (body, is_in_queue) in [(partial.clone(), true), (whole, false)] {
+        let api = recorded([(200, json!([item(5, json!({}))])), (200, body)]);
+        let found = now(github(&api).find(&head, &base)).unwrap();
+        assert_eq!(found[0].is_in_merge_queue, is_in_queue);
+    }
+    let other = json!({"data": {"repository": {"pullRequest": null}}, "errors": error("INTERNAL")});
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, other)]);
+    assert!(now(github(&api).find(&head, &base)).is_err());
+
+    // A rule that cannot be read is not taken for none.
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current = now(github(&api).find(&head, &base)).unwrap().remove(0);
+    partial["data"]["repository"]["pullRequest"]["isInMergeQueue"] = false.into();
+    let merge = Merge { time: MergeTime::WhenReady, method: None, head_commit: HEAD.parse().unwrap() };
+    let answer = now(github(&recorded([(200, partial)])).merge(&current, &merge)).unwrap();
+    assert!(
+        matches!(&answer, MergeAnswer::Refused { reason } if reason.contains("not accessible")),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn a_pull_request_that_is_open_is_ours_even_if_a_later_call_fails() {
     let [label, assign, review] = ["label a pull request", "assign a pull request", "ask for a review"];
     for (responses, failed) in [
-        ([(201, json!({})), (502, json!({})), (200, json!({}))], vec![label]),
-        ([(429, json!({})), (200, json!([])), (401, json!({}))], vec![review, assign]),
-        ([(500, json!({})), (500, json!({})), (500, json!({}))], vec![review, label, assign]),
+        ([(502, json!({})), (201, json!({})), (201, json!({}))], vec![label]),
+        ([(200, json!([])), (429, json!({})), (401, json!({}))], vec![assign, review]),
+        ([(500, json!({})), (500, json!({})), (500, json!({}))], vec![label, assign, review]),
     ] {
         let api = recorded([(201, item(7, json!({})))].into_iter().chain(responses));
         let opened = now(github(&api).open(&new())).unwrap();
@@ -221,7 +301,7 @@ fn a_pull_request_is_closed_only_as_it_was_known() {
 #[test]
 fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refused() {
     let unknown = json!({"message": "Reviews may only be requested from collaborators."});
-    let api = recorded([(201, item(7, json!({}))), (422, unknown), (200, json!([])), (201, json!({}))]);
+    let api = recorded([(201, item(7, json!({}))), (200, json!([])), (201, json!({})), (422, unknown)]);
     let opened = now(github(&api).open(&new())).unwrap();
     assert!(opened.is_new && opened.pull_request.number == 7);
     let refused =
@@ -231,15 +311,15 @@ fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refuse
         calls(&api),
         [
             "Post repos/acme/fleet/pulls",
-            "Post repos/acme/fleet/pulls/7/requested_reviewers",
             "Post repos/acme/fleet/issues/7/labels",
             "Post repos/acme/fleet/issues/7/assignees",
+            "Post repos/acme/fleet/pulls/7/requested_reviewers",
         ]
     );
     let requests = api.requests.lock();
-    assert_eq!(requests[1].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
+    assert_eq!(requests[3].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
     let costs: Vec<Cost> = requests.iter().map(|request| request.cost).collect();
-    assert_eq!(costs, [Cost::Create, Cost::Create, Cost::Essential, Cost::Essential]);
+    assert_eq!(costs, [Cost::Create, Cost::Essential, Cost::Essential, Cost::Create]);
 }
 
 #[test]
@@ -372,48 +452,42 @@ fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
     let ok = || (200, json!({}));
     let opened = || (201, item(7, json!({})));
     let invalid = || (422, json!({"message": "Validation Failed"}));
-    let together = json!({"labels": ["images"], "assignees": ["bob"], "body": "done"});
+    let done = || Some(json!({"body": "done"}));
+    let reviewed = || Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]}));
     for (name, asked, responses, last, missing) in [
-        ("all in two calls", marked(), vec![opened(), ok(), ok()], Some(together), 0),
+        ("each part is added", marked(), vec![opened(), ok(), ok(), ok(), ok()], done(), 0),
+        ("labels alone", labels(), vec![opened(), ok(), ok()], done(), 0),
         (
-            "labels alone take no more calls than before",
-            labels(),
-            vec![opened(), ok()],
-            Some(json!({"labels": ["images"], "body": "done"})),
-            0,
-        ),
-        (
-            "an unknown assignee is told, and the rest is added",
+            "an assignee without access is told",
             marked(),
-            vec![opened(), ok(), invalid(), ok(), invalid(), ok()],
-            Some(json!({"body": "done"})),
+            vec![opened(), ok(), (201, json!({"body": null, "assignees": [{"login": "Eve"}]})), ok(), ok()],
+            done(),
             1,
         ),
-        (
-            "an unknown reviewer stays away",
-            marked(),
-            vec![opened(), invalid(), ok()],
-            Some(json!({"labels": ["images"], "assignees": ["bob"], "body": "done"})),
-            1,
-        ),
+        ("an unknown reviewer stays away", marked(), vec![opened(), ok(), ok(), invalid(), ok()], done(), 1),
         (
             "after a failure that may pass the mark stays",
             marked(),
-            vec![opened(), (502, json!({})), ok()],
-            Some(json!({"labels": ["images"], "assignees": ["bob"]})),
+            vec![opened(), (502, json!({})), ok(), ok()],
+            reviewed(),
             1,
         ),
-        ("the last call fails", labels(), vec![opened(), (502, json!({}))], None, 1),
+        (
+            "the text that a person wrote meanwhile stays",
+            marked(),
+            vec![opened(), ok(), (201, json!({"body": "Wait."})), ok()],
+            reviewed(),
+            0,
+        ),
+        ("the last call fails", labels(), vec![opened(), ok(), (502, json!({}))], done(), 1),
     ] {
         let (calls, api) = (responses.len(), recorded(responses));
-        let done = now(github(&api).open(&asked)).unwrap();
-        assert!(done.is_new, "{name}");
-        assert_eq!(done.refused.len(), missing, "{name}: {:?}", done.refused);
+        let opened = now(github(&api).open(&asked)).unwrap();
+        assert!(opened.is_new, "{name}");
+        assert_eq!(opened.refused.len(), missing, "{name}: {:?}", opened.refused);
         let requests = api.requests.lock();
         assert_eq!(requests.len(), calls, "{name}");
-        if let Some(last) = last {
-            assert_eq!(requests.last().unwrap().body, Some(last), "{name}");
-        }
+        assert_eq!(requests.last().unwrap().body, last, "{name}");
     }
     // The next round adds what is missing, and then removes the mark.
     let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);

@@ -232,6 +232,7 @@ mod tests {
                 namespace: "apps".to_owned(),
                 owner: "Secret apps/forge".to_owned(),
                 credential: ForgeCredential::Bearer(Secret::new("t")),
+                identity: None,
                 route,
             },
             entry: None,

@@ -3,11 +3,13 @@
 
 use serde_json::{Value, json};
 
-use super::hub::{Call, Hub, Pull, PullState, Refusal, Style, USER, answer};
+use super::hub::{Call, Hub, OTHER, Pull, PullState, Refusal, Style, USER, add, answer};
 use crate::support::http_front::Reply;
 
 /// The id of the known user, who has opened all pull requests.
 pub(crate) const USER_ID: &str = "d6245f20-2af8-44f4-9451-8107cb2767db";
+
+const USERS: [(&str, &str); 2] = [(USER, USER_ID), (OTHER, "0b1d4a1e-52c7-4d7e-8f0c-3f6f1c6b8a90")];
 
 const REPOSITORY_ID: &str = "3411ebc1-d5aa-464f-9615-0b527bc66719";
 const BUILD: &str = "0609b952-1397-4640-95ec-e00a01b2c241";
@@ -43,18 +45,20 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
                 ("PATCH", []) => edit(hub, call, &pull),
                 ("POST", ["labels"]) => {
                     let name = call.text("/name").unwrap_or_default();
-                    hub.change(pull.number, |pull| pull.labels.push(name.clone()));
+                    hub.change(pull.number, |pull| add(&mut pull.labels, [name.clone()]));
                     answer(200, &json!({"id": REPOSITORY_ID, "name": name, "active": true}))
                 }
                 ("DELETE", ["labels", name]) => {
                     hub.change(pull.number, |pull| pull.labels.retain(|label| label != name));
                     Reply::status(200)
                 }
-                ("PUT", ["reviewers", USER_ID]) => {
-                    hub.change(pull.number, |pull| pull.reviewers = vec![USER.to_owned()]);
-                    answer(200, &json!({"id": USER_ID, "vote": 0}))
+                ("PUT", ["reviewers", id]) => {
+                    let Some((name, _)) = USERS.iter().find(|(_, known)| known == id) else {
+                        return failure(404, "TF400813: the identity is not known");
+                    };
+                    hub.change(pull.number, |pull| add(&mut pull.reviewers, [(*name).to_owned()]));
+                    answer(200, &json!({"id": id, "vote": 0}))
                 }
-                ("PUT", ["reviewers", _]) => failure(404, "TF400813: the identity is not known"),
                 _ => not_found(),
             }
         }
@@ -153,6 +157,10 @@ fn edit(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
     answer(200, &without_labels(document(hub, &changed)))
 }
 
+fn id(name: &str) -> &'static str {
+    USERS.iter().find(|(known, _)| *known == name).expect("a known user").1
+}
+
 /// The document of one pull request, which has no labels beside those of a list.
 fn without_labels(mut document: Value) -> Value {
     document.as_object_mut().unwrap().remove("labels");
@@ -161,7 +169,7 @@ fn without_labels(mut document: Value) -> Value {
 
 fn document(hub: &Hub, pull: &Pull) -> Value {
     let labels: Vec<_> = pull.labels.iter().map(|name| json!({"name": name, "active": true})).collect();
-    let reviewers: Vec<_> = pull.reviewers.iter().map(|_| json!({"id": USER_ID, "vote": 0})).collect();
+    let reviewers: Vec<_> = pull.reviewers.iter().map(|name| json!({"id": id(name), "vote": 0})).collect();
     let mut document = json!({
         "pullRequestId": pull.number, "codeReviewId": pull.number, "status": status(pull),
         "title": pull.title, "description": pull.body, "isDraft": pull.is_draft,

@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::hub::{Call, Hub, Pull, PullState, Refusal, Style, USER, answer};
+use super::hub::{Call, Hub, OTHER, Pull, PullState, Refusal, Style, USER, answer};
 use crate::support::http_front::Reply;
 
-const USER_ID: &str = "{504c3b62-8120-4f0c-a7bc-87800b9d6f70}";
+const USERS: [(&str, &str); 2] =
+    [(USER, "{504c3b62-8120-4f0c-a7bc-87800b9d6f70}"), (OTHER, "{6b1d7f0a-1c02-4a7b-9a35-1de4b84e8d11}")];
 
 pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
     let path: Vec<_> = call.path.iter().map(String::as_str).collect();
     match (call.method.as_str(), path.as_slice()) {
-        ("GET", ["2.0", "workspaces", "team", "members"]) => answer(
-            200,
-            &json!({"values": [{"user": {"uuid": USER_ID, "nickname": USER, "account_id": "5:1"}}]}),
-        ),
+        ("GET", ["2.0", "workspaces", "team", "members"]) => {
+            let member = |(name, id): &(&str, &str)| json!({"user": {"uuid": id, "nickname": name, "account_id": "5:1"}});
+            answer(200, &json!({"values": USERS.iter().map(member).collect::<Vec<_>>()}))
+        }
         (method, ["2.0", "repositories", "team", "fleet", rest @ ..]) => match (method, rest) {
             ("GET", ["refs", "branches", name]) => match hub.repository.id(&format!("refs/heads/{name}")) {
                 Some(tip) => answer(200, &json!({"name": name, "target": {"hash": tip}})),
@@ -94,14 +95,15 @@ fn open(hub: &Hub, call: &Call) -> Reply {
 fn edit(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
     let Some(title) = call.text("/title") else { return failure(400, "title is required") };
     let reviewers = call.body["reviewers"].as_array().cloned().unwrap_or_default();
-    if let Some(unknown) = reviewers.iter().find(|one| one["uuid"] != USER_ID) {
+    let known = |one: &Value| USERS.iter().find(|(_, id)| one["uuid"] == *id);
+    if let Some(unknown) = reviewers.iter().find(|one| known(one).is_none()) {
         return failure(400, &format!("{} is not a valid user", unknown["uuid"]));
     }
     let changed = hub.change(pull.number, |pull| {
         pull.title = title;
         pull.body = call.text("/description").unwrap_or_default();
         pull.is_draft = call.body["draft"] == true;
-        pull.reviewers = reviewers.iter().map(|_| USER.to_owned()).collect();
+        pull.reviewers = reviewers.iter().filter_map(known).map(|(name, _)| (*name).to_owned()).collect();
     });
     answer(200, &document(hub, &changed))
 }
@@ -121,8 +123,8 @@ fn merge(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
 }
 
 fn document(hub: &Hub, pull: &Pull) -> Value {
-    let reviewers: Vec<_> =
-        pull.reviewers.iter().map(|_| json!({"uuid": USER_ID, "nickname": USER})).collect();
+    let found = USERS.iter().filter(|(name, _)| pull.reviewers.iter().any(|one| one == name));
+    let reviewers: Vec<_> = found.map(|(name, id)| json!({"uuid": id, "nickname": name})).collect();
     let source = if pull.is_from_fork { "other/fleet" } else { "team/fleet" };
     json!({
         "type": "pullrequest", "id": pull.number, "title": pull.title, "description": pull.body,

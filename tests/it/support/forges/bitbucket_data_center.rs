@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::hub::{Call, Hub, Pull, PullState, Refusal, Style, USER, answer};
+use super::hub::{Call, Hub, OTHER, Pull, PullState, Refusal, Style, USER, add, answer};
 use crate::support::http_front::Reply;
 
 pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
@@ -36,11 +36,12 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
                 }
                 ("POST", ["merge"]) => merge(hub, call, &pull),
                 ("POST", ["participants"]) => {
-                    if call.text("/user/name").as_deref() != Some(USER) || call.body["role"] != "REVIEWER" {
+                    let name = call.text("/user/name").unwrap_or_default();
+                    if ![USER, OTHER].contains(&name.as_str()) || call.body["role"] != "REVIEWER" {
                         return failure(404, "the user does not exist");
                     }
-                    hub.change(pull.number, |pull| pull.reviewers = vec![USER.to_owned()]);
-                    answer(200, &json!({"user": {"name": USER}, "role": "REVIEWER"}))
+                    hub.change(pull.number, |pull| add(&mut pull.reviewers, [name.clone()]));
+                    answer(200, &json!({"user": {"name": name}, "role": "REVIEWER"}))
                 }
                 _ => not_found(),
             }

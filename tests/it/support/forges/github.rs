@@ -2,12 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::hub::{Call, Hub, Pull, PullState, Refusal, Style, USER, answer};
+use super::hub::{Call, Hub, OTHER, Pull, PullState, Refusal, Style, USER, add, answer};
 use crate::support::http_front::Reply;
 
 pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
     let path: Vec<_> = call.path.iter().map(String::as_str).collect();
-    match (call.method.as_str(), path.as_slice()) {
+    // As on GitHub Enterprise Server, or on a host of its own.
+    let path = match path.as_slice() {
+        ["api", "v3", below @ ..] | ["api", below @ ..] => below,
+        below => below,
+    };
+    match (call.method.as_str(), path) {
         ("POST", ["graphql"]) => graphql(hub, call),
         ("GET", ["repos", "acme", "fleet", "pulls"]) => list(hub, call),
         ("POST", ["repos", "acme", "fleet", "pulls"]) => open(hub, call),
@@ -20,17 +25,15 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
                 ("PATCH", "pulls", []) => edit(hub, call, &pull),
                 ("PUT", "pulls", ["merge"]) => merge(hub, call, &pull),
                 ("POST", "pulls", ["requested_reviewers"]) => review(hub, call, &pull),
-                ("PATCH", "issues", []) => edit_issue(hub, call, &pull),
                 ("POST", "issues", ["labels"]) => {
                     let names = texts(&call.body["labels"]);
-                    let labelled = hub.change(pull.number, |pull| pull.labels.extend(names));
+                    let labelled = hub.change(pull.number, |pull| add(&mut pull.labels, names));
                     answer(200, &labels(&labelled))
                 }
                 ("POST", "issues", ["assignees"]) => {
                     // Unknown ones are dropped.
-                    let known: Vec<_> =
-                        texts(&call.body["assignees"]).into_iter().filter(|name| name == USER).collect();
-                    let assigned = hub.change(pull.number, |pull| pull.assignees.extend(known));
+                    let known = texts(&call.body["assignees"]).into_iter().filter(|name| is_known(name));
+                    let assigned = hub.change(pull.number, |pull| add(&mut pull.assignees, known));
                     answer(201, &document(hub, &assigned))
                 }
                 ("DELETE", "issues", ["labels", name]) => {
@@ -45,6 +48,10 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
         }
         _ => failure(404, "Not Found"),
     }
+}
+
+fn is_known(name: &str) -> bool {
+    [USER, OTHER].contains(&name)
 }
 
 fn failure(status: u16, message: &str) -> Reply {
@@ -105,26 +112,12 @@ fn edit(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
     answer(200, &document(hub, &changed))
 }
 
-/// Sets labels and assignees, which replaces those that are there, and the body.
-fn edit_issue(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
-    let assignees = call.body.get("assignees").map(texts);
-    if assignees.iter().flatten().any(|name| name != USER) {
-        return invalid("assignees are invalid");
-    }
-    let changed = hub.change(pull.number, |pull| {
-        pull.body = call.text("/body").unwrap_or_else(|| pull.body.clone());
-        pull.labels = call.body.get("labels").map_or_else(|| pull.labels.clone(), texts);
-        pull.assignees = assignees.unwrap_or_else(|| pull.assignees.clone());
-    });
-    answer(200, &document(hub, &changed))
-}
-
 fn review(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
     let asked = [texts(&call.body["reviewers"]), texts(&call.body["team_reviewers"])].concat();
-    if asked.iter().any(|name| name != USER) {
+    if asked.iter().any(|name| !is_known(name)) {
         return failure(422, "Reviews may only be requested from collaborators.");
     }
-    let changed = hub.change(pull.number, |pull| pull.reviewers = asked);
+    let changed = hub.change(pull.number, |pull| add(&mut pull.reviewers, asked));
     answer(201, &document(hub, &changed))
 }
 
@@ -186,6 +179,7 @@ fn document(hub: &Hub, pull: &Pull) -> Value {
         "html_url": format!("https://github.com/acme/fleet/pull/{}", pull.number),
         "state": if pull.state == PullState::Open { "open" } else { "closed" },
         "merged_at": (pull.state == PullState::Merged).then_some("2026-01-01T00:00:00Z"),
+        "assignees": pull.assignees.iter().map(|name| json!({"login": name})).collect::<Vec<_>>(),
         "labels": labels(pull), "auto_merge": pull.scheduled.map(|_| json!({"merge_method": "merge"})),
         "head": {"ref": pull.head, "sha": hub.tip(pull), "repo": {"full_name": owner}},
         "base": {"ref": pull.base, "repo": {"full_name": "acme/fleet"}},

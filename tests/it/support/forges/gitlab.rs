@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::hub::{Call, Hub, Pull, PullState, Refusal, Style, USER, answer};
+use super::hub::{Call, Hub, OTHER, Pull, PullState, Refusal, Style, USER, add, answer};
 use crate::support::http_front::Reply;
 
 pub(crate) const PROJECT: &str = "team/apps/fleet";
-const USER_ID: u64 = 31;
+const USERS: [(&str, u64); 2] = [(USER, 31), (OTHER, 32)];
 
 pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
     let path: Vec<_> = call.path.iter().map(String::as_str).collect();
     let ["api", "v4", rest @ ..] = path.as_slice() else { return not_found() };
     match (call.method.as_str(), rest) {
         ("GET", ["users"]) => {
-            let is_known = call.query("username") == Some(USER);
-            answer(200, &if is_known { json!([{"id": USER_ID, "username": USER}]) } else { json!([]) })
+            let known = USERS.iter().filter(|(name, _)| call.query("username") == Some(name));
+            answer(200, &known.map(|(name, id)| json!({"id": id, "username": name})).collect())
         }
         ("GET", ["projects", PROJECT]) => answer(
             200,
@@ -75,11 +75,10 @@ fn open(hub: &Hub, call: &Call) -> Reply {
     let (head, base) = (member("source_branch"), member("target_branch"));
     match hub.open(&head, &base, &member("title"), &member("description")) {
         Ok(pull) => {
-            let reviewers = call.body["reviewer_ids"].as_array().cloned().unwrap_or_default();
             let pull = hub.change(pull.number, |pull| {
                 pull.labels = split(&member("labels"));
-                let known = reviewers.iter().filter(|id| **id == json!(USER_ID));
-                pull.reviewers = known.map(|_| USER.to_owned()).collect();
+                pull.reviewers = names(&call.body["reviewer_ids"]);
+                pull.assignees = names(&call.body["assignee_ids"]);
             });
             answer(201, &document(hub, &pull))
         }
@@ -95,7 +94,7 @@ fn edit(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
     let changed = hub.change(pull.number, |pull| {
         pull.title = call.text("/title").unwrap_or_else(|| pull.title.clone());
         pull.body = call.text("/description").unwrap_or_else(|| pull.body.clone());
-        pull.labels.extend(split(&call.text("/add_labels").unwrap_or_default()));
+        add(&mut pull.labels, split(&call.text("/add_labels").unwrap_or_default()));
         let removed = split(&call.text("/remove_labels").unwrap_or_default());
         pull.labels.retain(|label| !removed.contains(label));
         match call.text("/state_event").as_deref() {
@@ -127,6 +126,13 @@ fn merge(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
     }
 }
 
+/// The names of known users by their ids.
+fn names(ids: &Value) -> Vec<String> {
+    let ids = ids.as_array().map(Vec::as_slice).unwrap_or_default();
+    let known = USERS.iter().filter(|(_, id)| ids.contains(&json!(id)));
+    known.map(|(name, _)| (*name).to_owned()).collect()
+}
+
 fn split(labels: &str) -> Vec<String> {
     labels.split(',').filter(|label| !label.is_empty()).map(str::to_owned).collect()
 }
@@ -136,8 +142,10 @@ fn is_draft(pull: &Pull) -> bool {
 }
 
 fn document(hub: &Hub, pull: &Pull) -> Value {
-    let reviewers: Vec<_> =
-        pull.reviewers.iter().map(|name| json!({"id": USER_ID, "username": name})).collect();
+    let users = |names: &[String]| -> Value {
+        let found = USERS.iter().filter(|(name, _)| names.iter().any(|one| one == name));
+        found.map(|(name, id)| json!({"id": id, "username": name})).collect()
+    };
     json!({
         "id": 1000 + pull.number, "iid": pull.number, "project_id": 5, "title": pull.title,
         "description": pull.body, "draft": is_draft(pull), "work_in_progress": is_draft(pull),
@@ -148,7 +156,8 @@ fn document(hub: &Hub, pull: &Pull) -> Value {
         },
         "source_branch": pull.head, "target_branch": pull.base, "sha": hub.tip(pull), "labels": pull.labels,
         "source_project_id": if pull.is_from_fork { 6 } else { 5 }, "target_project_id": 5,
-        "merge_when_pipeline_succeeds": pull.scheduled.is_some(), "reviewers": reviewers, "assignees": [],
+        "merge_when_pipeline_succeeds": pull.scheduled.is_some(), "reviewers": users(&pull.reviewers),
+        "assignees": users(&pull.assignees),
         "web_url": format!("https://gitlab.example/{PROJECT}/-/merge_requests/{}", pull.number),
     })
 }

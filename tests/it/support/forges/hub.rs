@@ -1,14 +1,18 @@
 //! The state of a test server: pull requests beside a bare repository with real merges.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::wire::Exchange;
 use crate::support::bare_repository::BareRepository;
 use crate::support::content::file;
 use crate::support::git_host::request::Request;
+use crate::support::git_host::{Access, GitHost, Settings};
 use crate::support::git_program::git;
 use crate::support::http_front::{Front, Reply};
 use crate::support::program::run;
@@ -16,14 +20,22 @@ use crate::support::program::run;
 /// The header `Authorization` that a hub wants.
 pub(crate) const AUTHORIZATION: &str = "Bearer test-token";
 
-/// The known user, with an id in the form of each forge.
+/// The token, and the user whose password for git it is.
+pub(crate) const TOKEN: &str = "test-token";
+pub(crate) const GIT_USER: &str = "bot";
+
+/// The login of Azure DevOps, which takes its tokens as passwords, with the same token.
+const AZURE_AUTHORIZATION: &str = "Basic OnRlc3QtdG9rZW4=";
+
+/// The known users, with ids in the form of each forge.
 pub(crate) const USER: &str = "ann";
+pub(crate) const OTHER: &str = "bob";
 
 /// A server's repository and pull requests.
 pub(crate) struct Hub {
     pub(crate) repository: BareRepository,
     state: Mutex<State>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 #[derive(Default)]
@@ -32,6 +44,7 @@ struct State {
     is_check_required: bool,
     is_check_passed: bool,
     page_size: Option<usize>,
+    exchanges: Vec<Exchange>,
 }
 
 /// A pull request of a hub.
@@ -81,6 +94,7 @@ pub(crate) enum Refusal {
 }
 
 /// A request, taken apart.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub(crate) method: String,
     /// The segments of the path, decoded.
@@ -110,6 +124,15 @@ impl Call {
     }
 }
 
+/// Adds names to a list that lacks them.
+pub(crate) fn add(list: &mut Vec<String>, names: impl IntoIterator<Item = String>) {
+    for name in names {
+        if !list.contains(&name) {
+            list.push(name);
+        }
+    }
+}
+
 /// A JSON answer.
 pub(crate) fn answer(status: u16, body: &Value) -> Reply {
     Reply::body(status, body.to_string()).with("Content-Type", "application/json")
@@ -121,7 +144,7 @@ impl Hub {
         let directory = tempfile::tempdir().unwrap();
         let repository =
             BareRepository::with_files(&directory.path().join("fleet.git"), &[file("app.yaml", "tag: 1\n")]);
-        Arc::new(Self { repository, state: Mutex::default(), _directory: directory })
+        Arc::new(Self { repository, state: Mutex::default(), directory })
     }
 
     /// Serves an API in front of this hub.
@@ -130,12 +153,51 @@ impl Hub {
         respond: impl Fn(&Self, &Call) -> Reply + Send + Sync + 'static,
     ) -> Front {
         let hub = Arc::clone(self);
-        Front::alone(move |request| {
-            if request.authorization() != Some(AUTHORIZATION) {
-                return answer(401, &serde_json::json!({"message": "401 Unauthorized"}));
+        Front::alone(move |request| hub.reply(request, &respond))
+    }
+
+    /// Serves an API at the origin of git, where the repository has a path.
+    pub(crate) fn serve_with_git(
+        self: &Arc<Self>,
+        path: &str,
+        respond: impl Fn(&Self, &Call) -> Reply + Send + Sync + 'static,
+    ) -> (Front, GitHost) {
+        let place = self.directory.path().join("served").join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        symlink(self.repository.path(), &place).unwrap();
+        let settings = Settings { access: Access::basic(GIT_USER, TOKEN), tls: None };
+        let host = GitHost::start(&self.directory.path().join("served"), settings);
+        let hub = Arc::clone(self);
+        let front = Front::before(host.port(), move |request| {
+            let is_git = ["/info/refs", "/git-upload-pack", "/git-receive-pack"];
+            if is_git.iter().any(|end| request.path.ends_with(end)) {
+                return Reply::Forward;
             }
-            respond(&hub, &Call::of(request))
-        })
+            hub.reply(request, &respond)
+        });
+        (front, host)
+    }
+
+    fn reply(&self, request: &Request, respond: &impl Fn(&Self, &Call) -> Reply) -> Reply {
+        if ![Some(AUTHORIZATION), Some(AZURE_AUTHORIZATION)].contains(&request.authorization()) {
+            return answer(401, &serde_json::json!({"message": "401 Unauthorized"}));
+        }
+        let call = Call::of(request);
+        let reply = respond(self, &call);
+        if let Reply::Answer { status, body, .. } = &reply {
+            let response = serde_json::from_slice(body).unwrap_or_default();
+            let Call { method, path, query, body } = call;
+            let body = (!body.is_null()).then_some(body);
+            let exchange =
+                Exchange { method: method.to_lowercase(), path, query, body, status: *status, response };
+            self.state.lock().unwrap().exchanges.push(exchange);
+        }
+        reply
+    }
+
+    /// Every exchange so far.
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        self.state.lock().unwrap().exchanges.clone()
     }
 
     /// Makes a branch with one commit on top of `main`; returns its id.
