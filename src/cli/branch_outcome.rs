@@ -66,10 +66,6 @@ pub(super) enum LeftReasonKind {
     NothingLeft,
     /// No policy is delivered on it any more.
     Abandoned,
-    /// Another automation makes a branch of this name on another base.
-    OtherBase,
-    /// It has a commit of an automation that takes no part in the run.
-    Shared,
     /// It may not be pushed yet; `waiting` says why.
     Waiting,
 }
@@ -154,8 +150,6 @@ impl Branch {
                 LeftReason::Waiting => LeftReasonKind::Waiting,
                 LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
                 LeftReason::Abandoned => LeftReasonKind::Abandoned,
-                LeftReason::OtherBase(_) => LeftReasonKind::OtherBase,
-                LeftReason::Shared { .. } => LeftReasonKind::Shared,
             }),
             _ => None,
         };

@@ -352,8 +352,7 @@ impl Outcome {
     /// Sets the automation's own branches.
     pub(super) fn set_branches(&mut self, delivered: &Delivered) {
         self.branches = delivered.branches.iter().map(|branch| Branch::of(branch, &delivered.base)).collect();
-        let invalid = delivered.invalid.iter().cloned().chain(delivered.left_invalid());
-        let invalid: Vec<String> = invalid.map(|error| prefixed(self, &error)).collect();
+        let invalid: Vec<String> = delivered.invalid.iter().map(|error| prefixed(self, error)).collect();
         self.errors.extend(invalid);
         let Some(last) = delivered.pushed().last() else { return };
         let count = delivered.pushed().count();

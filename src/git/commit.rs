@@ -85,7 +85,7 @@ pub(super) fn rewrite_commit(
     objects: &mut NewObjects<'_>,
     commit: CommitId,
     parent: CommitId,
-    signing: Option<(&SigningKey, CommitTime)>,
+    signing: (Option<&SigningKey>, CommitTime),
     checkpoint: &mut Checkpoint<'_>,
 ) -> Result<CommitId, CommitError> {
     let raw = object::read_commit(objects.database(), commit)?.data().to_vec();
@@ -102,7 +102,7 @@ pub(super) fn rewrite_commit(
     }
     let headers = kept.join("\n");
     let mut content = encode(&headers, message);
-    if let Some((signer, time)) = signing {
+    if let (Some(signer), time) = signing {
         let signature = signer.sign(&content, time)?;
         content = encode(&with_signature(&headers, &signature), message);
     }

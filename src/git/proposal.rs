@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::baseline::ProposalTrees;
-use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange, OtherBase};
+use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
 use super::commit_signer::{ForgeSigning, ForgeSigningError};
@@ -97,18 +97,6 @@ pub trait Proposer: Send + 'static {
     /// Returns its own branches, if its target has some, with the facts about each.
     fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
         BTreeMap::new()
-    }
-
-    /// Returns another proposer that makes a branch of this name on another base.
-    fn other_base(&self, _branch: &BranchName) -> Option<OtherBase> {
-        None
-    }
-
-    /// Returns true if the proposer of other proposals has commits on a branch as well.
-    ///
-    /// These are kept if that one takes no part in a transaction.
-    fn shares(&self, _branch: &BranchName, _with: &str) -> bool {
-        false
     }
 
     /// Proposes a commit on the base for each of its own branches that needs one.

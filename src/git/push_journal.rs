@@ -152,22 +152,11 @@ pub(super) struct OwnTip {
     pub(super) tip: CommitId,
     /// The commit of the base below the branch's own commits.
     pub(super) base: CommitId,
-    /// The changes of the branch, by the proposer's name.
-    #[serde(default)]
-    pub(super) members: BTreeMap<String, OwnChange>,
+    /// The hash of the edits that the own commits make.
+    pub(super) change: String,
     /// A later tip of the base that has this commit in its history.
     #[serde(default)]
     pub(super) verified: Option<CommitId>,
-}
-
-/// The change of one proposer on an own branch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct OwnChange {
-    /// The hash of its edits of the base.
-    pub(super) hash: String,
-    /// Its commit; none if another commit made the same change, or if it is unknown.
-    pub(super) commit: Option<CommitId>,
 }
 
 /// The state of the remote that a run found or left.
@@ -267,8 +256,7 @@ impl PushJournal {
 
     /// Returns the record of a tip of a branch, if it was pushed.
     pub(super) fn own_tip(&self, branch: &BranchName, tip: CommitId) -> Option<&OwnTip> {
-        let is_known = |own: &&OwnTip| own.tip == tip && !own.members.is_empty();
-        self.own_tips.get(&branch.reference())?.iter().find(is_known)
+        self.own_tips.get(&branch.reference())?.iter().find(|own| own.tip == tip)
     }
 
     /// Records that a tip of the base contains the commit under an own tip.

@@ -186,7 +186,6 @@ impl Inputs {
                 ..WriteRules::default()
             }),
             known_wait: None,
-            siblings: Vec::new(),
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state, advice: SECRET_ADVICE };
         let started = Timestamp::now();

@@ -1,7 +1,6 @@
 //! The reconcile of one automation, from its manifests to its report.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -82,8 +81,7 @@ impl Job for Work<'_> {
         // No run knows what an earlier one wanted of the forge.
         let is_forced = selected.settings.delivery == Delivery::PullRequest
             || inputs.new.contains(&full_name(self.automation));
-        let siblings = self.siblings();
-        let options = TransactionOptions { is_forced, siblings, ..inputs.options.clone() };
+        let options = TransactionOptions { is_forced, ..inputs.options.clone() };
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
     }
 
@@ -169,21 +167,6 @@ impl<'i> Work<'i> {
             self.is_done = true;
         }
         self
-    }
-
-    /// Returns the other automations of the namespace with the same GitRepository.
-    fn siblings(&self) -> Vec<Arc<ImageUpdateAutomation>> {
-        let source = |automation: &ImageUpdateAutomation| {
-            let own = automation.namespace().unwrap_or_default();
-            let reference = &automation.spec.source_ref;
-            let namespace = reference.effective_namespace(&own).to_owned();
-            (ObjectName { namespace, name: reference.name.clone() }, own)
-        };
-        let name = ObjectName::of(self.automation);
-        let others = self.inputs.store.manifests.automations();
-        let others = others.filter(|other| ObjectName::of(*other) != name);
-        let others = others.filter(|other| source(other) == source(self.automation));
-        others.cloned().map(Arc::new).collect()
     }
 
     /// Prints warnings about the automation.

@@ -151,7 +151,6 @@ impl Reconcile {
                 .is_none()
                 .then(|| WriteRules { ignores_own: self.started.is_forced_now, ..automations.rules.clone() }),
             known_wait: automations.waiting.known(name),
-            siblings: self.siblings(),
         };
         let (known, namespace) = (objects.policies.clone(), name.namespace.clone());
         let reader = Arc::new(move || known.in_namespace(&namespace));
@@ -168,17 +167,6 @@ impl Reconcile {
             prepared.proposal.proposer.compare = Some(CompareRun { before, result: None });
         }
         Ok(prepared)
-    }
-
-    /// Returns the other automations of the namespace with the same GitRepository.
-    fn siblings(&self) -> Vec<Arc<ImageUpdateAutomation>> {
-        let name = &self.in_flight.name;
-        let mut others = self.automations.kind.cache.referrers(&source_of(&self.started.automation));
-        others.retain(|other| {
-            let other_name = ObjectName::of(other.as_ref());
-            other_name.namespace == name.namespace && other_name != *name
-        });
-        others
     }
 
     /// Creates the scan for places, if they are kept.

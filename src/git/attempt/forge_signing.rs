@@ -161,7 +161,7 @@ impl<P: Proposer> ProposalState<P> {
         }
         let raw = object::read_commit(objects.database(), commit.id)?.data().to_vec();
         if stated_parents(&raw) != [chain.tip] {
-            let signing = commit.signer.as_ref().map(|signer| (signer, commit.time));
+            let signing = (commit.signer.as_ref(), commit.time);
             commit.id = rewrite_commit(objects, commit.id, chain.tip, signing, &mut |_| deadline.check())?;
         }
         chain.tip = commit.id;

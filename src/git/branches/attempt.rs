@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::beyond::{BaseHistory, Beyond, OwnCommit, ReadBranch};
+use super::beyond::{BaseHistory, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
-use super::kept::{Keeping, KeptCommit};
 use super::model::{
     BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
 };
@@ -31,7 +30,7 @@ use crate::git::object;
 use crate::git::outcome::{Outcome, message_limit};
 use crate::git::pack::{NewObjects, NewPacks};
 use crate::git::proposal::{Answer, Failure, Proposal, Proposer};
-use crate::git::push_journal::{OwnChange, OwnTip, PushJournal};
+use crate::git::push_journal::{OwnTip, PushJournal};
 use crate::git::remote::{ListingQuery, Remote};
 use crate::git::server_deadline::ServerDeadline;
 use crate::git::source;
@@ -58,10 +57,8 @@ pub(super) struct Branch {
     refresh: Refresh,
     /// The drafts, by the indices of the proposal and of its draft.
     drafts: Vec<(usize, usize)>,
-    /// The hash of the edits of each proposal, by name.
-    pub(super) changes: BTreeMap<String, String>,
-    /// The commits of others that are kept if the branch is made anew.
-    pub(super) kept: Vec<KeptCommit>,
+    /// The hash of the edits of all drafts.
+    pub(super) change: String,
     /// The commits beyond the base, where the journal does not know the tip.
     read: Option<ReadBranch>,
     /// True if the base has lost the commit on which the branch was made.
@@ -76,8 +73,6 @@ pub(super) struct Built {
     pub(super) tip: CommitId,
     /// The commit of each proposal, the lowest first.
     pub(super) commits: Vec<BuiltCommit>,
-    /// The kept commits of others, above them.
-    pub(super) kept: Vec<KeptCommit>,
 }
 
 /// A commit that was made for a branch.
@@ -281,9 +276,9 @@ impl<P: Proposer> BranchAttempt<P> {
         order.sort_by(|one, other| place(one).cmp(&place(other)));
         let branch = |name: &BranchName| {
             let (mut facts, mut refresh) = (Vec::new(), Refresh::WhenNeeded);
-            let (mut drafts, mut changes) = (Vec::new(), BTreeMap::new());
+            let (mut drafts, mut hash) = (Vec::new(), Sha256::new());
             for index in &order {
-                let Proposal { proposer, target, name: proposal, .. } = &self.states[*index].proposal;
+                let Proposal { proposer, target, .. } = &self.states[*index].proposal;
                 let Some(own_facts) = proposer.branches().get(name).copied() else { continue };
                 if target.own_branches == Some(Refresh::Always) {
                     refresh = Refresh::Always;
@@ -291,7 +286,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 let before = drafts.len();
                 for (number, draft) in self.states[*index].drafts.iter().enumerate() {
                     if draft.branch == *name {
-                        changes.insert(proposal.clone(), hash_of(&draft.commit.edits));
+                        draft.commit.edits.iter().for_each(|edit| edit.add_to(&mut hash));
                         drafts.push((*index, number));
                     }
                 }
@@ -303,8 +298,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 facts: BranchFacts::united(&facts),
                 refresh,
                 drafts,
-                changes,
-                kept: Vec::new(),
+                change: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
                 read: None,
                 has_lost_base: false,
                 decision: Decision::Nothing,
@@ -345,11 +339,6 @@ impl<P: Proposer> BranchAttempt<P> {
         (base, reference): (CommitId, RefName),
         journal: &mut PushJournal,
     ) -> Result<(), SyncError> {
-        for branch in branches.iter_mut() {
-            if let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) {
-                branch.kept = self.find_kept(branch, own, context)?;
-            }
-        }
         let mut history = BaseHistory::new(context, base, reference);
         for branch in branches.iter_mut() {
             let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) else { continue };
@@ -424,12 +413,6 @@ impl<P: Proposer> BranchAttempt<P> {
             if is_push && self.is_held(branch) {
                 branch.decision = Decision::Leave(LeftReason::Waiting);
             }
-            if matches!(branch.decision, Decision::Create | Decision::Rebuild)
-                && let Some(other) =
-                    self.owners(&branch.name).find_map(|owner| owner.other_base(&branch.name))
-            {
-                branch.decision = Decision::Leave(LeftReason::OtherBase(other));
-            }
             if let Some(failure) = self.failed.get(&branch.name) {
                 failures.insert(branch.name.clone(), failure.clone());
                 continue;
@@ -441,11 +424,7 @@ impl<P: Proposer> BranchAttempt<P> {
             let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
             objects.begin_commit();
             match self.build(branch, &mut objects, base, &mut |_| deadline.check()) {
-                Ok(Ok(built)) => branch.built = Some(built),
-                Ok(Err(with)) => {
-                    objects.discard_commit();
-                    branch.decision = Decision::Leave(LeftReason::Shared { with });
-                }
+                Ok(built) => branch.built = Some(built),
                 Err(error) => match deadline.into_cancelled().or_else(|| context.too_large(&error)) {
                     Some(shared) => return Err(shared),
                     None if error.is_of_proposal() => {
@@ -484,7 +463,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let Some(tip) = branch.tip else { return Ok(FoundBranch::Absent) };
         let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
         if let Some(own) = journal.own_tip(&branch.name, tip) {
-            let is_same = self.has_changes(branch, own) && is_fresh(own.base) && !branch.has_lost_base;
+            let is_same = own.change == branch.change && is_fresh(own.base) && !branch.has_lost_base;
             return Ok(if is_same { FoundBranch::Same } else { FoundBranch::Ours });
         }
         let beyond = match &branch.read {
@@ -519,40 +498,14 @@ impl<P: Proposer> BranchAttempt<P> {
         };
         Ok(match foreign_commit(repository, beyond, &owns)? {
             None if is_same => {
-                let own = self.members_of(branch, beyond);
-                journal.add_own_tip(
-                    &branch.name,
-                    OwnTip { tip, base: beyond.under, members: own, verified: None },
-                );
+                let (base, change) = (beyond.under, branch.change.clone());
+                journal.add_own_tip(&branch.name, OwnTip { tip, base, change, verified: None });
                 FoundBranch::Same
             }
             Some(_) if is_same => FoundBranch::Same,
             None => FoundBranch::Ours,
             Some(commit) => FoundBranch::Others(commit),
         })
-    }
-
-    /// Returns the changes of a branch that was read.
-    ///
-    /// They have commits if there is one for each.
-    fn members_of(&self, branch: &Branch, beyond: &Beyond) -> BTreeMap<String, OwnChange> {
-        let commits: Vec<CommitId> = beyond
-            .commits
-            .iter()
-            .rev()
-            .filter_map(|own| match own {
-                OwnCommit::Change { commit, .. } => Some(*commit),
-                OwnCommit::Merge { .. } => None,
-            })
-            .collect();
-        let is_each = commits.len() == branch.drafts.len();
-        let of_draft = |(at, (index, _)): (usize, &(usize, usize))| {
-            let name = &self.states[*index].proposal.name;
-            let hash = branch.changes.get(name)?.clone();
-            let commit = commits.get(at).copied().filter(|_| is_each);
-            Some((name.clone(), OwnChange { hash, commit }))
-        };
-        branch.drafts.iter().enumerate().filter_map(of_draft).collect()
     }
 
     /// Makes the edits of a draft for a tree with other commits of its branch.
@@ -594,22 +547,20 @@ impl<P: Proposer> BranchAttempt<P> {
     }
 
     /// Makes the commits of a branch on the base.
-    ///
-    /// The inner error is the name of a proposer that takes no part, and whose commit cannot be kept.
     fn build(
         &self,
         branch: &Branch,
         objects: &mut NewObjects<'_>,
         base: CommitId,
         checkpoint: &mut Checkpoint<'_>,
-    ) -> Result<Result<Built, String>, CommitError> {
+    ) -> Result<Built, CommitError> {
         let drafts = self.drafts(branch);
         let mut tree = object::find_commit(objects.repository(), base)?.tree_id();
         let edits_in = |draft: &BranchDraft, tree: &dyn FileTree, checkpoint: &mut Checkpoint<'_>| {
             self.edits_in(draft, branch, tree, checkpoint)
         };
         let trees = stack(objects, tree, &drafts, &edits_in, checkpoint)?;
-        let mut built = Built { tip: base, commits: Vec::new(), kept: Vec::new() };
+        let mut built = Built { tip: base, commits: Vec::new() };
         for ((draft, (index, number)), next) in drafts.iter().zip(&branch.drafts).zip(trees) {
             if next != tree {
                 built.tip = write_commit_of(objects, next, built.tip, &draft.commit, checkpoint)?;
@@ -619,10 +570,7 @@ impl<P: Proposer> BranchAttempt<P> {
             }
             tree = next;
         }
-        Ok(match Self::keep(branch, &mut built, objects, checkpoint)? {
-            Keeping::Done => Ok(built),
-            Keeping::Impossible(with) => Err(with),
-        })
+        Ok(built)
     }
 
     /// Sets the outcomes of a branch before a push.
@@ -647,8 +595,6 @@ impl<P: Proposer> BranchAttempt<P> {
                 tip: branch.tip,
                 commit: None,
                 message: String::new(),
-                has_kept: !branch.kept.is_empty()
-                    && matches!(action, BranchAction::Kept | BranchAction::Rebuilt),
             };
             // A push of an earlier run is reported by this one.
             if let Some(push) = state.arrived.iter().find(|push| push.reference == reference) {
@@ -661,13 +607,6 @@ impl<P: Proposer> BranchAttempt<P> {
             state.outcomes.insert(branch.name.clone(), outcome);
         }
     }
-}
-
-/// Returns the hash of edits.
-fn hash_of(edits: &[FileEdit]) -> String {
-    let mut hash = Sha256::new();
-    edits.iter().for_each(|edit| edit.add_to(&mut hash));
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the bases of past runs and the current one.

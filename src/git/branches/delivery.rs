@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::attempt::{Branch, BranchAttempt, Built, BuiltCommit, retained_commits};
 use super::decision::Decision;
-use super::kept::members;
 use super::model::BranchAction;
 use super::pushes::{PushResult, push_all};
 use super::state::BranchState;
@@ -123,10 +122,9 @@ impl<P: Proposer> BranchAttempt<P> {
     /// Records the pushes in the journal before they are made.
     fn record_pending(&self, branches: &[Branch], base: CommitId, journal: &mut PushJournal) {
         for branch in branches {
-            let Some(built @ Built { tip, commits, .. }) = &branch.built else { continue };
-            let own = commits.iter().map(|own| (self.states[own.proposal].proposal.name.clone(), own.id));
-            let members = members(branch, built, own);
-            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, members, verified: None });
+            let Some(Built { tip, commits }) = &branch.built else { continue };
+            let change = branch.change.clone();
+            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, change, verified: None });
             for BuiltCommit { proposal, draft, id, is_signed_by_forge } in commits {
                 let state = &self.states[*proposal];
                 let draft = &state.drafts[*draft].commit;

@@ -10,7 +10,6 @@
 //! | `decision` | the wanted change and the branch that was found → an action |
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `ownership` | commits that only change what the proposals may change |
-//! | `kept` | commits of proposers that take no part in a transaction |
 //! | `signing` | the signing of commits by a forge |
 //! | `stack` | the trees of a branch's commits |
 
@@ -18,7 +17,6 @@ mod attempt;
 mod beyond;
 mod decision;
 mod delivery;
-mod kept;
 mod model;
 mod ownership;
 mod pushes;
@@ -29,7 +27,6 @@ mod state;
 
 pub(super) use attempt::BranchAttempt;
 pub use model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, OtherBase,
-    Refresh,
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
 };
 pub(super) use ownership::with_people;

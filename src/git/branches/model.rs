@@ -68,15 +68,6 @@ impl BranchFacts {
     }
 }
 
-/// A proposer that makes a branch on another base.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherBase {
-    /// Its base.
-    pub base: BranchName,
-    /// The name of its object.
-    pub proposer: String,
-}
-
 /// A commit for a branch of a proposal's own, with edits of the base.
 #[derive(Debug)]
 pub struct BranchDraft {
@@ -123,8 +114,6 @@ pub struct BranchOutcome {
     pub commit: Option<CommitId>,
     /// The message of that commit; a very long one is cut.
     pub message: String,
-    /// True if it has commits of proposers that took no part in the run.
-    pub has_kept: bool,
 }
 
 /// The action on a branch.
@@ -170,13 +159,6 @@ pub enum LeftReason {
     NothingLeft,
     /// No policy is delivered on it any more.
     Abandoned,
-    /// Another proposer makes a branch of this name on another base.
-    OtherBase(OtherBase),
-    /// It has a commit of another proposer that cannot be kept without it.
-    Shared {
-        /// The name of the other proposer's proposals.
-        with: String,
-    },
     /// Nothing may be pushed now.
     Waiting,
 }
@@ -204,16 +186,6 @@ impl fmt::Display for LeftReason {
             }
             Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
-            Self::OtherBase(OtherBase { base, proposer }) => write!(
-                formatter,
-                "is left alone, because {proposer} makes a branch of this name for the base '{base}', and a branch has one base: \
-                 give one of them another name"
-            ),
-            Self::Shared { with } => write!(
-                formatter,
-                "is left alone, because it has a commit of {with}, which takes no part in this run and whose commit cannot be kept \
-                 on another one: have both reconciled together"
-            ),
             Self::Abandoned => formatter.write_str("has the images of no policy any more"),
             Self::Waiting => formatter.write_str("is left alone until it may be pushed"),
         }

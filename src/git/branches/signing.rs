@@ -145,16 +145,11 @@ impl<P: Proposer> BranchAttempt<P> {
             let raw = object::read_commit(objects.database(), commit.id)?.data().to_vec();
             if stated_parents(&raw) != [chain.tip] {
                 let draft = &state.drafts[commit.draft].commit;
-                let signing = draft.signer.as_ref().map(|signer| (signer, draft.time));
+                let signing = (draft.signer.as_ref(), draft.time);
                 commit.id =
                     rewrite_commit(objects, commit.id, chain.tip, signing, &mut |_| deadline.check())?;
             }
             chain.tip = commit.id;
-        }
-        for kept in &mut built.kept {
-            let mut deadline = PlanDeadline::new(context.mirror, context.remote.timeout);
-            kept.commit = rewrite_commit(objects, kept.commit, chain.tip, None, &mut |_| deadline.check())?;
-            chain.tip = kept.commit;
         }
         Ok(None)
     }

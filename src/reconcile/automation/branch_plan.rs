@@ -88,12 +88,7 @@ impl BranchNaming {
         }
     }
 
-    /// Divides the images of a request into bundles.
-    ///
-    /// # Errors
-    ///
-    /// If the template is none, or renders to the base.
-    pub fn bundles(&self, request: &Request, policies: &[Arc<ImagePolicy>]) -> Result<Bundles, BundleError> {
+    fn bundles(&self, request: &Request, policies: &[Arc<ImagePolicy>]) -> Result<Bundles, BundleError> {
         let labels: BTreeMap<ObjectName, &BTreeMap<String, String>> =
             policies.iter().map(|policy| (ObjectName::of(policy.as_ref()), policy.labels())).collect();
         let selected = request.update.setters.images().filter_map(|(policy, image)| {

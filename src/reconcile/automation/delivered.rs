@@ -133,16 +133,6 @@ impl Delivered {
         ImageUpdateAutomationStatus { conditions, ..status.clone() }
     }
 
-    /// Returns sentences about branches that other automations stand in the way of.
-    pub fn left_invalid(&self) -> impl Iterator<Item = String> {
-        self.branches.iter().filter_map(|branch| match &branch.action {
-            BranchAction::Left(reason @ (LeftReason::OtherBase(_) | LeftReason::Shared { .. })) => {
-                Some(format!("branch '{}' {reason}", branch.branch))
-            }
-            _ => None,
-        })
-    }
-
     /// Returns the problem that git found, if there is one.
     fn problem(&self) -> Option<(ConditionStatus, Reason, String)> {
         let foreign: Vec<(&BranchName, &LeftReason)> = self
@@ -165,9 +155,6 @@ impl Delivered {
         let is_failed = |progress: &PullRequestProgress| progress.condition().0 == False;
         if matches!(&self.forge, ForgeProgress::Known(progress) if is_failed(progress)) {
             return None;
-        }
-        if let Some(sentence) = self.left_invalid().next() {
-            return Some((False, Reason::InvalidBranch, sentence));
         }
         if let [first, others @ ..] = self.invalid.as_slice() {
             let policies = match others.len() {
@@ -324,7 +311,6 @@ mod tests {
             tip: Some(commit("1")),
             commit: own.map(commit),
             message: "Update".to_owned(),
-            has_kept: false,
         }
     }
 

@@ -20,7 +20,6 @@ use super::report::read_revision;
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::reverts::{Overwritten, RevertOutcome, Reverts};
-use super::siblings::Siblings;
 use super::transaction::{observed, stage_of, wanted};
 use super::waiting::{Change, KnownWait, RunWait, WaitOutcome};
 use crate::cloud::GitLoginEntry;
@@ -29,8 +28,7 @@ use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
     Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft, CommitPeople,
-    CommitTime, FileChange, ForgeSigningError, Freshness, LeftReason, OtherBase, ProposalTrees, Proposer,
-    SigningKey,
+    CommitTime, FileChange, ForgeSigningError, Freshness, LeftReason, ProposalTrees, Proposer, SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -86,8 +84,6 @@ pub struct UpdateProposal {
     pub has_unparsable: bool,
     /// The automation's own branches; none if the commit goes to the push branch.
     pub branches: Option<BranchPlan>,
-    /// The other automations of the repository.
-    pub siblings: Siblings,
     /// The waiting of the run.
     pub wait: RunWait,
     /// Decides which values are left as others set them.
@@ -497,14 +493,6 @@ impl Proposer for UpdateProposal {
 
     fn branches(&self) -> BTreeMap<BranchName, BranchFacts> {
         self.branches.as_ref().map(BranchPlan::branches).unwrap_or_default()
-    }
-
-    fn other_base(&self, branch: &BranchName) -> Option<OtherBase> {
-        self.siblings.other_base(branch, self.branches.as_ref()?.base())
-    }
-
-    fn shares(&self, branch: &BranchName, with: &str) -> bool {
-        self.branches.as_ref().is_some_and(|plan| self.siblings.share(branch, plan.base(), with))
     }
 
     fn propose_branches(

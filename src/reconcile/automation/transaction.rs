@@ -18,7 +18,6 @@ use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::pull_requests::{PullRequestQueue, PullRequestRun, PullRequestSetupError};
 use super::request::{self, ImageOverrides, Request, RequestError};
 use super::reverts::{Reverts, StatusBaseline};
-use super::siblings::Siblings;
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
 use super::waiting::{
@@ -67,8 +66,6 @@ pub struct TransactionOptions {
     pub rules: Option<WriteRules>,
     /// The wait that an earlier run found, if it holds while nothing changes.
     pub known_wait: Option<KnownWait>,
-    /// The other automations of the namespace and GitRepository, suspended ones too.
-    pub siblings: Vec<Arc<ImageUpdateAutomation>>,
     /// The policies whose images a person named, which are written in any case.
     pub named: BTreeSet<ObjectName>,
 }
@@ -153,9 +150,6 @@ pub async fn prepare(
     }
     let namespace = automation.namespace().unwrap_or_default();
     let logged_in = options.logins.log_in(objects, &namespace, &source, &options.login).await?;
-    let siblings = siblings(objects, &source, &selected, branches.is_some(), options)
-        .await
-        .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let Selected { request, settings, .. } = selected;
     let policies = observed(&request.update);
     let quiet = QuietPeriod::new(&settings, automation.status.as_ref());
@@ -210,7 +204,6 @@ pub async fn prepare(
         wanted,
         wait: RunWait::new(gate, earlier, request.groups),
         branches,
-        siblings,
         reverts,
         pull_requests,
         delivered: None,
@@ -242,26 +235,6 @@ fn own_branches(
     let Some(base) = branch_plan::base(&source.target, settings, references)? else { return Ok(None) };
     let naming = BranchNaming::of(automation, settings, &source.target, base);
     Ok(Some(BranchPlan::new(naming, request, policies)?))
-}
-
-/// Returns the other automations, which matter to an automation with branches of its own.
-async fn siblings(
-    objects: &impl Objects,
-    source: &SourceConfiguration,
-    selected: &Selected,
-    has_branches: bool,
-    options: &TransactionOptions,
-) -> Result<Siblings, SourceError> {
-    let automations = if has_branches { options.siblings.clone() } else { Vec::new() };
-    let repository = if automations.is_empty() {
-        None
-    } else {
-        let ObjectName { namespace, name } = &source.repository;
-        let found = objects.git_repository(namespace, name).await;
-        found.map_err(|cause| SourceError::UnreadableRepository { cause: cause.into() })?
-    };
-    let policies = selected.policies.clone();
-    Ok(Siblings::new(automations, repository, policies, options.given.clone(), options.references))
 }
 
 /// Prepares the pull requests of a run, and adds the known ones to the plan.

@@ -101,9 +101,7 @@ impl PullRequestOrder {
             (Kept, Some(tip)) => Some(BranchState::Current { tip, is_new: false }),
             // A dry run makes no branch.
             (Created | Rebuilt | Kept | Deleted, _) => Some(BranchState::Absent),
-            (Failed { .. } | Left(LeftReason::OtherBase(_) | LeftReason::Shared { .. }), _) => {
-                Some(BranchState::Failed)
-            }
+            (Failed { .. }, _) => Some(BranchState::Failed),
             (Left(LeftReason::AwaitingForge | LeftReason::Waiting), _) => None,
             (Left(LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }), _) => {
                 left(LeftBranch::EditedByOthers)

@@ -251,7 +251,7 @@ impl PullRequestProgress {
     }
 }
 
-/// Adds the list of open pull requests to the message of a problem.
+/// Adds the list of open pull requests to the message of a problem, as its last part.
 ///
 /// By this list the next process knows which ones were reported.
 pub fn with_open(message: &str, open: &BTreeSet<u64>) -> String {

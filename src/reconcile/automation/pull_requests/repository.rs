@@ -34,7 +34,7 @@ pub(super) struct Repository {
     pub(super) progress: BTreeMap<ObjectName, PullRequestProgress>,
     /// The automations whose branches git can deal with, since the forge has answered.
     pub(super) needs_git: BTreeSet<ObjectName>,
-    /// Ends a delay after a failure, by a new order or at the wish of a person.
+    /// Ends a delay after a failure, once an order wants something else or a person asks for a round.
     pub(super) changed: Arc<Notify>,
     /// The time of the last round.
     pub(super) last_round: Option<Instant>,
@@ -150,7 +150,7 @@ impl Repository {
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
                 LeftReason::NothingLeft | LeftReason::Abandoned => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting | LeftReason::OtherBase(_) | LeftReason::Shared { .. } => false,
+                LeftReason::Waiting => false,
             }
         };
         let is_new =

@@ -224,7 +224,6 @@ impl<F: Forge> Round<'_, F> {
             base,
             owners: &wanted.owners,
             known: &known,
-            has_kept: wanted.orders.iter().any(|order| order.outcome(branch).is_some_and(|one| one.has_kept)),
             judged: judged(&wanted.orders, branch),
             made_at: made_at(&wanted.orders),
             images: &wanted.images,

@@ -175,8 +175,7 @@ async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
     let created = |action| {
         let tip = Some("1".repeat(40).parse().unwrap());
         let branch = "a".parse().unwrap();
-        let outcome =
-            BranchOutcome { branch, action, tip, commit: None, message: String::new(), has_kept: false };
+        let outcome = BranchOutcome { branch, action, tip, commit: None, message: String::new() };
         let delivered = Delivered { branches: vec![outcome], ..changing.delivered.clone() };
         PullRequestOrder { delivered, ..changing.clone() }
     };
@@ -241,14 +240,8 @@ async fn a_merge_asks_git_before_another_pull_request_is_opened() {
     wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
     let tip = Some("1".repeat(40).parse().unwrap());
     let branch = "a".parse().unwrap();
-    let kept = BranchOutcome {
-        branch,
-        action: BranchAction::Kept,
-        tip,
-        commit: None,
-        message: String::new(),
-        has_kept: false,
-    };
+    let kept =
+        BranchOutcome { branch, action: BranchAction::Kept, tip, commit: None, message: String::new() };
     wanted.delivered.branches.push(kept);
     let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };
     let own = PullRequest { body: memory.to_string(), ..pull_request("a") };

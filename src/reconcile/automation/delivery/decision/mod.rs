@@ -26,8 +26,6 @@ pub struct WantedPullRequest<'a> {
     pub owners: &'a BTreeSet<OwnerHash>,
     /// All automations of the repository and base that are reconciled.
     pub known: &'a BTreeSet<OwnerHash>,
-    /// True if the branch has commits of automations that took no part in the run.
-    pub has_kept: bool,
     /// The tip at which git looked at the branch, if it exists.
     pub judged: Option<CommitId>,
     /// The time at which the run of git began, before it read the base.
@@ -271,10 +269,7 @@ impl WantedPullRequest<'_> {
         };
         let mut edit = match memory {
             Some(memory) if is_same(memory) && !is_new => PullRequestEdit::default(),
-            _ => {
-                let (owners, images) = self.with_kept(memory);
-                text.refreshed(open, Content { owners: &owners, images: &images, limit: self.limit })?
-            }
+            _ => text.refreshed(open, self.content())?,
         };
         let is_incomplete = memory.is_some_and(|memory| memory.is_incomplete);
         if is_incomplete {
@@ -287,21 +282,6 @@ impl WantedPullRequest<'_> {
             edit.added_labels = missing.cloned().collect();
         }
         Ok(edit)
-    }
-
-    /// Returns automations and images, with those of the kept commits.
-    ///
-    /// These are the ones that the last line has of automations that are not reconciled.
-    fn with_kept(&self, memory: Option<&Memory>) -> (BTreeSet<OwnerHash>, BTreeSet<ImageHash>) {
-        let (mut owners, mut images) = (self.owners.clone(), self.images.clone());
-        if let Some(memory) = memory.filter(|_| self.has_kept) {
-            let own: BTreeSet<&PolicyHash> = self.images.iter().map(ImageHash::policy).collect();
-            let is_of_others =
-                |image: &&ImageHash| !own.contains(image.policy()) && !self.readable.contains(image.policy());
-            owners.extend(memory.owners.difference(self.known).cloned());
-            images.extend(memory.images.iter().filter(is_of_others).cloned());
-        }
-        (owners, images)
     }
 
     fn merge(&self, head_commit: CommitId) -> Option<Merge> {

@@ -48,8 +48,6 @@ struct Case {
     owners: Vec<OwnerHash>,
     /// Further automations of the repository.
     others: Vec<OwnerHash>,
-    /// True if the branch has commits of automations that took no part.
-    has_kept: bool,
     /// The tip at which git looked.
     judged: Option<CommitId>,
     /// The time since which the newest past pull request is known to have ended.
@@ -66,7 +64,6 @@ impl Default for Case {
             images: WEB_1,
             owners: vec![owner("fleet")],
             others: Vec::new(),
-            has_kept: false,
             judged: None,
             ended_at: None,
             readable: vec!["web", "api"],
@@ -86,7 +83,6 @@ impl Case {
             base: &"main".parse().unwrap(),
             owners: &self.owners.iter().cloned().collect(),
             known: &self.owners.iter().chain(&self.others).cloned().collect(),
-            has_kept: self.has_kept,
             judged: self.judged,
             made_at: made_at(),
             images: &images,
@@ -481,25 +477,6 @@ fn a_pull_request_of_an_automation_without_a_change_is_ours_and_one_with_an_unkn
         let (owners, others) = (vec![owners.clone()], others.into_iter().cloned().collect());
         let case = Case { images, owners, others, judged, ..Case::default() };
         assert_eq!(shown(&case.decide(branch, Some(&open), &[])), expected, "{rule}");
-    }
-}
-
-/// The images of a suspended automation would no longer be refused with the pull request.
-#[test]
-fn the_last_line_keeps_the_images_of_kept_commits() {
-    let owners = [owner("fleet"), owner("suspended")].into();
-    let images: BTreeSet<ImageHash> = [image("web", "1"), image("db", "7")].into();
-    let memory = Memory { owners, images, ..Memory::default() };
-    let shared = pull_request("Update web", &memory.to_string());
-    for (has_kept, expected) in
-        [(false, vec![image("web", "2")]), (true, vec![image("web", "2"), image("db", "7")])]
-    {
-        let decision =
-            Case { images: WEB_2, has_kept, ..Case::default() }.decide(current(true), Some(&shared), &[]);
-        let PullRequestAction::Refresh(Some(edit)) = decision.action else { panic!("{decision:?}") };
-        let found = Memory::of_body(&edit.body.unwrap()).unwrap();
-        assert_eq!(found.images, expected.into_iter().collect());
-        assert_eq!(found.owners.len(), if has_kept { 2 } else { 1 });
     }
 }
 
