@@ -85,6 +85,14 @@ impl ForgeError {
         }
     }
 
+    /// Returns true if requests for other pull requests fail as well.
+    ///
+    /// A permission can be missing for one branch, or one kind of change, alone. When little is left of a limit, pull requests
+    /// can still be opened or closed.
+    pub fn is_of_every_request(&self) -> bool {
+        matches!(self, Self::Unauthenticated { .. } | Self::Unavailable { .. })
+    }
+
     /// Makes the error of a change to a pull request that others have changed.
     pub(super) fn changed_meanwhile(host: &str, operation: &'static str) -> Self {
         let detail = "it has changed meanwhile, and the next round decides anew".to_owned();

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
+use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -44,7 +45,7 @@ pub(super) struct Families {
     pub(super) next_poll: Family<ObjectLabels, Gauge<f64, AtomicU64>>,
     pub(super) leader: Gauge<f64, AtomicU64>,
     /// The number of controllers that lead; it is not published.
-    pub(super) led: Gauge,
+    pub(super) led: Mutex<u32>,
     pub(super) requests: Family<RequestLabels, Counter>,
     pub(super) in_flight: InFlight,
     pub(super) dry_run_commits: Counter,
@@ -71,7 +72,7 @@ impl Default for Families {
             unresolved: Family::default(),
             next_poll: Family::default(),
             leader: Gauge::default(),
-            led: Gauge::default(),
+            led: Mutex::default(),
             requests: Family::default(),
             in_flight: InFlight::default(),
             dry_run_commits: Counter::default(),

@@ -139,9 +139,9 @@ impl Metrics {
 
     /// Records that a controller of this process became the leader, or ceased to be.
     pub fn set_leader(&self, is_leader: bool) {
-        let led = &self.families.led;
-        let leads_any = if is_leader { led.inc() >= 0 } else { led.dec() > 1 };
-        self.families.leader.set(if leads_any { 1.0 } else { 0.0 });
+        let mut led = self.families.led.lock();
+        *led = if is_leader { *led + 1 } else { led.saturating_sub(1) };
+        self.families.leader.set(if *led > 0 { 1.0 } else { 0.0 });
     }
 
     /// Records a commit that a dry run would have made.

@@ -210,7 +210,8 @@ fn needs_another_reboot(node: &Node, host: &Host) -> Option<String> {
     let OwnUpdate::NeedsReboot(reason) = &host.own_update else { return None };
     let is_approved = node.stage() == Ok(Stage::Rebooting) && node.annotation(keys::DESIRED_IMAGE).is_none();
     (is_approved && attempt.boot_id != host.boot_id).then(|| {
-        let advice = format!("to end the attempt: kubectl label node {} {}=true", node.name, keys::PAUSE);
+        let label = format!("kubectl label node {} {}", node.name, keys::PAUSE);
+        let advice = format!("to end the attempt: {label}=true, and later {label}-");
         format!("the host still needs a reboot after one; {advice}; its reason: {reason}")
     })
 }
@@ -393,7 +394,7 @@ mod tests {
         let report =
             agent_report(&node, &Host { own_update, boot_id: "2".to_owned(), ..Host::default() }, None);
         let expected = "the host still needs a reboot after one; to end the attempt: kubectl label node a \
-                        tagboat.dev/pause=true; its reason: linux-base";
+                        tagboat.dev/pause=true, and later kubectl label node a tagboat.dev/pause-; its reason: linux-base";
         assert_eq!(report.message, expected);
     }
 

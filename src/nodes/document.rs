@@ -163,12 +163,13 @@ impl NodeDocument {
         let stage = label(keys::STATE).and_then(|text| Stage::parse(text)).unwrap_or(Stage::Idle);
         let agent = label(keys::AGENT).and_then(|text| AgentState::parse(text));
         // A node that reboots is not ready for a while.
-        let is_missing = !object.status.is_ready && !reboots(stage, agent);
+        let is_missing = !object.status.readiness.is_ready && !reboots(stage, agent);
         let not_ready = || is_missing.then(|| Problem::NotReady.to_string());
         // Its label is older than what the node wants: the state in it is not that of the wanted image.
         let is_outdated = Node::from(object.clone()).awaits_agent()
             && matches!(agent, None | Some(AgentState::UpToDate | AgentState::UpdateStaged));
-        let no_report = || is_outdated.then(|| "its agent has not reported on this yet".to_owned());
+        let no_report =
+            || is_outdated.then(|| "its agent has not reported on the wanted image yet".to_owned());
         let since = annotation(keys::STATE_SINCE).and_then(|text| text.parse().ok());
         Self {
             name: object.name_any(),
@@ -231,7 +232,7 @@ mod tests {
         let labels = json!({"tagboat.dev/state": "x", "tagboat.dev/agent": "x"});
         let annotations = json!({"tagboat.dev/state-since": "x", "tagboat.dev/message": ""});
         let document = NodeDocument::new(&node("a", &labels, &annotations, true));
-        let message = "its agent has not reported on this yet";
+        let message = "its agent has not reported on the wanted image yet";
         let expected = json!({"name": "a", "stage": "idle", "message": message});
         assert_eq!(serde_json::to_value(document).unwrap(), expected);
     }
@@ -255,7 +256,7 @@ mod tests {
     fn a_node_that_wants_another_image_says_that_its_agent_has_not_reported_on_it() {
         let labels = json!({"tagboat.dev/state": "idle", "tagboat.dev/agent": "up-to-date"});
         for (booted, expected) in
-            [("sha256:1", Some("its agent has not reported on this yet")), ("sha256:2", None)]
+            [("sha256:1", Some("its agent has not reported on the wanted image yet")), ("sha256:2", None)]
         {
             let annotations =
                 json!({"tagboat.dev/desired-image": "r/os@sha256:2", "tagboat.dev/booted-digest": booted});

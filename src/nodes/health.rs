@@ -114,9 +114,11 @@ fn report_limit(node: &Node, limits: TimeLimits) -> Option<Duration> {
 
 /// Returns the time at which an agent without a report counts as silent.
 ///
-/// It counts from the last report or from the time of the stage or of the wanted image, whichever is later.
+/// It counts from the last report, from the time of the stage or of the wanted image, or from the time at which the node became
+/// ready, whichever is the latest.
 fn report_deadline(node: &Node, limit: Duration) -> Option<Timestamp> {
-    let begin = node.since()?.max(node.agent_wrote.unwrap_or(Timestamp::MIN));
+    let later = [node.agent_wrote, node.ready_since].into_iter().flatten();
+    let begin = later.fold(node.since()?, Timestamp::max);
     begin.checked_add(SignedDuration::try_from(limit).ok()?).ok()
 }
 
@@ -267,6 +269,8 @@ mod tests {
                     !is_silent(&reported, end + 500),
                     "{name}: the wanted image is newer than the report"
                 );
+                let back = Node { ready_since: Some(at(1_500)), ..node.clone() };
+                assert!(!is_silent(&back, end + 499) && is_silent(&back, end + 500), "{name}");
                 let not_ready = Node { is_ready: false, ..node.clone() };
                 assert!(!is_silent(&not_ready, end), "{name}: the node is the reason");
                 let next = next_deadline(&node, TimeLimits::default(), at(end - 1));

@@ -63,7 +63,7 @@ pub use health::{Problem, next_deadline, problem};
 pub use membership::{Claim, Claims, Share};
 pub use next::{Action, CancelReason, Situation, Step, is_candidate, step};
 pub use node::{Attempt, Node};
-pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus};
+pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus, Readiness};
 pub use patch::{patch, removal};
 pub use pool::{HookPoint, Hooks, MaxUnavailable, Pool, RECONCILES, TimeLimits};
 pub use release::{Release, release};

@@ -25,6 +25,8 @@ pub struct Node {
     pub is_unschedulable: bool,
     /// `true` if the kubelet reports that the node is ready.
     pub is_ready: bool,
+    /// The time at which the node became ready, or ceased to be.
+    pub ready_since: Option<Timestamp>,
     /// The ID of the current boot, which the kubelet reports.
     pub boot_id: String,
 }

@@ -79,11 +79,20 @@ pub struct NodeSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeStatus {
-    /// `true` if the condition `Ready` is `True`.
+    /// The condition `Ready`.
     #[serde(rename = "conditions", deserialize_with = "readiness")]
-    pub is_ready: bool,
+    pub readiness: Readiness,
     /// Facts about the host.
     pub node_info: NodeInfo,
+}
+
+/// The condition `Ready` of a node, without its heartbeat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// `true` if its status is `True`.
+    pub is_ready: bool,
+    /// The time of its last change of status.
+    pub since: Option<Timestamp>,
 }
 
 /// Facts about the host of a node.
@@ -105,22 +114,30 @@ impl From<NodeObject> for Node {
             annotations,
             agent_wrote,
             is_unschedulable: spec.unschedulable,
-            is_ready: status.is_ready,
+            is_ready: status.readiness.is_ready,
+            ready_since: status.readiness.since,
             boot_id: status.node_info.boot_id,
         }
     }
 }
 
-/// Deserializes the conditions to whether the node is ready.
-fn readiness<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+/// Deserializes the conditions to the one that says if the node is ready.
+fn readiness<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Readiness, D::Error> {
     #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
     struct Condition {
         #[serde(rename = "type")]
         kind: String,
         status: String,
+        #[serde(default)]
+        last_transition_time: Option<String>,
     }
     let conditions = Option::<Vec<Condition>>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(conditions.iter().any(|condition| condition.kind == "Ready" && condition.status == "True"))
+    let ready = conditions.iter().find(|condition| condition.kind == "Ready");
+    Ok(Readiness {
+        is_ready: ready.is_some_and(|ready| ready.status == "True"),
+        since: ready.and_then(|ready| ready.last_transition_time.as_ref()?.parse().ok()),
+    })
 }
 
 #[cfg(test)]
@@ -152,11 +169,15 @@ mod tests {
     #[test]
     fn a_node_has_only_what_decides() {
         let node = node(&json!({
-            "conditions": [{"type": "DiskPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
+            "conditions": [{"type": "DiskPressure", "status": "False"}, {
+                "type": "Ready", "status": "True",
+                "lastHeartbeatTime": "2026-11-23T12:00:00Z", "lastTransitionTime": "2026-11-23T09:00:00Z",
+            }],
             "nodeInfo": {"bootID": "b-1", "machineID": "m"}, "images": [{"names": ["a"]}],
         }));
         assert_eq!((node.name.as_str(), node.boot_id.as_str(), node.is_ready), ("a", "b-1", true));
         assert!(node.is_unschedulable && node.labels.len() == 2);
+        assert_eq!(node.ready_since, Some("2026-11-23T09:00:00Z".parse().unwrap()));
         assert_eq!(node.agent_wrote, Some("2026-11-23T10:00:00Z".parse().unwrap()));
         let kept: Vec<&str> = node.annotations.keys().map(String::as_str).collect();
         assert_eq!(kept, ["example.com/backup", "karpenter.sh/do-not-disrupt", "tagboat.dev/desired-image"]);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::health::Problem;
 use super::next::is_candidate;
 use super::{Node, Pool, Window, problem};
 
@@ -27,7 +28,10 @@ pub enum Availability {
 #[must_use]
 pub fn availability(nodes: &[&Node], pool: &Pool, now: Timestamp) -> Availability {
     let in_slots = nodes.iter().filter(|node| node.holds_slot());
-    let unhealthy = in_slots.filter(|node| problem(node, pool.limits, now).is_some()).count();
+    // An agent without a report says nothing about the host, and all may be late after an outage of the API server.
+    let is_unhealthy =
+        |node: &&&Node| !matches!(problem(node, pool.limits, now), None | Some(Problem::Silent { .. }));
+    let unhealthy = in_slots.filter(is_unhealthy).count();
     if unhealthy >= HALT_THRESHOLD {
         return Availability::Halted;
     }

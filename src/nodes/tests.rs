@@ -573,9 +573,8 @@ fn two_nodes_that_do_not_come_back_halt_the_pool_until_one_recovers() {
     assert_eq!(at("2026-11-23T10:14:59Z"), Availability::Open);
     assert_eq!(at("2026-11-23T10:15:00Z"), Availability::Halted);
     let back = Node { is_ready: true, ..first.clone() };
-    let before_its_report = "2026-11-23T10:29:59Z".parse().unwrap();
-    assert_eq!(availability(&[&back, &second, &waiting], &pool(), before_its_report), Availability::Open);
-    assert_eq!(availability(&[&back, &second, &waiting], &pool(), now()), Availability::Halted);
+    // Long after the time in which its agent should have reported.
+    assert_eq!(availability(&[&back, &second, &waiting], &pool(), now()), Availability::Open);
 }
 
 #[test]

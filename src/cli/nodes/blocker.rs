@@ -6,8 +6,9 @@ use crate::nodes::PoolDocument;
 
 /// Returns the reason why a pool is not up to date; none if it is.
 ///
-/// A status of an older generation of the spec says nothing about the present one.
-pub(super) fn blocker(pool: &PoolDocument) -> Option<String> {
+/// A status of an older generation of the spec says nothing about the present one. `needs_nodes` is true if a pool without
+/// nodes does not count.
+pub(super) fn blocker(pool: &PoolDocument, needs_nodes: bool) -> Option<String> {
     let is_observed = pool.status.observed_generation == pool.generation;
     if pool.deletion_timestamp.is_some() {
         // The status of the deletion names the nodes for which it waits.
@@ -18,7 +19,7 @@ pub(super) fn blocker(pool: &PoolDocument) -> Option<String> {
     if !is_observed {
         return Some("the controller has not reported on its last change yet".to_owned());
     }
-    if condition.status == "True" {
+    if condition.status == "True" && !(needs_nodes && pool.status.node_count == 0) {
         return None;
     }
     let degraded = pool.condition(DEGRADED).filter(|condition| condition.status == "True");
@@ -73,18 +74,22 @@ mod tests {
             (0, &[], Some("it has no status yet")),
         ] {
             assert_eq!(
-                blocker(&pool(observed, conditions, &json!(null))).as_deref(),
+                blocker(&pool(observed, conditions, &json!(null)), false).as_deref(),
                 expected,
                 "{conditions:?}"
             );
         }
+        const EMPTY: (&str, &str, &str, &str) = (UP_TO_DATE, "True", "AllUpdated", "0/0 updated; no node");
+        let empty = pool(3, &[EMPTY, HEALTHY], &json!(null));
+        assert_eq!(blocker(&empty, false), None);
+        assert_eq!(blocker(&empty, true).as_deref(), Some("AllUpdated: 0/0 updated; no node"));
         const LEAVES: (&str, &str, &str, &str) =
             (UP_TO_DATE, "False", "RolloutInProgress", "being deleted: a is being released");
         for (observed, condition, expected) in
             [(2, DONE, "it is being deleted"), (3, LEAVES, "being deleted: a is being released")]
         {
             let deleted = pool(observed, &[condition], &json!("2026-11-23T11:00:00Z"));
-            assert_eq!(blocker(&deleted).as_deref(), Some(expected));
+            assert_eq!(blocker(&deleted, false).as_deref(), Some(expected));
         }
     }
 }

@@ -128,7 +128,9 @@ fn blockers(fleet: &Fleet, documents: &[PoolDocument], pool: Option<&str>) -> Ve
     if documents.is_empty() && sentences.is_empty() {
         sentences.push(nothing(pool));
     }
-    let causes = documents.iter().filter_map(|pool| Some(format!("{}: {}", pool.name, blocker(pool)?)));
+    let is_named = pool.is_some();
+    let causes =
+        documents.iter().filter_map(|pool| Some(format!("{}: {}", pool.name, blocker(pool, is_named)?)));
     sentences.extend(causes);
     sentences
 }

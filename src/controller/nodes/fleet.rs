@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
@@ -19,8 +20,10 @@ pub(super) struct Fleet {
     nodes: RwLock<BTreeMap<String, Arc<Node>>>,
     /// The nodes with a patch whose effect is not known, or that lost.
     ///
-    /// The value is the number of these patches.
+    /// The value is the number of the last such patch.
     uncertain: Mutex<BTreeMap<String, u64>>,
+    /// The number of patches after which a node was uncertain.
+    uncertain_patches: AtomicU64,
     client: Client,
     guard: ApiGuard,
 }
@@ -39,6 +42,7 @@ impl Fleet {
             cache: Cache::default(),
             nodes: RwLock::default(),
             uncertain: Mutex::default(),
+            uncertain_patches: AtomicU64::default(),
             client: objects.client().clone(),
             guard: objects.guard().clone(),
         }
@@ -129,9 +133,8 @@ impl Fleet {
         changed: impl Fn(&Change<NodeObject>),
     ) -> Result<(), ClusterError> {
         loop {
-            let first =
-                self.uncertain.lock().first_key_value().map(|(name, patches)| (name.clone(), *patches));
-            let Some((name, patches)) = first else { return Ok(()) };
+            let first = self.uncertain.lock().first_key_value().map(|(name, patch)| (name.clone(), *patch));
+            let Some((name, patch)) = first else { return Ok(()) };
             let api = self.api();
             let known = ObjectName { namespace: String::new(), name: name.clone() };
             let change = match self.guard.send("", api.get_opt(&name)).await? {
@@ -141,14 +144,15 @@ impl Fleet {
             change.iter().for_each(&changed);
             // Another patch since the read began makes the node uncertain again.
             let mut uncertain = self.uncertain.lock();
-            if uncertain.get(&name) == Some(&patches) {
+            if uncertain.get(&name) == Some(&patch) {
                 uncertain.remove(&name);
             }
         }
     }
 
     fn set_uncertain(&self, node: &str) {
-        *self.uncertain.lock().entry(node.to_owned()).or_default() += 1;
+        let patch = self.uncertain_patches.fetch_add(1, Ordering::Relaxed);
+        self.uncertain.lock().insert(node.to_owned(), patch);
     }
 
     fn api(&self) -> Api<NodeObject> {
@@ -160,7 +164,7 @@ impl Fleet {
 mod tests {
     use std::convert::Infallible;
     use std::sync::Weak;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use axum::body::Body;
     use axum::http::{Request, Response};

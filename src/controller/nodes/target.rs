@@ -77,8 +77,8 @@ async fn digest<R: Registry>(
 
 /// Returns the remedy for a login that is missing or refused.
 fn login_advice(failure: &LookupFailure, secret: Option<&PullSecretReference>) -> Option<String> {
-    let is_of_secret = failure.kind == LookupFailureKind::Denied || failure.message.contains("secret");
-    is_of_secret.then(|| match secret {
+    let names_secret = ["secret '", "secrets \""].iter().any(|text| failure.message.contains(text));
+    (failure.kind == LookupFailureKind::Denied || names_secret).then(|| match secret {
         Some(PullSecretReference { namespace, name }) => format!(
             "; the key .dockerconfigjson of the Secret {namespace}/{name}, which spec.image.pullSecretRef names, must have \
              a login for the registry"
@@ -130,5 +130,6 @@ mod tests {
         let unnamed = "; if the registry needs a login, name its Secret in spec.image.pullSecretRef";
         assert_eq!(advice(Denied, "401", None).as_deref(), Some(unnamed));
         assert_eq!(advice(Missing, "404", Some(&secret)), None);
+        assert_eq!(advice(Unavailable, "registry.example.com/secrets/os: no answer", Some(&secret)), None);
     }
 }

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use tagboat_api::node_pool::{NodePoolStatus, UP_TO_DATE, UpToDateReason};
 
-use super::super::health::agent_advice;
 use super::super::{AgentState, Node, Release, Stage, release};
 use super::{Conditions, listed};
 
@@ -30,9 +29,9 @@ pub fn departing_status(
     let conditions = Conditions { generation: departure.generation, previous, now };
     let text = match departure.undecided {
         Some(pool) => {
-            format!("spec.nodeSelector of the pool {pool} is invalid, and may select its nodes: mend it")
+            format!("spec.nodeSelector of the pool {pool} is invalid, and may select its nodes: correct it")
         }
-        None => listed(departure.nodes.iter().map(|node| awaited(node, now))),
+        None => awaited_of_all(departure.nodes, now),
     };
     let reason = UpToDateReason::RolloutInProgress.to_string();
     let condition = conditions.condition(UP_TO_DATE, "False", reason, format!("being deleted: {text}"));
@@ -43,17 +42,27 @@ pub fn departing_status(
     status
 }
 
+/// Returns the events that the release of nodes waits for, and the remedy for agents that do nothing.
+fn awaited_of_all(nodes: &[&Node], now: Timestamp) -> String {
+    let awaits_agent = |node: &&Node| matches!(release(node, now), Release::Wait(_)) && !is_rebooting(node);
+    let advice = if nodes.iter().any(awaits_agent) {
+        "; the pods of the agents: kubectl get pods -A -o wide -l app.kubernetes.io/name=tagboat-agent"
+    } else {
+        ""
+    };
+    listed(nodes.iter().map(|node| awaited(node, now))) + advice
+}
+
 /// Returns the event that the release of a node waits for.
 fn awaited(node: &Node, now: Timestamp) -> String {
     let name = &node.name;
     let Release::Wait(until) = release(node, now) else { return format!("{name} is being released") };
-    let is_rebooting = node.stage() == Ok(Stage::Rebooting) && node.agent() == Some(AgentState::Rebooting);
-    let event = if is_rebooting {
-        "its host has to come back from the reboot that its agent began"
-    } else {
-        "its agent has to remove the staged image"
-    };
-    format!("{name}: {event}, for which it has time until {until}; {}", agent_advice(name))
+    let event = if is_rebooting(node) { "come back from its reboot" } else { "remove its staged image" };
+    format!("{name} has until {until} to {event}")
+}
+
+fn is_rebooting(node: &Node) -> bool {
+    node.stage() == Ok(Stage::Rebooting) && node.agent() == Some(AgentState::Rebooting)
 }
 
 #[cfg(test)]
@@ -94,26 +103,16 @@ mod tests {
         assert_eq!((status.observed_generation, status.node_count, status.conditions.len()), (4, 3, 2));
         let found = &status.conditions[0];
         assert_eq!((found.type_.as_str(), found.status.as_str()), (UP_TO_DATE, "False"));
-        let advice = |node: &str| {
-            format!(
-                "check its pod: kubectl get pods -A -l app.kubernetes.io/name=tagboat-agent --field-selector \
-                 spec.nodeName={node}"
-            )
-        };
-        let expected = format!(
-            "being deleted: a: its agent has to remove the staged image, for which it has time until \
-             2026-11-23T10:05:00Z; {}; b: its host has to come back from the reboot that its agent began, for which it \
-             has time until 2026-11-23T11:00:00Z; {}; c is being released",
-            advice("a"),
-            advice("b")
-        );
+        let expected = "being deleted: a has until 2026-11-23T10:05:00Z to remove its staged image; b has until \
+                        2026-11-23T11:00:00Z to come back from its reboot; c is being released; the pods of the agents: \
+                        kubectl get pods -A -o wide -l app.kubernetes.io/name=tagboat-agent";
         assert_eq!(found.message, expected);
         let again = departing_status(&departure, Some(&status), at("2026-11-23T10:04:59Z"));
         assert_eq!(again, status, "nothing is written while nothing happens");
         let undecided = Departure { undecided: Some("x"), ..departure };
         let status = departing_status(&undecided, None, at("2026-11-23T10:00:01Z"));
         let expected =
-            "being deleted: spec.nodeSelector of the pool x is invalid, and may select its nodes: mend it";
+            "being deleted: spec.nodeSelector of the pool x is invalid, and may select its nodes: correct it";
         assert_eq!(status.conditions[0].message, expected);
     }
 }

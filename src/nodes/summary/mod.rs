@@ -180,16 +180,16 @@ impl Counts {
     }
 }
 
-/// Returns `true` if a node has the image of the pool and holds no slot.
+/// Returns `true` if a node has the image of the pool, holds no slot, and its agent reports no error.
 ///
-/// The digest of the booted image decides, not the label of the agent: it is older than the wanted image for a moment, and an
-/// error of an agent takes no image away. Without a pool, the image is that which the node wanted last. In a pool without an
+/// The digest of the booted image decides, not the label of the agent, which may be older than the wanted image. Without a pool, the image is that which the node wanted last. In a pool without an
 /// image, the agent also reports `staging` while the host looks for an update, which is no rollout.
 fn is_updated(node: &Node, pool: Option<&Pool>) -> bool {
     let has_target = pool.is_none_or(|pool| node.annotation(keys::DESIRED_IMAGE) == pool.image.as_deref());
     let is_searching =
         pool.is_some_and(|pool| pool.image.is_none()) && node.agent() == Some(AgentState::Staging);
-    let has_image = node.desired_digest().is_some() && node.has_booted();
+    let has_image =
+        node.agent() != Some(AgentState::Error) && node.desired_digest().is_some() && node.has_booted();
     !node.holds_slot() && (node.is_done() || has_image || is_searching) && has_target
 }
 
@@ -201,15 +201,10 @@ struct UpToDate {
 }
 
 impl UpToDate {
-    /// Without a pool, the image is not known, and neither is the status.
-    ///
-    /// Without nodes, nothing has the image.
+    /// Without a pool, the image is not known, and neither is the status. A pool without nodes is up to date.
     fn new(observation: &Observation<'_>, counts: &Counts, now: Timestamp) -> Self {
         let with = |status, reason| Self { status, reason, opens: None };
         let Some(pool) = observation.pool else { return with("Unknown", UpToDateReason::RolloutInProgress) };
-        if counts.all == 0 {
-            return with("Unknown", UpToDateReason::RolloutInProgress);
-        }
         if counts.updated == counts.all {
             return with("True", UpToDateReason::AllUpdated);
         }

@@ -91,15 +91,15 @@ fn nodes_are_counted_by_stage() {
             vec![],
             &pool(),
             [0; 4],
-            "Unknown RolloutInProgress 0/0 updated; spec.nodeSelector selects no node: compare it with kubectl get nodes \
+            "True AllUpdated 0/0 updated; spec.nodeSelector selects no node: compare it with kubectl get nodes \
              --show-labels",
         ),
         (
             "a node whose agent reports an error, with the image",
             vec![with(node("a", Stage::Idle, AgentState::Error), &[(keys::BOOTED_DIGEST, "sha256:v2")])],
             &pool(),
-            [1, 1, 0, 1],
-            "True AllUpdated 1/1 updated",
+            [1, 0, 0, 1],
+            "False RolloutInProgress 0/1 updated; 1 idle",
         ),
         (
             "a node whose agent said up-to-date of the image before",
@@ -245,7 +245,7 @@ fn a_pool_whose_nodes_are_all_in_older_pools_says_so() {
     let pool = pool();
     let observation = Observation { conflicts: &conflicts, pool: Some(&pool), ..Observation::default() };
     let found = condition(&pool_status(&observation, None, at(NOW)), UP_TO_DATE);
-    let expected = "Unknown RolloutInProgress 0/0 updated; all nodes that spec.nodeSelector selects are in older pools; \
+    let expected = "True AllUpdated 0/0 updated; all nodes that spec.nodeSelector selects are in older pools; \
                     NodeConflict";
     assert_eq!(found, expected);
 }

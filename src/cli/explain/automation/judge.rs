@@ -27,6 +27,17 @@ use crate::schedule::{Agenda, CauseKind, Rule, State};
 /// The number of changes that an explanation shows.
 const CHANGES: usize = 5;
 
+/// Returns true if a hold of the last run lasts for the present image of a policy.
+///
+/// With `hold`, another image ends it.
+fn holds(held: &HeldRecord, policy: &str, image: Option<&ImageRef>) -> bool {
+    let is_other = match (held.named().get(policy), image) {
+        (Some(named), Some(image)) => held.mode == OnRevert::Hold && named.image != image.to_string(),
+        _ => false,
+    };
+    held.has(policy) && !is_other
+}
+
 /// The time that is judged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
@@ -186,7 +197,7 @@ impl Judge<'_> {
             let is_reported = reported
                 .as_ref()
                 .is_some_and(|wait| wait.is_of(&policy.name) || (wait.has_more && !is_written));
-            let hold = held.as_ref().filter(|held| held.has(&policy.name));
+            let hold = held.as_ref().filter(|held| holds(held, &policy.name, image));
             let (state, reason) = if let Some(held) = hold {
                 let hold = ExplainedHold::of(policy, image, held);
                 let reason = hold.reason();

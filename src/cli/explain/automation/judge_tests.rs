@@ -276,7 +276,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "RevertHeld",
                     "True",
                     "TakenBack",
-                    "tagboat.dev/on-revert is hold and keeps out x:2 of web; y",
+                    "tagboat.dev/on-revert is hold and keeps out ghcr.io/org/web:2.0.0 of web; y",
                 ]),
                 annotations: json!({"tagboat.dev/on-revert": "hold", "tagboat.dev/windows": NIGHT}),
                 at: EVENING,
@@ -287,6 +287,21 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
              the file"
                 .to_owned(),
         ),
+        // The policy has selected another image since, which ends the hold.
+        (
+            Case {
+                condition: Some([
+                    "RevertHeld",
+                    "True",
+                    "TakenBack",
+                    "tagboat.dev/on-revert is hold and keeps out ghcr.io/org/web:1.9.0 of web; y",
+                ]),
+                annotations: json!({"tagboat.dev/on-revert": "hold"}),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
         // The annotation is gone.
         (
             Case {
@@ -294,7 +309,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "RevertHeld",
                     "True",
                     "TakenBack",
-                    "tagboat.dev/on-revert is hold and keeps out x:2 of web; y",
+                    "tagboat.dev/on-revert is hold and keeps out ghcr.io/org/web:2.0.0 of web; y",
                 ]),
                 ..Case::default()
             },

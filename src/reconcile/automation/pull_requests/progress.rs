@@ -21,6 +21,9 @@ const OPEN: &str = " open";
 /// The text between the parts of a message.
 const PART: &str = "; ";
 
+/// The beginning of the last part of the message of a failure.
+const RETRY: &str = "the next retry is at ";
+
 /// The progress of an automation's pull requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullRequestProgress {
@@ -155,10 +158,9 @@ impl PullRequestProgress {
 
     /// Returns the status, reason and message that the condition has by the forge.
     pub fn condition(&self) -> (ConditionStatus, Reason, String) {
-        let retry = self.retry.map(|time| format!("; the next retry is at {time}"));
-        let retry = retry.unwrap_or_default();
         if let Some((reason, sentence)) = self.problem() {
-            return (False, reason, with_open(&format!("{sentence}{retry}"), &self.listed()));
+            let retry = self.retry.map(|time| format!("{PART}{RETRY}{time}")).unwrap_or_default();
+            return (False, reason, with_open(&sentence, &self.listed()) + &retry);
         }
         let (open, refused) = (self.open(), self.refused());
         let mut parts = Vec::new();
@@ -251,7 +253,7 @@ impl PullRequestProgress {
     }
 }
 
-/// Adds the list of open pull requests to the message of a problem, as its last part.
+/// Adds the list of open pull requests to the message of a problem.
 ///
 /// By this list the next process knows which ones were reported.
 pub fn with_open(message: &str, open: &BTreeSet<u64>) -> String {
@@ -267,7 +269,7 @@ pub fn open_in(message: &str) -> BTreeSet<u64> {
 ///
 /// There are none if it has no list.
 pub fn open_beside_problem(message: &str) -> Option<BTreeSet<u64>> {
-    message.rsplit(PART).next().and_then(read_list)
+    message.rsplit(PART).find(|part| !part.starts_with(RETRY)).and_then(read_list)
 }
 
 /// Returns a list of numbers, such as `2 open: #12, #14` or `0 open`.
@@ -377,8 +379,8 @@ mod tests {
             ),
             (
                 PullRequestProgress { failure: Some(limited), retry: Some(retry), ..progress(vec![]) },
-                "False RateLimited h limits requests: the next one is sent in 9 s; the next retry is at \
-                 2026-01-01T00:00:05Z; 0 open",
+                "False RateLimited h limits requests: the next one is sent in 9 s; 0 open; the next retry is at \
+                 2026-01-01T00:00:05Z",
             ),
         ] {
             let (status, reason, message) = progress.condition();
@@ -423,7 +425,7 @@ mod tests {
             assert_eq!(open_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
         }
         for (message, expected) in [
-            ("no rule; the next retry is at 2026-01-01T00:00:05Z; 2 open: #12, #14", Some(vec![12, 14])),
+            ("no rule; 2 open: #12, #14; the next retry is at 2026-01-01T00:00:05Z", Some(vec![12, 14])),
             ("no rule; 0 open", Some(vec![])),
             // As an earlier version wrote it.
             ("no rule; the next retry is at 2026-01-01T00:00:05Z", None),

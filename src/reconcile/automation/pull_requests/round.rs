@@ -158,7 +158,7 @@ impl<F: Forge> Round<'_, F> {
         let found = snapshot.look_up_many(self.forge, base, &of_interest).await;
         // Another error is that of one branch, which meets it again.
         if let Err(error) = found
-            && (ends_round(&error) || matches!(error, ForgeError::RateLimited { .. }))
+            && (error.is_of_every_request() || matches!(error, ForgeError::RateLimited { .. }))
         {
             return Err(error);
         }
@@ -552,14 +552,6 @@ enum BranchError {
     Text(#[from] TextError),
 }
 
-/// Returns true if an error of one branch ends the round.
-///
-/// A permission can be missing for one branch, or one kind of change, alone. When little is left of a limit, pull requests of
-/// other branches can still be opened or closed.
-fn ends_round(error: &ForgeError) -> bool {
-    matches!(error, ForgeError::Unauthenticated { .. } | ForgeError::Unavailable { .. })
-}
-
 /// Records the outcome of a branch, or the error that ended it.
 ///
 /// # Errors
@@ -583,7 +575,7 @@ fn settle(
             (None, Ok(()))
         }
         Err(BranchError::Forge(error)) => {
-            let end = if ends_round(&error) { Err(error.clone()) } else { Ok(()) };
+            let end = if error.is_of_every_request() { Err(error.clone()) } else { Ok(()) };
             (Some(failed(OutcomeReason::ForgeFailed(error))), end)
         }
     };

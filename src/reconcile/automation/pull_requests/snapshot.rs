@@ -136,7 +136,7 @@ impl Snapshot {
 
     /// Takes the branches of several pull requests back.
     ///
-    /// An error does not stop it, and the first one is returned.
+    /// An error of one of them does not stop it, and the first one is returned. An error of the whole forge does.
     ///
     /// # Errors
     ///
@@ -149,9 +149,11 @@ impl Snapshot {
     ) -> Result<(), ForgeError> {
         let mut failure = None;
         for one in labelled {
-            if let Err(error) = self.take_back(forge, one, is_dry_run).await {
-                failure.get_or_insert(error);
+            let Err(error) = self.take_back(forge, one, is_dry_run).await else { continue };
+            if error.is_of_every_request() || matches!(error, ForgeError::RateLimited { .. }) {
+                return Err(error);
             }
+            failure.get_or_insert(error);
         }
         failure.map_or(Ok(()), Err)
     }

@@ -245,6 +245,8 @@ mod tests {
         let misspelt = shown(&gate("[]", &[], &[("freezeall", "")]), noon);
         let expected = "Frozen namespace tagboat has the unknown annotation tagboat.dev/freezeall: ";
         assert!(misspelt.starts_with(expected), "{misspelt}");
+        // Another name delays the automations of its own Namespace only.
+        assert_eq!(shown(&gate("[]", &[], &[("on-revert", "")]), noon), shown(&gate("[]", &[], &[]), noon));
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub const FREEZE: &str = "tagboat.dev/freeze";
 /// The annotation by which the Namespace of the controller stops all automations.
 pub const FREEZE_ALL: &str = "tagboat.dev/freeze-all";
 
+/// The beginning of annotations that may be a misspelt freeze of all automations.
+const FREEZE_BEGIN: &str = "tagboat.dev/fre";
+
 /// The maximum number of lists of windows that are kept in their parsed form.
 const MAX_PARSED: usize = 1_024;
 
@@ -47,7 +50,7 @@ impl NamespaceRules {
     /// Takes the rules from the annotations of a Namespace.
     pub fn of(annotations: &BTreeMap<String, String>) -> Self {
         let value = |name: &str| annotations.get(name).cloned();
-        let unknown = unknown(annotations).map(|name| (None, name));
+        let unknown = unknown(annotations).next().map(|name| (None, name));
         Self { freeze: value(FREEZE), windows: value(WINDOWS), freeze_all: BTreeMap::new(), unknown }
     }
 
@@ -56,7 +59,9 @@ impl NamespaceRules {
     pub fn with_freeze_all(mut self, namespace: &str, annotations: &BTreeMap<String, String>) -> Self {
         let value = annotations.get(FREEZE_ALL).map(|value| (namespace.to_owned(), value.clone()));
         self.freeze_all.extend(value);
-        let misspelt = || Some((Some(namespace.to_owned()), unknown(annotations)?));
+        let is_freeze = |name: &String| name.to_ascii_lowercase().starts_with(FREEZE_BEGIN);
+        let misspelt =
+            || Some((Some(namespace.to_owned()), unknown(annotations).find(|name| is_freeze(name))?));
         self.unknown = self.unknown.or_else(misspelt);
         self
     }
@@ -100,10 +105,10 @@ impl NamespaceRules {
     }
 }
 
-/// Returns an annotation of Tagboat that Namespaces do not have.
-fn unknown(annotations: &BTreeMap<String, String>) -> Option<String> {
+/// Returns the annotations of Tagboat that Namespaces do not have.
+fn unknown(annotations: &BTreeMap<String, String>) -> impl Iterator<Item = String> {
     let is_unknown = |name: &&String| ![FREEZE, FREEZE_ALL, WINDOWS].contains(&name.as_str());
-    own_annotations(annotations).map(|(name, _)| name).find(is_unknown).cloned()
+    own_annotations(annotations).map(|(name, _)| name).filter(is_unknown).cloned()
 }
 
 /// Returns the freeze of an annotation, unless its value says that there is none.

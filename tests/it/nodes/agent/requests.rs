@@ -49,9 +49,9 @@ async fn a_host_that_never_stops_asking_is_not_rebooted_forever() {
         scene.until(AgentState::UpdateStaged).await;
         scene.set_stage("rebooting").await;
         let expected = format!(
-            "the host still needs a reboot after one; to end the attempt: kubectl label node {} tagboat.dev/pause=true; its \
-             reason: the host requires a reboot",
-            scene.machine.node().await.name
+            "the host still needs a reboot after one; to end the attempt: kubectl label node {node} tagboat.dev/pause=true, and \
+             later kubectl label node {node} tagboat.dev/pause-; its reason: the host requires a reboot",
+            node = scene.machine.node().await.name
         );
         assert_eq!(scene.until_error().await, expected);
         scene.until_read_again().await;

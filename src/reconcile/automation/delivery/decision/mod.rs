@@ -234,8 +234,10 @@ impl WantedPullRequest<'_> {
         };
         let edit = self.edit(open, memory.as_ref(), text, is_new)?;
         let is_unchanged = edit == PullRequestEdit::default();
-        // A process that was killed after the push has told nobody of the new images.
-        let is_told = memory.as_ref().is_none_or(|memory| self.images.is_subset(&memory.images));
+        // A process that was killed after the push has told nobody of the new images. Where the text of people leaves no room
+        // for them, no edit can record them.
+        let is_told =
+            edit.body.is_none() || memory.as_ref().is_none_or(|memory| self.images.is_subset(&memory.images));
         let action = match (is_new || !is_told, is_unchanged) {
             (true, _) => PullRequestAction::Refresh((!is_unchanged).then(|| Box::new(edit))),
             (false, true) => PullRequestAction::Keep,
