@@ -56,6 +56,39 @@ fn said(status: u16, message: &str) -> Reply {
     answer(status, &json!({"message": message}))
 }
 
+/// The name of a fault, the server's answer, and the class of the error.
+type Fault = (&'static str, fn() -> Reply, Class);
+
+/// Each fault, and the class of the error that it leads to.
+fn faults() -> Vec<Fault> {
+    vec![
+        ("401", || said(401, "Bad credentials"), Class::Unauthenticated),
+        ("403", || said(403, "Resource not accessible"), Class::Forbidden),
+        (
+            "403 of a primary limit",
+            || said(403, "no").with("X-RateLimit-Remaining", "0").with("X-RateLimit-Reset", "60"),
+            Class::RateLimited,
+        ),
+        (
+            "403 of a secondary limit",
+            || said(403, "You have exceeded a secondary rate limit"),
+            Class::RateLimited,
+        ),
+        ("404", || said(404, "Not Found"), Class::Forbidden),
+        ("409", || said(409, "Conflict"), Class::Refused),
+        ("422", || said(422, "Validation Failed"), Class::Refused),
+        ("429", || said(429, "Too many requests").with("Retry-After", "7"), Class::RateLimited),
+        ("500", || said(500, "broken"), Class::Unavailable),
+        ("503 with a page", || Reply::body(503, "<html>"), Class::Unavailable),
+        ("HTML", || Reply::body(200, "<html>").with("Content-Type", "text/html"), Class::Malformed),
+        ("a truncated response", || Reply::body(200, "[{\"number\": 1"), Class::Malformed),
+        ("a broken connection", || Reply::Gone, Class::Unavailable),
+        ("a server that hangs", || Reply::Silence, Class::Unavailable),
+        ("an endless response", || Reply::Drip, Class::Unavailable),
+        ("a redirect to nowhere", || Reply::status(301), Class::Malformed),
+    ]
+}
+
 fn forge(served: &Served, front: &Front, timeout: Duration) -> AnyForge {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let clients = ForgeClients::new(ForgeClientOptions { timeout, ..ForgeClientOptions::default() });
@@ -103,6 +136,64 @@ fn is_of_list(call: &Call) -> bool {
 }
 
 const LONG: Duration = Duration::from_secs(30);
+
+/// The timeout of a call: short only where the server never ends its answer.
+fn timeout(reply: &Reply) -> Duration {
+    if matches!(reply, Reply::Silence | Reply::Drip) { Duration::from_secs(1) } else { LONG }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_failure_of_a_listing_is_told_apart() {
+    let rows = ALL.iter().flat_map(|served| faults().into_iter().map(move |row| (*served, row)));
+    join_all(rows.map(async |(served, (name, reply, expected))| {
+        let hub = Hub::new();
+        let front = serve(&hub, served, "GET", move |_, _| Some(reply()));
+        let error = forge(served, &front, timeout(&reply()))
+            .open_pull_requests(&mut Listing::all())
+            .await
+            .unwrap_err();
+        assert_eq!(class(&error), expected, "{} {name}: {error}", served.forge);
+        assert!(!error.to_string().contains(TOKEN), "{error}");
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_failure_to_open_is_told_apart_and_a_later_call_opens_one() {
+    let rows = ALL.iter().flat_map(|served| faults().into_iter().map(move |row| (*served, row)));
+    join_all(rows.map(async |(served, (name, reply, expected))| {
+        let hub = Hub::new();
+        hub.branch("tagboat/web");
+        let front = serve(&hub, served, "POST", move |_, _| Some(reply()));
+        let error = forge(served, &front, timeout(&reply())).open(&new("tagboat/web")).await.unwrap_err();
+        assert_eq!(class(&error), expected, "{} {name}: {error}", served.forge);
+        if served.forge != "gitea" {
+            let healed = hub.serve(served.respond);
+            let opened = forge(served, &healed, LONG).open(&new("tagboat/web")).await.unwrap();
+            assert!(opened.is_new && hub.pulls().len() == 1, "{} {name}", served.forge);
+        }
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_lost_opens_no_second_pull_request() {
+    join_all(ALL.iter().filter(|served| served.forge != "gitea").map(async |served| {
+        let hub = Hub::new();
+        hub.branch("tagboat/web");
+        let respond = served.respond;
+        let front = serve(&hub, served, "POST", move |hub, call| {
+            respond(hub, call);
+            Some(Reply::Gone)
+        });
+        let error = forge(served, &front, LONG).open(&new("tagboat/web")).await.unwrap_err();
+        assert_eq!(class(&error), Class::Unavailable, "{}: {error}", served.forge);
+        let healed = hub.serve(respond);
+        let found = forge(served, &healed, LONG).open(&new("tagboat/web")).await.unwrap();
+        assert_eq!((found.is_new, hub.pulls().len()), (false, 1), "{}", served.forge);
+    }))
+    .await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pull_request_that_another_opens_just_before_is_found_and_kept() {
