@@ -11,6 +11,7 @@ use super::conclusion::Conclusion;
 use super::proposal::UpdateProposal;
 use super::transaction::{self, Prepared};
 use crate::cancel::StopToken;
+use crate::cloud::GitLoginEntry;
 use crate::git::{Answer, Failure, FailureKind, Request, SyncError, Writer};
 
 /// The maximum number of times that a job is prepared.
@@ -84,14 +85,14 @@ async fn run<J: Job>(
 
 /// Has the login of a provider made again if the git server refused it.
 ///
-/// Returns true if there is such a login, or if the API that signs has refused it.
+/// Returns true if there is such a login, or if the API that signs has refused its own.
 fn refuse_login(answer: &Answer<UpdateProposal>) -> bool {
     let Err(Failure::Sync(error)) = &answer.result else { return false };
-    let Some(entry) = &answer.proposer.login else { return false };
+    let UpdateProposal { login, signing_login, .. } = &answer.proposer;
     if error.failure_kind() == Some(FailureKind::Authentication) {
-        entry.refuse();
+        login.iter().for_each(GitLoginEntry::refuse);
     }
-    entry.is_refused()
+    login.iter().chain(signing_login).any(GitLoginEntry::is_refused)
 }
 
 fn is_overtaken(answer: &Answer<UpdateProposal>) -> bool {

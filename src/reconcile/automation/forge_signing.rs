@@ -59,6 +59,17 @@ impl ReconcileError for ForgeSigningRefused {
     }
 }
 
+/// The signing of an automation's commits by its forge.
+#[derive(Debug)]
+pub struct SigningPlan {
+    /// The forge, if it signs.
+    pub forge: Option<ForgeSigning>,
+    /// The result that is known before there is a commit.
+    pub result: SigningResult,
+    /// The cache entry of the forge's token, if it was requested.
+    pub login: Option<GitLoginEntry>,
+}
+
 /// Returns the forge that signs an automation's commits, if one does.
 ///
 /// # Errors
@@ -70,9 +81,10 @@ pub async fn forge_signing(
     source: &SourceConfiguration,
     logged_in: &LoggedIn,
     options: &LoginOptions,
-) -> Result<(Option<ForgeSigning>, SigningResult), ForgeSigningRefused> {
+) -> Result<SigningPlan, ForgeSigningRefused> {
+    let without = |result| SigningPlan { forge: None, result, login: None };
     let is_required = match signed_by {
-        SignedBy::Key => return Ok((None, SigningResult::NotWanted)),
+        SignedBy::Key => return Ok(without(SigningResult::NotWanted)),
         SignedBy::Forge => true,
         SignedBy::ForgeOrKey => false,
     };
@@ -82,14 +94,16 @@ pub async fn forge_signing(
     let signer = async {
         let objects = (objects, &options.git.clouds);
         let access = forge_access(objects, namespace, source, logged_in).await?;
-        signer(access, &options.forges)
+        let login = access.entry.clone();
+        Ok((signer(access, &options.forges)?, login))
     };
     match signer.await {
-        Ok(signer) => {
-            Ok((Some(ForgeSigning { signer: Arc::new(signer), is_required }), SigningResult::Unknown))
+        Ok((signer, login)) => {
+            let forge = Some(ForgeSigning { signer: Arc::new(signer), is_required });
+            Ok(SigningPlan { forge, result: SigningResult::Unknown, login })
         }
         Err(error) if is_required => Err(error),
-        Err(error) => Ok((None, SigningResult::Unsigned(chain(&error)))),
+        Err(error) => Ok(without(SigningResult::Unsigned(chain(&error)))),
     }
 }
 

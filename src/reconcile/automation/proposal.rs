@@ -72,6 +72,8 @@ pub struct UpdateProposal {
     pub wanted: BTreeMap<String, ImageRef>,
     /// The cache entry of a provider's login, which a server may refuse.
     pub login: Option<GitLoginEntry>,
+    /// The cache entry of the token with which the forge signs, which it may refuse.
+    pub signing_login: Option<GitLoginEntry>,
     /// Selects the images again after a wait; none if they cannot change meanwhile.
     pub reselection: Option<Reselection>,
     /// The level of detail in the findings.

@@ -164,7 +164,7 @@ pub async fn prepare(
         _ => None,
     };
     let signed_by = (namespace.as_str(), settings.signed_by);
-    let (signing, signing_result) = forge_signing(objects, signed_by, &source, &logged_in, &options.login)
+    let signing = forge_signing(objects, signed_by, &source, &logged_in, &options.login)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     let signer = signing_key(objects, &source, &options.keyring, options.time)
@@ -196,6 +196,7 @@ pub async fn prepare(
         unusable: request.unusable,
         policies,
         login: entry,
+        signing_login: signing.login,
         reselection: None,
         detail: options.detail,
         places: None,
@@ -209,7 +210,7 @@ pub async fn prepare(
         delivered: None,
         plan: None,
         findings: None,
-        signing: signing_result,
+        signing: signing.result,
         diff: None,
     };
     let repository = source.repository;
@@ -219,8 +220,8 @@ pub async fn prepare(
     let repository = if is_own { repository.name } else { repository.to_string() };
     let mirror = MirrorKey { namespace: namespace.clone(), name: repository, url: remote.url.to_string() };
     let cancellation = Cancellation::default();
-    let proposal =
-        Proposal { name, namespace, target: source.target, known, signing, cancellation, proposer };
+    let (target, signing) = (source.target, signing.forge);
+    let proposal = Proposal { name, namespace, target, known, signing, cancellation, proposer };
     Ok(git::Request { mirror, remote, proposal })
 }
 

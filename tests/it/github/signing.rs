@@ -163,7 +163,7 @@ fn a_github_app_in_the_secret_of_the_annotation_signs_with_a_token_for_the_repos
 
 #[test]
 fn a_token_that_the_api_refuses_is_requested_anew_once_within_the_run() {
-    for (refusals, status) in [(1, 0), (2, 1)] {
+    for (refusals, status, is_of_git) in [(1, 0, true), (2, 1, true), (1, 0, false), (2, 1, false)] {
         let tokens = Front::alone(|_| {
             let expires_at = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(3600);
             let body = json!({"token": super::scene::TOKEN, "expires_at": expires_at.to_string()});
@@ -181,7 +181,10 @@ fn a_token_that_the_api_refuses_is_requested_anew_once_within_the_run() {
                 "url": fleet.github.git_url(), "secretRef": {"name": "app"},
             },
         });
-        fleet.scene.write("source.yaml", &source.to_string());
+        match is_of_git {
+            true => fleet.scene.write("source.yaml", &source.to_string()),
+            false => fleet.source(&json!({"tagboat.dev/forge": "github", "tagboat.dev/forge-secret": "app"})),
+        }
         let app = json!({
             "githubAppID": "7", "githubAppInstallationID": "8", "githubAppPrivateKey": APP_KEY,
             "githubAppBaseURL": tokens.url("/"),

@@ -201,6 +201,7 @@ pub(super) fn proposer(tag: &str) -> UpdateProposal {
         policies: BTreeMap::new(),
         wanted: BTreeMap::new(),
         login: None,
+        signing_login: None,
         reselection: None,
         detail: Detail::Everything,
         places: None,
