@@ -142,6 +142,11 @@ impl Queued {
         Some(Page::of(list, Vec::new()))
     }
 
+    /// Returns true if a pull request tells that the base has a merge queue.
+    pub(super) fn has_queue(&self) -> bool {
+        self.has_queue == Some(true)
+    }
+
     /// Returns the numbers; none without a merge queue.
     pub(super) fn numbers(self) -> Option<BTreeSet<u64>> {
         self.has_queue.unwrap_or(true).then_some(self.numbers)

@@ -323,13 +323,7 @@ impl<T: Transport> Github<T> {
         for _ in 0..graphql::MAX_PAGES {
             let answer = self.query(graphql::open_of_base(&self.repository, base, after.as_deref())).await?;
             let Some(page) = queued.read(&answer.body) else {
-                let repository = &self.repository;
-                tracing::warn!(
-                    "{}/{}: it is not known which pull requests are in the merge queue of {base}: {reason}",
-                    repository.owner,
-                    repository.name,
-                );
-                return Ok(None);
+                return self.unknown_queue(&queued, base, answer.missing().as_deref().unwrap_or(reason));
             };
             after = page.next;
             if after.is_none() {
@@ -337,6 +331,29 @@ impl<T: Transport> Github<T> {
             }
         }
         Ok(queued.numbers())
+    }
+
+    /// Returns that a base has no known merge queue.
+    ///
+    /// # Errors
+    ///
+    /// If earlier pages tell that it has one: a rebuild would remove pull requests from it.
+    fn unknown_queue(
+        &self,
+        queued: &graphql::Queued,
+        base: &BranchName,
+        reason: &str,
+    ) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+        if queued.has_queue() {
+            let (host, detail) = (self.host.clone(), reason.to_owned());
+            return Err(ForgeError::Forbidden { host, operation: "list the merge queue", detail });
+        }
+        let GithubRepository { owner, name } = &self.repository;
+        tracing::warn!(
+            "{owner}/{name}: it is not known which pull requests are in the merge queue of {base}, if it has one: {reason}; give \
+             the token read access to pull requests"
+        );
+        Ok(None)
     }
 
     /// Sends a mutation; an error among its results is GitHub's reason to refuse.

@@ -232,6 +232,21 @@ fn a_token_that_may_not_read_the_merge_queue_still_learns_which_pull_requests_ar
 }
 
 #[test]
+fn a_merge_queue_that_is_read_in_part_is_not_taken_for_none() {
+    let errors = json!([{"type": "FORBIDDEN", "message": "Resource not accessible by integration"}]);
+    let refused = |part: &str| (200, json!({"data": {"repository": {part: null}}, "errors": errors}));
+    let first = json!({
+        "nodes": [{"number": 4, "isInMergeQueue": false, "isMergeQueueEnabled": true}],
+        "pageInfo": {"endCursor": "c1", "hasNextPage": true},
+    });
+    let first = (200, json!({"data": {"repository": {"pullRequests": first}}}));
+    let api = recorded([refused("mergeQueue"), first, refused("pullRequests")]);
+    let error = now(github(&api).merge_queue(&"main".parse().unwrap())).unwrap_err();
+    assert!(matches!(&error, ForgeError::Forbidden { detail, .. } if detail.contains("not accessible")));
+    assert_eq!(api.requests.lock()[2].body.as_ref().unwrap()["variables"]["after"], "c1");
+}
+
+#[test]
 fn a_state_that_the_token_may_not_read_fails_no_lookup() {
     let (head, base) = ("bot/app".parse().unwrap(), "main".parse().unwrap());
     let error = |kind: &str| json!([{"type": kind, "message": "Resource not accessible by integration"}]);
