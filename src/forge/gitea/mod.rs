@@ -1,0 +1,391 @@
+//! Gitea, and Forgejo, which has the same API.
+//!
+//! A draft is a title that begins with `WIP: `. Labels of unknown names are dropped silently, so missing ones are created. The
+//! listing has no filter for the head branch, and `pulls/BASE/HEAD` returns any one pull request, also a closed one; so those of
+//! many heads are found by one listing. A pull
+//! request does not say if it is scheduled for a merge: a second request to schedule it is refused, and counts as scheduled.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `requests` | a repository, and requests to it |
+//! | `reading` | the values in responses |
+
+mod reading;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+pub use requests::GiteaRepository;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::api::Forge;
+use super::client::{Client, Endpoint, newest_first};
+use super::error::ForgeError;
+use super::exchange::{Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
+use super::pull_request::{
+    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
+    PullRequestState,
+};
+use super::reading::{list, number, text, texts};
+use crate::git::BranchName;
+use reading::{
+    default_style, merge_answer, own_pull_request, pull_request, pull_requests, requires_anything,
+};
+use requests::{body_members, edit_body};
+
+/// The entries of a page; servers have the same maximum by default.
+const PAGE_SIZE: usize = 50;
+
+/// The maximum number of pull requests among which closed ones are searched.
+const MAX_CLOSED: usize = 1_000;
+
+/// The color of a label that is created.
+const LABEL_COLOR: &str = "#6a7d90";
+
+/// The pull requests of a repository on Gitea or Forgejo.
+#[derive(Debug)]
+pub struct Gitea<T> {
+    client: Client<T>,
+    repository: GiteaRepository,
+}
+
+impl<T: Transport> Gitea<T> {
+    /// Makes the client of a repository.
+    pub fn new(transport: T, endpoint: Endpoint, repository: GiteaRepository) -> Self {
+        Self { client: Client::new(transport, endpoint), repository }
+    }
+
+    /// Lists those pull requests of a choice, among the first `most`.
+    async fn list(
+        &self,
+        query: &[(&'static str, &str)],
+        most: usize,
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
+        const OPERATION: &str = "list pull requests";
+        let (mut pages, mut found) = (Pages::of(PAGE_SIZE), Vec::new());
+        while pages.offset() < most {
+            let mut request = self.repository.request(Method::Get, &["pulls"], OPERATION);
+            for (name, value) in query {
+                request = request.with_query(name, value);
+            }
+            let request = request.with_query("limit", &pages.size()).with_query("page", &pages.number());
+            let request = request.essential_if(listing.is_urgent);
+            let Some(response) = pages.admit(self.client.call(request).await)? else { continue };
+            let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
+            let all = list(&response.body, "");
+            let numbers = all.iter().filter_map(|entry| number(entry, "/number"));
+            self.client.checked(OPERATION, pages.count(numbers))?;
+            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            let total = response.header("x-total-count").and_then(|total| total.parse::<u64>().ok());
+            if all.is_empty() || total.is_some_and(|total| pages.entries() >= total) {
+                break;
+            }
+            pages.go_on();
+        }
+        Ok(newest_first(found))
+    }
+
+    async fn read(&self, number: u64, is_essential: bool) -> Result<(PullRequest, Value), ForgeError> {
+        const OPERATION: &str = "read a pull request";
+        let request = self.repository.request(Method::Get, &["pulls", &number.to_string()], OPERATION);
+        let response = self.client.call(request.essential_if(is_essential)).await?;
+        let read = own_pull_request(&response.body);
+        Ok((self.client.checked(OPERATION, read)?, response.body))
+    }
+
+    /// Adds labels, and creates those that the repository and its organization lack.
+    async fn add_labels(
+        &self,
+        number: u64,
+        names: &[String],
+        is_essential: bool,
+    ) -> Result<Vec<String>, ForgeError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let add = |names: &[String]| self.repository.add_labels(number, names).essential_if(is_essential);
+        let response = self.client.call(add(names)).await?;
+        let present = texts(list(&response.body, ""), "/name");
+        let missing: Vec<_> = names.iter().filter(|name| !present.contains(name)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(present);
+        }
+        for name in &missing {
+            let body = json!({"name": name, "color": LABEL_COLOR});
+            let request = self.repository.request(Method::Post, &["labels"], "create a label");
+            self.client.call(request.with_body(body).essential_if(is_essential)).await?;
+        }
+        let response = self.client.call(add(&missing)).await?;
+        Ok(texts(list(&response.body, ""), "/name"))
+    }
+
+    async fn remove_labels(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
+        const OPERATION: &str = "remove a label";
+        let names = &edit.removed_labels;
+        if names.is_empty() {
+            return Ok(());
+        }
+        let (_, document) = self.read(number, edit.is_closed).await?;
+        for label in list(&document, "/labels") {
+            let id = super::reading::number(label, "/id");
+            let (Some(name), Some(id)) = (text(label, "/name"), id) else { continue };
+            if names.iter().any(|wanted| wanted == name) {
+                let path = ["issues", &number.to_string(), "labels", &id.to_string()];
+                let request = self.repository.request(Method::Delete, &path, OPERATION);
+                let response = self.client.send(request.essential_if(edit.is_closed)).await?;
+                if !response.is_success() && response.status != 404 {
+                    return Err(self.client.failure(OPERATION, &response));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests reviews; returns a sentence for each reviewer that is refused.
+    async fn request_reviews(&self, number: u64, reviewers: &[String]) -> Result<Vec<String>, ForgeError> {
+        const OPERATION: &str = "request reviews";
+        let mut refused = Vec::new();
+        if reviewers.is_empty() {
+            return Ok(refused);
+        }
+        let response = self.client.send(self.repository.request_reviews(number, reviewers)).await?;
+        if response.is_success() {
+            return Ok(refused);
+        }
+        // One that is unknown makes the forge refuse all.
+        for reviewer in reviewers {
+            let one = std::slice::from_ref(reviewer);
+            let response = self.client.send(self.repository.request_reviews(number, one)).await?;
+            if !response.is_success() {
+                let reason = self.client.refused_part(OPERATION, &response)?;
+                refused.push(format!("reviewer {reviewer:?} is refused: {reason}"));
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Assigns users beside those of others, and sets a text, if there is one.
+    ///
+    /// Returns a sentence for each user that is refused.
+    async fn assign(
+        &self,
+        number: u64,
+        assignees: &[String],
+        text: Map<String, Value>,
+    ) -> Result<Vec<String>, ForgeError> {
+        const OPERATION: &str = "edit a pull request";
+        let edit = |change| self.repository.edit(number, Value::Object(change)).essential();
+        let (mut change, mut accepted) = (text.clone(), Vec::new());
+        if !assignees.is_empty() {
+            // An edit replaces all.
+            let (_, document) = self.read(number, true).await?;
+            accepted = texts(list(&document, "/assignees"), "/login");
+        }
+        let added: Vec<_> = assignees.iter().filter(|name| !is_among(&accepted, name)).cloned().collect();
+        if !added.is_empty() {
+            let all = [accepted.as_slice(), added.as_slice()].concat();
+            change.insert("assignees".to_owned(), json!(all));
+        }
+        if change.is_empty() || self.client.send(edit(change)).await?.is_success() {
+            return Ok(Vec::new());
+        }
+        let mut refused = Vec::new();
+        for assignee in added {
+            accepted.push(assignee.clone());
+            let change = Map::from_iter([("assignees".to_owned(), json!(accepted))]);
+            let response = self.client.send(edit(change)).await?;
+            if !response.is_success() {
+                accepted.pop();
+                let reason = self.client.refused_part(OPERATION, &response)?;
+                refused.push(format!("assignee {assignee:?} is refused: {reason}"));
+            }
+        }
+        if !text.is_empty() {
+            self.client.call(edit(text)).await?;
+        }
+        Ok(refused)
+    }
+
+    /// Finds all pull requests of heads and a base, newest first.
+    ///
+    /// The pull requests of the base are listed once, unless no head has one.
+    async fn find_each(
+        &self,
+        heads: &BTreeSet<BranchName>,
+        base: &BranchName,
+    ) -> Result<BTreeMap<BranchName, Vec<PullRequest>>, ForgeError> {
+        let (mut found, mut used) = (Vec::new(), BTreeSet::new());
+        for head in heads {
+            if let Some(any) = self.find_any(head, base).await? {
+                used.insert(head.clone());
+                found.extend(any);
+            }
+        }
+        if !used.is_empty() {
+            let query = [("state", "all"), ("base_branch", base.as_str()), ("sort", "recentupdate")];
+            found.extend(self.list(&query, MAX_CLOSED, &mut Listing::of_heads(used)).await?);
+        }
+        let mut by_head: BTreeMap<_, _> = heads.iter().map(|head| (head.clone(), Vec::new())).collect();
+        for one in newest_first(found).into_iter().filter(|one| one.base == *base) {
+            if let Some(of_head) = by_head.get_mut(&one.head) {
+                of_head.push(one);
+            }
+        }
+        Ok(by_head)
+    }
+
+    /// Finds any one pull request with these branches, unless its head is elsewhere.
+    async fn find_any(
+        &self,
+        head: &BranchName,
+        base: &BranchName,
+    ) -> Result<Option<Option<PullRequest>>, ForgeError> {
+        const OPERATION: &str = "find a pull request";
+        let path = ["pulls", base.as_str(), head.as_str()];
+        let request = self.repository.request(Method::Get, &path, OPERATION).essential();
+        let response = self.client.send(request).await?;
+        match response.status {
+            404 => Ok(None),
+            200..=299 => self.client.checked(OPERATION, pull_request(&response.body)).map(Some),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
+
+    /// Finds the open pull request with these branches.
+    async fn find_open(
+        &self,
+        head: &BranchName,
+        base: &BranchName,
+    ) -> Result<Option<PullRequest>, ForgeError> {
+        let query = [("state", "open"), ("base_branch", base.as_str())];
+        let found = self.list(&query, usize::MAX, &mut Listing::of_head(head)).await?;
+        Ok(found.into_iter().find(|one| one.base == *base && one.state == PullRequestState::Open))
+    }
+
+    /// Returns true if the base requires a check or an approval.
+    async fn is_anything_required(&self, base: &BranchName) -> Result<bool, ForgeError> {
+        let path = ["branches", base.as_str()];
+        let response = self.client.call(self.repository.request(Method::Get, &path, "read a branch")).await?;
+        Ok(requires_anything(&response.body))
+    }
+
+    async fn style(&self, method: Option<MergeMethod>) -> Result<String, ForgeError> {
+        let style = match method {
+            Some(MergeMethod::Commit) => "merge",
+            Some(MergeMethod::Squash) => "squash",
+            Some(MergeMethod::Rebase) => "rebase",
+            None => {
+                let request = self.repository.request(Method::Get, &[], "read the repository");
+                let response = self.client.call(request).await?;
+                return Ok(default_style(&response.body).to_owned());
+            }
+        };
+        Ok(style.to_owned())
+    }
+}
+
+impl<T: Transport> Forge for Gitea<T> {
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        self.list(&[("state", "open")], usize::MAX, listing).await
+    }
+
+    async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+        Ok(self.find_each(&BTreeSet::from([head.clone()]), base).await?.remove(head).unwrap_or_default())
+    }
+
+    async fn find_many(
+        &self,
+        heads: &BTreeSet<BranchName>,
+        base: &BranchName,
+    ) -> Result<Option<BTreeMap<BranchName, Vec<PullRequest>>>, ForgeError> {
+        self.find_each(heads, base).await.map(Some)
+    }
+
+    async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
+        const OPERATION: &str = "open a pull request";
+        let response = self.client.send(self.repository.open(new)).await?;
+        if !response.is_success() {
+            let failure = self.client.failure(OPERATION, &response);
+            if matches!(response.status, 409 | 422)
+                && let Some(pull_request) = self.find_open(&new.head, &new.base).await?
+            {
+                return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
+            }
+            return Err(failure);
+        }
+        let mut pull_request = self.client.checked(OPERATION, own_pull_request(&response.body))?;
+        // It is open from here on: a failure is told, and not returned.
+        let (mut refused, mut may_pass) = (Vec::new(), false);
+        match self.add_labels(pull_request.number, &new.labels, true).await {
+            Ok(labels) => pull_request.labels = labels,
+            Err(error) => {
+                may_pass = !error.is_final();
+                refused.push(format!("labels are missing: {error}"));
+            }
+        }
+        match self.request_reviews(pull_request.number, &new.reviewers).await {
+            Ok(sentences) => refused.extend(sentences),
+            Err(error) => {
+                may_pass |= !error.is_final();
+                refused.push(error.to_string());
+            }
+        }
+        // The body says that the parts are there, unless a later round adds them.
+        let body = new.completed_body.as_deref().filter(|_| !may_pass);
+        let text = body.map(|body| body_members(body, pull_request.version)).unwrap_or_default();
+        match self.assign(pull_request.number, &new.assignees, text).await {
+            Ok(sentences) => {
+                refused.extend(sentences);
+                body.into_iter().for_each(|body| body.clone_into(&mut pull_request.body));
+            }
+            Err(error) => refused.push(error.to_string()),
+        }
+        Ok(Opened { pull_request, is_new: true, refused })
+    }
+
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        if edit.depends_on_text() {
+            // The version is that of the body alone, and not each server has one.
+            let (found, _) = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged("edit a pull request", (&found, current), edit)?;
+        }
+        self.remove_labels(current.number, edit).await?;
+        self.add_labels(current.number, &edit.added_labels, edit.is_closed).await?;
+        let mut refused = self.request_reviews(current.number, &edit.added_reviewers).await?;
+        refused.extend(self.assign(current.number, &edit.added_assignees, Map::new()).await?);
+        refused.iter().for_each(|sentence| tracing::warn!("pull request #{}: {sentence}", current.number));
+        let Some(body) = edit_body(current, edit) else {
+            return Ok(self.read(current.number, false).await?.0);
+        };
+        let request = self.repository.edit(current.number, body).essential_if(edit.is_closed);
+        let operation = request.operation;
+        let response = self.client.call(request).await?;
+        self.client.checked(operation, own_pull_request(&response.body))
+    }
+
+    async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        let (found, _) = self.read(current.number, false).await?;
+        if let Some(answer) = found.obstacle(merge) {
+            return Ok(answer);
+        }
+        if merge.time == MergeTime::WhenReady && !self.is_anything_required(&found.base).await? {
+            return Ok(MergeAnswer::NothingRequired);
+        }
+        let style = self.style(merge.method).await?;
+        let request = self.repository.merge(current.number, merge, &style);
+        let operation = request.operation;
+        let response = self.client.send(request).await?;
+        merge_answer(&response).ok_or_else(|| self.client.failure(operation, &response))
+    }
+}
+
+/// Returns true if a user is among others.
+fn is_among(names: &[String], name: &str) -> bool {
+    names.iter().any(|other| other.eq_ignore_ascii_case(name))
+}

@@ -1,0 +1,100 @@
+//! The values in responses of Gitea and Forgejo.
+
+use serde_json::Value;
+
+use crate::forge::exchange::ApiResponse;
+use crate::forge::pull_request::{MergeAnswer, PullRequest, PullRequestState};
+use crate::forge::reading::{Defect, branch, commit, flag, list, message, number, page_url, text, texts};
+
+/// The prefixes that a server recognizes, unless its administrator set others.
+const DRAFT_PREFIXES: [&str; 2] = ["wip:", "[wip]"];
+
+/// Reads a list of pull requests; those whose head is elsewhere are left out.
+pub(super) fn pull_requests(body: &Value) -> Result<Vec<PullRequest>, Defect> {
+    let entries = body.as_array().ok_or(Defect("no list of pull requests"))?;
+    entries.iter().filter_map(|entry| pull_request(entry).transpose()).collect()
+}
+
+pub(super) fn own_pull_request(body: &Value) -> Result<PullRequest, Defect> {
+    pull_request(body)?.ok_or(Defect("a pull request whose head is in another repository"))
+}
+
+/// Reads a pull request.
+/// It is left out if its head is not a branch of the repository itself.
+pub(super) fn pull_request(body: &Value) -> Result<Option<PullRequest>, Defect> {
+    let number_of = |pointer| number(body, pointer);
+    let number = number_of("/number").ok_or(Defect("a pull request without a number"))?;
+    let base_repository = number_of("/base/repo_id").ok_or(Defect("a pull request without a base"))?;
+    // The label has the name even if the branch was deleted. Without one, the head is no branch.
+    let (Some(head), Some(base)) = (branch(body, "/head/label"), branch(body, "/base/ref")) else {
+        return Ok(None);
+    };
+    if number_of("/head/repo_id") != Some(base_repository) {
+        return Ok(None);
+    }
+    let state = match text(body, "/state") {
+        _ if flag(body, "/merged") => PullRequestState::Merged,
+        Some("open") => PullRequestState::Open,
+        Some("closed") => PullRequestState::Closed,
+        _ => return Err(Defect("a pull request without a state")),
+    };
+    let (title, is_draft) = bare_title(text(body, "/title").unwrap_or_default(), body.get("draft"));
+    Ok(Some(PullRequest {
+        number,
+        url: page_url(body, "/html_url")?,
+        state,
+        head,
+        head_commit: commit(body, "/head/sha"),
+        base,
+        title,
+        body: text(body, "/body").unwrap_or_default().to_owned(),
+        is_draft,
+        labels: texts(list(body, "/labels"), "/name"),
+        is_in_merge_queue: false,
+        has_auto_merge: false,
+        version: number_of("/content_version"),
+    }))
+}
+
+/// Splits a title into the part without a prefix, and the mark of a draft.
+pub(super) fn bare_title(title: &str, draft: Option<&Value>) -> (String, bool) {
+    let lower = title.to_ascii_lowercase();
+    let prefix = DRAFT_PREFIXES.into_iter().find(|prefix| lower.starts_with(prefix));
+    // Older versions have no member for it.
+    let is_draft = draft.and_then(Value::as_bool).unwrap_or(prefix.is_some());
+    match prefix {
+        Some(prefix) if is_draft => (title[prefix.len()..].trim_start().to_owned(), true),
+        _ => (title.to_owned(), is_draft),
+    }
+}
+
+pub(super) fn requires_anything(branch: &Value) -> bool {
+    let approvals = number(branch, "/required_approvals").unwrap_or(0);
+    flag(branch, "/protected") && (flag(branch, "/enable_status_check") || approvals > 0)
+}
+
+pub(super) fn default_style(repository: &Value) -> &'static str {
+    match text(repository, "/default_merge_style") {
+        Some("rebase") => "rebase",
+        Some("rebase-merge") => "rebase-merge",
+        Some("squash") => "squash",
+        Some("fast-forward-only") => "fast-forward-only",
+        _ => "merge",
+    }
+}
+
+/// Reads the answer to a merge.
+/// There is none if the failure is about more than this one.
+pub(super) fn merge_answer(response: &ApiResponse) -> Option<MergeAnswer> {
+    let reason = message(response);
+    let says = |words: &str| reason.to_ascii_lowercase().contains(words);
+    Some(match response.status {
+        201 => MergeAnswer::Scheduled,
+        200 | 204 => MergeAnswer::Merged,
+        405 if says("already merged") => MergeAnswer::Merged,
+        409 if says("already scheduled") => MergeAnswer::Scheduled,
+        405 if says("not allowed") || says("work in progress") => MergeAnswer::Refused { reason },
+        405 | 409 => MergeAnswer::NotYet { reason },
+        _ => return None,
+    })
+}

@@ -1,0 +1,257 @@
+//! Requests for pull requests at Gitea and Forgejo, and the reading of responses.
+
+use super::reading::bare_title;
+use super::requests::title;
+use super::*;
+use crate::forge::exchange::ApiResponse;
+use crate::forge::script::{Script, endpoint, run};
+
+const HEAD: &str = "1111111111111111111111111111111111111111";
+
+fn document(number: u64, head: &str, state: &str) -> Value {
+    json!({
+        "number": number, "html_url": format!("https://forge.example/team/fleet/pulls/{number}"),
+        "state": state, "merged": false, "draft": false, "title": "Update web", "body": "text",
+        "labels": [{"id": 7, "name": "images"}], "content_version": 3,
+        "head": {"label": head, "ref": head, "sha": HEAD, "repo_id": 1},
+        "base": {"label": "main", "ref": "main", "repo_id": 1},
+    })
+}
+
+fn gitea(script: &Script) -> Gitea<&Script> {
+    let repository = GiteaRepository { owner: "team".to_owned(), name: "fleet".to_owned() };
+    Gitea::new(script, endpoint(), repository)
+}
+
+fn new() -> NewPullRequest {
+    NewPullRequest {
+        head: "tagboat/web".parse().unwrap(),
+        base: "main".parse().unwrap(),
+        title: "Update web".to_owned(),
+        body: "text".to_owned(),
+        is_draft: false,
+        labels: Vec::new(),
+        reviewers: Vec::new(),
+        assignees: Vec::new(),
+        completed_body: None,
+    }
+}
+
+fn when_ready() -> Merge {
+    Merge {
+        time: MergeTime::WhenReady,
+        method: Some(MergeMethod::Squash),
+        head_commit: HEAD.parse().unwrap(),
+    }
+}
+
+#[test]
+fn heads_elsewhere_are_left_out() {
+    let changed = |pointer: &str, value: Value| {
+        let mut entry = document(1, "tagboat/web", "open");
+        *entry.pointer_mut(pointer).unwrap() = value;
+        pull_request(&entry)
+    };
+    assert!(changed("/number", json!(1)).unwrap().is_some());
+    for (pointer, value) in [
+        ("/head/repo_id", json!(2)),
+        ("/head/repo_id", json!(-1)),
+        ("/head/label", json!("")),
+        ("/head/label", json!("a..b")),
+    ] {
+        assert_eq!(changed(pointer, value.clone()), Ok(None), "{pointer} {value}");
+    }
+    for (pointer, value) in [
+        ("/number", json!(null)),
+        ("/number", json!(-1)),
+        ("/base/repo_id", json!(null)),
+        ("/state", json!("odd")),
+        ("/html_url", json!("javascript:alert(1)")),
+    ] {
+        assert!(changed(pointer, value.clone()).is_err(), "{pointer} {value}");
+    }
+}
+
+#[test]
+fn a_draft_is_a_title_with_a_prefix() {
+    for (title, draft, wanted) in [
+        ("WIP: Update", Some(json!(true)), ("Update", true)),
+        ("[WIP] Update", None, ("Update", true)),
+        ("wip:Update", None, ("Update", true)),
+        ("Update", Some(json!(true)), ("Update", true)),
+        ("Update", None, ("Update", false)),
+        ("WIP: Update", Some(json!(false)), ("WIP: Update", false)),
+    ] {
+        let (bare, is_draft) = bare_title(title, draft.as_ref());
+        assert_eq!((bare.as_str(), is_draft), wanted, "{title} {draft:?}");
+    }
+    assert_eq!(title("Update", true), "WIP: Update");
+}
+
+#[test]
+fn an_edit_keeps_the_draft_and_names_the_version() {
+    let mut current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+    let edit = PullRequestEdit {
+        title: Some("New".to_owned()),
+        body: Some("text".to_owned()),
+        is_closed: true,
+        ..PullRequestEdit::default()
+    };
+    let wanted = json!({"title": "New", "body": "text", "content_version": 3, "state": "closed"});
+    assert_eq!(edit_body(&current, &edit), Some(wanted));
+    (current.is_draft, current.version) = (true, None);
+    let wanted = json!({"title": "WIP: New", "body": "text", "state": "closed"});
+    assert_eq!(edit_body(&current, &edit), Some(wanted));
+    assert_eq!(edit_body(&current, &PullRequestEdit::default()), None);
+}
+
+#[test]
+fn text_that_a_person_wrote_meanwhile_stays() {
+    let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+    let edit = PullRequestEdit { title: Some("New".to_owned()), ..PullRequestEdit::default() };
+    for member in ["body", "title"] {
+        let mut changed = document(1, "tagboat/web", "open");
+        changed[member] = json!("A person's");
+        let script = Script::new([(200, changed)]);
+        let error = run(gitea(&script).edit(&current, &edit)).unwrap_err();
+        assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+    }
+}
+
+#[test]
+fn one_that_exists_already_is_found() {
+    let script = Script::new([
+        (409, json!({"message": "pull request already exists for these targets"})),
+        (200, json!([document(4, "other", "open"), document(2, "tagboat/web", "open")])),
+        (200, json!([])),
+    ]);
+    let opened = run(gitea(&script).open(&new())).unwrap();
+    assert_eq!((opened.pull_request.number, opened.is_new), (2, false));
+
+    let script = Script::new([(422, json!({"message": "no such branch"})), (200, json!([]))]);
+    let error = run(gitea(&script).open(&new())).unwrap_err();
+    assert_eq!(error.to_string(), "forge.example refuses to open a pull request: no such branch");
+}
+
+#[test]
+fn missing_labels_are_created() {
+    let label = |name: &str| json!({"id": 1, "name": name});
+    let script = Script::new([
+        (201, document(1, "tagboat/web", "open")),
+        (200, json!([label("images")])),
+        (201, label("fleet")),
+        (200, json!([label("images"), label("fleet")])),
+    ]);
+    let new = NewPullRequest { labels: vec!["images".to_owned(), "fleet".to_owned()], ..new() };
+    let opened = run(gitea(&script).open(&new)).unwrap();
+    assert_eq!(opened.pull_request.labels, ["images", "fleet"]);
+    script.assert_essential();
+    let sent = script.requests();
+    assert_eq!(sent[1].1, json!({"labels": ["images", "fleet"]}));
+    assert_eq!(
+        sent[2],
+        ("Post repos/team/fleet/labels".to_owned(), json!({"name": "fleet", "color": LABEL_COLOR}))
+    );
+    assert_eq!(sent[3].1, json!({"labels": ["fleet"]}));
+}
+
+#[test]
+fn find_searches_closed_ones_too() {
+    let script = Script::new([
+        (200, document(1, "tagboat/web", "closed")),
+        (200, json!([document(9, "tagboat/web", "open"), document(8, "other", "open")])),
+        (200, json!([document(1, "tagboat/web", "closed")])),
+        (200, json!([])),
+    ]);
+    let (head, base) = ("tagboat/web".parse().unwrap(), "main".parse().unwrap());
+    let found = run(gitea(&script).find(&head, &base)).unwrap();
+    assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [9, 1]);
+    script.assert_essential();
+    assert_eq!(script.requests()[0].0, "Get repos/team/fleet/pulls/main/tagboat%2Fweb");
+    let script = Script::new([(404, json!({}))]);
+    assert_eq!(run(gitea(&script).find(&head, &base)), Ok(Vec::new()));
+}
+
+#[test]
+fn closed_ones_of_many_heads_are_listed_once() {
+    let script = Script::new([
+        (200, document(1, "a", "closed")),
+        (200, document(2, "b", "closed")),
+        (404, json!({})),
+        (200, json!([document(4, "b", "closed"), document(3, "c", "open"), document(1, "a", "closed")])),
+        (200, json!([document(2, "b", "closed")])),
+        (200, json!([])),
+    ]);
+    let heads = ["a", "b", "new"].map(|name| name.parse().unwrap()).into();
+    let found = run(gitea(&script).find_many(&heads, &"main".parse().unwrap())).unwrap().unwrap();
+    let numbers = |of: &Vec<PullRequest>| of.iter().map(|one| one.number).collect::<Vec<_>>();
+    let found: Vec<_> = found.iter().map(|(head, of)| (head.as_str(), numbers(of))).collect();
+    assert_eq!(found, [("a", vec![1]), ("b", vec![4, 2]), ("new", vec![])]);
+
+    let script = Script::new([(404, json!({})), (404, json!({})), (404, json!({}))]);
+    assert!(run(gitea(&script).find_many(&heads, &"main".parse().unwrap())).is_ok());
+}
+
+#[test]
+fn a_page_loop_is_an_error() {
+    let page = json!([document(2, "a", "open")]);
+    let script = Script::new([(200, page.clone()), (200, page)]);
+    let error = run(gitea(&script).open_pull_requests(&mut Listing::all())).unwrap_err();
+    assert!(error.to_string().contains("repeats"), "{error}");
+}
+
+#[test]
+fn closing_goes_on_when_little_is_left_of_a_limit() {
+    let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+    let removed_labels = vec!["images".to_owned()];
+    let edit = PullRequestEdit { removed_labels, is_closed: true, ..PullRequestEdit::default() };
+    let open = || (200, document(1, "tagboat/web", "open"));
+    let script =
+        Script::new([open(), open(), (204, json!(null)), (201, document(1, "tagboat/web", "closed"))]);
+    assert_eq!(run(gitea(&script).edit(&current, &edit)).unwrap().state, PullRequestState::Closed);
+    script.assert_essential();
+}
+
+#[test]
+fn a_merge_needs_a_rule_unless_it_is_immediate() {
+    let current = own_pull_request(&document(1, "tagboat/web", "open")).unwrap();
+    for rules in [
+        json!({"protected": false, "enable_status_check": true}),
+        json!({"protected": true, "enable_status_check": false, "required_approvals": 0}),
+        json!({"protected": true}),
+    ] {
+        let script = Script::new([(200, document(1, "tagboat/web", "open")), (200, rules)]);
+        let answer = run(gitea(&script).merge(&current, &when_ready()));
+        assert_eq!(answer, Ok(MergeAnswer::NothingRequired));
+    }
+    let rules = json!({"protected": true, "enable_status_check": true});
+    let script = Script::new([(200, document(1, "tagboat/web", "open")), (200, rules), (201, json!(null))]);
+    assert_eq!(run(gitea(&script).merge(&current, &when_ready())), Ok(MergeAnswer::Scheduled));
+    let body = json!({"do": "squash", "head_commit_id": HEAD, "merge_when_checks_succeed": true});
+    assert_eq!(script.requests()[2], ("Post repos/team/fleet/pulls/1/merge".to_owned(), body));
+
+    let now = Merge { time: MergeTime::Immediately, method: None, ..when_ready() };
+    let script = Script::new([
+        (200, document(1, "tagboat/web", "open")),
+        (200, json!({"default_merge_style": "rebase-merge"})),
+        (200, json!(null)),
+    ]);
+    assert_eq!(run(gitea(&script).merge(&current, &now)), Ok(MergeAnswer::Merged));
+    assert_eq!(script.requests()[2].1, json!({"do": "rebase-merge", "head_commit_id": HEAD}));
+}
+
+#[test]
+fn answers_to_a_merge_are_told_apart() {
+    let answer = |status, text: &str| {
+        let body = json!({ "message": text });
+        merge_answer(&ApiResponse { status, headers: Vec::new(), body })
+    };
+    let not_yet = |text: &str| Some(MergeAnswer::NotYet { reason: text.to_owned() });
+    assert_eq!(answer(405, "Please try again later"), not_yet("Please try again later"));
+    assert_eq!(answer(409, "head out of date"), not_yet("head out of date"));
+    assert_eq!(answer(409, "x is already scheduled to auto merge"), Some(MergeAnswer::Scheduled));
+    assert_eq!(answer(405, "The PR is already merged"), Some(MergeAnswer::Merged));
+    assert!(matches!(answer(405, "User not allowed to merge PR"), Some(MergeAnswer::Refused { .. })));
+    assert_eq!(answer(403, "no"), None);
+    assert_eq!(answer(500, "no"), None);
+}
