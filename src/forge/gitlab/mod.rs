@@ -1,0 +1,254 @@
+//! GitLab, where a pull request is a merge request.
+//!
+//! The path of a project is one segment. A draft is a title that begins with `Draft: `. Reviewers and assignees are ids of users.
+//! Auto-merge is the member `auto_merge`, in versions before 17.11 `merge_when_pipeline_succeeds`; a version ignores the member
+//! that it does not know, so both are sent. The project decides between merge commits and fast-forward.
+//!
+//! | files | contents |
+//! |---|---|
+//! | `requests` | a project, and requests to it |
+//! | `reading` | the values in responses |
+
+mod reading;
+mod requests;
+#[cfg(test)]
+pub(super) mod tests;
+
+pub use requests::GitlabProject;
+
+use serde_json::Value;
+
+use super::api::Forge;
+use super::client::{Client, Endpoint, newest_first, path};
+use super::error::ForgeError;
+use super::exchange::{ApiRequest, Method, Transport};
+use super::listing::Listing;
+use super::paging::Pages;
+use super::pull_request::{
+    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
+};
+use super::reading::{list, number};
+use crate::git::BranchName;
+use reading::{
+    MergeSettings, merge_answer, merge_requests, merge_settings, needs_approval, own_merge_request,
+};
+use requests::edit_body;
+
+/// The maximum number of entries of a page.
+const PAGE_SIZE: usize = 100;
+
+/// The merge requests of a project on GitLab.
+#[derive(Debug)]
+pub struct Gitlab<T> {
+    client: Client<T>,
+    project: GitlabProject,
+}
+
+/// The ids of users, and sentences about names that have none.
+#[derive(Debug, Default)]
+struct Users {
+    found: Vec<(u64, String)>,
+    refused: Vec<String>,
+}
+
+impl<T: Transport> Gitlab<T> {
+    /// Makes the client of a project.
+    pub fn new(transport: T, endpoint: Endpoint, project: GitlabProject) -> Self {
+        Self { client: Client::new(transport, endpoint), project }
+    }
+
+    /// Lists those merge requests of a choice whose head is in the project itself.
+    async fn list(
+        &self,
+        query: &[(&'static str, &str)],
+        listing: &mut Listing,
+    ) -> Result<Vec<PullRequest>, ForgeError> {
+        const OPERATION: &str = "list merge requests";
+        let (mut pages, mut found) = (Pages::of(PAGE_SIZE), Vec::new());
+        loop {
+            let mut request = self.project.request(Method::Get, &["merge_requests"], OPERATION);
+            for (name, value) in query {
+                request = request.with_query(name, value);
+            }
+            let request = request.with_query("per_page", &pages.size()).with_query("page", &pages.number());
+            let request = request.essential_if(listing.is_urgent);
+            let Some(response) = pages.admit(self.client.call(request).await)? else { continue };
+            let entries = self.client.checked(OPERATION, merge_requests(&response.body))?;
+            let all = list(&response.body, "");
+            let numbers = all.iter().filter_map(|entry| number(entry, "/iid"));
+            self.client.checked(OPERATION, pages.count(numbers))?;
+            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            // The header names the next page, and is empty on the last one.
+            if all.is_empty() || response.header("x-next-page") == Some("") {
+                return Ok(newest_first(found));
+            }
+            pages.go_on();
+        }
+    }
+
+    async fn read(&self, number: u64, is_essential: bool) -> Result<PullRequest, ForgeError> {
+        const OPERATION: &str = "read a merge request";
+        let path = ["merge_requests", &number.to_string()];
+        let request = self.project.request(Method::Get, &path, OPERATION).essential_if(is_essential);
+        let response = self.client.call(request).await?;
+        self.client.checked(OPERATION, own_merge_request(&response.body))
+    }
+
+    /// Looks up the ids of users.
+    async fn users(&self, role: &str, names: &[String]) -> Result<Users, ForgeError> {
+        let mut users = Users::default();
+        for name in names {
+            if name.contains('/') {
+                users.refused.push(format!("{role} {name:?} is refused: GitLab takes users only"));
+                continue;
+            }
+            let request =
+                ApiRequest::get(path(&["users"]), "look up a user").with_query("username", name).essential();
+            let response = self.client.call(request).await?;
+            match list(&response.body, "").first().and_then(|user| number(user, "/id")) {
+                Some(id) => users.found.push((id, name.clone())),
+                None => users.refused.push(format!("{role} {name:?} is refused: there is no such user")),
+            }
+        }
+        Ok(users)
+    }
+
+    /// Marks the merge requests that are in a merge train.
+    async fn mark_trains(&self, found: &mut [PullRequest], is_essential: bool) -> Result<(), ForgeError> {
+        const OPERATION: &str = "list the merge trains";
+        if !found.iter().any(|one| one.has_auto_merge) {
+            return Ok(());
+        }
+        let request = self.project.request(Method::Get, &["merge_trains"], OPERATION);
+        let request = request.with_query("scope", "active").with_query("per_page", &PAGE_SIZE);
+        let request = request.essential_if(is_essential);
+        let response = self.client.send(request).await?;
+        // Not each edition has merge trains.
+        if matches!(response.status, 403 | 404) {
+            return Ok(());
+        }
+        if !response.is_success() {
+            return Err(self.client.failure(OPERATION, &response));
+        }
+        for car in list(&response.body, "") {
+            let number = number(car, "/merge_request/iid");
+            for one in found.iter_mut().filter(|one| Some(one.number) == number) {
+                one.is_in_merge_queue = true;
+            }
+        }
+        Ok(())
+    }
+
+    async fn merge_settings(&self) -> Result<MergeSettings, ForgeError> {
+        let request = self.project.request(Method::Get, &[], "read the project");
+        Ok(merge_settings(&self.client.call(request).await?.body))
+    }
+
+    /// Returns true if a merge request needs an approval.
+    async fn needs_approval(&self, number: u64) -> Result<bool, ForgeError> {
+        const OPERATION: &str = "read the approvals";
+        let path = ["merge_requests", &number.to_string(), "approvals"];
+        let response = self.client.send(self.project.request(Method::Get, &path, OPERATION)).await?;
+        match response.status {
+            // Not each edition has rules for approvals.
+            404 => Ok(false),
+            200..=299 => Ok(needs_approval(&response.body)),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
+}
+
+impl<T: Transport> Forge for Gitlab<T> {
+    async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
+        let mut found = self.list(&[("state", "opened")], listing).await?;
+        self.mark_trains(&mut found, listing.is_urgent).await?;
+        Ok(found)
+    }
+
+    async fn find(&self, head: &BranchName, base: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
+        let branches = [("source_branch", head.as_str()), ("target_branch", base.as_str())];
+        let order = [("state", "all"), ("order_by", "created_at"), ("sort", "desc")];
+        let query = [branches.as_slice(), order.as_slice()].concat();
+        let mut found = self.list(&query, &mut Listing::of_head(head)).await?;
+        found.retain(|one| one.head == *head && one.base == *base);
+        Ok(found)
+    }
+
+    async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
+        const OPERATION: &str = "open a merge request";
+        let reviewers = self.users("reviewer", &new.reviewers).await?;
+        let assignees = self.users("assignee", &new.assignees).await?;
+        let request = self.project.open(new, &reviewers.ids(), &assignees.ids());
+        let response = self.client.send(request).await?;
+        if !response.is_success() {
+            let failure = self.client.failure(OPERATION, &response);
+            if matches!(response.status, 409 | 422) {
+                let found = self.find(&new.head, &new.base).await?;
+                if let Some(pull_request) = found.into_iter().find(|one| one.state == PullRequestState::Open)
+                {
+                    return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
+                }
+            }
+            return Err(failure);
+        }
+        let pull_request = self.client.checked(OPERATION, own_merge_request(&response.body))?;
+        let mut refused = reviewers.dropped("reviewer", list(&response.body, "/reviewers"));
+        refused.extend(assignees.dropped("assignee", list(&response.body, "/assignees")));
+        Ok(Opened { pull_request, is_new: true, refused })
+    }
+
+    async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        const OPERATION: &str = "edit a merge request";
+        if edit.depends_on_text() {
+            let found = self.read(current.number, edit.is_closed).await?;
+            self.client.unchanged(OPERATION, (&found, current), edit)?;
+        }
+        let Some(body) = edit_body(current, edit) else { return self.read(current.number, false).await };
+        let path = ["merge_requests", &current.number.to_string()];
+        let request = self.project.request(Method::Put, &path, OPERATION).with_body(body);
+        let request = request.essential_if(edit.is_closed);
+        let response = self.client.call(request).await?;
+        self.client.checked(OPERATION, own_merge_request(&response.body))
+    }
+
+    async fn merge(&self, current: &PullRequest, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        let found = self.read(current.number, false).await?;
+        if let Some(answer) = found.obstacle(merge) {
+            return Ok(answer);
+        }
+        let settings = self.merge_settings().await?;
+        if let Some(reason) = settings.refusal(merge.method) {
+            return Ok(MergeAnswer::Refused { reason: reason.to_owned() });
+        }
+        let is_later = merge.time == MergeTime::WhenReady;
+        if is_later && !settings.requires_checks && !self.needs_approval(current.number).await? {
+            return Ok(MergeAnswer::NothingRequired);
+        }
+        let uses_train = is_later && settings.has_merge_trains;
+        let request = if uses_train {
+            self.project.board_train(current.number, merge)
+        } else {
+            self.project.merge(current.number, merge)
+        };
+        let operation = request.operation;
+        let response = self.client.send(request).await?;
+        merge_answer(&response, uses_train).ok_or_else(|| self.client.failure(operation, &response))
+    }
+}
+
+impl Users {
+    fn ids(&self) -> Vec<u64> {
+        self.found.iter().map(|(id, _)| *id).collect()
+    }
+
+    /// Returns the sentences about unknown names, and about users that the forge left out.
+    fn dropped(self, role: &str, present: &[Value]) -> Vec<String> {
+        let mut refused = self.refused;
+        for (id, name) in self.found {
+            if !present.iter().any(|user| number(user, "/id") == Some(id)) {
+                refused.push(format!("{role} {name:?} is left out by GitLab"));
+            }
+        }
+        refused
+    }
+}
