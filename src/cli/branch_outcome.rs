@@ -147,7 +147,7 @@ impl Branch {
                 LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
                 LeftReason::AwaitingForge => LeftReasonKind::AwaitingForge,
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,
-                LeftReason::Waiting => LeftReasonKind::Waiting,
+                LeftReason::Waiting { .. } => LeftReasonKind::Waiting,
                 LeftReason::NothingLeft => LeftReasonKind::NothingLeft,
                 LeftReason::Abandoned => LeftReasonKind::Abandoned,
             }),

@@ -320,13 +320,23 @@ impl<P: Proposer> BranchAttempt<P> {
     }
 
     /// Returns true if nothing may be pushed now for a proposal that changes a branch.
+    pub(super) fn is_held(&self, branch: &Branch) -> bool {
+        self.closed(branch).next().is_some()
+    }
+
+    /// Returns the names of the proposals that change a branch and may not push now.
     ///
     /// A branch without a change counts for all of its proposals.
-    pub(super) fn is_held(&self, branch: &Branch) -> bool {
-        if branch.drafts.is_empty() {
-            return self.owners(&branch.name).any(Proposer::is_closed);
-        }
-        branch.drafts.iter().any(|(index, _)| self.states[*index].proposal.proposer.is_closed())
+    fn closed<'s>(&'s self, branch: &'s Branch) -> impl Iterator<Item = &'s str> {
+        let changes = |index: usize, proposer: &P| match branch.drafts.as_slice() {
+            [] => proposer.branches().contains_key(&branch.name),
+            drafts => drafts.iter().any(|(of, _)| *of == index),
+        };
+        let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
+        open.map(|(index, state)| (index, &state.proposal)).filter_map(move |(index, proposal)| {
+            let is_closed = changes(index, &proposal.proposer) && proposal.proposer.is_closed();
+            is_closed.then_some(proposal.name.as_str())
+        })
     }
 
     /// Reads the commits of branches whose tips the journal does not know.
@@ -410,8 +420,11 @@ impl<P: Proposer> BranchAttempt<P> {
                 Decision::Leave(LeftReason::AwaitingForge) => !branch.drafts.is_empty(),
                 _ => false,
             };
-            if is_push && self.is_held(branch) {
-                branch.decision = Decision::Leave(LeftReason::Waiting);
+            if is_push {
+                let closed: Vec<_> = self.closed(branch).map(str::to_owned).collect();
+                if !closed.is_empty() {
+                    branch.decision = Decision::Leave(LeftReason::Waiting { closed });
+                }
             }
             if let Some(failure) = self.failed.get(&branch.name) {
                 failures.insert(branch.name.clone(), failure.clone());

@@ -160,13 +160,24 @@ pub enum LeftReason {
     /// No policy is delivered on it any more.
     Abandoned,
     /// Nothing may be pushed now.
-    Waiting,
+    Waiting {
+        /// The names of the proposals that may not push.
+        closed: Vec<String>,
+    },
 }
 
 impl BranchOutcome {
     /// Returns true if a run would push, or has pushed, the branch.
     pub fn is_changed(&self) -> bool {
         matches!(self.action, BranchAction::Created | BranchAction::Rebuilt | BranchAction::Deleted)
+    }
+
+    /// Returns the names of the proposals for which the branch waits, if it does.
+    pub fn waits_for(&self) -> Option<&[String]> {
+        match &self.action {
+            BranchAction::Left(LeftReason::Waiting { closed }) => Some(closed),
+            _ => None,
+        }
     }
 }
 
@@ -187,7 +198,7 @@ impl fmt::Display for LeftReason {
             Self::InMergeQueue => formatter.write_str("is left alone while it is in a merge queue"),
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
             Self::Abandoned => formatter.write_str("has the images of no policy any more"),
-            Self::Waiting => formatter.write_str("is left alone until it may be pushed"),
+            Self::Waiting { .. } => formatter.write_str("is left alone until it may be pushed"),
         }
     }
 }

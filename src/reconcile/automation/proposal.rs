@@ -28,7 +28,7 @@ use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
     Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft, CommitPeople,
-    CommitTime, FileChange, ForgeSigningError, Freshness, LeftReason, ProposalTrees, Proposer, SigningKey,
+    CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -125,7 +125,7 @@ impl UpdateProposal {
 
     /// Marks the values as waiting that the automation's own branches may not get yet.
     pub fn withhold_branches(&mut self, branches: &[BranchOutcome]) {
-        let waiting = branches.iter().filter(|one| one.action == BranchAction::Left(LeftReason::Waiting));
+        let waiting = branches.iter().filter(|one| one.waits_for().is_some());
         let bundles = waiting.filter_map(|one| self.branches.as_ref()?.bundle(&one.branch));
         let policies: BTreeSet<ObjectName> = bundles.flatten().cloned().collect();
         self.plan.iter_mut().for_each(|plan| plan.withhold(|policy| policies.contains(policy)));

@@ -74,7 +74,7 @@ async fn images_that_appear_within_the_period_are_one_commit() {
         scene.choose(member, "2.0.0").await;
         tokio::time::sleep(Duration::from_millis(200)).await;
         if number == 12 {
-            waits(&scene, |message| message.contains(" values wait of app, app1, ")).await;
+            waits(&scene, |message| message.contains(" values of app, app1, ")).await;
         }
     }
     for member in &members {
@@ -93,7 +93,7 @@ async fn a_wait_goes_on_over_restarts_and_ends_by_force() {
     nothing_waits(&scene).await;
     scene.choose("app", "2.0.0").await;
     let first = waits(&scene, |_| true).await;
-    let begin = "1 value waits of app: quiet period of 1h of automation ";
+    let begin = "1 value of app waits: quiet period of 1h of automation ";
     assert!(first.starts_with(begin) && first.contains("/app (tagboat.dev/quiet-period); until "), "{first}");
     for _ in 0..2 {
         controller.kill().await;
@@ -117,7 +117,7 @@ async fn a_wait_goes_on_over_restarts_and_ends_by_force() {
     let namespace = scene.cluster.namespace();
     scene.repository.commit("main", "More", &[file("more.yaml", line(namespace, "app", "1.0.0"))]);
     scene.request("app", "more").await;
-    waits(&scene, |message| message.starts_with("2 values wait of app: ")).await;
+    waits(&scene, |message| message.starts_with("2 values of app wait: ")).await;
     assert_eq!(pushes(&scene), 0);
     let events = scene.events("app").await;
     assert_eq!(

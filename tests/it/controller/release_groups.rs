@@ -162,11 +162,11 @@ async fn members_are_written_together_beside_another_reflector() {
     let pushes = || group.scene.host.requests_for(Operation::Push).len();
     group.choose(2, "2.0.0").await;
     group
-        .waits(r#"1 value waits of web: release group shop: api has "1.0.0" and web has "2.0.0"; no end is known"#)
+        .waits(r#"1 value of web waits: release group shop: api has "1.0.0" and web has "2.0.0"; no end is known"#)
         .await;
     group.choose(0, "2.0.0").await;
     group
-        .waits(r#"2 values wait of api, web: release group shop: api has "2.0.0" and job has "1.0.0"; no end is known"#)
+        .waits(r#"2 values of api, web wait: release group shop: api has "2.0.0" and job has "1.0.0"; no end is known"#)
         .await;
     assert_eq!(pushes(), 0);
     // The images that were written last stay, and a policy outside of the group is written.
@@ -187,7 +187,7 @@ async fn members_are_written_together_beside_another_reflector() {
     let is_handled = |object: &DynamicObject| object.data["status"]["lastHandledReconcileAt"] == "again";
     group.scene.until("all", "handled", is_handled).await;
     group
-        .waits(r#"2 values wait of api, web: release group shop: api has "2.0.0" and job has "1.0.0"; no end is known"#)
+        .waits(r#"2 values of api, web wait: release group shop: api has "2.0.0" and job has "1.0.0"; no end is known"#)
         .await;
     assert_eq!(group.scene.commits().len(), commits);
     // The last member comes, and all are written in one commit.

@@ -49,7 +49,7 @@ async fn an_image_waits_over_restarts_and_lands_when_its_window_opens() {
     let mut controller = scene.controller().start();
     scene.choose("app", "2.0.0").await;
     let message = waits(&scene, "WindowClosed").await;
-    assert!(message.starts_with("1 value waits of app: deny window `long` of automation "), "{message}");
+    assert!(message.starts_with("1 value of app waits: deny window `long` of automation "), "{message}");
     assert!(message.ends_with("; until 2200-01-01T00:00:00Z"), "{message}");
     for _ in 0..2 {
         controller.kill().await;

@@ -107,7 +107,7 @@ async fn an_automation_of_the_cluster_is_explained_by_its_status_and_its_namespa
     scene.report("2.0.0", ["Ready", "True", "Succeeded", "repository up-to-date"]).await;
     let ended = scene.explain(&own).with_status(0);
     assert_eq!(policy(&ended).1, "the last run that read the files wrote it, or found it there");
-    let message = format!("1 value waits of {}: x; until 2200-01-01T00:00:00Z", scene.name);
+    let message = format!("1 value of {} waits: x; until 2200-01-01T00:00:00Z", scene.name);
     scene.report("1.0.0", ["UpdatesWaiting", "True", "WindowClosed", &message]).await;
     let ended = scene.explain(&own).with_status(1);
     assert_eq!(policy(&ended), ("waiting".to_owned(), "x; until 2200-01-01T00:00:00Z".to_owned()));

@@ -222,7 +222,7 @@ fn the_state_of_tagboat_run_is_explained() {
     let ended = explain(true).with_status(1);
     assert_eq!(state(&ended).0, "waiting");
     let waiting = ended.json()["waiting"].take();
-    let message = "1 value waits of podinfo: deny window `long` of automation default/fleet; until 2200-01-01T00:00:00Z";
+    let message = "1 value of podinfo waits: deny window `long` of automation default/fleet; until 2200-01-01T00:00:00Z";
     let expected = json!([{
         "policies": ["default/podinfo"], "reason": "WindowClosed",
         "by": "deny window `long` of automation default/fleet", "until": "2200-01-01T00:00:00Z",
@@ -264,7 +264,7 @@ fn a_freeze_that_is_gone_from_the_manifests_is_not_believed() {
         object.to_string()
     };
     let message =
-        "1 value waits of web: freeze of namespace shop (tagboat.dev/freeze): incident; no end is known";
+        "1 value of web waits: freeze of namespace shop (tagboat.dev/freeze): incident; no end is known";
     let manifests = |annotations: &Value| [frozen(message), web("2.0.0"), namespace(annotations)];
     let document = explain(&manifests(&json!({})), &JSON).with_status(0).json();
     assert_eq!((&document["open"], &document["waiting"]), (&json!(true), &json!([])));

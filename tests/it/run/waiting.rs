@@ -43,7 +43,7 @@ fn an_image_waits_while_a_window_is_closed_and_is_written_once_it_opens() {
     let scene = Scene::new().local();
     annotated(&scene, &json!({"tagboat.dev/windows": CLOSED}));
     let before = scene.repository.id("main");
-    let message = "1 value waits of podinfo: deny window `long` of automation default/fleet; until 2200-01-01T00:00:00Z";
+    let message = "1 value of podinfo waits: deny window `long` of automation default/fleet; until 2200-01-01T00:00:00Z";
     for _ in 0..2 {
         let run = scene.run_with_state(["--output", "json"]).with_status(0);
         let report = report(&run);
@@ -127,7 +127,7 @@ fn a_freeze_names_its_reason_and_an_invalid_value_is_one() {
         let waiting = &report["waiting"][0];
         assert_eq!(waiting["reason"], "Frozen", "{report:#}");
         let message = waiting["message"].as_str().unwrap();
-        assert!(message.starts_with(&format!("1 value waits of podinfo: {expected}")), "{message}");
+        assert!(message.starts_with(&format!("1 value of podinfo waits: {expected}")), "{message}");
         assert_eq!(scene.tag("main"), "4.0.6");
     }
     // Without quotes, in another manifest, or misspelt.

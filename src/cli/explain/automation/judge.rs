@@ -19,7 +19,7 @@ use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::reverts::HeldRecord;
 use crate::reconcile::automation::transaction::observed;
 use crate::reconcile::automation::waiting::{
-    GroupHolds, ParsedRules, QuietPeriod, ReportedWait, own_windows,
+    BY_OTHERS, GroupHolds, ParsedRules, QuietPeriod, ReportedWait, own_windows,
 };
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::schedule::{Agenda, CauseKind, Rule, State};
@@ -293,7 +293,9 @@ impl Judge<'_> {
         let is_of_namespace = is_of(format!(" of namespace {} (tagboat.dev/", name.namespace));
         // After a change of its clock, the controller counts a time that is not known here.
         let is_of_clock = is_of("the system clock was changed".to_owned());
+        let is_of_others = by.starts_with(BY_OTHERS);
         match self.facts.origin {
+            _ if is_of_others => false,
             Origin::Manifests => true,
             Origin::Cluster => !is_of_clock && (is_own || (is_of_namespace && self.facts.unread.is_empty())),
         }

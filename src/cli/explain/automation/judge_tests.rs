@@ -164,7 +164,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         // A wait that the status reports.
         (
             Case {
-                condition: Some(reported("1 value waits of web: x; until 2026-12-01T13:00:00Z")),
+                condition: Some(reported("1 value of web waits: x; until 2026-12-01T13:00:00Z")),
                 ..Case::default()
             },
             Waiting,
@@ -172,7 +172,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         ),
         (
             Case {
-                condition: Some(reported("1 value waits of web: x; until 2026-12-01T12:00:00Z")),
+                condition: Some(reported("1 value of web waits: x; until 2026-12-01T12:00:00Z")),
                 ..Case::default()
             },
             Written,
@@ -180,7 +180,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         ),
         (
             Case {
-                condition: Some(reported("1 value waits of web: x; until 2026-12-01T13:00:00Z")),
+                condition: Some(reported("1 value of web waits: x; until 2026-12-01T13:00:00Z")),
                 is_now: false,
                 ..Case::default()
             },
@@ -194,7 +194,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "UpdatesWaiting",
                     "True",
                     "ReleaseGroupIncomplete",
-                    "1 value waits of web: x; no end is known",
+                    "1 value of web waits: x; no end is known",
                 ]),
                 ..Case::default()
             },
@@ -222,7 +222,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "UpdatesWaiting",
                     "True",
                     "QuietPeriod",
-                    "1 value waits of web: quiet period of 5m; until 2026-12-01T13:00:00Z; changes from \
+                    "1 value of web waits: quiet period of 5m; until 2026-12-01T13:00:00Z; changes from \
                      2026-12-01T12:50:00Z to 2026-12-01T12:55:00Z (images 0123456789ab after 0123456789ab)",
                 ]),
                 ..Case::default()
@@ -233,7 +233,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         // Windows of the automation, and of a Namespace, that are gone; a freeze of all namespaces need not be.
         (
             Case {
-                condition: Some(reported("1 value waits of web: deny window `a` of automation shop/app; no end is known")),
+                condition: Some(reported("1 value of web waits: deny window `a` of automation shop/app; no end is known")),
                 ..Case::default()
             },
             Written,
@@ -242,7 +242,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         (
             Case {
                 condition: Some(reported(
-                    "1 value waits of web: deny window `a` of namespace shop (tagboat.dev/windows); no end is known",
+                    "1 value of web waits: deny window `a` of namespace shop (tagboat.dev/windows); no end is known",
                 )),
                 ..Case::default()
             },
@@ -255,7 +255,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "UpdatesWaiting",
                     "True",
                     "Frozen",
-                    "1 value waits of web: freeze of all namespaces by x; no end is known",
+                    "1 value of web waits: freeze of all namespaces by x; no end is known",
                 ]),
                 ..Case::default()
             },
@@ -264,7 +264,7 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         ),
         (
             Case {
-                condition: Some(reported("1 value waits of other: x; no end is known")),
+                condition: Some(reported("1 value of other waits: x; no end is known")),
                 ..Case::default()
             },
             Written,

@@ -102,7 +102,7 @@ impl PullRequestOrder {
             // A dry run makes no branch.
             (Created | Rebuilt | Kept | Deleted, _) => Some(BranchState::Absent),
             (Failed { .. }, _) => Some(BranchState::Failed),
-            (Left(LeftReason::AwaitingForge | LeftReason::Waiting), _) => None,
+            (Left(LeftReason::AwaitingForge | LeftReason::Waiting { .. }), _) => None,
             (Left(LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }), _) => {
                 left(LeftBranch::EditedByOthers)
             }

@@ -150,7 +150,7 @@ impl Repository {
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
                 LeftReason::NothingLeft | LeftReason::Abandoned => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting => false,
+                LeftReason::Waiting { .. } => false,
             }
         };
         let is_new =
@@ -206,7 +206,7 @@ impl Repository {
 /// Returns true if git has dealt with a branch that has served its purpose.
 fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
     let is_open = |outcome: &BranchOutcome| {
-        matches!(outcome.action, Failed { .. } | Left(LeftReason::AwaitingForge | LeftReason::Waiting))
+        matches!(outcome.action, Failed { .. } | Left(LeftReason::AwaitingForge | LeftReason::Waiting { .. }))
     };
     order.facts.get(branch).is_some_and(|facts| facts.is_finished && !facts.is_unknown)
         && !order.outcome(branch).is_some_and(is_open)

@@ -31,6 +31,6 @@ pub use groups::{GroupHolds, Images};
 pub use quiet::{ImageChanges, QuietPeriod};
 pub use reported::ReportedWait;
 pub use rules::{FREEZE, FREEZE_ALL, NamespaceRules, ParsedRules, RulesError, RulesReader, own_windows};
-pub use run_wait::{Change, RunWait};
+pub use run_wait::{BY_OTHERS, Change, RunWait};
 pub use wait::{Wait, WaitOutcome, WaitReason};
 pub use write_rules::WriteRules;

@@ -314,11 +314,11 @@ mod tests {
         quiet.observe(&images(&["2"]), at(0) + SignedDuration::from_nanos(1));
         let changes = quiet.changes().unwrap().clone();
         assert_eq!((changes.first, changes.last), (at(1), at(1)));
-        let message = format!("1 value waits of web: x; until 2026-12-02T06:00:00Z{changes}");
+        let message = format!("1 value of web waits: x; until 2026-12-02T06:00:00Z{changes}");
         let (rest, found) = ImageChanges::split(&message);
         assert_eq!(
             (rest, found),
-            ("1 value waits of web: x; until 2026-12-02T06:00:00Z", Some(changes.clone()))
+            ("1 value of web waits: x; until 2026-12-02T06:00:00Z", Some(changes.clone()))
         );
         for broken in [
             "no image waits".to_owned(),

@@ -54,6 +54,7 @@ fn parts(message: &str) -> Option<(String, Option<Timestamp>, Vec<String>, bool)
         None if end == "no end is known" => None,
         None => return None,
     };
+    let subject = [" waits", " wait"].iter().find_map(|verb| subject.strip_suffix(verb)).unwrap_or(subject);
     let names = subject.split_once(" of ").map(|(_, names)| names);
     let (names, has_more) = match names.and_then(|names| names.split_once(" and ")) {
         Some((names, _)) => (Some(names), true),
@@ -102,7 +103,7 @@ mod tests {
             assert!(found.policies.iter().all(|name| found.is_of(name)) && !found.is_of("other"));
         }
         assert_eq!(reported("False", "no image waits"), None);
-        let cut = reported("True", "3 values wait of api, we...").unwrap();
-        assert_eq!((cut.by.as_str(), cut.has_more), ("3 values wait of api, we...", true));
+        let cut = reported("True", "3 values of api, we...").unwrap();
+        assert_eq!((cut.by.as_str(), cut.has_more), ("3 values of api, we...", true));
     }
 }

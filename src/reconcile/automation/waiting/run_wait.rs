@@ -10,8 +10,14 @@ use super::gate::{Closed, GateState, WriteGate};
 use super::groups::GroupHolds;
 use super::wait::{Wait, WaitOutcome, WaitReason};
 use crate::git::checkout::Revision;
-use crate::git::{BranchAction, BranchName, BranchOutcome, Freshness, LeftReason};
+use crate::git::{BranchName, BranchOutcome, Freshness};
 use crate::objects::ObjectName;
+
+/// The maximum number of other automations that a message names.
+const MAX_OTHERS: usize = 10;
+
+/// The beginning of the phrase about other automations that delay a branch.
+pub const BY_OTHERS: &str = "automation";
 
 /// The waiting of a run: the gate, and what waits at it.
 #[derive(Debug, Default)]
@@ -122,8 +128,8 @@ impl RunWait {
 
     /// Records that own branches wait, and returns true if any does.
     pub fn add_branches(&mut self, branches: &[BranchOutcome]) -> bool {
-        let is_waiting = |one: &&BranchOutcome| one.action == BranchAction::Left(LeftReason::Waiting);
-        let waiting: Vec<&BranchOutcome> = branches.iter().filter(is_waiting).collect();
+        let waiting: Vec<&BranchOutcome> =
+            branches.iter().filter(|branch| branch.waits_for().is_some()).collect();
         if waiting.is_empty() {
             return false;
         }
@@ -131,23 +137,31 @@ impl RunWait {
         let policies: BTreeSet<String> =
             changes.iter().flat_map(|change| change.policies.iter().cloned()).collect();
         let values = changes.iter().map(|change| change.values).sum();
-        self.ensure(Change { policies: policies.into_iter().collect(), values });
+        let closed = waiting.iter().filter_map(|branch| branch.waits_for()).flatten();
+        let own = self.gate.as_ref().map(|gate| gate.automation.to_string());
+        let others: BTreeSet<&str> = closed.map(|proposal| automation_of(proposal)).collect();
+        let others = others.into_iter().filter(|name| own.as_deref() != Some(*name)).collect();
+        self.ensure(Change { policies: policies.into_iter().collect(), values }, &others);
         true
     }
 
     /// Records that a push waits, unless a change does.
     pub fn add_push(&mut self) {
-        self.ensure(Change::default());
+        self.ensure(Change::default(), &BTreeSet::new());
     }
 
     /// Records that a change waits, unless another one does.
-    fn ensure(&mut self, Change { policies, values }: Change) {
+    ///
+    /// If the gate is open, it waits for other automations, or its own rule has just ended.
+    fn ensure(&mut self, Change { policies, values }: Change, others: &BTreeSet<&str>) {
         if self.wait.is_some() {
             return;
         }
         let by_another = || {
-            let by = "another automation of the same branch waits".to_owned();
-            Closed { reason: WaitReason::WindowClosed, by, until: None, look_again: None, changes: None }
+            let (reason, by) = (WaitReason::WindowClosed, by_others(others));
+            let gate = self.gate.as_ref().filter(|_| others.is_empty());
+            let look_again = gate.map(|gate| gate.clock.read()[0]);
+            Closed { reason, by, until: None, look_again, changes: None }
         };
         let closed = self.gate_state.lock().as_ref().and_then(|state| state.closed.clone());
         self.wait = Some(Wait::at(closed.unwrap_or_else(by_another), policies, values));
@@ -206,5 +220,50 @@ impl RunWait {
         let closed = state.closed.clone();
         *self.gate_state.lock() = Some(state);
         closed
+    }
+}
+
+/// Returns the name of the automation of a proposal, which a uid may follow.
+fn automation_of(proposal: &str) -> &str {
+    proposal.split(' ').next().unwrap_or(proposal)
+}
+
+/// Returns a phrase about automations of the same branch that may not write.
+fn by_others(names: &BTreeSet<&str>) -> String {
+    let named: Vec<&str> = names.iter().copied().take(MAX_OTHERS).collect();
+    let more = match names.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match named.as_slice() {
+        [] => "a rule that has just ended".to_owned(),
+        [name] => format!("{BY_OTHERS} {name}, which changes the same branch and waits"),
+        names => format!("{BY_OTHERS}s {}{more}, which change the same branch and wait", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phrase_names_the_automations_that_wait() {
+        let many: Vec<String> = (10..22).map(|number| format!("shop/a{number} uid-{number}")).collect();
+        for (proposals, expected) in [
+            (&["shop/web 0a-1"][..], "automation shop/web, which changes the same branch and waits"),
+            (
+                &["shop/web", "shop/api"],
+                "automations shop/api, shop/web, which change the same branch and wait",
+            ),
+            (
+                &many.iter().map(String::as_str).collect::<Vec<_>>(),
+                "automations shop/a10, shop/a11, shop/a12, shop/a13, shop/a14, shop/a15, shop/a16, shop/a17, shop/a18, \
+                 shop/a19 and 2 more, which change the same branch and wait",
+            ),
+            (&[], "a rule that has just ended"),
+        ] {
+            let names = proposals.iter().copied().map(automation_of).collect();
+            assert_eq!(by_others(&names), expected);
+        }
     }
 }

@@ -104,12 +104,12 @@ impl fmt::Display for Wait {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let values = if self.values == 1 { "value waits" } else { "values wait" };
+        let (values, wait) = if self.values == 1 { ("value", "waits") } else { ("values", "wait") };
         match self.policies.is_empty() {
             true => formatter.write_str("a push waits")?,
             false => {
                 let names = self.policies[..named].join(", ");
-                write!(formatter, "{} {values} of {names}{more}", self.values)?;
+                write!(formatter, "{} {values} of {names}{more} {wait}", self.values)?;
             }
         }
         write!(formatter, ": {}; ", self.by)?;
@@ -183,11 +183,11 @@ mod tests {
         for (wait, expected) in [
             (
                 Wait::at(closed(Some("2026-12-02T06:00:00Z")), names(&["web"]), 1),
-                "1 value waits of web: deny window `night` of automation shop/app; until 2026-12-02T06:00:00Z",
+                "1 value of web waits: deny window `night` of automation shop/app; until 2026-12-02T06:00:00Z",
             ),
             (
                 Wait::at(closed(None), names(&["api", "web"]), 3),
-                "3 values wait of api, web: deny window `night` of automation shop/app; no end is known",
+                "3 values of api, web wait: deny window `night` of automation shop/app; no end is known",
             ),
             (
                 Wait::at(closed(None), Vec::new(), 0),
@@ -197,8 +197,8 @@ mod tests {
             assert_eq!(wait.to_string(), expected);
         }
         let many = Wait::at(closed(None), vec!["p".to_owned(); 501], 501).to_string();
-        assert!(many.contains(", p and 1 more: "), "{}", many.len());
+        assert!(many.contains(", p and 1 more wait: "), "{}", many.len());
         let long = Wait::at(closed(None), vec!["p".repeat(250); 100], 100).to_string();
-        assert!(long.contains("p and 35 more: ") && long.len() < 20_000, "{}", long.len());
+        assert!(long.contains("p and 35 more wait: ") && long.len() < 20_000, "{}", long.len());
     }
 }

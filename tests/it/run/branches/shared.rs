@@ -6,6 +6,7 @@ use super::{Automation, actions, beyond, content, lose_state, pushes, tip};
 use crate::support::content::file;
 use crate::support::git_host::Settings;
 use crate::support::manifests::{marker, policy_with_status};
+use crate::support::program::{run as run_program, tagboat};
 use crate::support::remote_fleet::{RemoteFleet, git_repository};
 
 fn line(name: &str, version: &str) -> String {
@@ -15,11 +16,17 @@ fn line(name: &str, version: &str) -> String {
 /// Writes automations `one` and `two` that share the branch `images`.
 /// Each has the policy of its name.
 fn write(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str) {
+    write_with(fleet, tag_of_one, tag_of_two, "[]");
+}
+
+/// Writes them with the windows of `two`.
+fn write_with(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str, windows: &str) {
     let mut text = git_repository(&fleet.host.url("fleet.git"), "");
     for (name, author, tag) in [("one", "First", tag_of_one), ("two", "Second", tag_of_two)] {
         let status = format!("latestRef: {{name: reg.io/{name}, tag: {tag:?}}}");
         text += &policy_with_status("default", name, &format!("app: {name}"), &status);
-        let annotations = json!({"push-branch": "images"});
+        let windows = if name == "two" { windows } else { "[]" };
+        let annotations = json!({"push-branch": "images", "windows": windows});
         let manifest = Automation { name, author, path: "./", annotations }.manifest();
         let mut object: Value = serde_json::from_str(manifest.trim_start_matches("---\n")).unwrap();
         object["spec"]["policySelector"] = json!({"matchLabels": {"app": name}});
@@ -34,6 +41,42 @@ fn run(fleet: &RemoteFleet) -> [Vec<String>; 2] {
     assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
     let all: Value = serde_json::from_str(&run.output).unwrap();
     [0, 1].map(|index| actions(&all["automations"][index]["branches"]))
+}
+
+/// The message did not say which automation delays the branch.
+#[test]
+fn a_shared_branch_that_waits_names_the_automation_whose_window_is_closed() {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    let windows = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
+    let reports = |tag_of_one: &str, tag_of_two: &str, windows: &str| {
+        write_with(&fleet, tag_of_one, tag_of_two, windows);
+        let run = fleet.run();
+        assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
+        let all: Value = serde_json::from_str(&run.output).unwrap();
+        [0, 1].map(|index| all["automations"][index].clone())
+    };
+    let [one, two] = reports("2.0.0", "2.0.0", windows);
+    let by = "automation default/two, which changes the same branch and waits";
+    let expected = json!([{
+        "policies": ["default/one"], "reason": "WindowClosed", "by": by, "until": null,
+        "message": format!("1 value of one waits: {by}; no end is known"),
+    }]);
+    assert_eq!((&one["outcome"], &one["waiting"]), (&json!("waiting"), &expected));
+    assert_eq!(two["waiting"][0]["by"], "deny window `long` of automation default/two");
+    let explain = run_program(
+        tagboat()
+            .args(["explain", "automation", "one", "--output", "json", "--policies"])
+            .arg(fleet.root().join("manifests"))
+            .arg("--state")
+            .arg(fleet.state()),
+    );
+    let explained = explain.with_status(1).json();
+    assert_eq!(explained["waiting"][0]["by"], by, "{explained:#}");
+    // An automation without a change of the branch delays nothing.
+    let [one, two] = reports("2.0.0", "1.0.0", windows);
+    assert_eq!((&one["outcome"], &one["waiting"]), (&json!("pushed"), &Value::Null), "{one:#}");
+    assert_eq!(two["waiting"], Value::Null);
 }
 
 #[test]
