@@ -14,6 +14,7 @@ mod policy;
 mod registry;
 mod registry_json;
 mod rewrite;
+mod schedule;
 mod signing_key;
 mod template;
 mod text;
@@ -30,6 +31,7 @@ pub use policy::policy;
 pub use registry::registry;
 pub use registry_json::registry_json;
 pub use rewrite::{rewrite, rewrite_generated, show_generated};
+pub use schedule::schedule;
 pub use signing_key::signing_key;
 pub use template::template;
 pub use version::version;
@@ -45,7 +47,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "forge", run: forge },
     Target { name: "git_tree", run: git_tree },
     Target { name: "host", run: host },
@@ -57,6 +59,7 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "registry_json", run: registry_json },
     Target { name: "rewrite", run: rewrite },
     Target { name: "rewrite_generated", run: rewrite_generated },
+    Target { name: "schedule", run: schedule },
     Target { name: "signing_key", run: signing_key },
     Target { name: "template", run: template },
     Target { name: "version", run: version },

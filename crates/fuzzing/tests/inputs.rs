@@ -135,6 +135,7 @@ targets! {
     registry_json: 4_000,
     rewrite: 3_000,
     rewrite_generated: 3_000,
+    schedule: 2_000,
     signing_key: 2_000,
     template: 3_000,
     version: 2_000,
