@@ -9,6 +9,7 @@ mod output;
 mod process_audit;
 mod providers;
 mod refusals;
+mod refused_settings;
 mod reverts;
 pub(crate) mod scene;
 mod shared_branch;

@@ -18,7 +18,7 @@ pub(super) fn annotated(scene: &Scene, annotations: &Value) {
     scene.automation_with(json!({"metadata": {"annotations": annotations}}));
 }
 
-fn namespace(scene: &Scene, name: &str, annotations: &Value) {
+pub(super) fn namespace(scene: &Scene, name: &str, annotations: &Value) {
     let object = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations},
     });
@@ -158,27 +158,6 @@ fn a_freeze_names_its_reason_and_an_invalid_value_is_one() {
     namespace(&scene, "other", &json!({"tagboat.dev/freeze": ""}));
     scene.run(NONE).with_status(0);
     assert_eq!(scene.tag("main"), "5.0.3");
-}
-
-#[test]
-fn invalid_windows_of_an_automation_stall_it() {
-    for windows in [
-        "[{name: a, kind: deny, cron: '0 0 30 2 *', window: 1h}]",
-        "[{name: a, kind: deny, cron: '0 0 0 * * *', window: 1h}]",
-        "[{name: a, kind: deny, cron: '0 0 * * *', window: 0s}]",
-        "[{name: a, kind: deny, cron: '0 0 * * *', window: 367d}]",
-        "[{name: a, kind: deny, cron: '0 0 * * *', window: 1h, timeZone: Europe/Nowhere}]",
-        "[{name: a, kind: deny, from: 2026-01-02T00:00, until: 2026-01-02T00:00}]",
-        "[{name: a, kind: deny, cron: '0 0 * * *', window: 1h, from: 2026-01-01T00:00, until: 2026-01-02T00:00}]",
-    ] {
-        let scene = Scene::new().local();
-        annotated(&scene, &json!({"tagboat.dev/windows": windows}));
-        let run = scene.run_with_state(NONE).with_status(1);
-        assert!(run.only_error().starts_with("default/fleet: annotation tagboat.dev/windows: "), "{run:?}");
-        let stalled = condition(&scene, "Stalled").unwrap();
-        assert!(stalled.starts_with("True InvalidSettings annotation tagboat.dev/windows: "), "{stalled}");
-        assert_eq!(scene.tag("main"), "4.0.6");
-    }
 }
 
 /// A refspec whose push failed before is a push as well.
