@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use super::memory::{ImageHash, Memory, OwnerHash};
+use super::memory::{ClosedReason, ImageHash, Memory, OwnerHash};
 use crate::forge::{PullRequest, PullRequestState};
 use crate::git::{BranchFacts, CommitId};
 
@@ -28,8 +28,8 @@ impl FoundPullRequests<'_> {
     ///
     /// The run of git began at a time. Only one that was merged, or that we closed, says something about the base.
     pub fn have_ended_since(&self, began: Instant) -> bool {
-        let newest = self.past.and_then(<[PullRequest]>::first).filter(|_| self.open.is_none());
-        newest.is_some_and(has_ended) && self.ended_at.is_some_and(|ended| began <= ended)
+        let past = self.past.filter(|_| self.open.is_none());
+        past.and_then(newest).is_some_and(has_ended) && self.ended_at.is_some_and(|ended| began <= ended)
     }
 }
 
@@ -54,7 +54,7 @@ pub fn branch_facts(
     }
     let Some(past) = found.past else { return BranchFacts { is_unknown: true, ..BranchFacts::default() } };
     let is_refused = refusal(images, past).is_some();
-    let is_finished = past.first().is_some_and(|newest| {
+    let is_finished = newest(past).is_some_and(|newest| {
         has_ended(newest) && Memory::of_body(&newest.body).is_some_and(|memory| memory.owners.contains(owner))
     });
     BranchFacts { is_refused, is_finished, ..BranchFacts::default() }
@@ -67,7 +67,7 @@ pub fn branch_facts(
 pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest]) -> Option<&'p PullRequest> {
     let closed = |pull_request: &&PullRequest| is_closed_by_person(pull_request);
     if images.is_empty() {
-        return past.first().filter(closed);
+        return newest(past).filter(closed);
     }
     let memories =
         past.iter().filter(closed).filter_map(|closed| Some((closed, Memory::of_body(&closed.body)?)));
@@ -78,6 +78,16 @@ pub(super) fn refusal<'p>(images: &BTreeSet<ImageHash>, past: &'p [PullRequest])
     }
     let has_one = |memory: &Memory| !memory.images.is_disjoint(images);
     memories.iter().find(|(_, memory)| has_one(memory)).map(|(closed, _)| *closed)
+}
+
+/// Returns the newest pull request that says something about a branch.
+///
+/// One that we closed because another one of the branch was open says nothing.
+fn newest(past: &[PullRequest]) -> Option<&PullRequest> {
+    past.iter().find(|one| {
+        let memory = Memory::of_body(&one.body).filter(|_| one.state == PullRequestState::Closed);
+        memory.is_none_or(|memory| memory.closed != Some(ClosedReason::Duplicate))
+    })
 }
 
 /// Returns true if a pull request was merged, or closed by us.
@@ -98,7 +108,6 @@ fn is_closed_by_person(pull_request: &PullRequest) -> bool {
 pub(super) mod tests {
     use PullRequestState::{Closed, Merged};
 
-    use super::super::memory::ClosedReason;
     use super::super::memory::tests::{image, owner};
     use super::super::text::tests::pull_request;
     use super::*;
@@ -120,6 +129,7 @@ pub(super) mod tests {
         let merged = |number, images| with_images(number, Merged, images, None);
         let refused = |number, images| with_images(number, Closed, images, None);
         let by_us = |number, images| with_images(number, Closed, images, Some(ClosedReason::NothingLeft));
+        let second = |number, images| with_images(number, Closed, images, Some(ClosedReason::Duplicate));
         let unmarked = PullRequest { number: 1, state: Closed, ..pull_request("t", "by ann") };
         let web1: &[(&str, &str)] = &[("web", "1")];
         let none = BranchFacts::default();
@@ -166,6 +176,18 @@ pub(super) mod tests {
             ("merged and then done", &[], vec![merged(9, web1), refused(8, web1)], is_finished),
             ("closed by us and then done", &[], vec![by_us(9, web1), refused(8, web1)], is_finished),
             ("never opened", &[], vec![], none),
+            (
+                "a second one closed by us, and then refused",
+                &[],
+                vec![second(9, web1), refused(8, web1)],
+                is_refused,
+            ),
+            (
+                "a second one closed by us, and then merged",
+                &[],
+                vec![second(9, web1), merged(8, web1)],
+                is_finished,
+            ),
         ] {
             let images = images.iter().map(|(policy, tag)| image(policy, tag)).collect();
             let found = FoundPullRequests { past: Some(&past), ..FoundPullRequests::default() };

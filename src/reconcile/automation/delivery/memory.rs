@@ -116,6 +116,8 @@ pub enum ClosedReason {
     NothingLeft,
     /// Another branch superseded it.
     Superseded,
+    /// Another pull request of the same branch was open as well.
+    Duplicate,
 }
 
 impl ClosedReason {
@@ -124,6 +126,7 @@ impl ClosedReason {
         match self {
             Self::NothingLeft => "nothing-left",
             Self::Superseded => "superseded",
+            Self::Duplicate => "duplicate",
         }
     }
 }
@@ -180,6 +183,7 @@ impl Memory {
                 ("body", hash) => memory.body = text_hash(hash)?,
                 ("closed", "nothing-left") => memory.closed = Some(ClosedReason::NothingLeft),
                 ("closed", "superseded") => memory.closed = Some(ClosedReason::Superseded),
+                ("closed", "duplicate") => memory.closed = Some(ClosedReason::Duplicate),
                 ("todo", TODO) => memory.is_incomplete = true,
                 // A newer version may add more.
                 _ => {}
@@ -282,6 +286,7 @@ pub(super) mod tests {
             memory(),
             Memory { images: BTreeSet::new(), title: None, body: None, ..memory() },
             Memory { closed: Some(ClosedReason::Superseded), ..memory() },
+            Memory { closed: Some(ClosedReason::Duplicate), ..memory() },
             Memory { closed: Some(ClosedReason::NothingLeft), body: None, ..memory() },
             Memory { is_incomplete: true, ..memory() },
         ] {

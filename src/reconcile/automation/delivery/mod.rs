@@ -29,7 +29,7 @@ pub use bundle::{
 };
 pub use decision::{
     BranchState, Decision, LeftBranch, OtherBranch, PullRequestAction, PullRequestReason,
-    UnwantedPullRequest, WantedPullRequest, decide, decide_unwanted,
+    UnwantedPullRequest, WantedPullRequest, decide, decide_second, decide_unwanted,
 };
 pub use found::{FoundPullRequests, REBUILD_LABEL, branch_facts};
 pub use memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash, TextHash};

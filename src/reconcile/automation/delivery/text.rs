@@ -194,7 +194,7 @@ impl PullRequestText {
 
 /// Returns the body of a pull request that is closed for a reason.
 ///
-/// The sentence says why; `by` are the branches that supersede it.
+/// The sentence says why; `by` are the branches that supersede it, or the address of the pull request that does.
 pub(super) fn closed_body(
     current: &PullRequest,
     memory: &Memory,
@@ -210,6 +210,9 @@ pub(super) fn closed_body(
         ClosedReason::Superseded => {
             let names: Vec<String> = by.iter().map(|branch| code(branch)).collect();
             format!("Closed by Tagboat: superseded by {}.", names.join(", "))
+        }
+        ClosedReason::Duplicate => {
+            format!("Closed by Tagboat: superseded by {}, which has the same branch.", by.join(", "))
         }
     };
     let is_ours = memory.body == Some(TextHash::of(&text));
@@ -516,6 +519,11 @@ pub(super) mod tests {
                 ClosedReason::Superseded,
                 vec!["tagboat/web-2", "tagboat/x"],
                 "Closed by Tagboat: superseded by `tagboat/web-2`, `tagboat/x`.",
+            ),
+            (
+                ClosedReason::Duplicate,
+                vec!["https://git.example/pulls/3"],
+                "Closed by Tagboat: superseded by https://git.example/pulls/3, which has the same branch.",
             ),
         ] {
             let body = closed_body(&current, &memory, reason, &by, None).unwrap();

@@ -7,6 +7,7 @@
 //! | `order` | what one automation wants of the forge after a run |
 //! | `snapshot`, `records` | the pull requests of a repository, as the forge listed them; what listings do not show |
 //! | `round` | one round of work on a repository: list, decide, act |
+//! | `second` | further open pull requests of branches that have one |
 //! | `outcome`, `progress` | the outcome for a branch; that of all branches of an automation, as a condition and events |
 //! | `run` | the part of one run of an automation |
 //! | `queue`, `repository` | the work queue: one task per repository, with retries; what it knows of a repository |
@@ -22,6 +23,7 @@ mod round;
 #[cfg(test)]
 mod round_tests;
 mod run;
+mod second;
 mod snapshot;
 
 pub use order::{BranchContent, PullRequestOrder};

@@ -444,8 +444,7 @@ impl Shared {
         if self.renews_login(key, &access, &outcome) {
             return Some(BACKOFF.first);
         }
-        let has_failed =
-            outcome.failure.is_some() || outcome.branches.values().any(PullRequestOutcome::has_failed);
+        let has_failed = outcome.failure.is_some() || outcome.all().any(PullRequestOutcome::has_failed);
         let delay = has_failed.then(|| match &outcome.failure {
             Some(ForgeError::RateLimited { retry_after, .. }) => (*retry_after).max(BACKOFF.first),
             _ => BACKOFF.after(failures + 1),
@@ -498,7 +497,7 @@ impl Shared {
     /// Counts the actions of a round, and the pull requests of each automation.
     fn count(&self, orders: &BTreeMap<ObjectName, Arc<PullRequestOrder>>, outcome: &RoundOutcome) {
         let metrics = &self.options.metrics;
-        for one in outcome.branches.values() {
+        for one in outcome.all() {
             if one.is_opened {
                 metrics.pull_request_action(PullRequestVerb::Opened.name());
             }

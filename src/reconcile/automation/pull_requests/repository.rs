@@ -97,6 +97,7 @@ impl Repository {
                     self.handled.insert(one.branch.clone(), tip);
                 }
             }
+            outcomes.extend(outcome.seconds.iter().filter(is_own).cloned());
             let before = self.progress.get(name);
             if outcome.failure.is_some() {
                 // Of the other branches nothing new is known.

@@ -60,10 +60,19 @@ pub(super) struct Round<'r, F> {
 pub(super) struct RoundOutcome {
     /// The outcomes, by base and branch.
     pub(super) branches: BTreeMap<(BranchName, BranchName), PullRequestOutcome>,
+    /// The outcomes of further pull requests of branches that have one.
+    pub(super) seconds: Vec<PullRequestOutcome>,
     /// The error that ended the round.
     pub(super) failure: Option<ForgeError>,
     /// The time of the listing, if there was one.
     pub(super) listed: Option<Instant>,
+}
+
+impl RoundOutcome {
+    /// Returns the outcomes of all pull requests.
+    pub(super) fn all(&self) -> impl Iterator<Item = &PullRequestOutcome> {
+        self.branches.values().chain(&self.seconds)
+    }
 }
 
 /// The branch of a round, with all that is wanted of it.
@@ -133,12 +142,15 @@ impl<F: Forge> Round<'_, F> {
     }
 
     /// Returns the orders with a base.
-    fn orders_on<'s>(&'s self, base: &'s BranchName) -> impl Iterator<Item = &'s Arc<PullRequestOrder>> {
+    pub(super) fn orders_on<'s>(
+        &'s self,
+        base: &'s BranchName,
+    ) -> impl Iterator<Item = &'s Arc<PullRequestOrder>> {
         self.orders.values().filter(move |order| order.base == *base)
     }
 
     /// Returns the automations with a base.
-    fn owners_on(&self, base: &BranchName) -> BTreeSet<OwnerHash> {
+    pub(super) fn owners_on(&self, base: &BranchName) -> BTreeSet<OwnerHash> {
         self.orders_on(base).map(|order| order.owner.clone()).collect()
     }
 
@@ -171,6 +183,13 @@ impl<F: Forge> Round<'_, F> {
             let known = (&readable, &would_open);
             let done = self.work_on_unwanted((base, &branch), known, snapshot).await;
             settle(done, (base, &branch), outcome)?;
+        }
+        for second in snapshot.seconds(base) {
+            let done = self.work_on_second(&second, &readable, snapshot).await;
+            let (done, end) = outcome_of(done, (base, &second.head), outcome);
+            let numbered = |done| PullRequestOutcome { number: Some(second.number), ..done };
+            outcome.seconds.extend(done.map(numbered));
+            end?;
         }
         Ok(())
     }
@@ -268,7 +287,7 @@ impl<F: Forge> Round<'_, F> {
     }
 
     /// Withholds a change while one of the automations may not write.
-    async fn held(&self, decision: Decision, orders: &[&Arc<PullRequestOrder>]) -> Decision {
+    pub(super) async fn held(&self, decision: Decision, orders: &[&Arc<PullRequestOrder>]) -> Decision {
         use PullRequestAction::{Keep, Leave, Nothing};
         let is_change = decision.merge.is_some() || !matches!(decision.action, Nothing | Keep | Leave);
         if !is_change || self.may_write(orders).await {
@@ -545,7 +564,7 @@ enum Done {
 
 /// The error of one branch.
 #[derive(Debug, thiserror::Error)]
-enum BranchError {
+pub(super) enum BranchError {
     #[error(transparent)]
     Forge(#[from] ForgeError),
     #[error(transparent)]
@@ -562,11 +581,24 @@ fn settle(
     (base, branch): (&BranchName, &BranchName),
     outcome: &mut RoundOutcome,
 ) -> Result<(), ForgeError> {
+    let (done, end) = outcome_of(done, (base, branch), outcome);
+    outcome.branches.extend(done.map(|done| ((base.clone(), branch.clone()), done)));
+    end
+}
+
+/// Returns the outcome of a pull request, also of one that failed.
+///
+/// The second value is an error that concerns other branches as well.
+fn outcome_of(
+    done: Result<Option<PullRequestOutcome>, BranchError>,
+    (base, branch): (&BranchName, &BranchName),
+    outcome: &mut RoundOutcome,
+) -> (Option<PullRequestOutcome>, Result<(), ForgeError>) {
     let failed = |reason| PullRequestOutcome {
         reason: Some(reason),
         ..PullRequestOutcome::without(branch, base, PullRequestVerb::Left)
     };
-    let (done, end) = match done {
+    match done {
         Ok(done) => (done, Ok(())),
         Err(BranchError::Text(error)) => (Some(failed(OutcomeReason::NoText(error.to_string()))), Ok(())),
         // The outcome of the branch stays the known one.
@@ -578,7 +610,5 @@ fn settle(
             let end = if error.is_of_every_request() { Err(error.clone()) } else { Ok(()) };
             (Some(failed(OutcomeReason::ForgeFailed(error))), end)
         }
-    };
-    outcome.branches.extend(done.map(|done| ((base.clone(), branch.clone()), done)));
-    end
+    }
 }

@@ -10,9 +10,9 @@ use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ObjectName, Reason};
 
 use super::super::delivered::{Delivered, ForgeProgress};
-use super::super::delivery::{Memory, OwnerHash};
+use super::super::delivery::{Memory, OwnerHash, PullRequestReason};
 use super::order::{BranchContent, PullRequestOrder};
-use super::outcome::{OutcomeReason, PullRequestVerb};
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::round::{Round, RoundOutcome};
 use super::snapshot::Snapshot;
@@ -20,7 +20,7 @@ use crate::forge::{
     Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState, SeparateParts,
 };
-use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
+use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, LeftReason};
 use crate::message::MessageData;
 use crate::tenancy::BlockingPool;
 
@@ -31,6 +31,10 @@ struct Failing {
     finds_many: bool,
     /// The pull requests that a search finds.
     found: Vec<PullRequest>,
+    /// The open pull requests of a listing.
+    listed: Mutex<Vec<PullRequest>>,
+    /// The numbers of those that were closed.
+    closed: Mutex<Vec<u64>>,
     /// True if the last listing was urgent.
     is_urgent: Mutex<Option<bool>>,
     searched: Mutex<Vec<String>>,
@@ -39,7 +43,7 @@ struct Failing {
 impl Forge for Failing {
     async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
         *self.is_urgent.lock() = Some(listing.is_urgent);
-        Ok(Vec::new())
+        Ok(self.listed.lock().clone())
     }
 
     async fn find(&self, head: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
@@ -68,8 +72,15 @@ impl Forge for Failing {
         unreachable!("a dry run opens nothing")
     }
 
-    async fn edit(&self, _: &PullRequest, _: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        unreachable!("a dry run edits nothing")
+    async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        let body = edit.body.clone().unwrap_or_else(|| one.body.clone());
+        let mut after = PullRequest { body, ..one.clone() };
+        if edit.is_closed {
+            self.closed.lock().push(one.number);
+            self.listed.lock().retain(|other| other.number != one.number);
+            after.state = PullRequestState::Closed;
+        }
+        Ok(after)
     }
 
     async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
@@ -103,6 +114,15 @@ fn order(branches: &[&str]) -> PullRequestOrder {
 }
 
 async fn round(forge: &Failing, order: PullRequestOrder, snapshot: &mut Snapshot) -> RoundOutcome {
+    round_with(forge, order, snapshot, true).await
+}
+
+async fn round_with(
+    forge: &Failing,
+    order: PullRequestOrder,
+    snapshot: &mut Snapshot,
+    is_dry_run: bool,
+) -> RoundOutcome {
     let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
     let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
     let round = Round {
@@ -115,7 +135,7 @@ async fn round(forge: &Failing, order: PullRequestOrder, snapshot: &mut Snapshot
         merges: &merges,
         has_settled: AtomicBool::default(),
         has_withheld: AtomicBool::default(),
-        is_dry_run: true,
+        is_dry_run,
     };
     round.run(snapshot).await
 }
@@ -261,4 +281,47 @@ async fn a_merge_asks_git_before_another_pull_request_is_opened() {
     // The base lacks the value after a revert.
     wanted.made_at = Instant::now();
     assert_eq!(opened(&wanted, &mut snapshot).await, (true, false));
+}
+
+/// Gitea opened two pull requests of one branch, and both stayed open.
+#[tokio::test]
+async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
+    let mut wanted = order(&["a"]);
+    let data = MessageData::plain_sample();
+    wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+    wanted.facts.insert("a".parse().unwrap(), BranchFacts::default());
+    let kept = BranchOutcome {
+        branch: "a".parse().unwrap(),
+        action: BranchAction::Kept,
+        tip: Some("1".repeat(40).parse().unwrap()),
+        commit: None,
+        message: String::new(),
+        has_kept: false,
+    };
+    wanted.delivered.branches.push(kept);
+    let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };
+    let own = |number| PullRequest { number, body: memory.to_string(), ..pull_request("a") };
+    let of_person = PullRequest { number: 11, ..pull_request("a") };
+    // Forges list the newest first.
+    let forge =
+        || Failing { listed: Mutex::new(vec![of_person.clone(), own(9), own(7)]), ..Failing::default() };
+    let shown = |outcome: &RoundOutcome| {
+        assert_eq!(outcome.failure, None);
+        let one = |one: &PullRequestOutcome| format!("{} #{}", one.action.name(), one.number.unwrap());
+        outcome.all().map(one).collect::<Vec<_>>()
+    };
+    let dry = forge();
+    let done = round(&dry, wanted.clone(), &mut Snapshot::default()).await;
+    assert_eq!(shown(&done)[1..], ["closed #9"]);
+    assert!(dry.closed.lock().is_empty());
+    let (forge, mut snapshot) = (forge(), Snapshot::default());
+    let done = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
+    let superseded = OutcomeReason::Decided(PullRequestReason::Superseded);
+    assert_eq!((shown(&done)[1].as_str(), done.seconds[0].reason.as_ref()), ("closed #9", Some(&superseded)));
+    for _ in 0..2 {
+        assert_eq!(*forge.closed.lock(), [9]);
+        assert!(snapshot.is_open(7) && !snapshot.is_open(9));
+        let again = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
+        assert_eq!(again.all().map(|one| one.number).collect::<Vec<_>>(), [Some(7)]);
+    }
 }

@@ -1,5 +1,6 @@
 //! The pull requests of a repository, as the forge listed them.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::time::Instant;
@@ -25,6 +26,8 @@ pub struct Snapshot {
     without_queue: BTreeMap<BranchName, u32>,
     /// The numbers of open pull requests that the last listing left out.
     strangers: BTreeSet<u64>,
+    /// Further open pull requests of branches that have one, as listed last.
+    seconds: Vec<PullRequest>,
     /// Facts that no listing shows.
     records: Records,
 }
@@ -32,7 +35,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// Lists the open pull requests again.
     ///
-    /// Those of people are kept only if their head is among `heads`. `is_urgent` is true if one is to be opened or closed.
+    /// Those of people are kept only if their head is among `heads`. `is_urgent` is true if one is to be opened or closed. Of
+    /// several with the same branches, the oldest counts, and the others are set aside.
     ///
     /// # Errors
     ///
@@ -48,9 +52,17 @@ impl Snapshot {
             strangers: self.strangers.clone(),
             ..Listing::of(heads.clone(), |body| Memory::of_body(body).is_some())
         };
-        let listed = forge.open_pull_requests(&mut listing).await?;
+        let mut listed = forge.open_pull_requests(&mut listing).await?;
         self.strangers = listing.left_out;
-        let now: BTreeMap<Branches, PullRequest> = listed.into_iter().map(|one| (key(&one), one)).collect();
+        listed.sort_by_key(|one| one.number);
+        let (mut now, mut seconds) = (BTreeMap::new(), Vec::new());
+        for one in listed {
+            match now.entry(key(&one)) {
+                Entry::Vacant(vacant) => drop(vacant.insert(one)),
+                Entry::Occupied(_) => seconds.push(one),
+            }
+        }
+        self.seconds = seconds;
         let before = std::mem::replace(&mut self.open, now);
         let queued = before.values().filter(|one| one.is_in_merge_queue).map(|one| one.number).collect();
         self.vanished.extend(before.into_keys().filter(|branches| !self.open.contains_key(branches)));
@@ -178,9 +190,19 @@ impl Snapshot {
         Ok(())
     }
 
+    /// Returns the open pull requests with a base whose branch has an older one.
+    pub(super) fn seconds(&self, base: &BranchName) -> Vec<PullRequest> {
+        self.seconds.iter().filter(|one| one.base == *base).cloned().collect()
+    }
+
+    /// Forgets a pull request that was set aside and is closed by now.
+    pub(super) fn forget_second(&mut self, number: u64) {
+        self.seconds.retain(|one| one.number != number);
+    }
+
     /// Returns true if the pull request of a number is open.
     pub(super) fn is_open(&self, number: u64) -> bool {
-        self.open.values().any(|one| one.number == number)
+        self.open.values().chain(&self.seconds).any(|one| one.number == number)
     }
 
     /// Returns the pull request of a number that is closed, if it was looked up.
@@ -236,9 +258,9 @@ impl Snapshot {
 
     /// Notes all pull requests of a branch.
     fn note(&mut self, branches: Branches, mut found: Vec<PullRequest>, now: Instant) {
-        let open = found.iter().position(is_open).map(|at| found.swap_remove(at));
-        found.retain(|one| !is_open(one));
         found.sort_by_key(|one| std::cmp::Reverse(one.number));
+        let open = found.iter().rposition(is_open).map(|at| found.remove(at));
+        found.retain(|one| !is_open(one));
         match (open, found.first()) {
             (Some(open), _) => {
                 self.open.insert(branches.clone(), open);

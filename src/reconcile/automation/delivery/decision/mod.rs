@@ -371,6 +371,28 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
     Ok(Decision::close(edit, reason, open.number))
 }
 
+/// Decides on another open pull request of a branch.
+///
+/// Some forges open two if two processes ask at the same time. The second one is closed if it is ours; `owners` are the
+/// automations that are reconciled, and `readable` their readable policies.
+///
+/// # Errors
+///
+/// If the content has no room in a body.
+pub fn decide_second(
+    second: &PullRequest,
+    first: &PullRequest,
+    (owners, readable): (&BTreeSet<OwnerHash>, &BTreeSet<PolicyHash>),
+    limit: Option<usize>,
+) -> Result<Decision, TextError> {
+    let is_of_others = Memory::of_body(&first.body).is_some_and(|memory| memory.is_of_others(owners));
+    let memory = Memory::of_body(&second.body)
+        .filter(|memory| !is_of_others && !second.is_in_merge_queue && may_close(memory, owners, readable));
+    let Some(memory) = memory else { return Ok(Decision::of(PullRequestAction::Nothing, None)) };
+    let edit = closing(second, &memory, ClosedReason::Duplicate, &[&first.url], limit)?;
+    Ok(Decision::close(edit, PullRequestReason::Superseded, second.number))
+}
+
 /// Returns true if a pull request is ours, and its policies are readable.
 ///
 /// One that we closed before and that is open again was reopened by a person, and stays open.

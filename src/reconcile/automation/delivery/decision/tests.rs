@@ -684,3 +684,39 @@ fn parts_that_were_lost_with_a_killed_process_are_added_by_the_next_round() {
         assert_eq!((new.completed_body, Memory::of_body(&new.body).unwrap().is_incomplete), (None, false));
     }
 }
+
+#[test]
+fn a_second_pull_request_of_a_branch_is_closed_only_if_it_is_ours() {
+    let first = ours(WEB_1);
+    let second = PullRequest { number: 9, ..ours(WEB_1) };
+    let of_person = |number| PullRequest { number, ..pull_request("t", "by ann") };
+    let queued = PullRequest { is_in_merge_queue: true, ..second.clone() };
+    let reopened = with_images(9, Open, WEB_1, Some(ClosedReason::Duplicate));
+    for (rule, first, second, owner_name, readable, expected) in [
+        ("ours", &first, &second, "fleet", vec!["web"], "closed superseded #9 body close"),
+        (
+            "a person opened the first",
+            &of_person(7),
+            &second,
+            "fleet",
+            vec!["web"],
+            "closed superseded #9 body close",
+        ),
+        ("a person opened the second", &first, &of_person(9), "fleet", vec!["web"], "nothing"),
+        ("a person reopened the second", &first, &reopened, "fleet", vec!["web"], "nothing"),
+        ("of other automations", &first, &second, "other", vec!["web"], "nothing"),
+        ("a policy is not readable", &first, &second, "fleet", vec!["api"], "nothing"),
+        ("in a merge queue", &first, &queued, "fleet", vec!["web"], "nothing"),
+    ] {
+        let readable = readable.iter().map(|policy| PolicyHash::of(&name(policy))).collect();
+        let known = (&BTreeSet::from([owner(owner_name)]), &readable);
+        let decision = decide_second(second, first, known, None).unwrap();
+        assert_eq!(shown(&decision), expected, "{rule}");
+        if let PullRequestAction::Close(edit) = decision.action {
+            let body = edit.body.unwrap();
+            let sentence = format!("superseded by {}, which has the same branch.", first.url);
+            assert!(body.contains(&sentence), "{rule}: {body}");
+            assert_eq!(Memory::of_body(&body).unwrap().closed, Some(ClosedReason::Duplicate));
+        }
+    }
+}

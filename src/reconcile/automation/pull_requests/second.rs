@@ -1,0 +1,44 @@
+//! Further open pull requests of branches that have one.
+//!
+//! Some forges, such as Gitea, open two if two processes ask for one at the same time.
+
+use std::collections::BTreeSet;
+
+use super::super::delivery::{PolicyHash, PullRequestAction, decide_second};
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::records::is_open;
+use super::round::{BranchError, Round};
+use super::snapshot::Snapshot;
+use crate::forge::{Forge, PullRequest};
+
+impl<F: Forge> Round<'_, F> {
+    /// Closes a pull request of ours whose branch has an older one.
+    ///
+    /// Branch and older pull request stay. Nothing is reported of one that stays open.
+    pub(super) async fn work_on_second(
+        &self,
+        second: &PullRequest,
+        readable: &BTreeSet<PolicyHash>,
+        snapshot: &mut Snapshot,
+    ) -> Result<Option<PullRequestOutcome>, BranchError> {
+        let (base, branch) = (&second.base, &second.head);
+        let first = snapshot.found(base, branch).open.filter(|first| first.number < second.number);
+        let Some(first) = first else { return Ok(None) };
+        let decision = decide_second(second, first, (&self.owners_on(base), readable), self.limit)?;
+        let decision = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
+        let PullRequestAction::Close(edit) = &decision.action else { return Ok(None) };
+        if !self.is_dry_run {
+            if is_open(&self.forge.edit(second, edit).await?) {
+                return Ok(None);
+            }
+            snapshot.forget_second(second.number);
+        }
+        Ok(Some(PullRequestOutcome {
+            number: Some(second.number),
+            url: second.url.clone(),
+            title: second.title.clone(),
+            reason: decision.reason.map(OutcomeReason::Decided),
+            ..PullRequestOutcome::without(branch, base, PullRequestVerb::Closed)
+        }))
+    }
+}
