@@ -28,6 +28,8 @@ pub(super) enum ReportMode {
     Changed,
     /// They were not made, but would be.
     WouldChange,
+    /// They were not made, as while they wait or are on a branch.
+    NotChanged,
 }
 
 /// Returns the heading of an automation.
@@ -132,7 +134,11 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
         (0, _) if report.not_written > 0 => "Changed nothing".to_owned(),
         (0, _) => "Nothing to change".to_owned(),
         (files, mode) => {
-            let verb = if mode == ReportMode::WouldChange { "Would change" } else { "Changed" };
+            let verb = match mode {
+                ReportMode::Changed => "Changed",
+                ReportMode::WouldChange => "Would change",
+                ReportMode::NotChanged => "Still to change:",
+            };
             format!("{verb} {} in {}", count(report.result.edits(), "value"), count(files, "file"))
         }
     };

@@ -3,6 +3,7 @@
 //! Images are unknown here, so every policy has a sample image. Objects that patches may change are not checked.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use kube::core::SelectorExt;
 use serde_json::json;
@@ -418,12 +419,19 @@ fn known_forge(
     match ForgeAddress::of(&remote, &settings) {
         Ok(address) => Some(address.kind),
         Err(error) => {
-            let at = match &error {
-                AddressError::OtherForge { .. } => location(repository.object, "forge"),
-                AddressError::ApiUrl { .. } => location(repository.object, "forge-url"),
-                _ => Location::of(url),
+            // A missing Secret hides no other defect.
+            let hidden = match &error {
+                AddressError::NoSecret { .. } => ForgeAddress::without_login(&remote, &settings).err(),
+                _ => None,
             };
-            Findings::new(repository.file, found).add(at, Rule::UnusableForge, chain(&error));
+            for error in iter::once(&error).chain(&hidden) {
+                let at = match error {
+                    AddressError::OtherForge { .. } => location(repository.object, "forge"),
+                    AddressError::ApiUrl { .. } => location(repository.object, "forge-url"),
+                    _ => Location::of(url),
+                };
+                Findings::new(repository.file, found).add(at, Rule::UnusableForge, chain(error));
+            }
             kind_of(&error)
         }
     }

@@ -306,21 +306,29 @@ impl<'i> Work<'i> {
         text.push_str(&match self.plan.as_ref().zip(self.setters.as_ref()) {
             None => report::heading(&automation, palette),
             Some((plan, setters)) => {
-                let is_pushed = self.outcome.outcome == OutcomeKind::Pushed;
+                let mode = match self.outcome.outcome {
+                    OutcomeKind::Pushed => ReportMode::Changed,
+                    _ if self.inputs.choice.is_dry_run => ReportMode::WouldChange,
+                    _ => ReportMode::NotChanged,
+                };
                 let report = Report {
                     automation: Some(automation),
                     is_headed,
                     setters,
                     plan,
                     result: &plan.result,
-                    mode: if is_pushed { ReportMode::Changed } else { ReportMode::WouldChange },
+                    mode,
                     not_written: 0,
                 };
                 report::render(&report, palette)
             }
         });
-        // The summary has the result of a dry run, and standard error the errors.
-        let is_printed = is_failed || self.outcome.outcome == OutcomeKind::DryRun;
+        // The summary has the result of a dry run, standard error the errors, and a line below that of a single branch.
+        let is_of_branch =
+            |message: &String| self.outcome.branches.iter().any(|branch| branch.message == *message);
+        let is_printed = is_failed
+            || self.outcome.outcome == OutcomeKind::DryRun
+            || self.outcome.message.as_ref().is_some_and(is_of_branch);
         if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_printed) {
             text.push_str(&printable(message));
             text.push('\n');

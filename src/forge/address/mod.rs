@@ -126,6 +126,12 @@ pub enum ApiUrlDefect {
     /// It is not encrypted, and the git URL is.
     #[error("it uses http, which is used only if the git URL uses it: write https://")]
     Http,
+    /// The git URL has other parts above the repository.
+    #[error("it does not match the path of the git URL, which has the API at {expected}: write {expected}")]
+    Context {
+        /// The path of the API.
+        expected: String,
+    },
     /// Its path cannot be used.
     #[error(transparent)]
     Path(PathDefect),
@@ -138,18 +144,34 @@ impl ForgeAddress {
     ///
     /// If the host is unknown, the URLs have an unusable part, or the API has no login.
     pub fn of(url: &RemoteUrl, settings: &GitRepositorySettings) -> Result<Self, AddressError> {
+        if url.transport() == Transport::Ssh && settings.forge_secret.name().is_none() {
+            let server = url.server().ok_or(AddressError::Local)?;
+            return Err(AddressError::NoSecret { kind: kind_of(url, &server, settings)? });
+        }
+        Self::without_login(url, settings)
+    }
+
+    /// Finds the forge of a repository whose API may have no login.
+    ///
+    /// # Errors
+    ///
+    /// If the host is unknown, or the URLs have an unusable part.
+    pub fn without_login(url: &RemoteUrl, settings: &GitRepositorySettings) -> Result<Self, AddressError> {
         let server = url.server().ok_or(AddressError::Local)?;
         let kind = kind_of(url, &server, settings)?;
-        if url.transport() == Transport::Ssh && settings.forge_secret.name().is_none() {
-            return Err(AddressError::NoSecret { kind });
-        }
         let in_path = |cause| AddressError::Path { kind, form: form(kind), cause };
         let path = segments(path_of(url).strip_prefix('/').unwrap_or_default()).map_err(in_path)?;
         let given = settings.forge_url.text().map(|text| given_api(text, url, &server)).transpose();
         let given = given.map_err(|cause| AddressError::ApiUrl { cause })?;
         let known = known_host(url, &server).map(|host| host.origin);
-        let (repository, context) =
-            repository(kind, url, &path, given.as_ref(), &server).ok_or_else(|| in_path(PathDefect::Form))?;
+        let read = repository(kind, url, &path, given.as_ref(), &server);
+        let (repository, context) = read.ok_or_else(|| {
+            let expected = given.as_ref().and_then(|given| given.expected_for(kind, url, &path));
+            match expected {
+                Some(expected) => AddressError::ApiUrl { cause: ApiUrlDefect::Context { expected } },
+                None => in_path(PathDefect::Form),
+            }
+        })?;
         let api = match (given, known) {
             (Some(given), _) => given.url,
             (None, Some(ApiOrigin::Fixed(api))) => api,
@@ -244,6 +266,22 @@ struct GivenApi {
     is_on_git_server: bool,
     /// The decoded parts of its path.
     path: Vec<String>,
+}
+
+impl GivenApi {
+    /// Returns the path of the API that the git URL shows.
+    ///
+    /// The last two parts of the git URL are the repository. There is none if the parts above them do not show it.
+    fn expected_for(&self, kind: ForgeKind, url: &RemoteUrl, path: &[String]) -> Option<String> {
+        use ForgeKind::{Bitbucket, Forgejo, Gitea, Github};
+        let is_below_context = matches!(kind, Github | Gitea | Forgejo | Bitbucket) && path.len() > 2;
+        if !is_below_context || !self.is_on_git_server || url.transport() == Transport::Ssh {
+            return None;
+        }
+        let above = path[..path.len() - 2].iter();
+        let above = above.map(|segment| format!("/{}", percent::encode(segment.as_bytes())));
+        Some(format!("{}{}", above.collect::<String>(), api_path(kind)))
+    }
 }
 
 /// Reads the URL of an API, or its path on the git server.

@@ -17,8 +17,10 @@ pub enum PathDefect {
     /// A part is `.` or `..`.
     #[error("its path has the part `.` or `..`")]
     Dots,
-    /// An escape stands for a character that has a meaning in paths.
-    #[error("its path has an escape of a slash, a backslash, a control character, or bytes that are no text")]
+    /// A character has a meaning in paths, or none at all.
+    #[error(
+        "its path has a backslash, a control character, bytes that are no text, an unfinished escape, or an escape of one of / ? # %"
+    )]
     Escape,
     /// It has a query or a fragment.
     #[error("its path has a query or a fragment")]

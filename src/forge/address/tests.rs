@@ -180,8 +180,8 @@ fn the_url_of_the_api_can_be_given() {
         ("https://git.example/api/../v1", "has the part `.` or `..`"),
         ("https://git.example/api/%2e%2E/v1", "has the part `.` or `..`"),
         ("https://git.example/api//v1", "has an empty part"),
-        ("https://git.example/api/%2f/v1", "has an escape of a slash"),
-        ("https://git.example\\api", "has an escape"),
+        ("https://git.example/api/%2f/v1", "an escape of one of / ? # %"),
+        ("https://git.example\\api", "has a backslash"),
         ("/api/./v1", "has the part `.` or `..`"),
         ("https://", "is no URL of a server"),
         ("https://git.example:99999/api", "is no URL of a server"),
@@ -207,12 +207,12 @@ fn no_path_leads_to_another_resource() {
         ("acme/./fleet", "has the part"),
         ("acme/%2e%2e", "has the part"),
         ("acme/%2E", "has the part"),
-        ("acme/fleet%2Fx", "has an escape"),
-        ("acme/fleet%5cx", "has an escape"),
-        ("acme/fleet%3fx", "has an escape"),
-        ("acme/fleet%252e", "has an escape"),
-        ("acme/fleet%00", "has an escape"),
-        ("acme/%ff", "has an escape"),
+        ("acme/fleet%2Fx", "has a backslash, a control character, bytes that are no text"),
+        ("acme/fleet%5cx", "has a backslash, a control character, bytes that are no text"),
+        ("acme/fleet%3fx", "has a backslash, a control character, bytes that are no text"),
+        ("acme/fleet%252e", "has a backslash, a control character, bytes that are no text"),
+        ("acme/fleet%00", "has a backslash, a control character, bytes that are no text"),
+        ("acme/%ff", "has a backslash, a control character, bytes that are no text"),
     ] {
         let shown = shown(&format!("https://gitea.com/{path}"), &[]);
         let start = "error: the git URL is not that of a repository at gitea, which has URLs like";
@@ -272,4 +272,26 @@ fn only_github_has_graphql() {
         let address = address(url, &[("forge", forge)]).unwrap();
         assert_eq!(address.graphql().as_deref(), graphql, "{url}");
     }
+}
+
+/// The git URL was blamed for a path of the API that does not match.
+#[test]
+fn a_path_of_the_api_that_does_not_match_the_git_url_is_named_with_the_right_one() {
+    for (url, api, expected) in [
+        ("https://git.example/code/acme/fleet", "https://git.example/api/v1", "/code/api/v1"),
+        ("https://git.example/code/acme/fleet", "/other/api/v1", "/code/api/v1"),
+        ("https://git.example/a/b/acme/fleet", "/a/api/v1", "/a/b/api/v1"),
+    ] {
+        let found = shown(url, &[("forge", "gitea"), ("forge-url", api)]);
+        let end = format!("which has the API at {expected}: write {expected}");
+        let start = "error: the annotation tagboat.dev/forge-url cannot be used: it does not match";
+        assert!(found.starts_with(start) && found.ends_with(&end), "{url} {api}: {found}");
+        assert!(!shown(url, &[("forge", "gitea"), ("forge-url", expected)]).starts_with("error"), "{url}");
+    }
+    // The URL of another server shows nothing of the git URL.
+    let found = shown(
+        "https://git.example/code/acme/fleet",
+        &[("forge", "gitea"), ("forge-url", "https://api.example/v1")],
+    );
+    assert!(found.starts_with("error: the git URL is not that of a repository at gitea"), "{found}");
 }

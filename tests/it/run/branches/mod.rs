@@ -183,6 +183,24 @@ fn the_text_has_a_line_for_each_branch() {
     assert!(printed(&fleet).contains(&format!("branch '{BRANCH}' is up-to-date\n")));
 }
 
+/// The push was printed twice, and the run without one said `Would change`.
+#[test]
+fn a_push_of_a_branch_is_printed_once_and_a_kept_branch_is_no_dry_run() {
+    let fleet = fleet(json!({}));
+    let printed = |fleet: &RemoteFleet| {
+        let mut command = crate::support::program::tagboat();
+        command.env("TMPDIR", fleet.root().join("temporary"));
+        command.arg("run").arg(fleet.root().join("manifests")).arg("--state").arg(fleet.state());
+        crate::support::program::run(&mut command).output
+    };
+    let text = printed(&fleet);
+    assert_eq!(text.matches("pushed commit '").count(), 1, "{text}");
+    assert!(text.contains("\nChanged 1 value in 1 file;"), "{text}");
+    commit(&fleet, "main", &[file("other.yaml", "a: b\n")]);
+    let text = printed(&fleet);
+    assert!(text.contains("\nStill to change: 1 value in 1 file;"), "{text}");
+}
+
 #[test]
 fn an_automation_that_cannot_have_branches_stalls() {
     let fleet = fleet(json!({"push-branch": "main"}));
