@@ -42,7 +42,9 @@ pub fn departing_status(
     status
 }
 
-/// Returns the events that the release of nodes waits for, and the remedy for agents that do nothing.
+/// Returns the events that the release of nodes waits for.
+///
+/// The remedy for agents that do nothing is at the end.
 fn awaited_of_all(nodes: &[&Node], now: Timestamp) -> String {
     let awaits_agent = |node: &&Node| matches!(release(node, now), Release::Wait(_)) && !is_rebooting(node);
     let advice = if nodes.iter().any(awaits_agent) {

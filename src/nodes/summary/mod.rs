@@ -180,8 +180,9 @@ impl Counts {
     }
 }
 
-/// Returns `true` if a node has the image of the pool, holds no slot, and its agent reports no error.
+/// Returns `true` if a node has the image of the pool.
 ///
+/// It holds no slot, and its agent reports no error.
 /// The digest of the booted image decides, not the label of the agent, which may be older than the wanted image. Without a pool, the image is that which the node wanted last. In a pool without an
 /// image, the agent also reports `staging` while the host looks for an update, which is no rollout.
 fn is_updated(node: &Node, pool: Option<&Pool>) -> bool {
@@ -201,7 +202,9 @@ struct UpToDate {
 }
 
 impl UpToDate {
-    /// Without a pool, the image is not known, and neither is the status. A pool without nodes is up to date.
+    /// Without a pool, the image is not known, and neither is the status.
+    ///
+    /// A pool without nodes is up to date.
     fn new(observation: &Observation<'_>, counts: &Counts, now: Timestamp) -> Self {
         let with = |status, reason| Self { status, reason, opens: None };
         let Some(pool) = observation.pool else { return with("Unknown", UpToDateReason::RolloutInProgress) };

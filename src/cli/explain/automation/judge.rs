@@ -27,7 +27,7 @@ use crate::schedule::{Agenda, CauseKind, Rule, State};
 /// The number of changes that an explanation shows.
 const CHANGES: usize = 5;
 
-/// Returns true if a hold of the last run lasts for the present image of a policy.
+/// Returns true if a hold of the last run lasts for an image.
 ///
 /// With `hold`, another image ends it.
 fn holds(held: &HeldRecord, policy: &str, image: Option<&ImageRef>) -> bool {

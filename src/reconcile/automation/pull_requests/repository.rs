@@ -34,7 +34,9 @@ pub(super) struct Repository {
     pub(super) progress: BTreeMap<ObjectName, PullRequestProgress>,
     /// The automations whose branches git can deal with, since the forge has answered.
     pub(super) needs_git: BTreeSet<ObjectName>,
-    /// Ends a delay after a failure, once an order wants something else or a person asks for a round.
+    /// Ends a delay after a failure.
+    ///
+    /// It is notified once an order wants something else or a person asks for a round.
     pub(super) changed: Arc<Notify>,
     /// The time of the last round.
     pub(super) last_round: Option<Instant>,
