@@ -38,7 +38,7 @@ deny: ## Check licences, duplicates, sources and advisories of all dependencies
 	else echo "the database of advisories cannot be reached: advisories were not checked"; fi
 
 .PHONY: bench
-bench: ## Measure Tagboat beside other programs on a fleet of 20,000 files (hack/bench update, git, message, policy, history, controller or rollout: one part)
+bench: ## Measure Tagboat beside other programs on a fleet of 20,000 files (hack/bench update, git, message, policy, history, controller, rollout, nodes or forges: one part)
 	@hack/setup
 	hack/bench
 

@@ -1,8 +1,8 @@
 //! Measures the controller on a real API server and a real git server.
 //!
 //! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process, and
-//! `rollout` the reports of rollouts, `nodes` a pool of many nodes and a rollout on some (alone as `node-rollout`); `small` measures
-//! a tenth of these.
+//! `rollout` the reports of rollouts, `nodes` a pool of many nodes and a rollout on some (alone as `node-rollout`), `forges` pull requests at Gitea
+//! and at a test server of GitHub (alone as `gitea` and `github`); `small` measures a tenth of these.
 //!
 //! The first argument is the program. CPU and memory are those of its process tree, so its git processes count and
 //! the servers do not.
@@ -17,6 +17,8 @@
 
 mod catalog;
 mod crowd;
+mod forge_limits;
+mod forges;
 mod node_rollout;
 mod nodes;
 mod process;
@@ -43,7 +45,7 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|node-rollout|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|node-rollout|forges|gitea|github|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let first = arguments.next().expect(usage);
@@ -101,6 +103,15 @@ fn main() {
         if wants("nodes") || wants("node-rollout") {
             println!();
             node_rollout::measure(&program).await;
+        }
+        let members = if is_small { 20 } else { 200 };
+        if wants("forges") || wants("gitea") {
+            println!();
+            forges::at_gitea(&program, members).await;
+        }
+        if wants("forges") || wants("github") {
+            println!();
+            forges::at_github(&program, members).await;
         }
     });
     // The shared servers are not owned by a value; they stop with this process.

@@ -25,10 +25,16 @@ pub(crate) struct Measured {
 
 impl Measured {
     pub(crate) async fn start(program: &Path, scene: &Scene) -> Self {
+        Self::start_with(program, scene, &[]).await
+    }
+
+    /// Starts the program with further arguments.
+    pub(crate) async fn start_with(program: &Path, scene: &Scene, arguments: &[&str]) -> Self {
         let token = scene.cluster.token_with_the_roles().await;
         let command = &mut Command::new(program);
         command
             .args(["controller", "--watch-all-namespaces=false", "--enable-leader-election"])
+            .args(arguments)
             .env("KUBECONFIG", scene.cluster.kubeconfig(&token))
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace());
         Self::spawn(command, scene)

@@ -1,69 +1,16 @@
 //! Delivery by pull request in a cluster, on the real Gitea.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
+use tagboat::objects::cluster::Scope;
 
-use super::scene::{Kind, Scene, condition, line};
+use super::delivery::{Delivery, delivery};
+use super::scene::{Kind, condition, line};
+use crate::pull_requests::fleet::carried;
 use crate::support::eventually::eventually;
-use crate::support::gitea::GiteaRepository;
-
-/// A scene whose automation `app` delivers by pull request to a repository of Gitea.
-struct Delivery {
-    scene: Scene,
-    forge: GiteaRepository,
-}
-
-/// The condition `Delivery`, as `Status Reason message`.
-fn delivery(status: &Value) -> Option<String> {
-    let found = condition(status, "Delivery")?;
-    let text = |member: &str| found[member].as_str().unwrap();
-    Some(format!("{} {} {}", text("status"), text("reason"), text("message")))
-}
-
-impl Delivery {
-    async fn new(name: &str) -> Self {
-        let (scene, forge) = (Scene::new(&["app"]).await, GiteaRepository::new(name).await);
-        let namespace = scene.cluster.namespace().to_owned();
-        forge.write("main", "fleet.yaml", &line(&namespace, "app", "1.0.0")).await;
-        let login = [("username", "bot"), ("password", GiteaRepository::token())];
-        scene.create_secret(&namespace, "git", &login).await;
-        let source = json!({
-            "metadata": {"annotations": {"tagboat.dev/forge": "gitea"}},
-            "spec": {"url": forge.url(), "secretRef": {"name": "git"}},
-        });
-        scene.patch(Kind::Source, "fleet", &source).await;
-        let own = Self { scene, forge };
-        own.annotate(json!({"tagboat.dev/delivery": "pull-request"})).await;
-        own
-    }
-
-    async fn annotate(&self, annotations: Value) {
-        let patch = json!({"metadata": {"annotations": annotations}});
-        self.scene.patch(Kind::Automation, "app", &patch).await;
-    }
-
-    /// Waits until the condition `Delivery` has a text.
-    async fn until(&self, expected: &str) -> Value {
-        let is = |status: &Value| delivery(status).is_some_and(|found| found.starts_with(expected));
-        self.scene.until("app", expected, |object| is(&object.data["status"])).await
-    }
-
-    /// All pull requests, the oldest first.
-    async fn pulls(&self) -> Vec<Value> {
-        let found = self.forge.call("GET", "pulls?state=all&sort=oldest&limit=50", json!(null)).await;
-        found.as_array().unwrap().clone()
-    }
-
-    /// The events about pull requests, as reasons with numbers.
-    async fn events(&self) -> Vec<String> {
-        let events = self.scene.events("app").await;
-        let of_pull_request = |event: &String| {
-            let (reason, message) = event.strip_prefix("Normal ")?.split_once(": ")?;
-            let number = message.split_whitespace().find(|word| word.starts_with('#'))?;
-            reason.starts_with("PullRequest").then(|| format!("{reason} {number}"))
-        };
-        events.iter().filter_map(of_pull_request).collect()
-    }
-}
+use crate::support::gitea::{GiteaRepository, OTHER};
+use crate::support::http_front::{Front, Reply};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pull_request_lives_and_each_action_has_one_event() {
@@ -244,4 +191,61 @@ async fn stops_at_any_moment_leave_one_pull_request_and_one_event() {
     let opened = own.events().await.into_iter().filter(|event| event.starts_with("PullRequestOpened"));
     assert_eq!(opened.count(), 1);
     controller.end().await;
+}
+
+/// Each tenant has a namespace, and reaches the repository by a front of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_tenants_of_one_repository_send_their_own_tokens_only() {
+    let tenants = [Delivery::new("tenants").await, Delivery::new("unused").await];
+    let forge = &tenants[0].forge;
+    forge.call("PUT", &format!("collaborators/{OTHER}"), json!({"permission": "write"})).await;
+    let text: String = tenants.iter().map(|tenant| tenant.line("1.0.0")).collect();
+    forge.write("main", "fleet.yaml", &text).await;
+    let tokens = [GiteaRepository::token(), GiteaRepository::other_token()];
+    let fronts = [0, 1].map(|_| Front::before(forge.port(), |_| Reply::Forward));
+    let label = tenants[0].scene.cluster.namespace().to_owned();
+    for ((tenant, user), (token, front)) in tenants.iter().zip(["bot", OTHER]).zip(tokens.iter().zip(&fronts))
+    {
+        let scene = &tenant.scene;
+        scene
+            .create_secret(scene.cluster.namespace(), "own", &[("username", user), ("password", token)])
+            .await;
+        let url = forge.url().replace(&format!("127.0.0.1:{}", forge.port()), &front.address());
+        let source = json!({"spec": {"url": url, "secretRef": {"name": "own"}}});
+        scene.patch(Kind::Source, "fleet", &source).await;
+        let labels = json!({"metadata": {"labels": {"tenant": label}}});
+        scene.patch(Kind::Automation, "app", &labels).await;
+    }
+    // The second controller has the state of the first, and the third has none.
+    for tag in ["2.0.0", "3.0.0", "4.0.0"] {
+        if tag == "4.0.0" {
+            std::fs::remove_dir_all(tenants[0].scene.root().join("state")).unwrap();
+        }
+        let mut builder = tenants[0].scene.controller();
+        builder.options.controller.scope = Scope { namespace: None, labels: Some(format!("tenant={label}")) };
+        let controller = builder.start();
+        for tenant in &tenants {
+            tenant.scene.choose("app", tag).await;
+        }
+        for tenant in &tenants {
+            tenant.until("True Current 1 open: #").await;
+            eventually(&format!("{tag} is on the branch"), async || {
+                let branch = tenant.branch();
+                forge.tip(&branch).await.is_some()
+                    && forge.read(&branch, "fleet.yaml").await.contains(&tenant.line(tag))
+            })
+            .await;
+        }
+        controller.end().await;
+    }
+    let authors: BTreeSet<String> =
+        forge.pulls().await.iter().map(|pull| pull["user"]["login"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(authors, BTreeSet::from(["bot".to_owned(), OTHER.to_owned()]));
+    for (front, token) in fronts.iter().zip(tokens) {
+        let (carried, writes) = carried(front);
+        assert_eq!(carried, BTreeSet::from([token.to_owned()]));
+        for write in ["git-receive-pack", "pulls"] {
+            assert!(writes.contains(write), "{write}: {writes:?}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ use kube::api::{Api, ListParams};
 use memchr::memmem;
 use serde_json::{Value, json};
 
+use super::delivery::Delivery;
 use super::notifications::Receiver;
 use super::pod::{Pod, get};
 use super::scene::{Kind, Scene, condition, line};
@@ -18,6 +19,8 @@ use super::shutdown::left_behind;
 use crate::support::content::file;
 use crate::support::eventually::eventually;
 use crate::support::git_host::{Access, Fault, GitHost, Operation, Settings};
+use crate::support::gitea::GiteaRepository;
+use crate::support::http_front::{Front, Reply};
 use crate::support::ssh_host::SshHost;
 use crate::support::ssh_key::SshKey;
 
@@ -244,5 +247,52 @@ async fn no_secret_is_in_any_output_of_the_controller() {
     }
     // The beginning of every service account's token.
     secrets.push("eyJhbGciOiJSUzI1NiIs".to_owned());
+    assert_hidden(&secrets, &outputs);
+}
+
+/// The API sends back the login of each call, until the forge has another login.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_token_of_a_forge_is_in_any_output_of_the_controller() {
+    let own = Delivery::new("leaks").await;
+    let scene = &own.scene;
+    let namespace = scene.cluster.namespace().to_owned();
+    let echoed = "planted-echoed-forge-token";
+    let front = Front::before(own.forge.port(), move |request| {
+        let login = request.authorization().unwrap_or_default().to_owned();
+        let is_wrong = login.contains(echoed);
+        if is_wrong && request.path.starts_with("/api/") {
+            let text = json!({"message": format!("no user for {login} or {echoed}"), "url": login});
+            let found = Reply::body(422, text.to_string()).with("Content-Type", "application/json");
+            return found.with("Location", &format!("http://bot:{echoed}@127.0.0.1/"));
+        }
+        Reply::Forward
+    });
+    own.reach_by(&front.address()).await;
+    scene.create_secret(&namespace, "forge", &[("token", echoed)]).await;
+    let secret = |name: Value| json!({"metadata": {"annotations": {"tagboat.dev/forge-secret": name}}});
+    scene.patch(Kind::Source, "fleet", &secret(json!("forge"))).await;
+    scene.choose("app", "2.0.0").await;
+    let receiver = Receiver::start(&[]).await;
+    let events = format!("--events-addr={}", receiver.address);
+    let arguments = ["--watch-all-namespaces=false", "--log-level=trace", "--min-retry-delay=200ms", &events];
+    let mut pod = Pod::start(scene, &arguments).await;
+    let mut outputs = Vec::new();
+    let mut note = |place: &str, value: &Value| {
+        outputs.push(Output { place: place.to_owned(), bytes: serde_json::to_vec(value).unwrap() });
+    };
+    note("the status after a failure", &own.until("False ForgeUnavailable").await);
+    scene.patch(Kind::Source, "fleet", &secret(Value::Null)).await;
+    note("the status", &own.until("True Current 1 open: #1").await);
+    eventually("the event", async || !own.events().await.is_empty()).await;
+    note("events", &json!(scene.events("app").await));
+    note("pull requests", &json!(own.pulls().await));
+    note("posts", &json!(receiver.taken.lock().unwrap().clone()));
+    note("metrics", &json!(get(&pod.metrics, "metrics").await));
+    assert_eq!(pod.terminate().0, Some(0), "{:#?}", pod.lines());
+    let lines = pod.lines();
+    assert!(lines.iter().any(|line| line["level"] == "debug"), "the log is as long as it gets");
+    note("the log", &json!(lines));
+    files_below(&scene.root().join("temporary"), &mut outputs);
+    let secrets = [echoed, GiteaRepository::token(), "eyJhbGciOiJSUzI1NiIs"].map(str::to_owned);
     assert_hidden(&secrets, &outputs);
 }

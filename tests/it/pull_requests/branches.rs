@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, actions};
+use super::fleet::{Fleet, actions, carried};
 use crate::support::fleet::IMAGE;
 use crate::support::gitea::{GiteaRepository, OTHER};
 use crate::support::http_front::{Front, Reply};
@@ -128,28 +126,6 @@ fn tenant(namespace: &str, (user, token): (&str, &str), url: &str) -> String {
     });
     let policy = policy(namespace, "podinfo", IMAGE, "5.0.3");
     format!("{policy}---\n{secret}\n---\n{source}\n---\n{automation}\n")
-}
-
-/// The tokens in the headers of all requests.
-/// The second set has the ends of the paths of requests that write.
-fn carried(front: &Front) -> (BTreeSet<String>, BTreeSet<String>) {
-    let (mut tokens, mut writes) = (BTreeSet::new(), BTreeSet::new());
-    for request in front.requests() {
-        if let Some(header) = request.authorization() {
-            let secret = header.split_once(' ').unwrap().1.to_owned();
-            tokens.insert(match header.strip_prefix("Basic ") {
-                Some(pair) => {
-                    let pair = String::from_utf8(STANDARD.decode(pair).unwrap()).unwrap();
-                    pair.split_once(':').unwrap().1.to_owned()
-                }
-                None => secret,
-            });
-        }
-        if request.method == "POST" {
-            writes.insert(request.path.rsplit('/').next().unwrap().to_owned());
-        }
-    }
-    (tokens, writes)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,17 @@
 //! A fleet in a repository of Gitea, with the manifests of `tagboat run`.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::fleet::{IMAGE, tag_line};
 use crate::support::gitea::GiteaRepository;
+use crate::support::http_front::Front;
 use crate::support::manifests::policy;
 use crate::support::program::{Run, run, tagboat};
 
@@ -66,9 +71,15 @@ impl Fleet {
 
     /// Runs with the fleet's state.
     pub(super) fn run_with(&self, arguments: &[&str]) -> Run {
+        run(self.command().args(arguments))
+    }
+
+    /// The command of a run with the fleet's state.
+    pub(super) fn command(&self) -> Command {
         let mut command = tagboat();
         command.arg("run").arg(self.root.path().join("manifests")).args(["--output", "json", "--state"]);
-        run(command.arg(self.root.path().join("state")).args(arguments))
+        command.arg(self.root.path().join("state"));
+        command
     }
 
     /// Runs, and returns the report of the first automation.
@@ -97,8 +108,7 @@ impl Fleet {
 
     /// All pull requests, the oldest first.
     pub(super) async fn pulls(&self) -> Vec<Value> {
-        let found = self.forge.call("GET", "pulls?state=all&sort=oldest&limit=50", json!(null)).await;
-        found.as_array().unwrap().clone()
+        self.forge.pulls().await
     }
 
     /// The only pull request.
@@ -158,4 +168,26 @@ pub(crate) fn action(report: &Value) -> String {
 /// The labels of a pull request.
 pub(super) fn labels(pull: &Value) -> Vec<&str> {
     pull["labels"].as_array().unwrap().iter().map(|label| label["name"].as_str().unwrap()).collect()
+}
+
+/// The tokens in the headers of all requests.
+/// The second set has the ends of the paths of requests that write.
+pub(crate) fn carried(front: &Front) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut tokens, mut writes) = (BTreeSet::new(), BTreeSet::new());
+    for request in front.requests() {
+        if let Some(header) = request.authorization() {
+            let secret = header.split_once(' ').unwrap().1.to_owned();
+            tokens.insert(match header.strip_prefix("Basic ") {
+                Some(pair) => {
+                    let pair = String::from_utf8(STANDARD.decode(pair).unwrap()).unwrap();
+                    pair.split_once(':').unwrap().1.to_owned()
+                }
+                None => secret,
+            });
+        }
+        if request.method == "POST" {
+            writes.insert(request.path.rsplit('/').next().unwrap().to_owned());
+        }
+    }
+    (tokens, writes)
 }

@@ -296,7 +296,6 @@ async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
         tip: Some("1".repeat(40).parse().unwrap()),
         commit: None,
         message: String::new(),
-        has_kept: false,
     };
     wanted.delivered.branches.push(kept);
     let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };

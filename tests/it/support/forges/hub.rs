@@ -104,7 +104,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         let segments = request.path.split('/').filter(|part| !part.is_empty());
         let decoded = |part: &str| String::from_utf8(tagboat::net::percent::decode(part).unwrap()).unwrap();
         Self {

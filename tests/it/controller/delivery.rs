@@ -1,0 +1,89 @@
+//! An automation that delivers by pull request to the real Gitea.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::scene::{Kind, Scene, condition, line};
+use crate::support::gitea::GiteaRepository;
+
+/// A scene whose automation `app` delivers by pull request to a repository of Gitea.
+pub(super) struct Delivery {
+    pub(super) scene: Scene,
+    pub(super) forge: GiteaRepository,
+}
+
+/// The condition `Delivery`, as `Status Reason message`.
+pub(super) fn delivery(status: &Value) -> Option<String> {
+    let found = condition(status, "Delivery")?;
+    let text = |member: &str| found[member].as_str().unwrap();
+    Some(format!("{} {} {}", text("status"), text("reason"), text("message")))
+}
+
+impl Delivery {
+    pub(super) async fn new(name: &str) -> Self {
+        let (scene, forge) = (Scene::new(&["app"]).await, GiteaRepository::new(name).await);
+        let namespace = scene.cluster.namespace().to_owned();
+        forge.write("main", "fleet.yaml", &line(&namespace, "app", "1.0.0")).await;
+        let login = [("username", "bot"), ("password", GiteaRepository::token())];
+        scene.create_secret(&namespace, "git", &login).await;
+        let source = json!({
+            "metadata": {"annotations": {"tagboat.dev/forge": "gitea"}},
+            "spec": {"url": forge.url(), "secretRef": {"name": "git"}},
+        });
+        scene.patch(Kind::Source, "fleet", &source).await;
+        let own = Self { scene, forge };
+        own.annotate(json!({"tagboat.dev/delivery": "pull-request"})).await;
+        own
+    }
+
+    pub(super) async fn annotate(&self, annotations: Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.scene.patch(Kind::Automation, "app", &patch).await;
+    }
+
+    /// Waits until the condition `Delivery` has a text.
+    pub(super) async fn until(&self, expected: &str) -> Value {
+        let is = |status: &Value| delivery(status).is_some_and(|found| found.starts_with(expected));
+        self.scene.until("app", expected, |object| is(&object.data["status"])).await
+    }
+
+    /// All pull requests, the oldest first.
+    pub(super) async fn pulls(&self) -> Vec<Value> {
+        self.forge.pulls().await
+    }
+
+    /// The events about pull requests, as reasons with numbers.
+    pub(super) async fn events(&self) -> Vec<String> {
+        let events = self.scene.events("app").await;
+        let of_pull_request = |event: &String| {
+            let (reason, message) = event.strip_prefix("Normal ")?.split_once(": ")?;
+            let number = message.split_whitespace().find(|word| word.starts_with('#'))?;
+            reason.starts_with("PullRequest").then(|| format!("{reason} {number}"))
+        };
+        events.iter().filter_map(of_pull_request).collect()
+    }
+
+    /// Sends the requests of the controller to another address, such as that of a front.
+    pub(super) async fn reach_by(&self, address: &str) {
+        let behind = format!("127.0.0.1:{}", self.forge.port());
+        let source = json!({"spec": {"url": self.forge.url().replace(&behind, address), "timeout": "20s"}});
+        self.scene.patch(Kind::Source, "fleet", &source).await;
+    }
+
+    /// The branch of the automation.
+    pub(super) fn branch(&self) -> String {
+        format!("tagboat/{}-app", self.scene.cluster.namespace())
+    }
+
+    /// The line of the file with a tag.
+    pub(super) fn line(&self, tag: &str) -> String {
+        line(self.scene.cluster.namespace(), "app", tag)
+    }
+
+    /// Forgets everything that controllers keep on the disk.
+    pub(super) fn lose_state(&self) {
+        let place: PathBuf = self.scene.root().join("temporary");
+        std::fs::remove_dir_all(place).unwrap();
+    }
+}

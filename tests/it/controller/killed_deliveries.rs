@@ -1,0 +1,90 @@
+//! Controllers that are killed between the opening of a pull request and its report.
+//! The next process reports it once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, ListParams};
+use serde_json::Value;
+
+use super::delivery::Delivery;
+use super::pod::Pod;
+use super::scene::{condition, kstatus};
+use crate::support::api_server::{Fault, Faults};
+use crate::support::eventually::eventually;
+use crate::support::http_front::{Front, Reply};
+
+/// The arguments of controllers without a Lease, which would make the next process wait.
+const ARGUMENTS: [&str; 3] = ["--watch-all-namespaces=false", "--log-level=error", "--min-retry-delay=200ms"];
+
+/// The events about pull requests, with the numbers of pull requests and of repetitions, sorted.
+async fn counted(own: &Delivery) -> Vec<String> {
+    let api: Api<Event> = Api::namespaced(own.scene.cluster.client(), own.scene.cluster.namespace());
+    let all = api.list(&ListParams::default()).await.unwrap().items;
+    let text = |event: &Event| {
+        let reason = event.reason.clone().filter(|reason| reason.starts_with("PullRequest"))?;
+        let message = event.message.clone()?;
+        let number = message.split_whitespace().find(|word| word.starts_with('#'))?;
+        Some(format!("{reason} {number} {}", event.count.unwrap_or_default()))
+    };
+    let mut found: Vec<String> = all.iter().filter_map(text).collect();
+    found.sort();
+    found
+}
+
+/// Each row has a request to the API server after the opening, and its fault.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_controller_that_is_killed_between_opening_and_report_reports_once() {
+    let status = "imageupdateautomations/status";
+    let cases = [
+        ("before-event", "create", "events", Fault::Silence),
+        ("after-event", "create", "events", Fault::LostAnswer),
+        ("before-status", "patch", status, Fault::Silence),
+        ("after-status", "patch", status, Fault::LostAnswer),
+    ];
+    for (name, verb, resource, fault) in cases {
+        let own = Delivery::new(name).await;
+        let (is_open, is_reached) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let opened = Arc::clone(&is_open);
+        let front = Front::before(own.forge.port(), move |request| {
+            opened.fetch_or(request.method == "POST" && request.path.ends_with("/pulls"), Ordering::SeqCst);
+            Reply::Forward
+        });
+        own.reach_by(&front.address()).await;
+        let faults = Faults::default();
+        let kubeconfig = own.scene.cluster.faulty_kubeconfig(&faults).await;
+        let pod = Pod::start_by(&own.scene, &kubeconfig, &ARGUMENTS);
+        own.scene.until("app", "ready", |object| kstatus(object) == "Current").await;
+        let reached = Arc::clone(&is_reached);
+        faults.next(1, fault, move |call| {
+            let is_it = call.is(verb, resource) && is_open.load(Ordering::SeqCst);
+            reached.fetch_or(is_it, Ordering::SeqCst);
+            is_it
+        });
+        own.scene.choose("app", "2.0.0").await;
+        eventually(name, async || match (fault, resource) {
+            (Fault::LostAnswer, "events") => !counted(&own).await.is_empty(),
+            (Fault::LostAnswer, _) => delivered(&own.scene.status("app").await),
+            _ => is_reached.load(Ordering::SeqCst),
+        })
+        .await;
+        pod.kill();
+        let _pod = Pod::start(&own.scene, &ARGUMENTS).await;
+        own.until("True Current 1 open: #1").await;
+        eventually("the event", async || !counted(&own).await.is_empty()).await;
+        own.scene.request("app", "later").await;
+        let handled = |object: &kube::core::DynamicObject| {
+            object.data["status"]["lastHandledReconcileAt"] == "later" && kstatus(object) == "Current"
+        };
+        own.scene.until("app", "handled", handled).await;
+        assert_eq!(counted(&own).await, ["PullRequestOpened #1 1"], "{name}");
+        assert_eq!(own.pulls().await.len(), 1, "{name}");
+    }
+}
+
+/// Returns true if the condition tells of the pull request.
+fn delivered(status: &Value) -> bool {
+    let found = condition(status, "Delivery");
+    found.is_some_and(|found| found["message"].as_str().unwrap().contains("#1"))
+}
