@@ -65,7 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Steps in which nobody else changes a value: files only appear.
+/// Steps in which only files appear, and no other value changes.
 fn step_without_others() -> impl Strategy<Value = Step> {
     let fault = prop_oneof![4 => Just(Fault::None), 1 => Just(Fault::Killed)];
     prop_oneof![
@@ -248,7 +248,7 @@ impl World {
         taken
     }
 
-    /// Returns true if a marker must be written, whatever the automation knows.
+    /// Returns true if a marker must be written, by the history alone.
     fn must_be_written(&self, number: usize, taken: &BTreeMap<usize, u32>) -> bool {
         let Marker { policy, value, .. } = &self.markers[&number];
         let record = self.records.get(&number).cloned().unwrap_or_default();

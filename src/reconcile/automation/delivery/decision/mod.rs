@@ -234,7 +234,7 @@ impl WantedPullRequest<'_> {
         };
         let edit = self.edit(open, memory.as_ref(), text, is_new)?;
         let is_unchanged = edit == PullRequestEdit::default();
-        // A process that was killed after the push has told nobody of the new images. Where the text of people leaves no room
+        // A process that was killed after the push has not reported the new images. Where the text of people leaves no room
         // for them, no edit can record them.
         let is_told =
             edit.body.is_none() || memory.as_ref().is_none_or(|memory| self.images.is_subset(&memory.images));
