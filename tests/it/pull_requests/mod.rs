@@ -2,7 +2,6 @@
 
 mod branches;
 pub(crate) mod fleet;
-mod kills;
 mod life;
 mod merges;
 mod people;

@@ -37,10 +37,6 @@ pub(crate) enum Reply {
     Silence,
     /// The connection is closed.
     Gone,
-    /// The server behind handles the request, and the client gets no answer.
-    ///
-    /// The connection is closed once this is true.
-    Unanswered(Arc<AtomicBool>),
     /// The answer is sent byte by byte, for ever.
     Drip,
     /// A whole answer with status 200, sent in pieces with a pause after each.
@@ -203,13 +199,6 @@ fn serve(socket: TcpStream, attendant: &Attendant) -> std::io::Result<()> {
             stream.write_all(&forward(&request, &body, behind())?)?;
         }
         Reply::Gone => return Ok(()),
-        Reply::Unanswered(until) => {
-            forward(&request, &body, behind())?;
-            while !until.load(Ordering::SeqCst) && !is_over.load(Ordering::SeqCst) {
-                thread::sleep(Duration::from_millis(5));
-            }
-            return Ok(());
-        }
         Reply::Silence => {
             while !is_over.load(Ordering::SeqCst) {
                 thread::sleep(Duration::from_millis(20));
