@@ -99,6 +99,14 @@ pub struct Opened {
     pub refused: Vec<String>,
 }
 
+impl Opened {
+    /// Takes the open one of the pull requests of a branch, which the forge refuses to open again.
+    pub(super) fn among(found: Vec<PullRequest>) -> Option<Self> {
+        let pull_request = found.into_iter().find(|one| one.state == PullRequestState::Open)?;
+        Some(Self { pull_request, is_new: false, refused: Vec::new() })
+    }
+}
+
 /// A change of a pull request; absent parts stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PullRequestEdit {

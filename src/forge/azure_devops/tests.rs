@@ -2,6 +2,7 @@
 
 use super::reading::POLICIES;
 use super::*;
+use crate::forge::PullRequestState;
 use crate::forge::exchange::ApiResponse;
 use crate::forge::pull_request::MergeMethod;
 use crate::forge::script::{Script, endpoint, run};

@@ -25,7 +25,7 @@ use super::exchange::{ApiRequest, Method, Transport};
 use super::listing::Listing;
 use super::paging::Pages;
 use super::pull_request::{
-    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
+    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
 };
 use super::reading::{list, number};
 use crate::git::BranchName;
@@ -182,12 +182,10 @@ impl<T: Transport> Forge for Gitlab<T> {
         let response = self.client.send(request).await?;
         if !response.is_success() {
             let failure = self.client.failure(OPERATION, &response);
-            if matches!(response.status, 409 | 422) {
-                let found = self.find(&new.head, &new.base).await?;
-                if let Some(pull_request) = found.into_iter().find(|one| one.state == PullRequestState::Open)
-                {
-                    return Ok(Opened { pull_request, is_new: false, refused: Vec::new() });
-                }
+            if matches!(response.status, 409 | 422)
+                && let Some(opened) = Opened::among(self.find(&new.head, &new.base).await?)
+            {
+                return Ok(opened);
             }
             return Err(failure);
         }

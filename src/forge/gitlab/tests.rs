@@ -2,6 +2,7 @@
 
 use super::reading::{bare_title, merge_request};
 use super::*;
+use crate::forge::PullRequestState;
 use crate::forge::exchange::ApiResponse;
 use crate::forge::pull_request::MergeMethod;
 use crate::forge::script::{Script, endpoint, run};
