@@ -3,7 +3,8 @@
 /// The openings of placeholders: of Flux's substitution, of charts, and of resource sets.
 const OPENINGS: [&str; 3] = ["${", "{{", "<<"];
 
-/// Returns true if a text has a placeholder, so that its value is not known yet.
+/// Returns true if a text has a placeholder.
+/// Its value is not known yet.
 #[must_use]
 pub fn contains_placeholder(text: &str) -> bool {
     OPENINGS.iter().any(|opening| text.contains(opening))

@@ -26,7 +26,7 @@ const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub struct TypeMismatch {
     /// The required type, with its article.
     required: String,
-    /// The type of the value, or the value itself if it is a number or a boolean.
+    /// The type of the value, or a number or boolean itself.
     found: String,
 }
 

@@ -100,7 +100,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Takes the open one of the pull requests of a branch, which the forge refuses to open again.
+    /// Takes the open pull request of a branch after the forge has refused another.
     pub(super) fn among(found: Vec<PullRequest>) -> Option<Self> {
         let pull_request = found.into_iter().find(|one| one.state == PullRequestState::Open)?;
         Some(Self { pull_request, is_new: false, refused: Vec::new() })

@@ -24,7 +24,8 @@ const PRONOUNS: [&str; 8] =
 /// The maximum number of words in the first line of a doc comment.
 const FIRST_LINE: usize = 15;
 
-/// The number of doc comments with a longer first line. Most are texts of `--help` and schemas.
+/// The number of doc comments with a longer first line.
+/// Most are texts of `--help` and schemas.
 const MOST_LONG_LINES: usize = 25;
 
 /// The number of [`PRONOUNS`] in 100,000 words of comments. Lower it when it has fallen.

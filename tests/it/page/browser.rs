@@ -51,8 +51,7 @@ impl Browser {
             "goog:chromeOptions": {"args": arguments},
             "goog:loggingPrefs": {"browser": "ALL"},
         }}});
-        let session = browser.send("POST", "/session", &capabilities).await;
-        browser.session = session["sessionId"].as_str().unwrap().to_owned();
+        browser.session = browser.session(&capabilities).await;
         browser.show(1280, 900, "light").await;
         browser
     }
@@ -157,16 +156,33 @@ impl Browser {
         self.send("POST", &format!("/session/{}/{command}", self.session), body).await
     }
 
+    /// Creates a session, which starts Chromium.
+    /// It may exit or time out while the machine is short of memory, so the driver is asked up to three times.
+    async fn session(&self, capabilities: &Value) -> String {
+        let mut failures = Vec::new();
+        while failures.len() < 3 {
+            let answer = self.ask("POST", "/session", capabilities).await;
+            match answer["value"]["sessionId"].as_str() {
+                Some(session) => return session.to_owned(),
+                None => failures.push(answer),
+            }
+        }
+        panic!("chromedriver creates no session: {failures:#?}");
+    }
+
     async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let answer = self.ask(method, path, body).await;
+        assert!(answer["value"].get("error").is_none(), "{path}: {answer:#}");
+        answer["value"].clone()
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let url = format!("http://{}{path}", self.address);
         let request = match method {
             "POST" => self.client.post(url).json(body),
             _ => self.client.get(url),
         };
-        let answer: Value = request.send().await.unwrap().json().await.unwrap();
-        let value = answer["value"].clone();
-        assert!(value.get("error").is_none(), "{path}: {value:#}");
-        value
+        request.send().await.unwrap().json().await.unwrap()
     }
 }
 

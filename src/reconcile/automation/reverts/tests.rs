@@ -84,7 +84,7 @@ struct Marker {
     value: String,
 }
 
-/// What the automation has done with a marker.
+/// The record that the automation keeps of a marker.
 #[derive(Clone, Debug, Default)]
 struct Record {
     /// True if a run has seen it.

@@ -151,7 +151,7 @@ fn a_suspended_or_invalid_member_keeps_all_where_they_are() {
     }
 }
 
-/// What a user wants of one member counts for all of them.
+/// A wish of a user for one member counts for all of them.
 #[test]
 fn an_excluded_version_takes_all_members_back_at_once() {
     let group = Group::new();

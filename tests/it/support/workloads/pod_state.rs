@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// The state that the tests' kubelet gives a pod and its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PodState {
-    /// No node has room for it, with this message. A pod that has a node keeps it.
+    /// No node has room for it, with this message.
+    /// A pod that has a node keeps it.
     Unschedulable(String),
     /// On a node, and not started.
     Starting,
