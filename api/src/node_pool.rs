@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::condition::{self, Condition};
-use crate::duration::{GoDuration, PATTERN};
+use crate::duration::GoDuration;
 use crate::null;
 
 pub use crate::deployment_status::MAX_HISTORY;
@@ -63,7 +63,12 @@ const KEY_PATTERN: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 const VALUE_PATTERN: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$";
 
 /// The message for a text that is no duration.
-const DURATION_ADVICE: &str = "write a duration of h, m, s and ms, such as 90s, 5m or 1h30m";
+/// The durations of pools. Their numbers are bounded, so that the sum cannot exceed the longest duration of the API
+/// server, which would answer with another error.
+const DURATION_PATTERN: &str = r"^([0-9]{1,5}(\.[0-9]+)?h|[0-9]{1,7}(\.[0-9]+)?m|[0-9]{1,9}(\.[0-9]+)?m?s)+$";
+
+const DURATION_ADVICE: &str =
+    "write a duration of h, m, s and ms, such as 90s, 5m or 1h30m, of at most 99999h";
 
 /// The maximum length of a label's key: a prefix, a slash, and a name.
 const MAX_KEY: usize = 253 + 1 + 63;
@@ -457,14 +462,14 @@ fn max_unavailable_schema(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn duration_schema(_: &mut SchemaGenerator) -> Schema {
-    text_schema(MAX_DURATION, PATTERN, DURATION_ADVICE)
+    text_schema(MAX_DURATION, DURATION_PATTERN, DURATION_ADVICE)
 }
 
 /// Returns the schema of a duration of which a condition must be true.
 ///
 /// The condition is not evaluated for a text that is no duration, as its evaluation would be another error.
 fn bounded_duration_schema(condition: &str, advice: &str) -> Schema {
-    let is_duration = matches(PATTERN);
+    let is_duration = matches(DURATION_PATTERN);
     json_schema!({
         "type": "string",
         "maxLength": MAX_DURATION,

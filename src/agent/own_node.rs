@@ -37,7 +37,7 @@ impl OwnNode {
                         tracing::error!("the node {name} does not exist");
                     }
                     is_failing = false;
-                    sender.send_replace(object.map(Node::from));
+                    sender.send_replace(object.as_ref().map(Node::from));
                 }
                 Err(error) if is_failing => tracing::debug!("{}", chain(&error)),
                 Err(error) => {
@@ -60,6 +60,6 @@ impl OwnNode {
             PatchParams { field_manager: Some(AGENT_FIELD_MANAGER.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(patch);
         let request = self.api.patch(&self.name, &parameters, &patch);
-        Ok(self.guard.send("", request).await?.into())
+        Ok(Node::from(&self.guard.send("", request).await?))
     }
 }

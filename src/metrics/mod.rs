@@ -372,7 +372,8 @@ mod tests {
     #[test]
     fn a_node_pool_has_its_nodes_by_stage() {
         let metrics = Metrics::default();
-        let state = NodePoolState { stages: [("idle", 2), ("draining", 0)].into(), is_degraded: true };
+        let stages = Some([("idle", 2), ("draining", 0)].into());
+        let state = NodePoolState { stages, is_degraded: true };
         metrics.node_pool("workers", Some(state));
         metrics.node_stage_ended("draining", Duration::from_secs(90));
         metrics.eviction("blocked");
@@ -386,6 +387,10 @@ mod tests {
         ] {
             assert!(has(line), "{line} is not in\n{}", metrics.to_text());
         }
+        // The nodes are not known any more.
+        metrics.node_pool("workers", Some(NodePoolState { stages: None, is_degraded: false }));
+        assert!(has(r#"tagboat_nodes{pool="workers",state="idle"} 2"#), "{}", metrics.to_text());
+        assert!(has(r#"tagboat_nodepool_degraded{pool="workers"} 0"#), "{}", metrics.to_text());
         metrics.node_pool("workers", None);
         assert!(!metrics.to_text().contains("workers"));
     }

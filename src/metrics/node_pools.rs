@@ -23,7 +23,8 @@ const STAGE: (f64, f64, i32) = (1.0, 86_400.0, 12);
 #[derive(Clone, Debug, Default)]
 pub struct NodePoolState {
     /// The number of nodes in each stage, also of those without any.
-    pub stages: BTreeMap<&'static str, u64>,
+    /// None while the nodes are not known, as with an invalid node selector: the last numbers stay.
+    pub stages: Option<BTreeMap<&'static str, u64>>,
     /// True if the pool has a problem.
     pub is_degraded: bool,
 }
@@ -75,10 +76,14 @@ impl NodePools {
     /// Records the state of a pool; `None` if it was deleted.
     pub(super) fn set(&self, pool: &str, state: Option<NodePoolState>) {
         let mut pools = self.0.lock();
-        match state {
-            Some(state) => pools.insert(pool.to_owned(), state),
-            None => pools.remove(pool),
+        let Some(mut state) = state else {
+            pools.remove(pool);
+            return;
         };
+        if state.stages.is_none() {
+            state.stages = pools.get(pool).and_then(|last| last.stages.clone());
+        }
+        pools.insert(pool.to_owned(), state);
     }
 }
 
@@ -91,7 +96,7 @@ impl Collector for NodePools {
         let help = "Nodes of a pool by their stage";
         let mut metric = encoder.encode_descriptor("tagboat_nodes", help, None, MetricType::Gauge)?;
         for (pool, state) in &pools {
-            for (stage, count) in &state.stages {
+            for (stage, count) in state.stages.iter().flatten() {
                 let labels = [("pool", pool.as_str()), ("state", stage)];
                 ConstGauge::new(*count).encode(metric.encode_family(&labels)?)?;
             }

@@ -166,7 +166,7 @@ impl NodeDocument {
         let is_missing = !object.status.readiness.is_ready && !reboots(stage, agent);
         let not_ready = || is_missing.then(|| Problem::NotReady.to_string());
         // Its label is older than what the node wants: the state in it is not that of the wanted image.
-        let is_outdated = Node::from(object.clone()).awaits_agent()
+        let is_outdated = Node::from(object).awaits_agent()
             && matches!(agent, None | Some(AgentState::UpToDate | AgentState::UpdateStaged));
         let no_report =
             || is_outdated.then(|| "its agent has not reported on the wanted image yet".to_owned());

@@ -34,8 +34,12 @@ pub fn pool_events(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) 
     let is_retargeted = previous.is_some_and(|previous| previous.target_digest.as_deref() != target);
     let (was_updated, is_updated) = (status(was), status(is));
     // Otherwise it goes on: a status that is unknown for a while, as without a registry, begins no other rollout.
-    let had_nodes = previous.is_some_and(|previous| previous.node_count > 0);
-    let is_begun = was_updated != "True" && had_nodes && !is_retargeted;
+    let is_begun = !is_retargeted
+        && previous.is_some_and(|previous| match &*was_updated {
+            "False" => previous.node_count > 0,
+            "True" => false,
+            _ => previous.updated_count < previous.node_count,
+        });
     if is_updated == "False" && !is_begun && current.node_count > 0 {
         let waiting = current.node_count - current.updated_count;
         let message = format!("{waiting} of {} nodes get {image}", current.node_count);
@@ -97,6 +101,7 @@ mod tests {
     fn a_rollout_starts_ends_and_halts_once() {
         let [done, unknown] = ["True", "Unknown"].map(|state| status("v1", state, "Healthy", 0));
         let [first, second] = ["v1", "v2"].map(|digest| status(digest, "False", "Healthy", 9));
+        let done_before = NodePoolStatus { updated_count: 3, ..unknown.clone() };
         let none = NodePoolStatus { node_count: 0, ..unknown.clone() };
         let halted = status("v2", "False", "RolloutHalted", 9);
         let invalid = status("v2", "False", "InvalidSpec", 9);
@@ -104,6 +109,7 @@ mod tests {
             (None, &done, &[][..]),
             (None, &first, &["RolloutStarted"]),
             (Some(&unknown), &first, &[]),
+            (Some(&done_before), &first, &["RolloutStarted"]),
             (Some(&none), &first, &["RolloutStarted"]),
             (Some(&done), &second, &["RolloutStarted"]),
             (Some(&second), &second, &[]),

@@ -104,19 +104,19 @@ pub struct NodeInfo {
     pub boot_id: String,
 }
 
-impl From<NodeObject> for Node {
-    fn from(object: NodeObject) -> Self {
+impl From<&NodeObject> for Node {
+    fn from(object: &NodeObject) -> Self {
         let NodeObject { metadata, labels, annotations, agent_wrote, spec, status } = object;
         Self {
-            name: metadata.name.unwrap_or_default(),
-            resource_version: metadata.resource_version.unwrap_or_default(),
-            labels,
-            annotations,
-            agent_wrote,
+            name: metadata.name.clone().unwrap_or_default(),
+            resource_version: metadata.resource_version.clone().unwrap_or_default(),
+            labels: labels.clone(),
+            annotations: annotations.clone(),
+            agent_wrote: *agent_wrote,
             is_unschedulable: spec.unschedulable,
             is_ready: status.readiness.is_ready,
             ready_since: status.readiness.since,
-            boot_id: status.node_info.boot_id,
+            boot_id: status.node_info.boot_id.clone(),
         }
     }
 }
@@ -163,7 +163,7 @@ mod tests {
             "spec": {"unschedulable": true, "podCIDR": "10.0.0.0/24"},
             "status": status,
         });
-        serde_json::from_value::<NodeObject>(object).unwrap().into()
+        (&serde_json::from_value::<NodeObject>(object).unwrap()).into()
     }
 
     #[test]

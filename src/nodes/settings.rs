@@ -28,6 +28,14 @@ pub struct InvalidSpec {
     pub defect: Defect,
 }
 
+impl InvalidSpec {
+    /// Returns `true` if the selector is not valid, so that the nodes of the pool are not known.
+    #[must_use]
+    pub fn hides_nodes(&self) -> bool {
+        self.field == NODE_SELECTOR
+    }
+}
+
 /// The defect of a field of a NodePool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Defect {
@@ -82,7 +90,7 @@ pub enum Defect {
 }
 
 /// The path of the node selector below `spec`.
-pub(super) const NODE_SELECTOR: &str = "nodeSelector";
+const NODE_SELECTOR: &str = "nodeSelector";
 
 /// The domains of keys that Kubernetes and autoscalers need, with all below them.
 const SYSTEM_DOMAINS: [&str; 3] = ["kubernetes.io", "k8s.io", "karpenter.sh"];

@@ -70,7 +70,7 @@ impl Fleet {
         let name = &change.name.name;
         let mut nodes = self.nodes.write();
         let new = self.cache.get(&change.name);
-        let new = new.map(|object| Arc::new(Node::from(NodeObject::clone(&object))));
+        let new = new.map(|object| Arc::new(Node::from(&*object)));
         let old = match &new {
             Some(node) => nodes.insert(name.clone(), node.clone()),
             None => nodes.remove(name),

@@ -201,10 +201,15 @@ impl View<'_> {
     }
 
     fn metrics(&self, status: &NodePoolStatus) -> NodePoolState {
-        let mut stages: BTreeMap<&str, u64> = Stage::ALL.iter().map(|stage| (stage.as_str(), 0)).collect();
-        for node in &self.share.nodes {
-            *stages.entry(node.stage().unwrap_or(Stage::Idle).as_str()).or_default() += 1;
-        }
+        let is_known = self.settings.err().is_none_or(|invalid| !invalid.hides_nodes());
+        let stages = is_known.then(|| {
+            let mut stages: BTreeMap<&str, u64> =
+                Stage::ALL.iter().map(|stage| (stage.as_str(), 0)).collect();
+            for node in &self.share.nodes {
+                *stages.entry(node.stage().unwrap_or(Stage::Idle).as_str()).or_default() += 1;
+            }
+            stages
+        });
         let mut conditions = status.conditions.iter();
         let is_degraded = conditions.any(|found| found.type_ == DEGRADED && found.status == "True");
         NodePoolState { stages, is_degraded }

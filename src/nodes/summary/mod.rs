@@ -16,7 +16,6 @@ use tagboat_api::node_pool::{
 };
 
 use super::node::digest_of;
-use super::settings::NODE_SELECTOR;
 use super::{AgentState, Availability, InvalidSpec, Node, Pool, Problem, Stage, availability, keys, problem};
 use crate::printable::printable;
 use crate::reference::Tag;
@@ -114,7 +113,7 @@ fn kept_status(
     previous: Option<&NodePoolStatus>,
     now: Timestamp,
 ) -> Option<NodePoolStatus> {
-    let invalid = observation.invalid.filter(|invalid| invalid.field == NODE_SELECTOR)?;
+    let invalid = observation.invalid.filter(|invalid| invalid.hides_nodes())?;
     let conditions = Conditions { generation: observation.generation, previous, now };
     let (progress, reason) = (UpToDateReason::RolloutInProgress, DegradedReason::InvalidSpec);
     let kept = format!("the nodes stay as they are; {reason}");

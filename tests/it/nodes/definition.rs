@@ -109,6 +109,8 @@ fn refused_values() -> Vec<(&'static str, Value, &'static str)> {
         ("/rollout/drainTimeout", json!("0s"), "must be more than 0"),
         ("/rollout/rebootTimeout", json!("0h0m"), "must be more than 0"),
         ("/rollout/rebootTimeout", json!("90"), "write a duration of h, m, s and ms, such as 90s"),
+        ("/rollout/rebootTimeout", json!("99999999h"), "such as 90s, 5m or 1h30m, of at most 99999h"),
+        ("/rollout/drainTimeout", json!("1h99999999999999s"), "such as 90s, 5m or 1h30m, of at most 99999h"),
         ("/rollout/postCompleteDelay", json!("-1m"), "write a duration of h, m, s and ms, such as 90s"),
         ("/rollout/postCompleteDelay", json!(format!("{}s", long(40).replace('x', "1"))), "Too long"),
         ("/rollout/windows", window("0s"), "more than 0 and at most a week"),

@@ -226,7 +226,7 @@ impl Machine {
     /// The node.
     pub(crate) async fn node(&self) -> Node {
         let api: Api<NodeObject> = Api::all(self.inner.api.clone().into_client());
-        api.get(self.name()).await.unwrap().into()
+        Node::from(&api.get(self.name()).await.unwrap())
     }
 
     /// Patches the node.
