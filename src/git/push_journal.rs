@@ -60,6 +60,11 @@ pub(super) struct PendingPush {
     /// True if this very push was made before and may have arrived.
     #[serde(default)]
     pub(super) is_repeated: bool,
+    /// True if the branch was listed without it after the push.
+    ///
+    /// It may still arrive.
+    #[serde(default)]
+    pub(super) was_missing: bool,
     /// An earlier push to the same tip whose result is unknown as well.
     ///
     /// Of all these, at most one arrives. Or one that has arrived and was not reported, at the end of the chain.
@@ -344,6 +349,7 @@ mod tests {
             is_signed_by_forge: false,
             note: None,
             is_repeated: false,
+            was_missing: false,
             earlier: None,
         }
     }

@@ -13,6 +13,7 @@ use crate::git::mirror::Mirror;
 use crate::git::name::{CommitId, RefName};
 use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
+use crate::git::remote_error::RemoteError;
 use crate::git::server_deadline::ServerDeadline;
 
 /// The depths of history that are fetched to find a commit.
@@ -61,7 +62,8 @@ impl AttemptContext<'_> {
 
     /// Returns true if the server has a commit, be it on a branch or not.
     ///
-    /// The server is asked even if the commit is here. One that serves branches only counts as a server without it.
+    /// The server is asked even if the commit is here. One that serves branches only counts as a server without it. A commit
+    /// for which even a new mirror has no room is one that the server was sending.
     ///
     /// # Errors
     ///
@@ -70,7 +72,23 @@ impl AttemptContext<'_> {
         match self.remote.fetch(self.mirror, &[commit], self.deadline) {
             Ok(()) => Ok(true),
             Err(error) if error.failure_kind() == Some(FailureKind::Gone) => Ok(false),
+            Err(RemoteError::TooLarge { .. } | RemoteError::NoSpace { .. }) if self.mirror.is_new => Ok(true),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns true if the branch now has the tip of a push, which was made on `old`.
+    ///
+    /// If the history is too long to be fetched, the push counts as lost: the files tell whether its change is there.
+    ///
+    /// # Errors
+    ///
+    /// If the search was ended or the remote did not answer, which says nothing of the push.
+    pub(super) fn has_arrived(&self, new: CommitId, old: Option<CommitId>) -> Result<bool, SyncError> {
+        let Some(tip) = self.old else { return Ok(false) };
+        match self.is_in_history(new, tip, old) {
+            Err(error) if error.is_too_large() => Ok(false),
+            found => found,
         }
     }
 

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `context`, `deadline` | mirror, remote and listing; the deadline of one commit |
 //! | `proposal_state` | the state of one proposal: its source, commit and result |
+//! | `earlier_push` | the search for a push of an earlier run or attempt whose result is unknown |
 //! | `forge_signing` | the signing of commits by a forge, after they were made |
-//! | `push_plan`, `rejected_refs` | the push of all proposals; the references that it did not update |
+//! | `push_plan` | the push of all proposals, and the references that it does not update |
 
 pub(super) mod context;
 pub(super) mod deadline;
+mod earlier_push;
 pub(super) mod forge_signing;
 mod proposal_state;
 mod push_plan;
@@ -367,6 +369,11 @@ impl<P: Proposer> Attempt<P> {
         }
         let missing = push_plan::missing(request, reply.as_ref().ok(), after.as_ref());
         let of_branch = branch.filter(|branch| missing.contains(branch));
+        if of_branch.is_some() && after.is_some() {
+            // Whatever becomes of it, no one has removed it.
+            self.states.iter().filter(|state| state.is_open()).for_each(|state| state.note_missing(journal));
+            store(journal, context.mirror)?;
+        }
         if let (Some(branch), Some(after)) = (&of_branch, &after)
             && after.commit(branch) != context.old
         {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::context::AttemptContext;
 use super::deadline::PlanDeadline;
+use super::earlier_push::{EarlierPush, find_earlier};
 use super::push_plan::PushPlan;
 use crate::git::baseline::{BaselineCommit, BaselineFetch};
 use crate::git::checkout::Revision;
@@ -164,32 +165,16 @@ impl<P: Proposer> ProposalState<P> {
         journal: &mut PushJournal,
     ) -> Result<(), SyncError> {
         let Proposal { name, target, known, .. } = &self.proposal;
-        let pending = loop {
-            let Some(pending) = journal.pending.get_mut(name) else { return Ok(()) };
-            let is_same_branch = pending.reference == target.push.reference();
-            if is_same_branch && !pending.is_branch_done {
-                let is_on_old_tip = pending.old == context.old;
-                pending.is_branch_done = !is_on_old_tip && has_arrived(pending, context)?;
-                if !pending.is_branch_done
-                    && let Some(removed) = removed_push(pending, context)?
-                {
-                    // The removed commit is not pushed elsewhere either.
-                    *pending = PendingPush { is_branch_done: true, refspec: None, earlier: None, ..removed };
-                } else if is_on_old_tip {
-                    // It has not arrived yet, but it may: the server may be working on it.
-                    self.pushed_baseline = pending.done_before().and_then(BaselineCommit::of_push);
-                    return Ok(());
-                }
+        let Some(newest) = journal.pending.get(name) else { return Ok(()) };
+        let mut pending = match find_earlier(newest, &target.push.reference(), context)? {
+            EarlierPush::Arrived(push) => push,
+            EarlierPush::Awaited => {
+                self.pushed_baseline = newest.done_before().and_then(BaselineCommit::of_push);
+                return Ok(());
             }
-            if is_same_branch && pending.is_branch_done {
-                break pending;
-            }
-            match pending.earlier.take() {
-                Some(earlier) => *pending = *earlier,
-                None => {
-                    journal.pending.remove(name);
-                    return Ok(());
-                }
+            EarlierPush::Lost => {
+                journal.pending.remove(name);
+                return Ok(());
             }
         };
         let refspec = target.refspec.as_ref().map(ToString::to_string);
@@ -202,7 +187,7 @@ impl<P: Proposer> ProposalState<P> {
             journal.pending.remove(name);
             return Ok(());
         }
-        self.pushed_baseline = BaselineCommit::of_push(pending);
+        self.pushed_baseline = BaselineCommit::of_push(&pending);
         self.earlier = Some(Push {
             source: Revision { reference: pending.source.0.clone(), commit: pending.source.1 },
             branch: target.push.clone(),
@@ -211,6 +196,7 @@ impl<P: Proposer> ProposalState<P> {
             message: pending.message.clone(),
             found: None,
         });
+        journal.pending.insert(name.clone(), pending);
         Ok(())
     }
 
@@ -398,9 +384,16 @@ impl<P: Proposer> ProposalState<P> {
             is_signed_by_forge: commit.is_signed_by_forge,
             note: self.proposal.proposer.note(),
             is_repeated: false,
+            was_missing: false,
             earlier: None,
         };
         journal.record(name, pending);
+    }
+
+    /// Records that the branch was listed without the push.
+    pub(super) fn note_missing(&self, journal: &mut PushJournal) {
+        let pending = journal.pending.get_mut(&self.proposal.name).filter(|_| self.commit.is_some());
+        pending.into_iter().for_each(|push| push.was_missing = true);
     }
 
     /// Deletes the record of a push that has not arrived and never will.
@@ -501,41 +494,4 @@ impl<P: Proposer> ProposalState<P> {
         let (branches, must_read) = (BTreeMap::new(), false);
         LastSeen { checkout, push, destination, refspec, branches, own, must_read }
     }
-}
-
-/// Returns true if the tip of a push is in the branch now.
-///
-/// If the history is too long to be fetched, the push counts as lost: the files tell whether its change is there.
-///
-/// # Errors
-///
-/// If the search was ended or the remote did not answer, which says nothing of the push.
-fn has_arrived(pending: &PendingPush, context: &AttemptContext<'_>) -> Result<bool, SyncError> {
-    let Some(tip) = context.old else { return Ok(false) };
-    match context.is_in_history(pending.new, tip, pending.old) {
-        Err(error) if error.is_too_large() => Ok(false),
-        found => found,
-    }
-}
-
-/// Returns the pending push that has arrived, and that a force push removed.
-///
-/// The server keeps such a commit for a while. Only a proposer with a note needs to know; without the branch there is nothing
-/// that could have been removed.
-///
-/// # Errors
-///
-/// If the server does not answer, which says nothing of the push.
-fn removed_push(
-    pending: &PendingPush,
-    context: &AttemptContext<'_>,
-) -> Result<Option<PendingPush>, SyncError> {
-    let mut next = context.old.and(Some(pending));
-    while let Some(push) = next {
-        if push.note.is_some() && !push.is_branch_done && context.is_at_server(push.new)? {
-            return Ok(Some(push.clone()));
-        }
-        next = push.earlier.as_deref();
-    }
-    Ok(None)
 }

@@ -10,6 +10,7 @@ mod process_audit;
 mod providers;
 mod refusals;
 mod refused_settings;
+mod revert_pushes;
 mod reverts;
 pub(crate) mod scene;
 mod shared_branch;

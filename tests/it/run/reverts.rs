@@ -12,7 +12,7 @@ use crate::support::git_host::{Operation, Settings};
 use crate::support::ssh_host::SshHost;
 
 /// A scene with a setting, in which the first image was pushed.
-fn pushed(mode: &str) -> Scene {
+pub(super) fn pushed(mode: &str) -> Scene {
     let scene = Scene::new().local();
     annotated(&scene, &json!({"tagboat.dev/on-revert": mode}));
     assert_eq!(run(&scene)["outcome"], "pushed");
@@ -22,11 +22,11 @@ fn pushed(mode: &str) -> Scene {
 
 /// The report of a run with the state.
 #[track_caller]
-fn run(scene: &Scene) -> Value {
+pub(super) fn run(scene: &Scene) -> Value {
     report(&scene.run_with_state(["--output", "json"]).with_status(0))
 }
 
-fn revert(scene: &Scene) -> String {
+pub(super) fn revert(scene: &Scene) -> String {
     scene.repository.commit("main", "Take it back", &[file("app.yaml", tag_line("4.0.6"))])
 }
 
@@ -355,50 +355,6 @@ fn a_run_costs_what_it_costs_without_the_setting_and_a_decision_at_most_one_fetc
     for mode in ["hold", "pause"] {
         assert_eq!(listings(mode), [nothing, no_decision, kept, lost + 1], "{mode}");
     }
-}
-
-/// Such a push counted as lost, and its images were written over the revert.
-#[test]
-fn a_push_whose_status_was_lost_is_the_baseline_after_a_force_push_removed_it() {
-    // The revert is the tip before the push, or another commit on it.
-    for is_other in [false, true] {
-        let scene = Scene::new();
-        let _host = scene.serve(Settings::default());
-        annotated(&scene, &json!({"tagboat.dev/on-revert": "hold"}));
-        assert_eq!(run(&scene)["outcome"], "pushed");
-        let place = scene.state().join("objects/ImageUpdateAutomation/default/fleet.json");
-        let (before, tip) = (fs::read(&place).unwrap(), scene.repository.id("main").unwrap());
-        scene.latest("6.0.0");
-        assert_eq!(run(&scene)["outcome"], "pushed");
-        fs::write(&place, before).unwrap();
-        // The process was killed before it learned that the push arrived.
-        undecided(&scene);
-        scene.repository.move_branch("main", &tip);
-        if is_other {
-            scene.repository.commit("main", "Other", &[file("note.txt", "x")]);
-        }
-        let report = run(&scene);
-        assert_eq!(report["held"][0]["image"], "ghcr.io/stefanprodan/podinfo:6.0.0", "{report:#}");
-        assert_eq!(run(&scene)["held"][0]["value"], "5.0.3");
-        assert_eq!(scene.tag("main"), "5.0.3");
-        scene.latest("7.0.0");
-        assert_eq!(run(&scene)["outcome"], "pushed");
-        assert_eq!(scene.tag("main"), "7.0.0");
-    }
-}
-
-/// Makes the push journal as it was before the answer to the last push.
-fn undecided(scene: &Scene) {
-    let mirrors = fs::read_dir(scene.state().join("mirrors")).unwrap();
-    let mut journals = mirrors.map(|mirror| mirror.unwrap().path().join("push-journal.json"));
-    let path = journals.find(|path| path.is_file()).unwrap();
-    let mut journal: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    let pending = journal["pending"].as_object_mut().unwrap();
-    assert_eq!(pending.len(), 1, "{pending:?}");
-    for push in pending.values_mut() {
-        push["isBranchDone"] = json!(false);
-    }
-    fs::write(&path, journal.to_string()).unwrap();
 }
 
 /// The mirror had the commit without its history, so that it could not be pushed.

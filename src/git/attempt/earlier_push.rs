@@ -1,0 +1,67 @@
+//! The search for a push of an earlier run or attempt whose result is unknown.
+
+use std::iter;
+
+use super::context::AttemptContext;
+use crate::git::error::SyncError;
+use crate::git::name::RefName;
+use crate::git::push_journal::PendingPush;
+
+/// The result of the search.
+#[derive(Debug)]
+pub(super) enum EarlierPush {
+    /// The branch has it, or had it.
+    Arrived(PendingPush),
+    /// It has not arrived, but it may: the server may be working on it.
+    Awaited,
+    /// It has not arrived and never will.
+    Lost,
+}
+
+/// Searches for the newest of some pushes, or for an earlier one, on the branch of a proposal.
+///
+/// # Errors
+///
+/// If the search was ended or the remote did not answer, which says nothing of the pushes.
+pub(super) fn find_earlier(
+    newest: &PendingPush,
+    branch: &RefName,
+    context: &AttemptContext<'_>,
+) -> Result<EarlierPush, SyncError> {
+    if newest.reference != *branch {
+        return Ok(EarlierPush::Lost);
+    }
+    // All of them were made on the same tip.
+    let is_on_old_tip = !newest.is_branch_done && newest.old == context.old;
+    for push in iter::successors(Some(newest), |push| push.earlier.as_deref()) {
+        let is_open = !push.is_branch_done;
+        if is_open && !is_on_old_tip && context.has_arrived(push.new, push.old)? {
+            return Ok(EarlierPush::Arrived(PendingPush { is_branch_done: true, ..push.clone() }));
+        }
+    }
+    if was_removed(newest, context)? {
+        // The removed commit is not pushed elsewhere either.
+        let removed = PendingPush { is_branch_done: true, refspec: None, earlier: None, ..newest.clone() };
+        return Ok(EarlierPush::Arrived(removed));
+    }
+    let done = iter::once(newest).filter(|newest| newest.is_branch_done).chain(newest.done_before()).next();
+    Ok(match done {
+        _ if is_on_old_tip => EarlierPush::Awaited,
+        Some(done) => EarlierPush::Arrived(done.clone()),
+        None => EarlierPush::Lost,
+    })
+}
+
+/// Returns true if others removed a push from its branch before its result was known.
+///
+/// That is so if the server has the commit and no listing after the push was without it: the process was killed. A server that
+/// refused the push then looks the same if it keeps the commits of a refused push. Of the two mistakes, a value that is held
+/// until the next image is the smaller one: one that is written again is what the setting excludes.
+///
+/// Of several pushes only the newest is searched, because the listing before it was without the others. Without the branch there
+/// is nothing that could have been removed, and only a proposer with a note needs to know.
+fn was_removed(newest: &PendingPush, context: &AttemptContext<'_>) -> Result<bool, SyncError> {
+    let PendingPush { is_branch_done, was_missing, note, new, .. } = newest;
+    let may_be = !is_branch_done && !was_missing && note.is_some() && context.old.is_some();
+    Ok(may_be && context.is_at_server(*new)?)
+}
