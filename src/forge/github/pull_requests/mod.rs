@@ -1,20 +1,27 @@
 //! Pull requests of a repository at GitHub.
+//!
+//! | file | content |
+//! |---|---|
+//! | `parts` | labels, assignees and reviewers |
+//! | `merging` | merging at once, by auto-merge, or by a merge queue |
+
+mod merging;
+mod parts;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use self::parts::Part;
 use crate::forge::api::Forge;
 use crate::forge::error::ForgeError;
-use crate::forge::exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
-use crate::forge::github::graphql::{self, MergeState};
+use crate::forge::exchange::{ApiResponse, Cost, Method, Transport};
 use crate::forge::github::repository::GithubRepository;
 use crate::forge::http::{Call, refusal};
 use crate::forge::listing::Listing;
 use crate::forge::paging::Pages;
 use crate::forge::pull_request::{
-    Merge, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit,
-    PullRequestState,
+    Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
 };
 use crate::forge::reading::{Defect, page_url};
 use crate::git::BranchName;
@@ -28,10 +35,6 @@ const OPEN: &str = "open a pull request";
 const EDIT: &str = "change a pull request";
 const CLOSE: &str = "close a pull request";
 const LABEL: &str = "label a pull request";
-const REVIEW: &str = "ask for a review";
-const ASSIGN: &str = "assign a pull request";
-const COMPLETE: &str = "complete a pull request";
-const MERGE: &str = "merge a pull request";
 
 /// The pull requests of a repository at GitHub.
 #[derive(Clone, Debug)]
@@ -146,83 +149,6 @@ impl<T: Transport> Github<T> {
             .ok_or_else(|| self.malformed(operation, "a pull request of another repository"))
     }
 
-    /// Adds labels, reviewers or assignees; those of others stay.
-    ///
-    /// Returns GitHub's answer.
-    async fn add(&self, number: u64, part: &Part<'_>) -> Result<Value, ForgeError> {
-        let (resource, cost, operation) = part.call();
-        let number = number.to_string();
-        let path = [resource[0], &number, resource[1]];
-        let response = self.send((Method::Post, cost), &path, Some(part.body()), operation).await?;
-        match response.status {
-            200 | 201 => Ok(response.body),
-            _ => Err(self.refusal(operation, &response)),
-        }
-    }
-
-    /// Sets the body of a new pull request, which says that all parts are there.
-    async fn set_body(&self, number: u64, body: &str) -> Result<(), ForgeError> {
-        let path = ["pulls", &number.to_string()];
-        let body = json!({ "body": body });
-        let response = self.send((Method::Patch, Cost::Essential), &path, Some(body), COMPLETE).await?;
-        match response.status {
-            200 => Ok(()),
-            _ => Err(self.refusal(COMPLETE, &response)),
-        }
-    }
-
-    /// Adds what a new pull request has beside its text.
-    ///
-    /// Returns a sentence for each part that is missing.
-    ///
-    /// It is open already, so a failure is told, and is no error. The completed body comes last. After a failure that may pass, or
-    /// if a person has changed the text meanwhile, the body stays as it is, and a later round completes it.
-    async fn complete(&self, opened: &PullRequest, new: &NewPullRequest, is_new: bool) -> Vec<String> {
-        let (mut missing, mut is_changed) = (Missing::default(), false);
-        // Each request notifies the reviewers.
-        let reviewers = if is_new { new.reviewers.as_slice() } else { &[] };
-        for part in [Part::Labels(&new.labels), Part::Assignees(&new.assignees), Part::Reviewers(reviewers)] {
-            if part.names().is_empty() {
-                continue;
-            }
-            match self.add(opened.number, &part).await {
-                Ok(answer) => {
-                    missing.sentences.extend(part.left_out(&answer));
-                    let text = answer.get("body").map(|body| body.as_str().unwrap_or_default());
-                    is_changed |= text.is_some_and(|text| text != opened.body);
-                }
-                Err(error) => missing.note(&error),
-            }
-        }
-        let body = new.completed_body.as_ref().filter(|_| is_new && !is_changed && !missing.may_pass);
-        if let Some(body) = body
-            && let Err(error) = self.set_body(opened.number, body).await
-        {
-            missing.note(&error);
-        }
-        missing.sentences
-    }
-
-    /// Adds labels, reviewers and assignees before a change of the text.
-    ///
-    /// One that is refused stays away.
-    async fn add_missing(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
-        for part in [
-            Part::Labels(&edit.added_labels),
-            Part::Assignees(&edit.added_assignees),
-            Part::Reviewers(&edit.added_reviewers),
-        ] {
-            if part.names().is_empty() {
-                continue;
-            }
-            match self.add(number, &part).await {
-                Err(error) if error.is_final() => tracing::warn!("pull request #{number}: {error}"),
-                added => drop(added?),
-            }
-        }
-        Ok(())
-    }
-
     /// Refuses a change that follows from another state than the one at the forge.
     async fn verify(
         &self,
@@ -238,134 +164,6 @@ impl<T: Transport> Github<T> {
             true => Ok(()),
             false => Err(ForgeError::changed_meanwhile(&self.host, operation)),
         }
-    }
-
-    /// Merges a pull request at once.
-    async fn merge_now(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let mut body = json!({"sha": merge.head_commit.to_string()});
-        if let Some(method) = merge.method {
-            body["merge_method"] = match method {
-                MergeMethod::Commit => "merge",
-                MergeMethod::Squash => "squash",
-                MergeMethod::Rebase => "rebase",
-            }
-            .into();
-        }
-        let path = ["pulls", &number.to_string(), "merge"];
-        let response = self.send((Method::Put, Cost::Write), &path, Some(body), MERGE).await?;
-        let reason = || self.refusal(MERGE, &response).to_string();
-        match response.status {
-            200 => Ok(MergeAnswer::Merged),
-            // It cannot be merged now, or its head is another commit.
-            405 | 409 => Ok(MergeAnswer::NotYet { reason: reason() }),
-            422 => Ok(MergeAnswer::Refused { reason: reason() }),
-            _ => Err(self.refusal(MERGE, &response)),
-        }
-    }
-
-    /// Has the pull request merged when its checks have passed.
-    async fn merge_when_ready(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
-        let state = self.merge_state(number, Cost::Read).await?;
-        if state.head != merge.head_commit.to_string() {
-            return Ok(MergeAnswer::NotYet {
-                reason: "the head of the pull request is another commit".to_owned(),
-            });
-        }
-        if state.is_in_queue || state.has_auto_merge {
-            return Ok(MergeAnswer::Scheduled);
-        }
-        if !state.requires_something {
-            return Ok(match state.unknown {
-                Some(reason) => MergeAnswer::Refused { reason },
-                None => MergeAnswer::NothingRequired,
-            });
-        }
-        if state.has_queue {
-            return self.mutate(graphql::enqueue(&state.id, merge)).await;
-        }
-        if state.is_ready {
-            return self.merge_now(number, merge).await;
-        }
-        self.mutate(graphql::enable_auto_merge(&state.id, merge)).await
-    }
-
-    async fn merge_state(&self, number: u64, cost: Cost) -> Result<MergeState, ForgeError> {
-        let answer = self.query(graphql::merge_state(&self.repository, number, cost)).await?;
-        match (MergeState::read(&answer.body), answer.missing()) {
-            (Some(state), missing) => Ok(MergeState { unknown: missing, ..state }),
-            (None, Some(detail)) => {
-                Err(ForgeError::Forbidden { host: self.host.clone(), operation: MERGE, detail })
-            }
-            (None, None) => Err(self.malformed(MERGE, "a response without the pull request's state")),
-        }
-    }
-
-    /// Sends a query; parts that cannot be read are null.
-    async fn query(&self, request: ApiRequest) -> Result<graphql::Answer, ForgeError> {
-        let operation = request.operation;
-        let response = self.graphql.send(request).await?;
-        let refused = match (response.status, self.refusal(operation, &response)) {
-            (200, _) => None,
-            // Not each token is accepted here.
-            (403, ForgeError::Forbidden { detail, .. }) => Some(detail),
-            (_, refusal) => return Err(refusal),
-        };
-        let (host, status) = (self.host.clone(), response.status);
-        let answer = graphql::Answer::of(response.body, refused);
-        answer.map_err(|detail| ForgeError::Refused { host, operation, status, detail })
-    }
-
-    /// Returns the numbers in the merge queue of a base, as each pull request says.
-    ///
-    /// This needs no permission for merge queues.
-    async fn queued(&self, base: &BranchName, reason: &str) -> Result<Option<BTreeSet<u64>>, ForgeError> {
-        let (mut queued, mut after) = (graphql::Queued::default(), None);
-        for _ in 0..graphql::MAX_PAGES {
-            let answer = self.query(graphql::open_of_base(&self.repository, base, after.as_deref())).await?;
-            let Some(page) = queued.read(&answer.body) else {
-                return self.unknown_queue(&queued, base, answer.missing().as_deref().unwrap_or(reason));
-            };
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        Ok(queued.numbers())
-    }
-
-    /// Returns that a base has no known merge queue.
-    ///
-    /// # Errors
-    ///
-    /// If earlier pages tell that it has one: a rebuild would remove pull requests from it.
-    fn unknown_queue(
-        &self,
-        queued: &graphql::Queued,
-        base: &BranchName,
-        reason: &str,
-    ) -> Result<Option<BTreeSet<u64>>, ForgeError> {
-        if queued.has_queue() {
-            let (host, detail) = (self.host.clone(), reason.to_owned());
-            return Err(ForgeError::Forbidden { host, operation: "list the merge queue", detail });
-        }
-        let GithubRepository { owner, name } = &self.repository;
-        tracing::warn!(
-            "{owner}/{name}: it is not known which pull requests are in the merge queue of {base}, if it has one: {reason}; give \
-             the token read access to pull requests"
-        );
-        Ok(None)
-    }
-
-    /// Sends a mutation; an error among its results is GitHub's reason to refuse.
-    async fn mutate(&self, request: ApiRequest) -> Result<MergeAnswer, ForgeError> {
-        let response = self.graphql.send(request).await?;
-        if response.status != 200 {
-            return Err(self.refusal(MERGE, &response));
-        }
-        Ok(match graphql::errors(&response.body) {
-            Some(reason) => MergeAnswer::Refused { reason },
-            None => MergeAnswer::Scheduled,
-        })
     }
 }
 
@@ -406,20 +204,7 @@ impl<T: Transport> Forge for Github<T> {
     }
 
     async fn merge_queue(&self, base: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
-        let (mut queued, mut after) = (BTreeSet::new(), None);
-        for _ in 0..graphql::MAX_PAGES {
-            let answer = self.query(graphql::merge_queue(&self.repository, base, after.as_deref())).await?;
-            if let Some(reason) = &answer.forbidden {
-                return self.queued(base, reason).await;
-            }
-            let Some(page) = graphql::read_merge_queue(&answer.body) else { return Ok(None) };
-            queued.extend(page.numbers);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        Ok(Some(queued))
+        self.numbers_in_queue(base).await
     }
 
     async fn open(&self, new: &NewPullRequest) -> Result<Opened, ForgeError> {
@@ -441,9 +226,8 @@ impl<T: Transport> Forge for Github<T> {
         let (pull_request, is_new) = match response.status {
             201 => (self.read_own(&response.body, OPEN)?, true),
             422 if says(&response, "already exists") => {
-                let found = self.find(&new.head, &new.base).await?;
-                let open = found.into_iter().find(|one| one.state == PullRequestState::Open);
-                (open.ok_or_else(|| self.refusal(OPEN, &response))?, false)
+                let open = Opened::among(self.find(&new.head, &new.base).await?);
+                (open.ok_or_else(|| self.refusal(OPEN, &response))?.pull_request, false)
             }
             _ => return Err(self.refusal(OPEN, &response)),
         };
@@ -494,72 +278,6 @@ impl<T: Transport> Forge for Github<T> {
             MergeTime::Immediately => self.merge_now(current.number, merge).await,
             MergeTime::WhenReady => self.merge_when_ready(current.number, merge).await,
         }
-    }
-}
-
-/// A part of a pull request beside its text.
-enum Part<'p> {
-    Labels(&'p [String]),
-    Assignees(&'p [String]),
-    Reviewers(&'p [String]),
-}
-
-impl Part<'_> {
-    fn names(&self) -> &[String] {
-        match self {
-            Self::Labels(names) | Self::Assignees(names) | Self::Reviewers(names) => names,
-        }
-    }
-
-    fn call(&self) -> ([&'static str; 2], Cost, &'static str) {
-        match self {
-            Self::Labels(_) => (["issues", "labels"], Cost::Essential, LABEL),
-            Self::Assignees(_) => (["issues", "assignees"], Cost::Essential, ASSIGN),
-            Self::Reviewers(_) => (["pulls", "requested_reviewers"], Cost::Create, REVIEW),
-        }
-    }
-
-    /// Returns a sentence for each name that GitHub has dropped silently.
-    fn left_out(&self, answer: &Value) -> Vec<String> {
-        let (Self::Assignees(names), Some(assigned)) = (self, answer["assignees"].as_array()) else {
-            return Vec::new();
-        };
-        let is_assigned = |name: &&String| {
-            assigned
-                .iter()
-                .any(|user| user["login"].as_str().is_some_and(|login| login.eq_ignore_ascii_case(name)))
-        };
-        let left_out = names.iter().filter(|name| !is_assigned(name));
-        left_out.map(|name| format!("assignee {name:?} is left out by GitHub")).collect()
-    }
-
-    fn body(&self) -> Value {
-        match self {
-            Self::Labels(names) => json!({"labels": names}),
-            Self::Assignees(names) => json!({"assignees": names}),
-            Self::Reviewers(names) => {
-                let (teams, users): (Vec<&String>, Vec<&String>) =
-                    names.iter().partition(|name| name.contains('/'));
-                let teams: Vec<&str> =
-                    teams.iter().filter_map(|team| Some(team.rsplit_once('/')?.1)).collect();
-                json!({"reviewers": users, "team_reviewers": teams})
-            }
-        }
-    }
-}
-
-/// The parts that a new pull request lacks.
-#[derive(Default)]
-struct Missing {
-    sentences: Vec<String>,
-    /// True if one of the failures may pass.
-    may_pass: bool,
-}
-
-impl Missing {
-    fn note(&mut self, error: &ForgeError) {
-        self.may_pass |= !error.is_final();
-        self.sentences.push(error.to_string());
     }
 }
 

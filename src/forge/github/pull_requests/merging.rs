@@ -1,0 +1,170 @@
+//! Merging by GitHub: at once, by auto-merge, or by a merge queue.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::Github;
+use crate::forge::error::ForgeError;
+use crate::forge::exchange::{ApiRequest, Cost, Method, Transport};
+use crate::forge::github::graphql::{self, MergeState};
+use crate::forge::github::repository::GithubRepository;
+use crate::forge::pull_request::{Merge, MergeAnswer, MergeMethod};
+use crate::git::BranchName;
+
+const MERGE: &str = "merge a pull request";
+
+impl<T: Transport> Github<T> {
+    /// Merges a pull request at once.
+    pub(super) async fn merge_now(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        let mut body = json!({"sha": merge.head_commit.to_string()});
+        if let Some(method) = merge.method {
+            body["merge_method"] = match method {
+                MergeMethod::Commit => "merge",
+                MergeMethod::Squash => "squash",
+                MergeMethod::Rebase => "rebase",
+            }
+            .into();
+        }
+        let path = ["pulls", &number.to_string(), "merge"];
+        let response = self.send((Method::Put, Cost::Write), &path, Some(body), MERGE).await?;
+        let reason = || self.refusal(MERGE, &response).to_string();
+        match response.status {
+            200 => Ok(MergeAnswer::Merged),
+            // It cannot be merged now, or its head is another commit.
+            405 | 409 => Ok(MergeAnswer::NotYet { reason: reason() }),
+            422 => Ok(MergeAnswer::Refused { reason: reason() }),
+            _ => Err(self.refusal(MERGE, &response)),
+        }
+    }
+
+    /// Has the pull request merged when its checks have passed.
+    pub(super) async fn merge_when_ready(
+        &self,
+        number: u64,
+        merge: &Merge,
+    ) -> Result<MergeAnswer, ForgeError> {
+        let state = self.merge_state(number, Cost::Read).await?;
+        if state.head != merge.head_commit.to_string() {
+            return Ok(MergeAnswer::NotYet {
+                reason: "the head of the pull request is another commit".to_owned(),
+            });
+        }
+        if state.is_in_queue || state.has_auto_merge {
+            return Ok(MergeAnswer::Scheduled);
+        }
+        if !state.requires_something {
+            return Ok(match state.unknown {
+                Some(reason) => MergeAnswer::Refused { reason },
+                None => MergeAnswer::NothingRequired,
+            });
+        }
+        if state.has_queue {
+            return self.mutate(graphql::enqueue(&state.id, merge)).await;
+        }
+        if state.is_ready {
+            return self.merge_now(number, merge).await;
+        }
+        self.mutate(graphql::enable_auto_merge(&state.id, merge)).await
+    }
+
+    pub(super) async fn merge_state(&self, number: u64, cost: Cost) -> Result<MergeState, ForgeError> {
+        let answer = self.query(graphql::merge_state(&self.repository, number, cost)).await?;
+        match (MergeState::read(&answer.body), answer.missing()) {
+            (Some(state), missing) => Ok(MergeState { unknown: missing, ..state }),
+            (None, Some(detail)) => {
+                Err(ForgeError::Forbidden { host: self.host.clone(), operation: MERGE, detail })
+            }
+            (None, None) => Err(self.malformed(MERGE, "a response without the pull request's state")),
+        }
+    }
+
+    /// Returns the numbers of the pull requests in the merge queue of a base, if it has one.
+    pub(super) async fn numbers_in_queue(
+        &self,
+        base: &BranchName,
+    ) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+        let (mut queued, mut after) = (BTreeSet::new(), None);
+        for _ in 0..graphql::MAX_PAGES {
+            let answer = self.query(graphql::merge_queue(&self.repository, base, after.as_deref())).await?;
+            if let Some(reason) = &answer.forbidden {
+                return self.queued(base, reason).await;
+            }
+            let Some(page) = graphql::read_merge_queue(&answer.body) else { return Ok(None) };
+            queued.extend(page.numbers);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        Ok(Some(queued))
+    }
+
+    /// Returns the numbers in the merge queue of a base, as each pull request says.
+    ///
+    /// This needs no permission for merge queues.
+    async fn queued(&self, base: &BranchName, reason: &str) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+        let (mut queued, mut after) = (graphql::Queued::default(), None);
+        for _ in 0..graphql::MAX_PAGES {
+            let answer = self.query(graphql::open_of_base(&self.repository, base, after.as_deref())).await?;
+            let Some(page) = queued.read(&answer.body) else {
+                return self.unknown_queue(&queued, base, answer.missing().as_deref().unwrap_or(reason));
+            };
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        Ok(queued.numbers())
+    }
+
+    /// Returns that a base has no known merge queue.
+    ///
+    /// # Errors
+    ///
+    /// If earlier pages tell that it has one: a rebuild would remove pull requests from it.
+    fn unknown_queue(
+        &self,
+        queued: &graphql::Queued,
+        base: &BranchName,
+        reason: &str,
+    ) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+        if queued.has_queue() {
+            let (host, detail) = (self.host.clone(), reason.to_owned());
+            return Err(ForgeError::Forbidden { host, operation: "list the merge queue", detail });
+        }
+        let GithubRepository { owner, name } = &self.repository;
+        tracing::warn!(
+            "{owner}/{name}: it is not known which pull requests are in the merge queue of {base}, if it has one: {reason}; give \
+             the token read access to pull requests"
+        );
+        Ok(None)
+    }
+
+    /// Sends a query; parts that cannot be read are null.
+    async fn query(&self, request: ApiRequest) -> Result<graphql::Answer, ForgeError> {
+        let operation = request.operation;
+        let response = self.graphql.send(request).await?;
+        let refused = match (response.status, self.refusal(operation, &response)) {
+            (200, _) => None,
+            // Not each token is accepted here.
+            (403, ForgeError::Forbidden { detail, .. }) => Some(detail),
+            (_, refusal) => return Err(refusal),
+        };
+        let (host, status) = (self.host.clone(), response.status);
+        let answer = graphql::Answer::of(response.body, refused);
+        answer.map_err(|detail| ForgeError::Refused { host, operation, status, detail })
+    }
+
+    /// Sends a mutation; an error among its results is GitHub's reason to refuse.
+    async fn mutate(&self, request: ApiRequest) -> Result<MergeAnswer, ForgeError> {
+        let response = self.graphql.send(request).await?;
+        if response.status != 200 {
+            return Err(self.refusal(MERGE, &response));
+        }
+        Ok(match graphql::errors(&response.body) {
+            Some(reason) => MergeAnswer::Refused { reason },
+            None => MergeAnswer::Scheduled,
+        })
+    }
+}

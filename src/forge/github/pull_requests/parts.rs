@@ -1,0 +1,162 @@
+//! The parts of a pull request beside its text: labels, assignees and reviewers, each with a call of its own.
+
+use serde_json::{Value, json};
+
+use super::{Github, LABEL};
+use crate::forge::error::ForgeError;
+use crate::forge::exchange::{Cost, Method, Transport};
+use crate::forge::pull_request::{NewPullRequest, PullRequest, PullRequestEdit};
+
+const COMPLETE: &str = "complete a pull request";
+const ASSIGN: &str = "assign a pull request";
+const REVIEW: &str = "ask for a review";
+
+/// A part of a pull request beside its text.
+pub(super) enum Part<'p> {
+    Labels(&'p [String]),
+    Assignees(&'p [String]),
+    Reviewers(&'p [String]),
+}
+
+impl Part<'_> {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::Labels(names) | Self::Assignees(names) | Self::Reviewers(names) => names,
+        }
+    }
+
+    fn call(&self) -> ([&'static str; 2], Cost, &'static str) {
+        match self {
+            Self::Labels(_) => (["issues", "labels"], Cost::Essential, LABEL),
+            Self::Assignees(_) => (["issues", "assignees"], Cost::Essential, ASSIGN),
+            Self::Reviewers(_) => (["pulls", "requested_reviewers"], Cost::Create, REVIEW),
+        }
+    }
+
+    /// Returns a sentence for each name that GitHub has dropped silently.
+    fn left_out(&self, answer: &Value) -> Vec<String> {
+        let (Self::Assignees(names), Some(assigned)) = (self, answer["assignees"].as_array()) else {
+            return Vec::new();
+        };
+        let is_assigned = |name: &&String| {
+            assigned
+                .iter()
+                .any(|user| user["login"].as_str().is_some_and(|login| login.eq_ignore_ascii_case(name)))
+        };
+        let left_out = names.iter().filter(|name| !is_assigned(name));
+        left_out.map(|name| format!("assignee {name:?} is left out by GitHub")).collect()
+    }
+
+    fn body(&self) -> Value {
+        match self {
+            Self::Labels(names) => json!({"labels": names}),
+            Self::Assignees(names) => json!({"assignees": names}),
+            Self::Reviewers(names) => {
+                let (teams, users): (Vec<&String>, Vec<&String>) =
+                    names.iter().partition(|name| name.contains('/'));
+                let teams: Vec<&str> =
+                    teams.iter().filter_map(|team| Some(team.rsplit_once('/')?.1)).collect();
+                json!({"reviewers": users, "team_reviewers": teams})
+            }
+        }
+    }
+}
+
+/// The parts that a new pull request lacks.
+#[derive(Default)]
+struct Missing {
+    sentences: Vec<String>,
+    /// True if one of the failures may pass.
+    may_pass: bool,
+}
+
+impl Missing {
+    fn note(&mut self, error: &ForgeError) {
+        self.may_pass |= !error.is_final();
+        self.sentences.push(error.to_string());
+    }
+}
+
+impl<T: Transport> Github<T> {
+    /// Adds labels, reviewers or assignees; those of others stay.
+    ///
+    /// Returns GitHub's answer.
+    pub(super) async fn add(&self, number: u64, part: &Part<'_>) -> Result<Value, ForgeError> {
+        let (resource, cost, operation) = part.call();
+        let number = number.to_string();
+        let path = [resource[0], &number, resource[1]];
+        let response = self.send((Method::Post, cost), &path, Some(part.body()), operation).await?;
+        match response.status {
+            200 | 201 => Ok(response.body),
+            _ => Err(self.refusal(operation, &response)),
+        }
+    }
+
+    /// Sets the body of a new pull request, which says that all parts are there.
+    async fn set_body(&self, number: u64, body: &str) -> Result<(), ForgeError> {
+        let path = ["pulls", &number.to_string()];
+        let body = json!({ "body": body });
+        let response = self.send((Method::Patch, Cost::Essential), &path, Some(body), COMPLETE).await?;
+        match response.status {
+            200 => Ok(()),
+            _ => Err(self.refusal(COMPLETE, &response)),
+        }
+    }
+
+    /// Adds what a new pull request has beside its text.
+    ///
+    /// Returns a sentence for each part that is missing.
+    ///
+    /// It is open already, so a failure is told, and is no error. The completed body comes last. After a failure that may pass, or
+    /// if a person has changed the text meanwhile, the body stays as it is, and a later round completes it.
+    pub(super) async fn complete(
+        &self,
+        opened: &PullRequest,
+        new: &NewPullRequest,
+        is_new: bool,
+    ) -> Vec<String> {
+        let (mut missing, mut is_changed) = (Missing::default(), false);
+        // Each request notifies the reviewers.
+        let reviewers = if is_new { new.reviewers.as_slice() } else { &[] };
+        for part in [Part::Labels(&new.labels), Part::Assignees(&new.assignees), Part::Reviewers(reviewers)] {
+            if part.names().is_empty() {
+                continue;
+            }
+            match self.add(opened.number, &part).await {
+                Ok(answer) => {
+                    missing.sentences.extend(part.left_out(&answer));
+                    let text = answer.get("body").map(|body| body.as_str().unwrap_or_default());
+                    is_changed |= text.is_some_and(|text| text != opened.body);
+                }
+                Err(error) => missing.note(&error),
+            }
+        }
+        let body = new.completed_body.as_ref().filter(|_| is_new && !is_changed && !missing.may_pass);
+        if let Some(body) = body
+            && let Err(error) = self.set_body(opened.number, body).await
+        {
+            missing.note(&error);
+        }
+        missing.sentences
+    }
+
+    /// Adds labels, reviewers and assignees before a change of the text.
+    ///
+    /// One that is refused stays away.
+    pub(super) async fn add_missing(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
+        for part in [
+            Part::Labels(&edit.added_labels),
+            Part::Assignees(&edit.added_assignees),
+            Part::Reviewers(&edit.added_reviewers),
+        ] {
+            if part.names().is_empty() {
+                continue;
+            }
+            match self.add(number, &part).await {
+                Err(error) if error.is_final() => tracing::warn!("pull request #{number}: {error}"),
+                added => drop(added?),
+            }
+        }
+        Ok(())
+    }
+}
