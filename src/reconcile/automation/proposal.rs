@@ -443,13 +443,9 @@ impl Proposer for UpdateProposal {
         }
         self.wait.wait_for_groups(&plan.waiting);
         let change = || self.message.change(&self.update, &plan.result);
-        if !(edits.is_empty() && plan.waiting.is_empty()) && self.wait.hold(change) {
+        let is_held = !(edits.is_empty() && plan.waiting.is_empty()) && self.wait.hold(change);
+        if is_held {
             plan.withhold(|_| true);
-            let plan = self.plan.insert(plan);
-            if self.detail == Detail::Warnings {
-                plan.drop_details();
-            }
-            return Ok(None);
         }
         // The plan is kept even if the message fails: it shows what would have changed.
         let plan = self.plan.insert(plan);
@@ -473,7 +469,9 @@ impl Proposer for UpdateProposal {
             plan.drop_details();
         }
         compared?;
-        let Some(message) = message?.filter(|_| self.compare.is_none()) else { return Ok(None) };
+        // A message that cannot be made is an error before the wait ends, too.
+        let is_proposed = !is_held && self.compare.is_none();
+        let Some(message) = message?.filter(|_| is_proposed) else { return Ok(None) };
         Ok(Some(self.draft(edits, message)))
     }
 

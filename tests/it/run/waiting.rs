@@ -80,6 +80,34 @@ fn an_image_waits_while_a_window_is_closed_and_is_written_once_it_opens() {
     assert_eq!(scene.status()["observedPolicies"]["podinfo"]["tag"], "5.0.3");
 }
 
+/// The template was first read when the window opened, and the images missed it.
+#[test]
+fn a_message_that_cannot_be_made_is_an_error_while_the_window_is_closed() {
+    let scene = Scene::new().local();
+    let before = scene.repository.id("main");
+    let with = |template: &str| {
+        scene.automation_with(json!({
+            "metadata": {"annotations": {"tagboat.dev/windows": CLOSED}},
+            "spec": {"git": {"commit": {"messageTemplate": template}}},
+        }));
+    };
+    for template in ["{{ nope }}", "{{ index .Changed.Objects 7 }}"] {
+        with(template);
+        for arguments in [&["--output", "json"][..], &["--output", "json", "--dry-run"]] {
+            let run = scene.run_with_state(arguments).with_status(1);
+            let report = report(&run);
+            assert_eq!(report["outcome"], "failed", "{template}");
+            assert_eq!(report["markers"][0]["outcome"], "waiting");
+            assert!(run.errors.contains("template"), "{run:?}");
+        }
+        assert!(condition(&scene, "Ready").unwrap().starts_with("False GitOperationFailed "));
+    }
+    with("Update");
+    let run = scene.run_with_state(["--output", "json"]).with_status(0);
+    assert_eq!(report(&run)["outcome"], "waiting");
+    assert_eq!(scene.repository.id("main"), before);
+}
+
 #[test]
 fn now_overrides_the_own_windows_but_no_freeze_and_no_window_of_the_namespace() {
     for (own, of_namespace, expected) in [
