@@ -102,6 +102,10 @@ crds: ## Write deploy/crds, deploy/rollout/crds, deploy/nodes/crds, the roles be
 	mv docs/outcome.schema.json.new docs/outcome.schema.json
 	cargo run --quiet --locked -- schema history >docs/history.schema.json.new
 	mv docs/history.schema.json.new docs/history.schema.json
+	cargo run --quiet --locked -- schema explain-policy >docs/explain-policy.schema.json.new
+	mv docs/explain-policy.schema.json.new docs/explain-policy.schema.json
+	cargo run --quiet --locked -- schema explain-automation >docs/explain-automation.schema.json.new
+	mv docs/explain-automation.schema.json.new docs/explain-automation.schema.json
 
 .PHONY: help
 help: ## List the targets

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use kube::ResourceExt;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The name of an object with its namespace, which is empty for a cluster-scoped object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 pub struct ObjectName {
     /// The namespace; empty for a cluster-scoped object.
     pub namespace: String,

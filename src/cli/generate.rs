@@ -8,6 +8,7 @@ use tagboat_api::crds::CrdFile;
 use tagboat_go_text::Regexp;
 
 use super::Failure;
+use super::explain::{AutomationExplanation, PolicyExplanation};
 use super::history::HistoryDocument;
 use super::outcome::Outcome;
 use super::terminal::print;
@@ -127,12 +128,18 @@ enum Document {
     Outcome,
     /// The output of `tagboat history`
     History,
+    /// The output of `tagboat explain policy`
+    ExplainPolicy,
+    /// The output of `tagboat explain automation`
+    ExplainAutomation,
 }
 
 pub(super) fn schema(arguments: &SchemaArguments) -> Result<(), Failure> {
     let schema = match arguments.document {
         Document::Outcome => schemars::schema_for!(Outcome),
         Document::History => schemars::schema_for!(HistoryDocument),
+        Document::ExplainPolicy => schemars::schema_for!(PolicyExplanation),
+        Document::ExplainAutomation => schemars::schema_for!(AutomationExplanation),
     };
     let text = serde_json::to_string_pretty(&schema).expect("a schema is plain JSON");
     Ok(print(&format!("{text}\n"))?)

@@ -57,10 +57,10 @@ fn every_help_text_is_the_committed_one() {
 
 #[test]
 fn the_schemas_are_the_committed_ones() {
-    let run = run(tagboat().arg("schema")).with_status(0);
-    check("docs/outcome.schema.json", &run.output);
-    let run = crate::support::program::run(tagboat().args(["schema", "history"])).with_status(0);
-    check("docs/history.schema.json", &run.output);
+    for name in ["outcome", "history", "explain-policy", "explain-automation"] {
+        let run = run(tagboat().args(["schema", name])).with_status(0);
+        check(&format!("docs/{name}.schema.json"), &run.output);
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ mod tags;
 use clap::{Args, Subcommand};
 
 use super::Failure;
+pub(super) use automation::Explanation as AutomationExplanation;
+pub(super) use report::Explanation as PolicyExplanation;
 
 /// Explain the choice of a policy, or what an automation does not write
 #[derive(Debug, Args)]

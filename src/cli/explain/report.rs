@@ -1,20 +1,25 @@
 //! Explanation of a policy as JSON and as a table.
+//!
+//! `docs/explain-policy.schema.json` is generated from these types.
 
 use std::fmt::Write;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
 use crate::printable::printable;
 
-/// The explanation of a choice.
-#[derive(Debug, Serialize)]
-pub(super) struct Explanation {
+/// The explanation of a policy's choice.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PolicyExplanation")]
+pub(in crate::cli) struct Explanation {
+    /// The policy.
     pub(super) policy: ObjectName,
-    /// The tag that was chosen.
+    /// The tag that was chosen; null if none was.
     pub(super) latest: Option<String>,
-    /// The message of the policy's condition, if no tag was chosen.
+    /// The message of the policy's condition, or another error; null if nothing is wrong.
     pub(super) error: Option<String>,
     /// Every tag, from best to worst.
     pub(super) tags: Vec<ExplainedTag>,
@@ -34,11 +39,13 @@ impl Explanation {
 }
 
 /// A tag and its outcome.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ExplainedTag {
+    /// The tag.
     pub(super) tag: String,
-    /// The value that the filter extracted; none if the filter does not match.
+    /// The value that the filter extracted; null if the filter does not match.
     pub(super) value: Option<String>,
+    /// The outcome, such as `latest`, `candidate` or `filtered`.
     pub(super) outcome: &'static str,
     /// The reason, as a sentence.
     pub(super) reason: String,

@@ -22,6 +22,7 @@ pub(crate) mod proxy_host;
 pub(crate) mod recording;
 pub(crate) mod registry;
 pub(crate) mod remote_fleet;
+pub(crate) mod schemas;
 pub(crate) mod shifted_clock;
 pub(crate) mod sources;
 pub(crate) mod ssh_host;

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::schemas;
+
 /// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -18,9 +20,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Standard output as JSON.
+    /// Standard output as JSON, which must be as its schema says.
+    #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.output).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
+        let document = serde_json::from_str(&self.output);
+        let document = document.unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"));
+        schemas::check(&document);
+        document
     }
 
     /// Asserts an exit status.

@@ -1,5 +1,6 @@
 //! The images that the status of an automation names as held.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use tagboat_api::{ImageRef, ObjectName};
 
@@ -8,15 +9,23 @@ use crate::reconcile::automation::reverts::HeldRecord;
 /// An image that is not written, as the reports of runs have it.
 ///
 /// The status does not have the files in a form that can be read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ExplainedHold {
+    /// The policy, as namespace/name.
     policy: String,
+    /// The image that is not written; null if it is not known.
     image: Option<String>,
+    /// The value in the file; null, because no file is read.
     value: Option<String>,
+    /// The file; null as well.
     file: Option<String>,
+    /// The line; null as well.
     line: Option<usize>,
+    /// The commits between which the value was changed; null if they are not known.
     between: Option<[String; 2]>,
+    /// The author of the change; null unless the second commit is the only one.
     author: Option<String>,
+    /// `hold` or `pause`.
     mode: &'static str,
 }
 

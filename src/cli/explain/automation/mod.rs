@@ -32,7 +32,7 @@ use crate::cli::runtime;
 use crate::cli::terminal::{Palette, print, say};
 use facts::Found;
 use judge::Moment;
-use report::Explanation;
+pub(in crate::cli) use report::Explanation;
 
 /// The namespace of the controllers in Flux's installation.
 const DEFAULT_NAMESPACE: &str = "flux-system";

@@ -1,8 +1,11 @@
 //! The explanation of an automation as JSON and as text.
+//!
+//! `docs/explain-automation.schema.json` is generated from these types.
 
 use std::fmt::Write;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::held::ExplainedHold;
@@ -12,22 +15,27 @@ use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
 use crate::printable::printable;
 
-/// The explanation of an automation.
-#[derive(Debug, Serialize)]
-pub(super) struct Explanation {
+/// The explanation of what an automation does not write.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AutomationExplanation")]
+pub(in crate::cli) struct Explanation {
+    /// The automation.
     pub(super) automation: ObjectName,
-    /// The time of the answer.
+    /// The time of the answer in RFC 3339.
     #[serde(serialize_with = "time")]
+    #[schemars(with = "String")]
     pub(super) at: Timestamp,
     /// True if windows and freezes allow a write.
     pub(super) open: bool,
     /// The next changes between open and closed.
     pub(super) next: Vec<NextChange>,
+    /// The images that may not be written yet.
     pub(super) waiting: Vec<ExplainedWait>,
     /// The held images, as the reports of runs have them.
     pub(super) held: Vec<ExplainedHold>,
+    /// The selected policies.
     pub(super) policies: Vec<ExplainedPolicy>,
-    /// The errors, as one sentence; none if nothing is wrong.
+    /// The errors, as one sentence; null if nothing is wrong.
     pub(super) error: Option<String>,
     /// The rule that closes the automation.
     #[serde(skip)]
@@ -41,40 +49,50 @@ pub(super) struct Explanation {
 }
 
 /// A change between open and closed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct NextChange {
+    /// The time of the change in RFC 3339.
     #[serde(serialize_with = "time")]
+    #[schemars(with = "String")]
     pub(super) at: Timestamp,
+    /// True if a write is allowed from then on.
     pub(super) open: bool,
     /// The rule that changes.
     pub(super) by: String,
 }
 
 /// Wanted images that may not be written yet.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ExplainedWait {
+    /// The policies, as namespace/name.
     pub(super) policies: Vec<String>,
+    /// `Frozen`, `WindowClosed`, `QuietPeriod` or `ReleaseGroupIncomplete`.
     pub(super) reason: String,
     /// The rule that delays them.
     pub(super) by: String,
+    /// The end of the wait in RFC 3339; null if none is known.
     #[serde(serialize_with = "optional_time")]
+    #[schemars(with = "Option<String>")]
     pub(super) until: Option<Timestamp>,
+    /// The wait as a sentence.
     pub(super) message: String,
 }
 
 /// A selected policy.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ExplainedPolicy {
+    /// The policy, as namespace/name.
     pub(super) policy: String,
-    /// The wanted image.
+    /// The wanted image; null if there is none.
     pub(super) image: Option<String>,
+    /// The state of the image.
     pub(super) state: PolicyState,
     /// The reason, as a sentence.
     pub(super) reason: String,
 }
 
 /// The state of a policy's image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum PolicyState {
     /// It is written, or nothing holds it back.
