@@ -13,7 +13,41 @@ use super::filter::Filter;
 use super::selection::RankedValue;
 
 /// The maximum number of members of a group.
-pub const MAX_MEMBERS: usize = 100;
+const MAX_MEMBERS: usize = 100;
+
+/// Returns the reason why a group of too many members does not move.
+pub fn too_many(members: usize) -> Option<String> {
+    (members > MAX_MEMBERS).then(|| format!("it has {members} policies, and {MAX_MEMBERS} are allowed"))
+}
+
+/// Returns the sentence about a group that does not move.
+pub fn does_not_move(group: &str, cause: &dyn fmt::Display) -> String {
+    format!("the release group {group} does not move: {cause}")
+}
+
+/// The reason why a member of a group does not select, as a clause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// It is suspended.
+    #[error("is suspended")]
+    Suspended,
+    /// Its repository has no tags.
+    #[error("has no tags to choose from")]
+    NoTags,
+    /// An error keeps it from selecting.
+    #[error("cannot select: {0}")]
+    Error(String),
+    /// Another reason.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Obstacle {
+    /// Returns the sentence about the member that has it.
+    pub fn of(&self, member: &ObjectName) -> String {
+        format!("ImagePolicy {member} {self}")
+    }
+}
 
 /// The values of one policy, to which the rankings of a group refer.
 #[derive(Clone, Debug, Default)]

@@ -15,7 +15,7 @@ use super::report::Explanation;
 use super::subject::{RepositoryLookup, Subject};
 use crate::error::chain;
 use crate::objects::{ObjectName, Objects};
-use crate::policy::group::{Lacking, MAX_MEMBERS, Ranking, Values};
+use crate::policy::group::{Lacking, Obstacle, Ranking, Values, does_not_move, too_many};
 use crate::policy::selection::{RankedValue, ranked_values};
 use crate::policy::{Ages, Policy};
 use crate::reconcile::policy::access;
@@ -95,58 +95,48 @@ impl<O: Objects> Explainer<'_, O> {
         let values = Values::of(&own.ranked(&own.unknown_ages())?);
         let (name, members) = (name.to_owned(), Vec::new());
         let mut group = Group { name, values, members, rankings: Vec::new(), obstacle: None };
-        let number = self.subject.members.len() + 1;
-        if number > MAX_MEMBERS {
-            group.obstacle = Some(format!("it has {number} policies, and {MAX_MEMBERS} are allowed"));
-            return Ok(Some(group));
-        }
+        group.obstacle = too_many(self.subject.members.len() + 1);
         for member in &self.subject.members {
-            let reached = self.member(member).await;
-            let ranked = reached.and_then(|reached| Ok((reached.ranked(&reached.unknown_ages())?, reached)));
-            match ranked {
+            if group.obstacle.is_some() {
+                break;
+            }
+            match self.member(member).await {
                 Ok((ranked, reached)) => {
                     group.rankings.push(group.values.ranking(reached.name.clone(), ranked));
                     group.members.push(reached);
                 }
-                Err(error) => {
-                    let name = ObjectName::of(&member.policy);
-                    group.obstacle = Some(format!("ImagePolicy {name} {}", error.as_obstacle()));
-                    return Ok(Some(group));
-                }
+                Err(obstacle) => group.obstacle = Some(obstacle.of(&ObjectName::of(&member.policy))),
             }
         }
         Ok(Some(group))
     }
 
-    /// Lists the tags of another member.
-    async fn member(&self, member: &Subject) -> Result<Reached, ExplainError> {
+    /// Lists and ranks the tags of another member.
+    async fn member(&self, member: &Subject) -> Result<(Vec<RankedValue>, Reached), Obstacle> {
         if member.policy.spec.suspend {
-            return Err(ExplainError::Condition("it is suspended".to_owned()));
+            return Err(Obstacle::Suspended);
         }
         let RepositoryLookup::Found(repository) = &member.repository else {
-            return Err(ExplainError::Condition("its ImageRepository cannot be read".to_owned()));
+            return Err(Obstacle::Error("its ImageRepository cannot be read".to_owned()));
         };
-        let condition = |message: String| ExplainError::Condition(message);
-        let request = Request::of(&member.policy).map_err(|error| condition(chain(&error)))?;
-        let policy = request.policy.compile().map_err(|error| condition(chain(&error)))?;
-        let reached = self.reach(member, repository, &Arc::new(policy)).await?;
+        let request = Request::of(&member.policy).map_err(|error| Obstacle::Error(chain(&error)))?;
+        let policy = request.policy.compile().map_err(|error| Obstacle::Error(chain(&error)))?;
+        let reached = self.reach(member, repository, &Arc::new(policy)).await.map_err(obstacle)?;
         if reached.listing.tags.is_empty() {
-            return Err(ExplainError::Condition("it has no tags to choose from".to_owned()));
+            return Err(Obstacle::NoTags);
         }
-        Ok(reached)
+        let ranked = reached.ranked(&reached.unknown_ages()).map_err(obstacle)?;
+        Ok((ranked, reached))
     }
 }
 
-impl ExplainError {
-    /// Returns the error of a member as a clause.
-    fn as_obstacle(&self) -> String {
-        let cause = match self {
-            Self::Condition(message) => message.clone(),
-            Self::Registry(failure) => failure.condition.clone(),
-            Self::Failure(failure) => failure.sentences().join("; "),
-        };
-        format!("cannot select: {cause}")
-    }
+/// Returns the error of a member as the reason why it cannot select.
+fn obstacle(error: ExplainError) -> Obstacle {
+    Obstacle::Error(match error {
+        ExplainError::Condition(message) => message,
+        ExplainError::Registry(failure) => failure.condition,
+        ExplainError::Failure(failure) => failure.sentences().join("; "),
+    })
 }
 
 impl Reached {
@@ -229,7 +219,7 @@ impl Group {
     }
 
     fn stays(&self, cause: &dyn fmt::Display) -> String {
-        format!("the release group {} does not move: {cause}", self.name)
+        does_not_move(&self.name, cause)
     }
 }
 

@@ -9,7 +9,7 @@ use super::run::{PolicyInputs, PolicyOptions, Run};
 use super::selection::{ChoiceInputs, NoChoice};
 use crate::error::chain;
 use crate::objects::ObjectName;
-use crate::policy::group::Values;
+use crate::policy::group::{Obstacle, Values};
 use crate::policy::selection::{RankedValue, ranked_values};
 use crate::policy::{Ages, PolicyError};
 use crate::reconcile::run::Outcome;
@@ -38,10 +38,7 @@ impl Run {
                     let ranking = survey.values().ranking(member.run.name(), ranked);
                     survey.add(ranking, surveyed);
                 }
-                Err(obstacle) => {
-                    let obstacle = format!("ImagePolicy {} {obstacle}", member.run.name());
-                    return Ok(Some(survey.stopped(obstacle)));
-                }
+                Err(obstacle) => return Ok(Some(survey.stopped(obstacle.of(&member.run.name())))),
             }
         }
         Ok(Some(survey))
@@ -75,12 +72,12 @@ impl Member {
         options: &PolicyOptions,
         policy_inputs: &PolicyInputs<'_>,
         tag_store: &SharedTagStore,
-    ) -> Result<(Vec<RankedValue>, SurveyedMember), String> {
+    ) -> Result<(Vec<RankedValue>, SurveyedMember), Obstacle> {
         if let Some(obstacle) = &self.obstacle {
-            return Err(obstacle.clone());
+            return Err(Obstacle::Other(obstacle.clone()));
         }
         if self.run.is_suspended() {
-            return Err("is suspended".to_owned());
+            return Err(Obstacle::Suspended);
         }
         let own_inputs = PolicyInputs {
             repository: self.repository.clone(),
@@ -92,18 +89,16 @@ impl Member {
         };
         let failed = |outcome: Outcome| match outcome {
             Outcome::Success(message) | Outcome::Stall(_, message) | Outcome::Failure(_, message) => {
-                format!("cannot select: {message}")
+                Obstacle::Error(message)
             }
         };
         let inputs =
             self.run.inputs(options, &own_inputs).await.map_err(|failure| failed(failure.outcome))?;
-        inputs.policy.check_filter().map_err(|error| format!("cannot select: {}", chain(&error)))?;
+        inputs.policy.check_filter().map_err(|error| Obstacle::Error(chain(&error)))?;
         let ranked = self.run.ranked(options, &own_inputs, &inputs, tag_store).await;
         let ranked = ranked.map_err(|missing| match missing {
-            NoChoice::EmptyList(_) => "has no tags to choose from".to_owned(),
-            NoChoice::Failed(failure) if failure.retry_after.is_some() => {
-                "has no tags to choose from".to_owned()
-            }
+            NoChoice::EmptyList(_) => Obstacle::NoTags,
+            NoChoice::Failed(failure) if failure.retry_after.is_some() => Obstacle::NoTags,
             NoChoice::Failed(failure) => failed(failure.outcome),
         })?;
         let previous = self.run.previous();

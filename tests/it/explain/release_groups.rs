@@ -87,8 +87,7 @@ fn a_tag_whose_value_members_lack_is_not_in_the_group() {
 
 #[test]
 fn a_group_that_does_not_move_keeps_the_tag_of_the_status_or_has_an_error() {
-    let suspended =
-        "the release group shop does not move: ImagePolicy shop/web cannot select: it is suspended";
+    let suspended = "the release group shop does not move: ImagePolicy shop/web is suspended";
     let differs = "the release group shop does not move: of the values that all policies have, 2.0.0 is the best one for \
                    shop/api and 1.0.0 for shop/web";
     let descending = json!({"policy": {"alphabetical": {"order": "desc"}}});

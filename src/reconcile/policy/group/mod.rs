@@ -14,7 +14,7 @@ use super::choice::{self, Choice, ChoiceError, Held, SelectionInputs};
 use super::run::Run;
 use crate::objects::ObjectName;
 use crate::policy::downgrade::{Decision, DowngradeInputs, Trigger};
-use crate::policy::group::{MAX_MEMBERS, Position, Ranking, Values};
+use crate::policy::group::{Position, Ranking, Values, does_not_move, too_many};
 use crate::policy::selection::ranked_values;
 use crate::policy::{Check, HeldDowngrade, Policy};
 
@@ -41,8 +41,7 @@ pub struct Member {
 impl ReleaseGroup {
     /// Returns the reason why no member can be asked, if there is one.
     pub(super) fn obstacle(&self) -> Option<String> {
-        let number = self.members.len() + 1;
-        (number > MAX_MEMBERS).then(|| format!("it has {number} policies, and {MAX_MEMBERS} are allowed"))
+        too_many(self.members.len() + 1)
     }
 }
 
@@ -195,7 +194,7 @@ impl Survey {
 
     /// Returns the message of the condition `Stale`.
     fn message(&self, cause: &str) -> String {
-        format!("the release group {} does not move: {cause}", self.group)
+        does_not_move(&self.group, &cause)
     }
 }
 
