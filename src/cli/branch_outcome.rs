@@ -54,7 +54,7 @@ pub(super) enum BranchActionKind {
 pub(super) enum LeftReasonKind {
     /// It has commits of others.
     EditedByOthers,
-    /// Its commits cannot be read.
+    /// Its commits cannot be read, or a marked file of the base cannot be parsed.
     Unreadable,
     /// A person has refused the change.
     ClosedByAPerson,
@@ -143,7 +143,7 @@ impl Branch {
         let reason = match &outcome.action {
             BranchAction::Left(reason) => Some(match reason {
                 LeftReason::EditedByOthers { .. } => LeftReasonKind::EditedByOthers,
-                LeftReason::Unreadable { .. } => LeftReasonKind::Unreadable,
+                LeftReason::Unreadable { .. } | LeftReason::UnparsableBase => LeftReasonKind::Unreadable,
                 LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
                 LeftReason::AwaitingForge => LeftReasonKind::AwaitingForge,
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,

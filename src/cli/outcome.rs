@@ -163,7 +163,7 @@ pub(super) enum OutcomeKind {
     Unchanged,
     /// Policies and remote did not change since the last run, or the automation is suspended; no file was read.
     Skipped,
-    /// Something would change, and nothing was written.
+    /// Something would be written or pushed, and nothing was.
     DryRun,
     /// Something would change, and may not be written yet; `waiting` says why.
     Waiting,
@@ -323,7 +323,10 @@ impl Outcome {
                         None => (OutcomeKind::Unchanged, "repository up-to-date".to_owned()),
                     }
                 }
-                git::Outcome::DryRun { .. } => {
+                git::Outcome::DryRun { refspec: Some(refspec), .. } => {
+                    (OutcomeKind::DryRun, format!("would push refspecs '{refspec}'"))
+                }
+                git::Outcome::DryRun { refspec: None, .. } => {
                     let objects = self.changes.values().flat_map(|file| &file.objects);
                     let values = count(objects.map(|object| object.changes.len()).sum(), "value");
                     let files = count(self.changes.len(), "file");

@@ -44,10 +44,12 @@ pub enum Outcome {
         /// The revision that was checked out.
         source: Revision,
     },
-    /// A commit would have been made, but this is a dry run.
+    /// Something would have been pushed, but this is a dry run.
     DryRun {
         /// The revision that was checked out.
         source: Revision,
+        /// The refspec of an earlier commit, if that is all.
+        refspec: Option<String>,
     },
     /// A commit would have been made or pushed, but the proposer waits.
     Waiting {

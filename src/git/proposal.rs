@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tagboat_api::Reason;
+
 use super::baseline::ProposalTrees;
 use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange};
 use super::checkout::Revision;
@@ -82,10 +84,15 @@ pub trait Proposer: Send + 'static {
         None
     }
 
-    /// Returns true if nothing may be pushed for this proposer now.
+    /// Returns the reason if nothing may be pushed for this proposer now.
     ///
     /// It is asked before a proposal is used, and right before each push.
-    fn is_closed(&self) -> bool {
+    fn closed(&self) -> Option<Reason> {
+        None
+    }
+
+    /// Returns true if the last proposal leaves out changes of files that cannot be parsed.
+    fn has_unparsable(&self) -> bool {
         false
     }
 

@@ -323,11 +323,11 @@ impl<'i> Work<'i> {
                 report::render(&report, palette)
             }
         });
-        // The summary has the result of a dry run, standard error the errors, and a line below that of a single branch.
+        // The summary has the changes of a dry run, standard error the errors, and a line below that of a single branch.
         let is_of_branch =
             |message: &String| self.outcome.branches.iter().any(|branch| branch.message == *message);
         let is_printed = is_failed
-            || self.outcome.outcome == OutcomeKind::DryRun
+            || (self.outcome.outcome == OutcomeKind::DryRun && !self.outcome.changes.is_empty())
             || self.outcome.message.as_ref().is_some_and(is_of_branch);
         if let Some(message) = self.outcome.message.as_ref().filter(|_| !is_printed) {
             text.push_str(&printable(message));

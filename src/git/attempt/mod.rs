@@ -174,7 +174,7 @@ impl<P: Proposer> Attempt<P> {
         let context = AttemptContext { mirror, remote, listing, old, deadline };
         let tip = proposed?;
         if self.is_dry_run {
-            self.open().for_each(ProposalState::settle_dry_run);
+            self.open().for_each(|state| state.settle_dry_run(journal));
             return Ok(());
         }
         let tip =

@@ -355,7 +355,7 @@ impl<P: Proposer> ProposalState<P> {
     /// Holds it back if nothing may be pushed for it now.
     pub(super) fn hold_if_closed(&mut self, journal: &PushJournal) {
         let Proposal { proposer, name, .. } = &self.proposal;
-        let is_held = proposer.is_waiting() || (journal.owes_refspec(name) && proposer.is_closed());
+        let is_held = proposer.is_waiting() || (journal.owes_refspec(name) && proposer.closed().is_some());
         self.is_held = self.commit.is_none() && is_held;
     }
 
@@ -363,7 +363,7 @@ impl<P: Proposer> ProposalState<P> {
     pub(super) fn has_closed(&self, journal: &PushJournal) -> bool {
         let Proposal { proposer, name, .. } = &self.proposal;
         let is_pushed = self.commit.is_some() || (!self.is_held && journal.owes_refspec(name));
-        self.is_open() && is_pushed && proposer.is_closed()
+        self.is_open() && is_pushed && proposer.closed().is_some()
     }
 
     /// Records the push in the journal before it is made.
@@ -471,15 +471,17 @@ impl<P: Proposer> ProposalState<P> {
     }
 
     /// Gives the answer of a dry run.
-    pub(super) fn settle_dry_run(&mut self) {
+    pub(super) fn settle_dry_run(&mut self, journal: &PushJournal) {
+        self.hold_if_closed(journal);
         let Some(Source { revision: source, .. }) = self.source.take() else { return };
-        if self.proposal.proposer.is_waiting() {
-            self.result = Some(Ok(Outcome::Waiting { source }));
-            return;
-        }
-        let is_new = self.commit.take().is_some();
-        let outcome = if is_new { Outcome::DryRun { source } } else { Outcome::NothingToCommit { source } };
-        self.result = Some(Ok(outcome));
+        let Proposal { name, target, .. } = &self.proposal;
+        let owed = target.refspec.as_ref().filter(|_| journal.owes_refspec(name)).map(ToString::to_string);
+        self.result = Some(Ok(match (self.commit.take(), owed) {
+            _ if self.is_held => Outcome::Waiting { source },
+            (Some(_), _) => Outcome::DryRun { source, refspec: None },
+            (None, Some(refspec)) => Outcome::DryRun { source, refspec: Some(refspec) },
+            (None, None) => Outcome::NothingToCommit { source },
+        }));
     }
 
     fn seen(&self, checkout: CommitId, push: Option<CommitId>, context: &AttemptContext<'_>) -> LastSeen {

@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 use super::beyond::{BaseHistory, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
 use super::model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, FileChange,
+    LeftReason, Refresh,
 };
 use super::ownership::{foreign_commit, with_people};
 use super::stack::stack;
@@ -324,18 +325,18 @@ impl<P: Proposer> BranchAttempt<P> {
         self.closed(branch).next().is_some()
     }
 
-    /// Returns the names of the proposals that change a branch and may not push now.
+    /// Returns the proposals that change a branch and may not push now.
     ///
     /// A branch without a change counts for all of its proposals.
-    fn closed<'s>(&'s self, branch: &'s Branch) -> impl Iterator<Item = &'s str> {
+    fn closed<'s>(&'s self, branch: &'s Branch) -> impl Iterator<Item = ClosedProposal> {
         let changes = |index: usize, proposer: &P| match branch.drafts.as_slice() {
             [] => proposer.branches().contains_key(&branch.name),
             drafts => drafts.iter().any(|(of, _)| *of == index),
         };
         let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
         open.map(|(index, state)| (index, &state.proposal)).filter_map(move |(index, proposal)| {
-            let is_closed = changes(index, &proposal.proposer) && proposal.proposer.is_closed();
-            is_closed.then_some(proposal.name.as_str())
+            let reason = changes(index, &proposal.proposer).then(|| proposal.proposer.closed())??;
+            Some(ClosedProposal { name: proposal.name.clone(), reason })
         })
     }
 
@@ -414,6 +415,9 @@ impl<P: Proposer> BranchAttempt<P> {
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
+            if self.owners(&branch.name).any(P::has_unparsable) {
+                branch.decision = branch.decision.clone().of_unparsable_base();
+            }
             let is_push = match branch.decision {
                 Decision::Create | Decision::Rebuild | Decision::Delete => true,
                 // The forge will permit a push, and the wait counts from now on.
@@ -421,7 +425,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 _ => false,
             };
             if is_push {
-                let closed: Vec<_> = self.closed(branch).map(str::to_owned).collect();
+                let closed: Vec<_> = self.closed(branch).collect();
                 if !closed.is_empty() {
                     branch.decision = Decision::Leave(LeftReason::Waiting { closed });
                 }

@@ -35,6 +35,18 @@ pub(super) enum Decision {
     Delete,
 }
 
+impl Decision {
+    /// Returns the decision if a file of the base cannot be parsed.
+    ///
+    /// Then it does not follow that nothing is left to change.
+    pub(super) fn of_unparsable_base(self) -> Self {
+        match self {
+            Self::Leave(LeftReason::NothingLeft) | Self::Delete => Self::Leave(LeftReason::UnparsableBase),
+            other => other,
+        }
+    }
+}
+
 /// Decides on a branch with this tip.
 ///
 /// `is_wanted` is true if the base needs a change.
@@ -146,6 +158,13 @@ mod tests {
         ] {
             let decision = decide(is_wanted, &found, Some(commit), facts);
             assert_eq!(decision, expected, "{is_wanted} {found:?} {facts:?}");
+        }
+        for decision in [Decision::Delete, nothing_left()] {
+            let left = Decision::Leave(LeftReason::UnparsableBase);
+            assert_eq!(decision.of_unparsable_base(), left);
+        }
+        for decision in [Decision::Nothing, Decision::Create, Decision::Keep, Decision::Rebuild, edited()] {
+            assert_eq!(decision.clone().of_unparsable_base(), decision);
         }
         let unreadable = FoundBranch::Unreadable("x".to_owned());
         let left = Decision::Leave(LeftReason::Unreadable { message: "x".to_owned() });

@@ -27,6 +27,7 @@ mod state;
 
 pub(super) use attempt::BranchAttempt;
 pub use model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, CommitPeople, FileChange, LeftReason, Refresh,
+    BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, FileChange,
+    LeftReason, Refresh,
 };
 pub(super) use ownership::with_people;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tagboat_api::Reason;
+
 use crate::git::commit::CommitDraft;
 use crate::git::name::{BranchName, CommitId};
 
@@ -161,9 +163,20 @@ pub enum LeftReason {
     Abandoned,
     /// Nothing may be pushed now.
     Waiting {
-        /// The names of the proposals that may not push.
-        closed: Vec<String>,
+        /// The proposals that may not push.
+        closed: Vec<ClosedProposal>,
     },
+    /// It is unknown whether the base needs a change, because a file cannot be parsed.
+    UnparsableBase,
+}
+
+/// A proposal that may not push now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClosedProposal {
+    /// Its name.
+    pub name: String,
+    /// The reason.
+    pub reason: Reason,
 }
 
 impl BranchOutcome {
@@ -172,8 +185,8 @@ impl BranchOutcome {
         matches!(self.action, BranchAction::Created | BranchAction::Rebuilt | BranchAction::Deleted)
     }
 
-    /// Returns the names of the proposals for which the branch waits, if it does.
-    pub fn waits_for(&self) -> Option<&[String]> {
+    /// Returns the proposals for which the branch waits, if it does.
+    pub fn waits_for(&self) -> Option<&[ClosedProposal]> {
         match &self.action {
             BranchAction::Left(LeftReason::Waiting { closed }) => Some(closed),
             _ => None,
@@ -199,6 +212,9 @@ impl fmt::Display for LeftReason {
             Self::NothingLeft => formatter.write_str("has nothing left to change"),
             Self::Abandoned => formatter.write_str("has the images of no policy any more"),
             Self::Waiting { .. } => formatter.write_str("is left alone until it may be pushed"),
+            Self::UnparsableBase => {
+                formatter.write_str("is left alone while a marked file of its base cannot be parsed")
+            }
         }
     }
 }

@@ -483,8 +483,12 @@ impl Proposer for UpdateProposal {
         self.reverts.note(&self.policies)
     }
 
-    fn is_closed(&self) -> bool {
-        self.wait.is_closed()
+    fn closed(&self) -> Option<Reason> {
+        self.wait.closed()
+    }
+
+    fn has_unparsable(&self) -> bool {
+        self.has_unparsable
     }
 
     fn is_waiting(&self) -> bool {

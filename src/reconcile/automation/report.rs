@@ -163,7 +163,7 @@ fn observed_revision(outcome: &Outcome) -> Option<Revision> {
 pub(super) fn read_revision(outcome: &Outcome) -> Option<Revision> {
     match outcome {
         Outcome::NothingNew => None,
-        Outcome::DryRun { source } | Outcome::Waiting { source } => Some(source.clone()),
+        Outcome::DryRun { source, .. } | Outcome::Waiting { source } => Some(source.clone()),
         Outcome::NothingToCommit { source } | Outcome::Branches { base: source, .. } => Some(source.clone()),
         Outcome::Pushed(push) => {
             let reference = Some(push.branch.reference());

@@ -329,7 +329,7 @@ fn conclude_branches(
     let outcome = match failure {
         Some(failure) => return Conclusion::stopped(Stage::Push, &failure),
         None if has_waiting || proposer.waits_for_groups() => Outcome::Waiting { source },
-        None if would_change => Outcome::DryRun { source },
+        None if would_change => Outcome::DryRun { source, refspec: None },
         None => Outcome::NothingToCommit { source },
     };
     Conclusion::Success { outcome, policies }

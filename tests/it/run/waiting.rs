@@ -205,9 +205,18 @@ fn a_pending_refspec_waits_as_well() {
     scene.run_with_state(NONE).with_status(1);
     scene.repository.hook("update", "#!/bin/sh\nexit 0\n");
     let pushes = host.requests_for(Operation::Push).len();
+    // A dry run said that nothing would be done.
+    let message = "would push refspecs 'refs/heads/main:refs/heads/copy'";
+    let would = report(&scene.run_with_state(["--output", "json", "--dry-run"]).with_status(0));
+    assert_eq!((&would["outcome"], &would["message"]), (&json!("dry-run"), &json!(message)), "{would:#}");
+    let text = scene.run_with_state(["--dry-run"]).with_status(0).output;
+    assert!(text.lines().any(|line| line == message), "{text}");
     with(CLOSED);
-    let report_closed = report(&scene.run_with_state(["--output", "json"]).with_status(0));
-    assert_eq!(report_closed["waiting"][0]["policies"], json!([]), "{report_closed:#}");
+    for arguments in [&["--output", "json"][..], &["--output", "json", "--dry-run"]] {
+        let report_closed = report(&scene.run_with_state(arguments).with_status(0));
+        assert_eq!(report_closed["outcome"], "waiting");
+        assert_eq!(report_closed["waiting"][0]["policies"], json!([]), "{report_closed:#}");
+    }
     assert_eq!((host.requests_for(Operation::Push).len(), scene.repository.id("copy")), (pushes, None));
     with("[]");
     scene.run_with_state(NONE).with_status(0);

@@ -274,6 +274,7 @@ impl Judge<'_> {
                 let is_believed = self.closed.is_some() || !self.is_read(&wait.by);
                 self.moment.is_now && is_believed
             }
+            "QuietPeriod" if wait.by.starts_with(BY_OTHERS) => self.moment.is_now,
             "QuietPeriod" if self.settings.is_some() => {
                 quiet.is_some_and(|quiet| (&quiet.by, quiet.until) == (&wait.by, wait.until))
             }
@@ -290,7 +291,8 @@ impl Judge<'_> {
         let name = ObjectName::of(&self.facts.automation);
         let is_of = |owner: String| by.contains(&owner);
         let is_own = self.settings.is_some() && is_of(format!(" of automation {name}"));
-        let is_of_namespace = is_of(format!(" of namespace {} (tagboat.dev/", name.namespace));
+        let is_unknown = is_of(format!("namespace {} has the unknown annotation ", name.namespace));
+        let is_of_namespace = is_unknown || is_of(format!(" of namespace {} (tagboat.dev/", name.namespace));
         // After a change of its clock, the controller counts a time that is not known here.
         let is_of_clock = is_of("the system clock was changed".to_owned());
         let is_of_others = by.starts_with(BY_OTHERS);

@@ -249,6 +249,21 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
             Written,
             "not written yet: the next run is due".to_owned(),
         ),
+        // A misspelt annotation that was mended.
+        (
+            Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "Frozen",
+                    "1 value of web waits: namespace shop has the unknown annotation tagboat.dev/freez: allowed are \
+                     tagboat.dev/freeze, tagboat.dev/freeze-all and tagboat.dev/windows; no end is known",
+                ]),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
         (
             Case {
                 condition: Some([

@@ -166,7 +166,7 @@ fn a_value_is_that_of_the_commit_if_it_was_pushed() {
 
 #[test]
 fn a_run_without_a_scan_has_no_places() {
-    for outcome in [Outcome::NothingNew, Outcome::DryRun { source: revision(SOURCE) }] {
+    for outcome in [Outcome::NothingNew, Outcome::DryRun { source: revision(SOURCE), refspec: None }] {
         assert_eq!(after(&success(outcome.clone())), None, "{outcome:?}");
     }
     let unscanned = PlaceScan::new(origin("main", None));

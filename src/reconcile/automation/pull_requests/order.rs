@@ -108,7 +108,10 @@ impl PullRequestOrder {
             }
             (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
             (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),
-            (Left(LeftReason::NothingLeft | LeftReason::Abandoned), _) => left(LeftBranch::NothingLeft),
+            // With an unparsable file, the pull request is left alone because its policies are not readable.
+            (Left(LeftReason::NothingLeft | LeftReason::Abandoned | LeftReason::UnparsableBase), _) => {
+                left(LeftBranch::NothingLeft)
+            }
         }
     }
 }

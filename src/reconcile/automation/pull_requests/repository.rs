@@ -153,7 +153,7 @@ impl Repository {
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
                 LeftReason::NothingLeft | LeftReason::Abandoned => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting { .. } => false,
+                LeftReason::Waiting { .. } | LeftReason::UnparsableBase => false,
             }
         };
         let is_new =

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
-use tagboat_api::ImageRef;
+use tagboat_api::{ImageRef, Reason};
 
 use super::earlier::{EarlierRun, KnownWait};
 use super::gate::{Closed, GateState, WriteGate};
@@ -121,9 +121,9 @@ impl RunWait {
         self.group_wait.is_some() && policies.all(|policy| self.groups.holds(policy))
     }
 
-    /// Returns true if the gate is closed now.
-    pub fn is_closed(&self) -> bool {
-        self.look_at_gate().is_some()
+    /// Returns the reason if the gate is closed now.
+    pub fn closed(&self) -> Option<Reason> {
+        self.look_at_gate().map(|closed| closed.reason.reason())
     }
 
     /// Records that own branches wait, and returns true if any does.
@@ -139,26 +139,26 @@ impl RunWait {
         let values = changes.iter().map(|change| change.values).sum();
         let closed = waiting.iter().filter_map(|branch| branch.waits_for()).flatten();
         let own = self.gate.as_ref().map(|gate| gate.automation.to_string());
-        let others: BTreeSet<&str> = closed.map(|proposal| automation_of(proposal)).collect();
-        let others = others.into_iter().filter(|name| own.as_deref() != Some(*name)).collect();
+        let others = closed.map(|proposal| (automation_of(&proposal.name), proposal.reason));
+        let others = others.filter(|(name, _)| own.as_deref() != Some(*name)).collect();
         self.ensure(Change { policies: policies.into_iter().collect(), values }, &others);
         true
     }
 
     /// Records that a push waits, unless a change does.
     pub fn add_push(&mut self) {
-        self.ensure(Change::default(), &BTreeSet::new());
+        self.ensure(Change::default(), &BTreeMap::new());
     }
 
     /// Records that a change waits, unless another one does.
     ///
     /// If the gate is open, it waits for other automations, or its own rule has just ended.
-    fn ensure(&mut self, Change { policies, values }: Change, others: &BTreeSet<&str>) {
+    fn ensure(&mut self, Change { policies, values }: Change, others: &BTreeMap<&str, Reason>) {
         if self.wait.is_some() {
             return;
         }
         let by_another = || {
-            let (reason, by) = (WaitReason::WindowClosed, by_others(others));
+            let (reason, by) = (reason_of(others.values()), by_others(others.keys().copied()));
             let gate = self.gate.as_ref().filter(|_| others.is_empty());
             let look_again = gate.map(|gate| gate.clock.read()[0]);
             Closed { reason, by, until: None, look_again, changes: None }
@@ -228,14 +228,23 @@ fn automation_of(proposal: &str) -> &str {
     proposal.split(' ').next().unwrap_or(proposal)
 }
 
+/// Returns the first reason for which automations of the same branch may not write.
+///
+/// A rule that has just ended is gone, and was a window or a freeze.
+fn reason_of<'r>(reasons: impl Iterator<Item = &'r Reason> + Clone) -> WaitReason {
+    let is_one = |wait: &WaitReason| reasons.clone().any(|reason| wait.reason() == *reason);
+    WaitReason::ALL.into_iter().find(is_one).unwrap_or(WaitReason::WindowClosed)
+}
+
 /// Returns a phrase about automations of the same branch that may not write.
-fn by_others(names: &BTreeSet<&str>) -> String {
-    let named: Vec<&str> = names.iter().copied().take(MAX_OTHERS).collect();
+fn by_others<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let named = &names[..names.len().min(MAX_OTHERS)];
     let more = match names.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    match named.as_slice() {
+    match named {
         [] => "a rule that has just ended".to_owned(),
         [name] => format!("{BY_OTHERS} {name}, which changes the same branch and waits"),
         names => format!("{BY_OTHERS}s {}{more}, which change the same branch and wait", names.join(", ")),
@@ -262,8 +271,21 @@ mod tests {
             ),
             (&[], "a rule that has just ended"),
         ] {
-            let names = proposals.iter().copied().map(automation_of).collect();
-            assert_eq!(by_others(&names), expected);
+            let names: BTreeSet<&str> = proposals.iter().copied().map(automation_of).collect();
+            assert_eq!(by_others(names.into_iter()), expected);
+        }
+    }
+
+    #[test]
+    fn a_branch_waits_for_the_first_of_the_reasons_of_others() {
+        use Reason::{Frozen, QuietPeriod, WindowClosed};
+        for (reasons, expected) in [
+            (&[QuietPeriod][..], WaitReason::QuietPeriod),
+            (&[QuietPeriod, Frozen, WindowClosed], WaitReason::Frozen),
+            (&[QuietPeriod, WindowClosed], WaitReason::WindowClosed),
+            (&[], WaitReason::WindowClosed),
+        ] {
+            assert_eq!(reason_of(reasons.iter()), expected, "{reasons:?}");
         }
     }
 }

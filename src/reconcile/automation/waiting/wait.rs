@@ -67,6 +67,10 @@ impl From<ClosedReason> for WaitReason {
 }
 
 impl WaitReason {
+    /// All reasons, in their order.
+    pub(super) const ALL: [Self; 4] =
+        [Self::Frozen, Self::WindowClosed, Self::QuietPeriod, Self::ReleaseGroupIncomplete];
+
     /// Returns the reason of the condition.
     pub fn reason(self) -> Reason {
         match self {

@@ -157,6 +157,23 @@ fn a_branch_is_the_tip_of_the_base_and_one_commit() {
     fleet.assert_sound();
 }
 
+/// The report said that nothing was left to change.
+#[test]
+fn a_branch_stays_while_a_file_of_its_base_cannot_be_parsed() {
+    let fleet = fleet(json!({}));
+    assert_eq!(actions(&run(&fleet)), [format!("{BRANCH}: created")]);
+    let before = tip(&fleet, BRANCH);
+    commit(&fleet, "main", &[file("app.yaml", format!("{}a: [\n", tag_line("4.0.6")))]);
+    let branch = run(&fleet)[0].clone();
+    assert_eq!((&branch["action"], &branch["reason"]), (&json!("left"), &json!("unreadable")));
+    let message = format!("branch '{BRANCH}' is left alone while a marked file of its base cannot be parsed");
+    assert_eq!(branch["message"], message);
+    assert!(delivery(&fleet).unwrap().starts_with("True Current 1 branch: "), "{:?}", delivery(&fleet));
+    assert_eq!(tip(&fleet, BRANCH), before);
+    commit(&fleet, "main", &[file("app.yaml", tag_line("5.0.3"))]);
+    assert_eq!(run(&fleet)[0]["reason"], "nothing-left");
+}
+
 #[test]
 fn a_dry_run_says_what_it_would_push() {
     let fleet = fleet(json!({}));

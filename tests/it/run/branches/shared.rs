@@ -6,7 +6,7 @@ use super::{Automation, actions, beyond, content, lose_state, pushes, tip};
 use crate::support::content::file;
 use crate::support::git_host::Settings;
 use crate::support::manifests::{marker, policy_with_status};
-use crate::support::program::{run as run_program, tagboat};
+use crate::support::program::{Run, run as run_program, tagboat};
 use crate::support::remote_fleet::{RemoteFleet, git_repository};
 
 fn line(name: &str, version: &str) -> String {
@@ -16,17 +16,19 @@ fn line(name: &str, version: &str) -> String {
 /// Writes automations `one` and `two` that share the branch `images`.
 /// Each has the policy of its name.
 fn write(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str) {
-    write_with(fleet, tag_of_one, tag_of_two, "[]");
+    write_with(fleet, tag_of_one, tag_of_two, &json!({}));
 }
 
-/// Writes them with the windows of `two`.
-fn write_with(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str, windows: &str) {
+/// Writes them with further annotations of `two`.
+fn write_with(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str, of_two: &Value) {
     let mut text = git_repository(&fleet.host.url("fleet.git"), "");
     for (name, author, tag) in [("one", "First", tag_of_one), ("two", "Second", tag_of_two)] {
         let status = format!("latestRef: {{name: reg.io/{name}, tag: {tag:?}}}");
         text += &policy_with_status("default", name, &format!("app: {name}"), &status);
-        let windows = if name == "two" { windows } else { "[]" };
-        let annotations = json!({"push-branch": "images", "windows": windows});
+        let mut annotations = json!({"push-branch": "images"});
+        if name == "two" {
+            annotations.as_object_mut().unwrap().extend(of_two.as_object().unwrap().clone());
+        }
         let manifest = Automation { name, author, path: "./", annotations }.manifest();
         let mut object: Value = serde_json::from_str(manifest.trim_start_matches("---\n")).unwrap();
         object["spec"]["policySelector"] = json!({"matchLabels": {"app": name}});
@@ -43,20 +45,49 @@ fn run(fleet: &RemoteFleet) -> [Vec<String>; 2] {
     [0, 1].map(|index| actions(&all["automations"][index]["branches"]))
 }
 
+/// A fleet with a marked file for each of them.
+fn of_two_files() -> RemoteFleet {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    RemoteFleet::of_files(&files, Settings::default())
+}
+
+/// Writes both, and returns the report of each.
+#[track_caller]
+fn reports(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str, of_two: &Value) -> [Value; 2] {
+    write_with(fleet, tag_of_one, tag_of_two, of_two);
+    let run = fleet.run();
+    assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
+    let all = run.json();
+    [0, 1].map(|index| all["automations"][index].clone())
+}
+
+fn explain_one(fleet: &RemoteFleet) -> Run {
+    let mut command = tagboat();
+    command.args(["explain", "automation", "one", "--output", "json", "--policies"]);
+    run_program(command.arg(fleet.root().join("manifests")).arg("--state").arg(fleet.state()))
+}
+
+/// The reason was that of a window.
+#[test]
+fn a_shared_branch_that_waits_has_the_reason_of_the_other_automation() {
+    let fleet = of_two_files();
+    let [one, _] = reports(&fleet, "2.0.0", "2.0.0", &json!({}));
+    assert_eq!(one["outcome"], "pushed");
+    let [one, two] = reports(&fleet, "3.0.0", "3.0.0", &json!({"quiet-period": "1h"}));
+    let by = "automation default/two, which changes the same branch and waits";
+    assert_eq!((&one["waiting"][0]["reason"], &one["waiting"][0]["by"]), (&json!("QuietPeriod"), &json!(by)));
+    assert_eq!(two["waiting"][0]["reason"], "QuietPeriod");
+    let explained = explain_one(&fleet).with_status(1).json();
+    assert_eq!(explained["waiting"][0]["by"], by, "{explained:#}");
+}
+
 /// The message did not say which automation delays the branch.
 #[test]
 fn a_shared_branch_that_waits_names_the_automation_whose_window_is_closed() {
-    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
-    let fleet = RemoteFleet::of_files(&files, Settings::default());
-    let windows = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
-    let reports = |tag_of_one: &str, tag_of_two: &str, windows: &str| {
-        write_with(&fleet, tag_of_one, tag_of_two, windows);
-        let run = fleet.run();
-        assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
-        let all: Value = serde_json::from_str(&run.output).unwrap();
-        [0, 1].map(|index| all["automations"][index].clone())
-    };
-    let [one, two] = reports("2.0.0", "2.0.0", windows);
+    let fleet = of_two_files();
+    let closed = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
+    let closed = json!({"windows": closed});
+    let [one, two] = reports(&fleet, "2.0.0", "2.0.0", &closed);
     let by = "automation default/two, which changes the same branch and waits";
     let expected = json!([{
         "policies": ["default/one"], "reason": "WindowClosed", "by": by, "until": null,
@@ -64,17 +95,10 @@ fn a_shared_branch_that_waits_names_the_automation_whose_window_is_closed() {
     }]);
     assert_eq!((&one["outcome"], &one["waiting"]), (&json!("waiting"), &expected));
     assert_eq!(two["waiting"][0]["by"], "deny window `long` of automation default/two");
-    let explain = run_program(
-        tagboat()
-            .args(["explain", "automation", "one", "--output", "json", "--policies"])
-            .arg(fleet.root().join("manifests"))
-            .arg("--state")
-            .arg(fleet.state()),
-    );
-    let explained = explain.with_status(1).json();
+    let explained = explain_one(&fleet).with_status(1).json();
     assert_eq!(explained["waiting"][0]["by"], by, "{explained:#}");
     // An automation without a change of the branch delays nothing.
-    let [one, two] = reports("2.0.0", "1.0.0", windows);
+    let [one, two] = reports(&fleet, "2.0.0", "1.0.0", &closed);
     assert_eq!((&one["outcome"], &one["waiting"]), (&json!("pushed"), &Value::Null), "{one:#}");
     assert_eq!(two["waiting"], Value::Null);
 }
