@@ -206,14 +206,16 @@ impl PushJournal {
     /// It has room for thousands of pushes that are not reported yet.
     const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-    /// Returns the commits of earlier runs, and those that cannot be made again.
-    pub(super) fn commits(&self) -> impl Iterator<Item = CommitId> {
+    /// Returns the commits that the mirror keeps.
+    ///
+    /// The next runs build on them, or they cannot be made again. `tip` is that of the current run.
+    pub(super) fn retained_with(&self, tip: CommitId) -> Vec<CommitId> {
         let pending =
             self.pending.values().filter(|pending| pending.is_signed_by_forge && !pending.is_branch_done);
         let branches = self.pending_branches.values().flatten().filter(|pending| pending.is_signed_by_forge);
         let branches = branches.map(|pending| pending.commit);
         let seen = self.seen.values().flat_map(|seen| [Some(seen.checkout), seen.push]);
-        seen.flatten().chain(pending.map(|pending| pending.commit)).chain(branches)
+        seen.flatten().chain(pending.map(|pending| pending.commit)).chain(branches).chain([tip]).collect()
     }
 
     /// Deletes the entries of the proposers in `gone`, and returns the names that had one.

@@ -1,9 +1,12 @@
 //! The context of an attempt: mirror, remote and listing.
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
 
 use git2::Odb;
 
+use crate::directory::open;
 use crate::git::commit::stated_parents;
 use crate::git::commit_error::CommitError;
 use crate::git::error::SyncError;
@@ -15,6 +18,7 @@ use crate::git::object::{self, ObjectError};
 use crate::git::remote::Remote;
 use crate::git::remote_error::RemoteError;
 use crate::git::server_deadline::ServerDeadline;
+use crate::update::MarkerIndex;
 
 /// The depths of history that are fetched to find a commit.
 /// A commit that is deeper counts as missing.
@@ -77,15 +81,20 @@ impl AttemptContext<'_> {
         }
     }
 
-    /// Returns true if the branch now has the tip of a push, which was made on `old`.
+    /// Returns true if a branch with this tip has the commit of a push.
     ///
-    /// If the history is too long to be fetched, the push counts as lost: the files tell whether its change is there.
+    /// The push was made on `old`. If the history is too long to be fetched, the push counts as lost: the files tell whether its
+    /// change is there.
     ///
     /// # Errors
     ///
     /// If the search was ended or the remote did not answer, which says nothing of the push.
-    pub(super) fn has_arrived(&self, new: CommitId, old: Option<CommitId>) -> Result<bool, SyncError> {
-        let Some(tip) = self.old else { return Ok(false) };
+    pub(in crate::git) fn has_arrived(
+        &self,
+        (new, old): (CommitId, Option<CommitId>),
+        tip: Option<CommitId>,
+    ) -> Result<bool, SyncError> {
+        let Some(tip) = tip.filter(|tip| Some(*tip) != old) else { return Ok(false) };
         match self.is_in_history(new, tip, old) {
             Err(error) if error.is_too_large() => Ok(false),
             found => found,
@@ -112,6 +121,25 @@ impl AttemptContext<'_> {
             found = walk()?;
         }
         Ok(matches!(found, HistorySearch::Found))
+    }
+
+    /// Reads the marker index of the mirror.
+    pub(in crate::git) fn read_index(&self) -> MarkerIndex {
+        let file = open(&self.mirror.index());
+        file.map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default()
+    }
+
+    /// Stores the marker index after files were read, even if that failed.
+    ///
+    /// The next run continues there. Entries from damaged objects may be wrong. An index that cannot be stored is made again.
+    pub(in crate::git) fn store_index<T>(&self, index: &MarkerIndex, read: &Result<T, SyncError>) {
+        if index.is_modified() && !read.as_ref().is_err_and(SyncError::is_damage) {
+            let _ = File::create(self.mirror.index()).and_then(|file| {
+                let mut file = BufWriter::new(file);
+                index.write_to(&mut file)?;
+                file.flush()
+            });
+        }
     }
 
     /// Returns the commits of a tip's history that are known here.

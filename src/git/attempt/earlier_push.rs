@@ -18,7 +18,7 @@ pub(super) enum EarlierPush {
     Lost,
 }
 
-/// Searches for the newest of some pushes, or for an earlier one, on the branch of a proposal.
+/// Searches for the newest of some pushes, or an earlier one, on a branch.
 ///
 /// # Errors
 ///
@@ -34,8 +34,7 @@ pub(super) fn find_earlier(
     // All of them were made on the same tip.
     let is_on_old_tip = !newest.is_branch_done && newest.old == context.old;
     for push in iter::successors(Some(newest), |push| push.earlier.as_deref()) {
-        let is_open = !push.is_branch_done;
-        if is_open && !is_on_old_tip && context.has_arrived(push.new, push.old)? {
+        if !push.is_branch_done && context.has_arrived((push.new, push.old), context.old)? {
             return Ok(EarlierPush::Arrived(PendingPush { is_branch_done: true, ..push.clone() }));
         }
     }

@@ -15,9 +15,6 @@ pub(super) mod forge_signing;
 mod proposal_state;
 mod push_plan;
 
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use super::commit_signer::ForgeSigningError;
@@ -34,8 +31,6 @@ use super::remote::{ListingQuery, Remote};
 use super::remote_error::RemoteError;
 use super::server_deadline::ServerDeadline;
 use super::source;
-use crate::directory::open;
-use crate::update::MarkerIndex;
 use context::AttemptContext;
 use deadline::PlanDeadline;
 use proposal_state::{ProposalState, SharedObjects};
@@ -158,7 +153,7 @@ impl<P: Proposer> Attempt<P> {
         }
         let Some(base) = self.base(old) else { return Ok(()) };
         let base = context.fetch_commit(base)?;
-        mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
+        mirror.keep(&journal.retained_with(base)).map_err(SyncError::from)?;
         for state in self.open() {
             state.recover_push(&context, journal)?;
             state.fetch_source(&context);
@@ -188,7 +183,7 @@ impl<P: Proposer> Attempt<P> {
             }
             store(journal, mirror)?;
             // What a forge signed is pushed again if the result stays unknown.
-            mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
+            mirror.keep(&journal.retained_with(base)).map_err(SyncError::from)?;
             if mirror.is_cancelled() {
                 return Err(AttemptOutcome::Repaired);
             }
@@ -208,7 +203,7 @@ impl<P: Proposer> Attempt<P> {
             state.resolve_push(&plan, tip, &context, journal);
         }
         store(journal, mirror)?;
-        mirror.keep(&retained_commits(journal, tip.unwrap_or(base))).map_err(SyncError::from)?;
+        mirror.keep(&journal.retained_with(tip.unwrap_or(base))).map_err(SyncError::from)?;
         Ok(())
     }
 
@@ -275,8 +270,6 @@ impl<P: Proposer> Attempt<P> {
     }
 
     /// Makes each proposal's commit on the tree of the one before, and returns the tip.
-    ///
-    /// The marker index is stored even after an error, so that the next run continues there.
     fn propose(
         &mut self,
         context: &AttemptContext<'_>,
@@ -289,9 +282,7 @@ impl<P: Proposer> Attempt<P> {
         let database = repository.odb()?;
         let has_room = || context.remote.has_room(context.mirror);
         let objects = NewObjects::new(repository, &database)?.limited_by(&has_room);
-        let path = context.mirror.index();
-        let mut index =
-            open(&path).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+        let mut index = context.read_index();
         let mut made = SharedObjects { index: &mut index, objects };
         let mut tip = Ok(base);
         for state in self.open() {
@@ -311,11 +302,7 @@ impl<P: Proposer> Attempt<P> {
                 }
             }
         }
-        // Entries from damaged objects may be wrong.
-        if index.is_modified() && !tip.as_ref().is_err_and(SyncError::is_damage) {
-            // It is made again if it cannot be stored.
-            let _ = store_index(&index, &path);
-        }
+        context.store_index(&index, &tip);
         tip
     }
 
@@ -395,18 +382,6 @@ impl<P: Proposer> Attempt<P> {
             }
         }
     }
-}
-
-/// Returns the tips of past runs and the current one.
-/// The next runs build on them, so that the mirror keeps them.
-fn retained_commits(journal: &PushJournal, tip: CommitId) -> Vec<CommitId> {
-    journal.commits().chain([tip]).collect()
-}
-
-fn store_index(index: &MarkerIndex, path: &Path) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
-    index.write_to(&mut file)?;
-    file.flush()
 }
 
 fn store(journal: &PushJournal, mirror: &Mirror) -> Result<(), SyncError> {

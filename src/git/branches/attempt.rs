@@ -1,8 +1,6 @@
 //! One attempt at the branches of proposals, from the listing to the commits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -16,7 +14,6 @@ use super::model::{
 use super::ownership::{foreign_commit, with_people};
 use super::stack::stack;
 use super::state::BranchState;
-use crate::directory::open;
 use crate::error::chain;
 use crate::git::attempt::AttemptOutcome;
 use crate::git::attempt::context::AttemptContext;
@@ -35,7 +32,7 @@ use crate::git::push_journal::{OwnTip, PushJournal};
 use crate::git::remote::{ListingQuery, Remote};
 use crate::git::server_deadline::ServerDeadline;
 use crate::git::source;
-use crate::update::{Checkpoint, FileEdit, FileTree, Interrupt, MarkerIndex};
+use crate::update::{Checkpoint, FileEdit, FileTree, Interrupt};
 
 /// The proposals of a transaction with branches of their own.
 pub(in crate::git) struct BranchAttempt<P: Proposer> {
@@ -169,7 +166,7 @@ impl<P: Proposer> BranchAttempt<P> {
             self.open().find_map(|state| Some((state.object?, state.base.as_ref()?.reference.clone()?)));
         let Some((object, reference)) = source else { return Ok(()) };
         let base = context.fetch_commit(object)?;
-        mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
+        mirror.keep(&journal.retained_with(base)).map_err(SyncError::from)?;
         self.plan(&context, base, &names, journal)?;
         while self.fetch_baselines(&context, journal)? {
             self.plan(&context, base, &names, journal)?;
@@ -231,8 +228,6 @@ impl<P: Proposer> BranchAttempt<P> {
     }
 
     /// Plans the update of each proposal.
-    ///
-    /// The marker index is stored even after an error, so that the next run continues there.
     fn plan(
         &mut self,
         context: &AttemptContext<'_>,
@@ -247,18 +242,9 @@ impl<P: Proposer> BranchAttempt<P> {
         if !self.names().is_subset(names) {
             return Err(AttemptOutcome::LostRace);
         }
-        let path = context.mirror.index();
-        let mut index =
-            open(&path).map(|file| MarkerIndex::read_from(BufReader::new(file))).unwrap_or_default();
+        let mut index = context.read_index();
         let planned = self.open().try_for_each(|state| state.plan(context, base, journal, &mut index));
-        if index.is_modified() && !planned.as_ref().is_err_and(SyncError::is_damage) {
-            // It is made again if it cannot be stored.
-            let _ = File::create(&path).and_then(|file| {
-                let mut file = BufWriter::new(file);
-                index.write_to(&mut file)?;
-                file.flush()
-            });
-        }
+        context.store_index(&index, &planned);
         Ok(planned?)
     }
 
@@ -624,10 +610,4 @@ impl<P: Proposer> BranchAttempt<P> {
             state.outcomes.insert(branch.name.clone(), outcome);
         }
     }
-}
-
-/// Returns the bases of past runs and the current one.
-/// The next runs build on them, so that the mirror keeps them.
-pub(super) fn retained_commits(journal: &PushJournal, base: CommitId) -> Vec<CommitId> {
-    journal.commits().chain([base]).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::attempt::{Branch, BranchAttempt, Built, BuiltCommit, retained_commits};
+use super::attempt::{Branch, BranchAttempt, Built, BuiltCommit};
 use super::decision::Decision;
 use super::model::BranchAction;
 use super::pushes::{PushResult, push_all};
@@ -52,7 +52,7 @@ impl<P: Proposer> BranchAttempt<P> {
             self.record_pending(branches, base, journal);
             store(journal, context.mirror)?;
             // What a forge signed is pushed again if the result stays unknown.
-            context.mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
+            context.mirror.keep(&journal.retained_with(base)).map_err(SyncError::from)?;
             if context.mirror.is_cancelled() {
                 return Err(AttemptOutcome::Repaired);
             }
@@ -115,7 +115,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let used = branches.iter().map(|branch| branch.name.reference()).collect();
         journal.forget_unused_tips(&used);
         store(journal, context.mirror)?;
-        context.mirror.keep(&retained_commits(journal, base)).map_err(SyncError::from)?;
+        context.mirror.keep(&journal.retained_with(base)).map_err(SyncError::from)?;
         Ok(())
     }
 

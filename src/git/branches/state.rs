@@ -118,7 +118,7 @@ impl<P: Proposer> BranchState<P> {
             |push: &PendingBranch| !push.reported_with.is_some_and(|commit| known.has_pushed(commit));
         for push in pending.into_iter().filter(is_unreported) {
             let tip = context.listing.commit(&push.reference);
-            if tip == Some(push.new) || has_arrived(&push, tip, context)? {
+            if tip == Some(push.new) || context.has_arrived((push.new, push.old), tip)? {
                 self.arrived.push(push);
             } else if tip == push.old {
                 // It has not arrived yet, but it may: the server may be working on it.
@@ -261,20 +261,5 @@ impl<P: Proposer> BranchState<P> {
             own,
             must_read: false,
         })
-    }
-}
-
-/// Returns true if others have committed on a push since it arrived.
-///
-/// If the history is too long to be fetched, the push counts as lost.
-fn has_arrived(
-    push: &PendingBranch,
-    tip: Option<CommitId>,
-    context: &AttemptContext<'_>,
-) -> Result<bool, SyncError> {
-    let Some(tip) = tip.filter(|tip| Some(*tip) != push.old) else { return Ok(false) };
-    match context.is_in_history(push.new, tip, push.old) {
-        Err(error) if error.is_too_large() => Ok(false),
-        found => found,
     }
 }
