@@ -1,5 +1,6 @@
 //! Size limits of one mirror and of all mirrors.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +10,18 @@ use std::time::Duration;
 use serde_json::json;
 use tagboat::error::chain;
 use tagboat::git::outcome::Outcome;
+use tagboat::reconcile::automation::proposal::UpdateProposal;
+use tagboat::reconcile::automation::reverts::{Reverts, StatusBaseline};
+use tagboat_api::ImageRef;
+use tagboat_api::settings::OnRevert;
 
-use super::local_remote::{LocalRemote, size_of};
+use super::local_remote::{LocalRemote, proposer, size_of};
 use crate::support::content::{Change, file};
-use crate::support::fleet::tag_line;
+use crate::support::fleet::{IMAGE, tag_line};
 
 const MEBIBYTE: usize = 1 << 20;
+
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A file that does not compress, different for each number.
 fn noise(number: u64, length: usize) -> Change {
@@ -98,6 +105,37 @@ fn mirrors_that_are_too_large_together_displace_the_least_recently_used() {
     let sentence = format!("all mirrors together would be larger than {limit} bytes");
     assert!(error.contains(&sentence) && error.contains("raise --mirrors-max-size"), "{error}");
     assert!(size_of(&local.mirrors()) < 100_000);
+}
+
+/// The automation failed in each run.
+#[test]
+fn a_removed_push_for_which_no_mirror_has_room_counts_as_removed() {
+    let app = || file("app.yaml", tag_line("1.0.0"));
+    let local = LocalRemote::new(&[app(), noise(1, 4 * MEBIBYTE)]);
+    let small = local.remote.commit("small", "Begin without the file", &[app()]);
+    let run = |local: &LocalRemote| {
+        let reverts = Reverts::new(Some(OnRevert::Hold), StatusBaseline::default(), BTreeSet::new());
+        let image = ImageRef { name: IMAGE.to_owned(), tag: "2.0.0".to_owned(), digest: None };
+        let policies = BTreeMap::from([("podinfo".to_owned(), image)]);
+        let proposer = UpdateProposal { reverts, policies, ..proposer("2.0.0") };
+        let [answer] = local.transact(vec![local.request("default/fleet", proposer, TIMEOUT)], false);
+        answer.result
+    };
+    assert!(matches!(run(&local), Ok(Outcome::Pushed(_))));
+    // The process was killed during its push, and the mirror was lost, but not the journal.
+    let path = local.mirror().with_file_name("push-journal.json");
+    let journal = fs::read_to_string(&path).unwrap();
+    let unknown = journal.replace("\"isBranchDone\": true", "\"isBranchDone\": false");
+    assert_ne!(unknown, journal);
+    fs::write(&path, unknown).unwrap();
+    fs::remove_dir_all(local.mirror()).unwrap();
+    local.remote.move_branch("main", &small);
+    let local = local.within(2 * MEBIBYTE as u64);
+    for _ in 0..2 {
+        let result = run(&local);
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(local.remote.id("main").unwrap(), small);
+    }
 }
 
 #[test]

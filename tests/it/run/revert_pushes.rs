@@ -57,7 +57,7 @@ fn undecided(scene: &Scene) {
     fs::write(&path, journal.to_string()).unwrap();
 }
 
-/// The server keeps the objects of a push that lost a race at its lock, and the push counted as taken back.
+/// The server keeps the commit of such a push, which counted as taken back.
 #[test]
 fn a_push_that_lost_a_race_at_the_lock_is_not_taken_back() {
     let scene = pushed("hold");
@@ -97,7 +97,7 @@ fn a_push_that_a_hook_refused_without_an_answer_is_not_taken_back() {
     }
 }
 
-/// Such a push cannot be told from one that a force push removed, which must hold.
+/// Such a push cannot be told from one that a force push removed.
 #[test]
 fn a_push_that_a_hook_refused_after_a_kill_counts_as_taken_back_until_the_next_image() {
     let scene = pushed("hold");
