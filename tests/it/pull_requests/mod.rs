@@ -2,6 +2,7 @@
 
 mod branches;
 pub(crate) mod fleet;
+mod kills;
 mod life;
 mod merges;
 mod people;

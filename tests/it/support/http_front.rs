@@ -37,6 +37,13 @@ pub(crate) enum Reply {
     Silence,
     /// The connection is closed.
     Gone,
+    /// The server behind handles the request, and the client gets no answer.
+    Unanswered {
+        /// Becomes true once the server has answered.
+        is_handled: Arc<AtomicBool>,
+        /// The connection is closed once this is true.
+        until: Arc<AtomicBool>,
+    },
     /// The answer is sent byte by byte, for ever.
     Drip,
     /// A whole answer with status 200, sent in pieces with a pause after each.
@@ -199,6 +206,15 @@ fn serve(socket: TcpStream, attendant: &Attendant) -> std::io::Result<()> {
             stream.write_all(&forward(&request, &body, behind())?)?;
         }
         Reply::Gone => return Ok(()),
+        Reply::Unanswered { is_handled, until } => {
+            let handled = forward(&request, &body, behind());
+            is_handled.store(true, Ordering::SeqCst);
+            handled?;
+            while !until.load(Ordering::SeqCst) && !is_over.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            return Ok(());
+        }
         Reply::Silence => {
             while !is_over.load(Ordering::SeqCst) {
                 thread::sleep(Duration::from_millis(20));

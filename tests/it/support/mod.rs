@@ -27,6 +27,7 @@ pub(crate) mod shifted_clock;
 pub(crate) mod sources;
 pub(crate) mod ssh_host;
 pub(crate) mod ssh_key;
+pub(crate) mod stopping_front;
 pub(crate) mod trees;
 pub(crate) mod unwritable;
 pub(crate) mod workloads;
