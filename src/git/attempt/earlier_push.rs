@@ -11,7 +11,7 @@ use crate::git::push_journal::PendingPush;
 #[derive(Debug)]
 pub(super) enum EarlierPush {
     /// The branch has it, or had it.
-    Arrived(PendingPush),
+    Arrived(Box<PendingPush>),
     /// It has not arrived, but it may: the server may be working on it.
     Awaited,
     /// It has not arrived and never will.
@@ -35,18 +35,19 @@ pub(super) fn find_earlier(
     let is_on_old_tip = !newest.is_branch_done && newest.old == context.old;
     for push in iter::successors(Some(newest), |push| push.earlier.as_deref()) {
         if !push.is_branch_done && context.has_arrived((push.new, push.old), context.old)? {
-            return Ok(EarlierPush::Arrived(PendingPush { is_branch_done: true, ..push.clone() }));
+            let arrived = PendingPush { is_branch_done: true, ..push.clone() };
+            return Ok(EarlierPush::Arrived(Box::new(arrived)));
         }
     }
     if was_removed(newest, context)? {
         // The removed commit is not pushed elsewhere either.
         let removed = PendingPush { is_branch_done: true, refspec: None, earlier: None, ..newest.clone() };
-        return Ok(EarlierPush::Arrived(removed));
+        return Ok(EarlierPush::Arrived(Box::new(removed)));
     }
     let done = iter::once(newest).filter(|newest| newest.is_branch_done).chain(newest.done_before()).next();
     Ok(match done {
         _ if is_on_old_tip => EarlierPush::Awaited,
-        Some(done) => EarlierPush::Arrived(done.clone()),
+        Some(done) => EarlierPush::Arrived(Box::new(done.clone())),
         None => EarlierPush::Lost,
     })
 }

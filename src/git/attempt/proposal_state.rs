@@ -167,7 +167,7 @@ impl<P: Proposer> ProposalState<P> {
         let Proposal { name, target, known, .. } = &self.proposal;
         let Some(newest) = journal.pending.get(name) else { return Ok(()) };
         let mut pending = match find_earlier(newest, &target.push.reference(), context)? {
-            EarlierPush::Arrived(push) => push,
+            EarlierPush::Arrived(push) => *push,
             EarlierPush::Awaited => {
                 self.pushed_baseline = newest.done_before().and_then(BaselineCommit::of_push);
                 return Ok(());

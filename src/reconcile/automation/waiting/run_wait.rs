@@ -158,7 +158,8 @@ impl RunWait {
             return;
         }
         let by_another = || {
-            let (reason, by) = (reason_of(others.values()), by_others(others.keys().copied()));
+            let reasons: Vec<Reason> = others.values().copied().collect();
+            let (reason, by) = (reason_of(&reasons), by_others(others.keys().copied()));
             let gate = self.gate.as_ref().filter(|_| others.is_empty());
             let look_again = gate.map(|gate| gate.clock.read()[0]);
             Closed { reason, by, until: None, look_again, changes: None }
@@ -231,8 +232,8 @@ fn automation_of(proposal: &str) -> &str {
 /// Returns the first reason for which automations of the same branch may not write.
 ///
 /// A rule that has just ended is gone, and was a window or a freeze.
-fn reason_of<'r>(reasons: impl Iterator<Item = &'r Reason> + Clone) -> WaitReason {
-    let is_one = |wait: &WaitReason| reasons.clone().any(|reason| wait.reason() == *reason);
+fn reason_of(reasons: &[Reason]) -> WaitReason {
+    let is_one = |wait: &WaitReason| reasons.contains(&wait.reason());
     WaitReason::ALL.into_iter().find(is_one).unwrap_or(WaitReason::WindowClosed)
 }
 
@@ -285,7 +286,7 @@ mod tests {
             (&[QuietPeriod, WindowClosed], WaitReason::WindowClosed),
             (&[], WaitReason::WindowClosed),
         ] {
-            assert_eq!(reason_of(reasons.iter()), expected, "{reasons:?}");
+            assert_eq!(reason_of(reasons), expected, "{reasons:?}");
         }
     }
 }
