@@ -284,18 +284,19 @@ impl Reconcile {
 
     /// Hands the pull requests over, and returns the delivery of the run.
     fn delivery(&self, proposal: Option<&UpdateProposal>) -> DeliveryOutcome {
-        let Some(proposal) = proposal else { return DeliveryOutcome::Unknown };
         let (queue, name) = (&self.automations.pull_requests, &self.in_flight.name);
+        let known = queue.progress(name);
+        let known = known.as_ref().map(|(progress, order)| (progress.clone(), &order.delivered));
+        // A run that fails before git reports what the forge has answered since.
+        let Some(proposal) = proposal else { return DeliveryOutcome::Unknown.with_pull_requests(known) };
         if proposal.pull_requests.is_none() {
             queue.forget(name);
             return proposal.delivery();
         }
-        let known = queue.progress(name);
         let Started { automation, previous, run, .. } = self.started.as_ref();
         // A person who requests a run has changed something at the forge.
         let interval = if run.is_requested(previous) { Duration::ZERO } else { interval(automation) };
         proposal.submit_pull_requests(interval);
-        let known = known.as_ref().map(|(progress, order)| (progress.clone(), &order.delivered));
         proposal.delivery().with_pull_requests(known)
     }
 
@@ -336,7 +337,7 @@ impl Reconcile {
             log_event(event);
             record(&self.automations.kind, automation, event, EventIdentity::Repeated).await;
         }
-        for PullRequestEvent { event, key } in &report.pull_request_events {
+        for PullRequestEvent { event, key, .. } in &report.pull_request_events {
             log_event(event);
             record(&self.automations.kind, automation, event, EventIdentity::Once(key.clone())).await;
         }
@@ -348,7 +349,9 @@ impl Reconcile {
             |status: &ImageUpdateAutomationStatus| self.report_on(status, conclusion, observed, now).status;
         patch_final_status(self.automations.as_ref(), automation, previous, &status).await?;
         self.automations.memory.forget_announced(&self.in_flight.name);
-        self.automations.pull_requests.announced(&self.in_flight.name, &report.pull_request_events);
+        if let Some(reported) = &report.pull_requests {
+            self.automations.pull_requests.announced(&self.in_flight.name, reported);
+        }
         Ok(report.action)
     }
 

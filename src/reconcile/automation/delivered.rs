@@ -226,6 +226,14 @@ impl DeliveryOutcome {
         Self::Branches(Delivered { forge: ForgeProgress::Known(Box::new(progress)), ..delivered })
     }
 
+    /// Returns the progress of the pull requests, if it is known.
+    fn progress(&self) -> Option<&PullRequestProgress> {
+        match self {
+            Self::Branches(Delivered { forge: ForgeProgress::Known(progress), .. }) => Some(progress),
+            _ => None,
+        }
+    }
+
     /// Returns true if a push is reported.
     pub fn has_pushed(&self) -> bool {
         matches!(self, Self::Branches(delivered) if delivered.pushed().next().is_some())
@@ -245,9 +253,14 @@ impl Report {
     ) -> Self {
         let mut builder = ConditionsBuilder::new(&self.status.conditions, run.generation);
         let listed = listed(&self.status.conditions);
+        if let Some(progress) = outcome.progress() {
+            self.pull_request_events = progress.events(listed.as_ref());
+            self.pull_requests = Some(progress.clone());
+        }
         match (outcome, conclusion) {
             (_, Conclusion::Stall(failure)) if failure.reason == Reason::InvalidBranch => {
-                let open = listed.filter(|open| !open.is_empty());
+                let known = outcome.progress().map(PullRequestProgress::listed);
+                let open = known.or_else(|| listed.filter(|open| !open.is_empty()));
                 let message = match open {
                     Some(open) => with_open(&failure.message, &open),
                     None => failure.message.clone(),
@@ -261,9 +274,6 @@ impl Report {
                 if let Some(commit) = delivered.pushed().last().and_then(|last| last.commit) {
                     self.status.last_push_commit = Some(commit.to_string());
                     self.status.last_push_time = Some(whole_seconds(now));
-                }
-                if let ForgeProgress::Known(progress) = &delivered.forge {
-                    self.pull_request_events = progress.events(listed.as_ref());
                 }
                 if let Some((status, reason, message)) = delivered.condition(listed.as_ref()) {
                     builder.set(ConditionType::Delivery, status, reason, &message);
@@ -296,6 +306,7 @@ mod tests {
     use crate::git::CommitId;
     use crate::git::checkout::Revision;
     use crate::git::outcome::Outcome;
+    use crate::reconcile::automation::conclusion::{RunFailure, Stage};
     use crate::reconcile::automation::report::report;
     use crate::reconcile::automation::report::tests::status;
     use crate::reconcile::run::tests::{run, short};
@@ -393,6 +404,31 @@ mod tests {
             assert_eq!(short(&unknown), conditions);
             let without = after(report, &DeliveryOutcome::Push).status.conditions;
             assert!(!short(&without).iter().any(|one| one.starts_with("Delivery")));
+        }
+    }
+
+    /// A process that was killed afterwards did not report what it had opened.
+    #[test]
+    fn a_stall_by_the_name_of_a_branch_reports_pull_requests_and_lists_them() {
+        let stall = Conclusion::Stall(RunFailure {
+            stage: Stage::Source,
+            reason: Reason::InvalidBranch,
+            message: "no branch".to_owned(),
+            hint: None,
+        });
+        let shown = |outcome: &DeliveryOutcome| {
+            let report = report(&run(1), Duration::ZERO, &status(&[]), &stall, now());
+            let report = report.with_delivery(outcome, &stall, &run(1), now());
+            let conditions = short(&report.status.conditions);
+            let found = conditions.iter().find_map(|one| one.strip_prefix("Delivery=")).unwrap().to_owned();
+            (found, report.pull_requests.is_some())
+        };
+        let known = (PullRequestProgress::default(), &delivered(Vec::new()));
+        let known = DeliveryOutcome::Unknown.with_pull_requests(Some(known));
+        for (outcome, message, is_reported) in
+            [(DeliveryOutcome::Unknown, "no branch", false), (known, "no branch; 0 open", true)]
+        {
+            assert_eq!(shown(&outcome), (format!("False InvalidBranch {message}"), is_reported));
         }
     }
 

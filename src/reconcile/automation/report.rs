@@ -14,7 +14,7 @@ use super::conclusion::{Conclusion, RunFailure, Stage};
 use super::delivered::BranchEvent;
 use super::event::{self, UP_TO_DATE};
 use super::findings::FindingsChange;
-use super::pull_requests::PullRequestEvent;
+use super::pull_requests::{PullRequestEvent, PullRequestProgress};
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::objects::Event;
@@ -36,6 +36,8 @@ pub struct Report {
     pub branch_events: Vec<BranchEvent>,
     /// The events about pull requests.
     pub pull_request_events: Vec<PullRequestEvent>,
+    /// The progress of the pull requests that the status and these events tell.
+    pub pull_requests: Option<PullRequestProgress>,
     /// The event about a new reason to wait.
     pub wait_event: Option<Event>,
     /// The event about a change of the held images.
@@ -86,6 +88,7 @@ pub fn report(
         event,
         branch_events: Vec::new(),
         pull_request_events: Vec::new(),
+        pull_requests: None,
         wait_event: None,
         revert_event: None,
         findings_change: None,

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 
 use super::scene::{Kind, Scene, condition, line};
@@ -62,6 +64,21 @@ impl Delivery {
             reason.starts_with("PullRequest").then(|| format!("{reason} {number}"))
         };
         events.iter().filter_map(of_pull_request).collect()
+    }
+
+    /// The events about pull requests, with the numbers of pull requests and of repetitions, sorted.
+    pub(super) async fn counted_events(&self) -> Vec<String> {
+        let api: Api<Event> = Api::namespaced(self.scene.cluster.client(), self.scene.cluster.namespace());
+        let all = api.list(&ListParams::default()).await.unwrap().items;
+        let text = |event: &Event| {
+            let reason = event.reason.clone().filter(|reason| reason.starts_with("PullRequest"))?;
+            let message = event.message.clone()?;
+            let number = message.split_whitespace().find(|word| word.starts_with('#'))?;
+            Some(format!("{reason} {number} {}", event.count.unwrap_or_default()))
+        };
+        let mut found: Vec<String> = all.iter().filter_map(text).collect();
+        found.sort();
+        found
     }
 
     /// Sends the requests of the controller to another address, such as that of a front.

@@ -4,8 +4,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use k8s_openapi::api::core::v1::Event;
-use kube::api::{Api, ListParams};
 use serde_json::Value;
 
 use super::delivery::Delivery;
@@ -17,21 +15,6 @@ use crate::support::http_front::{Front, Reply};
 
 /// The arguments of controllers without a Lease, which would make the next process wait.
 const ARGUMENTS: [&str; 3] = ["--watch-all-namespaces=false", "--log-level=error", "--min-retry-delay=200ms"];
-
-/// The events about pull requests, with the numbers of pull requests and of repetitions, sorted.
-async fn counted(own: &Delivery) -> Vec<String> {
-    let api: Api<Event> = Api::namespaced(own.scene.cluster.client(), own.scene.cluster.namespace());
-    let all = api.list(&ListParams::default()).await.unwrap().items;
-    let text = |event: &Event| {
-        let reason = event.reason.clone().filter(|reason| reason.starts_with("PullRequest"))?;
-        let message = event.message.clone()?;
-        let number = message.split_whitespace().find(|word| word.starts_with('#'))?;
-        Some(format!("{reason} {number} {}", event.count.unwrap_or_default()))
-    };
-    let mut found: Vec<String> = all.iter().filter_map(text).collect();
-    found.sort();
-    found
-}
 
 /// Each row has a request to the API server after the opening, and its fault.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,7 +47,7 @@ async fn a_controller_that_is_killed_between_opening_and_report_reports_once() {
         });
         own.scene.choose("app", "2.0.0").await;
         eventually(name, async || match (fault, resource) {
-            (Fault::LostAnswer, "events") => !counted(&own).await.is_empty(),
+            (Fault::LostAnswer, "events") => !own.counted_events().await.is_empty(),
             (Fault::LostAnswer, _) => delivered(&own.scene.status("app").await),
             _ => is_reached.load(Ordering::SeqCst),
         })
@@ -72,13 +55,13 @@ async fn a_controller_that_is_killed_between_opening_and_report_reports_once() {
         pod.kill();
         let _pod = Pod::start(&own.scene, &ARGUMENTS).await;
         own.until("True Current 1 open: #1").await;
-        eventually("the event", async || !counted(&own).await.is_empty()).await;
+        eventually("the event", async || !own.counted_events().await.is_empty()).await;
         own.scene.request("app", "later").await;
         let handled = |object: &kube::core::DynamicObject| {
             object.data["status"]["lastHandledReconcileAt"] == "later" && kstatus(object) == "Current"
         };
         own.scene.until("app", "handled", handled).await;
-        assert_eq!(counted(&own).await, ["PullRequestOpened #1 1"], "{name}");
+        assert_eq!(own.counted_events().await, ["PullRequestOpened #1 1"], "{name}");
         assert_eq!(own.pulls().await.len(), 1, "{name}");
     }
 }

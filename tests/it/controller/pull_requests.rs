@@ -31,6 +31,8 @@ async fn a_pull_request_lives_and_each_action_has_one_event() {
     eventually("the pull request is refreshed", async || own.events().await.len() == 2).await;
     assert_eq!(own.events().await, ["PullRequestOpened #1", "PullRequestRefreshed #1"]);
     assert_eq!((own.pulls().await.len(), before.len()), (1, 1));
+    let is_told = async || own.pulls().await[0]["title"].as_str().unwrap().ends_with("3.0.0");
+    eventually("its text tells the refresh, after the report", is_told).await;
 
     // A person closes it; the next image is another one.
     own.forge.call("PATCH", "pulls/1", json!({"state": "closed"})).await;

@@ -36,6 +36,12 @@ impl AskedMerges {
         counts.then(|| asked.answer.clone())
     }
 
+    /// Returns the last answer about a pull request, if it was a refusal.
+    pub(super) fn refusal(&self, number: u64) -> Option<MergeAnswer> {
+        let answer = &self.0.get(&number)?.answer;
+        matches!(answer, MergeAnswer::NothingRequired | MergeAnswer::Refused { .. }).then(|| answer.clone())
+    }
+
     /// Records the answer to a merge.
     pub(super) fn add(&mut self, number: u64, merge: Merge, answer: MergeAnswer, now: Instant) {
         self.0.insert(number, AskedMerge { merge, answer, at: now });

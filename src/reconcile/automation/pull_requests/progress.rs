@@ -58,6 +58,8 @@ pub struct PullRequestEvent {
     pub event: Event,
     /// The key that keeps it from being announced twice.
     pub key: String,
+    /// The number of the pull request.
+    number: u64,
 }
 
 impl PullRequestProgress {
@@ -87,10 +89,11 @@ impl PullRequestProgress {
         Self { outcomes, failure, retry: None, ended, unreported, done, unseen }
     }
 
-    /// Forgets events that were announced.
-    pub(super) fn announced(&mut self, events: &[PullRequestEvent]) {
-        self.unreported.retain(|event| !events.contains(event));
-        self.done.extend(self.ended.drain(..).map(|one| one.number));
+    /// Forgets what was reported with an earlier state of this progress.
+    pub(super) fn announced(&mut self, reported: &Self) {
+        self.unreported.retain(|event| !reported.unreported.contains(event));
+        self.ended.retain(|one| !reported.ended.contains(one));
+        self.done.extend(reported.ended.iter().map(|one| one.number));
         // Numbers grow, and the newest ones may still be in an order.
         while self.done.len() > NAMED {
             self.done.pop_first();
@@ -120,6 +123,11 @@ impl EndedPullRequest {
 }
 
 impl PullRequestProgress {
+    /// Returns the numbers of the pull requests with actions that were not reported yet.
+    pub(super) fn awaiting_report(&self) -> impl Iterator<Item = u64> {
+        self.unreported.iter().map(|event| event.number)
+    }
+
     /// Returns the numbers of the open pull requests.
     pub fn open(&self) -> BTreeSet<u64> {
         self.outcomes.iter().filter(|outcome| outcome.is_open).filter_map(|outcome| outcome.number).collect()
@@ -323,7 +331,8 @@ fn opened(outcome: &PullRequestOutcome) -> Option<PullRequestEvent> {
 
 fn event(reason: Reason, number: u64, of: &str, message: String) -> PullRequestEvent {
     let key = format!("{reason} {number} {of}");
-    PullRequestEvent { event: Event { type_: EventType::Normal, reason: reason.to_string(), message }, key }
+    let event = Event { type_: EventType::Normal, reason: reason.to_string(), message };
+    PullRequestEvent { event, key, number }
 }
 
 #[cfg(test)]

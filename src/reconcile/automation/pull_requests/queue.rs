@@ -18,7 +18,7 @@ use super::super::forge_login::ForgeAccess;
 use super::super::waiting::WriteGate;
 use super::order::PullRequestOrder;
 use super::outcome::{PullRequestOutcome, PullRequestVerb};
-use super::progress::{PullRequestEvent, PullRequestProgress};
+use super::progress::PullRequestProgress;
 use super::repository::Repository;
 use super::round::{Round, RoundOutcome, closed_gate};
 use super::snapshot::Snapshot;
@@ -332,13 +332,16 @@ impl PullRequestQueue {
         Some((progress, Arc::clone(repository.orders.get(automation)?)))
     }
 
-    /// Forgets events that were announced.
-    pub fn announced(&self, automation: &ObjectName, events: &[PullRequestEvent]) {
+    /// Takes note of the progress that an automation has reported.
+    ///
+    /// What waits for the report is done next.
+    pub fn announced(&self, automation: &ObjectName, reported: &PullRequestProgress) {
         let mut state = self.0.state.lock();
         let Some(key) = state.automations.get(automation).cloned() else { return };
-        let repository = state.repositories.get_mut(&key);
-        if let Some(progress) = repository.and_then(|found| found.progress.get_mut(automation)) {
-            progress.announced(events);
+        let Some(repository) = state.repositories.get_mut(&key) else { return };
+        repository.announced(automation, reported);
+        if std::mem::take(&mut repository.awaits_report) {
+            self.0.wake(&key, repository);
         }
     }
 
@@ -409,16 +412,20 @@ impl Shared {
     /// Makes one round; returns the delay until the next try, if one is needed.
     async fn round(&self, key: &RepositoryKey) -> Option<Duration> {
         let (access, mut snapshot) = self.access(key)?;
-        let (orders, handled, merges, failures) = {
+        let (orders, handled, merges, failures, reports, unreported) = {
             let state = self.state.lock();
             let found = state.repositories.get(key)?;
-            (found.orders.clone(), found.handled.clone(), found.merges.clone(), found.failures)
+            // Without tasks, the round is reported with all that it did.
+            let unreported = self.options.on_progress.is_some().then(|| found.awaiting_report());
+            let (orders, handled, merges) =
+                (found.orders.clone(), found.handled.clone(), found.merges.clone());
+            (orders, handled, merges, found.failures, found.reports, unreported)
         };
         if orders.is_empty() {
             return None;
         }
         let mut merges = Mutex::new(merges);
-        let mut has_withheld = false;
+        let (mut has_withheld, mut has_put_off) = (false, false);
         let mut outcome = match AnyForge::new(&self.options.clients, &access.address, &access.login) {
             Err(error) => RoundOutcome { failure: Some(error), ..RoundOutcome::default() },
             Ok(forge) => {
@@ -430,12 +437,15 @@ impl Shared {
                     orders: &orders,
                     handled: &handled,
                     merges: &merges,
+                    unreported: unreported.as_ref(),
                     has_settled: AtomicBool::default(),
                     has_withheld: AtomicBool::default(),
+                    has_put_off: AtomicBool::default(),
                     is_dry_run: self.options.is_dry_run,
                 };
                 let outcome = round.run(&mut snapshot).await;
-                has_withheld = round.has_withheld.into_inner();
+                (has_withheld, has_put_off) =
+                    (round.has_withheld.into_inner(), round.has_put_off.into_inner());
                 outcome
             }
         };
@@ -460,7 +470,9 @@ impl Shared {
             let snapshot = Arc::clone(&repository.snapshot);
             repository.merges.retain(|number| snapshot.is_open(number));
             repository.failures = if has_failed { failures + 1 } else { 0 };
-            repository.is_due |= has_failed || has_withheld;
+            // The report may have come during the round.
+            repository.awaits_report = has_put_off;
+            repository.is_due |= has_failed || has_withheld || has_put_off && repository.reports != reports;
             let notified = repository.take(&orders, &outcome, retry);
             repository.forget_past(&orders);
             notified

@@ -52,6 +52,10 @@ pub(super) struct Repository {
     pub(super) look_up_failure: Option<ForgeError>,
     /// The number of rounds that failed since the last one that did not.
     pub(super) failures: u32,
+    /// The number of reports of its automations.
+    pub(super) reports: u64,
+    /// True if a round has put something off until the next report.
+    pub(super) awaits_report: bool,
     /// True if a round is wanted.
     pub(super) is_due: bool,
     /// True if its task runs.
@@ -76,6 +80,8 @@ impl Repository {
             has_renewed_login: false,
             look_up_failure: None,
             failures: 0,
+            reports: 0,
+            awaits_report: false,
             is_due: false,
             is_running: false,
         }
@@ -123,6 +129,22 @@ impl Repository {
             self.progress.insert(name.clone(), now);
         }
         notified
+    }
+
+    /// Takes note of the progress that an automation has reported.
+    pub(super) fn announced(&mut self, automation: &ObjectName, reported: &PullRequestProgress) {
+        self.reports += 1;
+        if let Some(progress) = self.progress.get_mut(automation) {
+            progress.announced(reported);
+        }
+        if let Some(order) = self.orders.get_mut(automation) {
+            Arc::make_mut(order).reported_open = reported.listed();
+        }
+    }
+
+    /// Returns the pull requests with actions that were not reported yet.
+    pub(super) fn awaiting_report(&self) -> BTreeSet<u64> {
+        self.progress.values().flat_map(PullRequestProgress::awaiting_report).collect()
     }
 
     /// Returns true if git would decide otherwise by now.

@@ -47,10 +47,14 @@ pub(super) struct Round<'r, F> {
     pub(super) handled: &'r BTreeMap<BranchName, CommitId>,
     /// The merges that the forge was asked for, by the number of the pull request.
     pub(super) merges: &'r Mutex<AskedMerges>,
+    /// The pull requests with actions that were not reported yet; none if no report is awaited.
+    pub(super) unreported: Option<&'r BTreeSet<u64>>,
     /// True once the forge had the time to end merges.
     pub(super) has_settled: AtomicBool,
     /// True once a change was withheld because an automation may not write now.
     pub(super) has_withheld: AtomicBool,
+    /// True once something was put off until the next report.
+    pub(super) has_put_off: AtomicBool,
     /// Decides only.
     pub(super) is_dry_run: bool,
 }
@@ -261,6 +265,7 @@ impl<F: Forge> Round<'_, F> {
             decision
         };
         let decision = self.held(decision, &wanted.orders).await;
+        let decision = self.after_report(decision, state, &wanted.orders, branch);
         let opened_by_others = match self.carry_out(&decision, (base, branch), snapshot).await? {
             Done::Outcome(done) => return Ok(Some(self.with_tip(*done, state))),
             Done::Nothing => return Ok(None),
@@ -295,6 +300,41 @@ impl<F: Forge> Round<'_, F> {
         }
         let action = if decision.number.is_some() { Leave } else { Nothing };
         Decision { action, merge: None, ..decision }
+    }
+
+    /// Puts a text off that would hide a refresh which is not reported yet.
+    fn after_report(
+        &self,
+        decision: Decision,
+        state: BranchState,
+        orders: &[&Arc<PullRequestOrder>],
+        branch: &BranchName,
+    ) -> Decision {
+        use PullRequestAction::{Edit, Refresh};
+        let (Refresh(Some(edit)), Some(number), BranchState::Current { tip, .. }) =
+            (&decision.action, decision.number, state)
+        else {
+            return decision;
+        };
+        if !decision.hides_refresh || self.unreported.is_none() {
+            return decision;
+        }
+        if self.handled.get(branch) == Some(&tip) && self.is_reported(number, orders) {
+            return Decision { action: Edit(edit.clone()), ..decision };
+        }
+        self.has_put_off.store(true, Ordering::Relaxed);
+        Decision { action: Refresh(None), merge: None, ..decision }
+    }
+
+    /// Returns true once all automations have reported a pull request and its last action.
+    ///
+    /// Until then nothing is done that would hide this action from the next process.
+    fn is_reported(&self, number: u64, orders: &[&Arc<PullRequestOrder>]) -> bool {
+        let Some(unreported) = self.unreported else { return true };
+        let is_reported =
+            !unreported.contains(&number) && orders.iter().all(|order| order.reported_open.contains(&number));
+        self.has_put_off.fetch_or(!is_reported, Ordering::Relaxed);
+        is_reported
     }
 
     /// Returns true if all of the automations may write now.
@@ -456,6 +496,10 @@ impl<F: Forge> Round<'_, F> {
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.is_dry_run => {
                 let after = self.forge.edit(&current, edit).await?;
                 snapshot.put(after.clone(), Instant::now());
+                if after.state != PullRequestState::Open && !edit.is_closed {
+                    // A person was faster, which is reported.
+                    snapshot.look_up(self.forge, base, branch).await?;
+                }
                 after
             }
             (Nothing | Keep | Leave | Edit(_) | Refresh(_) | Close(_), Some(current)) => current,
@@ -477,8 +521,13 @@ impl<F: Forge> Round<'_, F> {
         snapshot: &mut Snapshot,
     ) -> Result<(), BranchError> {
         let known = self.merges.lock().answer(current.number, merge, Instant::now());
+        let orders = self.wanted(&done.base, &done.branch).orders;
         let answer = match known {
             Some(answer) => answer,
+            None if !self.is_reported(current.number, &orders) => {
+                let Some(refusal) = self.merges.lock().refusal(current.number) else { return Ok(()) };
+                refusal
+            }
             None => {
                 let answer = self.forge.merge(&current, merge).await?;
                 self.merges.lock().add(current.number, merge.clone(), answer.clone(), Instant::now());

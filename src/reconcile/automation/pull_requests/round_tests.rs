@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
+use tagboat_api::settings::{MergeTime, PullRequestSettings, TemplateLanguage};
 use tagboat_api::{ObjectName, Reason};
 
 use super::super::delivered::{Delivered, ForgeProgress};
@@ -35,6 +35,10 @@ struct Failing {
     listed: Mutex<Vec<PullRequest>>,
     /// The numbers of those that were closed.
     closed: Mutex<Vec<u64>>,
+    /// True if a person closes each before it is edited.
+    is_closed_meanwhile: bool,
+    /// The edits and merges, by name.
+    changes: Mutex<Vec<&'static str>>,
     /// True if the last listing was urgent.
     is_urgent: Mutex<Option<bool>>,
     searched: Mutex<Vec<String>>,
@@ -73,8 +77,12 @@ impl Forge for Failing {
     }
 
     async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
+        self.changes.lock().push("edit");
         let body = edit.body.clone().unwrap_or_else(|| one.body.clone());
         let mut after = PullRequest { body, ..one.clone() };
+        if self.is_closed_meanwhile {
+            after.state = PullRequestState::Closed;
+        }
         if edit.is_closed {
             self.closed.lock().push(one.number);
             self.listed.lock().retain(|other| other.number != one.number);
@@ -84,7 +92,8 @@ impl Forge for Failing {
     }
 
     async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
-        unreachable!("a dry run merges nothing")
+        self.changes.lock().push("merge");
+        Ok(MergeAnswer::Merged)
     }
 }
 
@@ -133,8 +142,10 @@ async fn round_with(
         orders: &orders,
         handled: &handled,
         merges: &merges,
+        unreported: None,
         has_settled: AtomicBool::default(),
         has_withheld: AtomicBool::default(),
+        has_put_off: AtomicBool::default(),
         is_dry_run,
     };
     round.run(snapshot).await
@@ -322,5 +333,85 @@ async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
         assert!(snapshot.is_open(7) && !snapshot.is_open(9));
         let again = round_with(&forge, wanted.clone(), &mut snapshot, false).await;
         assert_eq!(again.all().map(|one| one.number).collect::<Vec<_>>(), [Some(7)]);
+    }
+}
+
+/// An order with a branch that git has kept, and its pull requests with and without the images.
+fn kept() -> (PullRequestOrder, [PullRequest; 2]) {
+    let mut order = order(&["a"]);
+    let branch: BranchName = "a".parse().unwrap();
+    let content = BranchContent { data: MessageData::plain_sample(), message: None };
+    let images = [content.images(), BTreeSet::new()];
+    order.contents.insert(branch.clone(), content);
+    order.facts.insert(branch.clone(), BranchFacts::default());
+    let (tip, message) = (Some("1".repeat(40).parse().unwrap()), String::new());
+    let outcome = BranchOutcome { branch, action: BranchAction::Kept, tip, commit: None, message };
+    order.delivered.branches.push(outcome);
+    let pull_requests = images.map(|images| {
+        let memory = Memory { owners: [order.owner.clone()].into(), images, ..Memory::default() };
+        PullRequest { body: memory.to_string(), ..pull_request("a") }
+    });
+    (order, pull_requests)
+}
+
+/// The event of the closing was lost.
+#[tokio::test]
+async fn a_pull_request_that_a_person_closes_before_an_edit_is_known_as_ended() {
+    let (order, [_, untold]) = kept();
+    let closed = PullRequest { state: PullRequestState::Closed, ..untold.clone() };
+    let (listed, found) = (Mutex::new(vec![untold]), vec![closed]);
+    let forge = Failing { listed, found, is_closed_meanwhile: true, ..Failing::default() };
+    let mut snapshot = Snapshot::default();
+    let done = round_with(&forge, order, &mut snapshot, false).await;
+    assert_eq!(done.all().map(|one| one.is_open).collect::<Vec<_>>(), [false]);
+    assert_eq!(snapshot.ended(7).map(|one| one.state), Some(PullRequestState::Closed));
+}
+
+/// A process that was killed after a merge or a new text did not report the opening, or the refresh.
+#[tokio::test]
+async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hides_them() {
+    let (mut wanted, [told, untold]) = kept();
+    wanted.settings.merge = MergeTime::Immediately;
+    let (branch, tip): (BranchName, _) = ("a".parse().unwrap(), "1".repeat(40).parse().unwrap());
+    // The pull request, the ones that were reported as open and those with actions to report, and if the refresh is handled.
+    for (name, one, open, unreported, is_handled, verb, changes, is_put_off) in [
+        ("opened", &told, &[][..], &[7][..], true, "kept", &[][..], true),
+        ("opened by the process before", &told, &[], &[], false, "kept", &[], true),
+        ("reported as open", &told, &[7], &[], true, "merged", &["merge"], false),
+        ("refreshed", &untold, &[7], &[], false, "refreshed", &[], true),
+        ("the refresh is not reported", &untold, &[7], &[7], true, "refreshed", &[], true),
+        ("the refresh is reported", &untold, &[7], &[], true, "merged", &["edit", "merge"], false),
+    ] {
+        let order = PullRequestOrder { reported_open: open.iter().copied().collect(), ..wanted.clone() };
+        let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
+        let handled = if is_handled { BTreeMap::from([(branch.clone(), tip)]) } else { BTreeMap::new() };
+        let unreported = unreported.iter().copied().collect();
+        for (unreported, verb, changes, is_put_off) in [
+            (Some(&unreported), verb, changes, is_put_off),
+            // Nothing comes between the round and the report of a single run.
+            (None, "merged", if one == &told { &["merge"][..] } else { &["edit", "merge"] }, false),
+        ] {
+            let forge = Failing { listed: Mutex::new(vec![one.clone()]), ..Failing::default() };
+            let (pool, merges) = (BlockingPool::new(2), Mutex::default());
+            let round = Round {
+                forge: &forge,
+                pool: &pool,
+                limit: None,
+                separate: SeparateParts::default(),
+                orders: &orders,
+                handled: &handled,
+                merges: &merges,
+                unreported,
+                has_settled: AtomicBool::default(),
+                has_withheld: AtomicBool::default(),
+                has_put_off: AtomicBool::default(),
+                is_dry_run: false,
+            };
+            let done = round.run(&mut Snapshot::default()).await;
+            let found: Vec<_> = done.all().map(|one| one.action.name()).collect();
+            assert_eq!((found, done.failure), (vec![verb], None), "{name}");
+            assert_eq!(*forge.changes.lock(), changes, "{name}");
+            assert_eq!(round.has_put_off.into_inner(), is_put_off, "{name}");
+        }
     }
 }

@@ -90,6 +90,8 @@ pub struct Decision {
     pub reason: Option<PullRequestReason>,
     /// The number of the open pull request, or of the one that was refused.
     pub number: Option<u64>,
+    /// True if the new text hides from another process that the branch was rebuilt.
+    pub hides_refresh: bool,
 }
 
 /// The action on a pull request.
@@ -130,7 +132,7 @@ pub enum PullRequestReason {
 
 impl Decision {
     fn of(action: PullRequestAction, number: Option<u64>) -> Self {
-        Self { action, merge: None, reason: None, number }
+        Self { action, merge: None, reason: None, number, hides_refresh: false }
     }
 
     fn leave(reason: Option<PullRequestReason>, number: u64) -> Self {
@@ -249,7 +251,7 @@ impl WantedPullRequest<'_> {
         // Nor is it merged while an automation is unknown, which may want more caution.
         let may_merge = !open.is_draft && !open.has_auto_merge && !is_shared_with_unknown;
         let merge = if may_merge { self.merge(tip) } else { None };
-        Ok(Decision { merge, ..Decision::of(action, Some(open.number)) })
+        Ok(Decision { merge, hides_refresh: !is_told, ..Decision::of(action, Some(open.number)) })
     }
 
     /// Returns the changes of an open pull request with a current branch.
