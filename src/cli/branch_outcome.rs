@@ -142,7 +142,9 @@ impl Branch {
         };
         let reason = match &outcome.action {
             BranchAction::Left(reason) => Some(match reason {
-                LeftReason::EditedByOthers { .. } => LeftReasonKind::EditedByOthers,
+                LeftReason::EditedByOthers { .. } | LeftReason::SharedWith { .. } => {
+                    LeftReasonKind::EditedByOthers
+                }
                 LeftReason::Unreadable { .. } | LeftReason::UnparsableBase => LeftReasonKind::Unreadable,
                 LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
                 LeftReason::AwaitingForge => LeftReasonKind::AwaitingForge,

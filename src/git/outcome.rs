@@ -27,7 +27,7 @@ pub struct Target {
 
 impl Target {
     /// Returns true if proposals for both can be made in sequence and pushed at once.
-    pub(super) fn shares_transaction(&self, other: &Self) -> bool {
+    pub fn shares_transaction(&self, other: &Self) -> bool {
         let kind = |target: &Self| target.own_branches.is_some();
         (&self.checkout, &self.push, &self.options, kind(self))
             == (&other.checkout, &other.push, &other.options, kind(other))

@@ -134,6 +134,14 @@ pub trait Proposer: Send + 'static {
         Ok(draft.commit.edits.clone())
     }
 
+    /// Returns the name of a proposer without which a shared branch is not changed.
+    ///
+    /// `proposal` is the name of proposals that have a commit on the branch, and are not part of the transaction. There is no such
+    /// name if the branch is changed without that commit.
+    fn awaited(&self, _branch: &BranchName, _proposal: &str) -> Option<String> {
+        None
+    }
+
     /// Returns true if a commit has the author and the committer of this proposer's commits.
     fn is_author(&self, _people: CommitPeople<'_>) -> bool {
         false

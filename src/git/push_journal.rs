@@ -159,6 +159,9 @@ pub(super) struct OwnTip {
     pub(super) base: CommitId,
     /// The hash of the edits that the own commits make.
     pub(super) change: String,
+    /// The hash of the edits of each proposer, by the proposer's name.
+    #[serde(default)]
+    pub(super) members: BTreeMap<String, String>,
     /// A later tip of the base that has this commit in its history.
     #[serde(default)]
     pub(super) verified: Option<CommitId>,

@@ -248,7 +248,11 @@ fn by_target<P: Proposer>(requests: Vec<QueuedRequest<P>>) -> Vec<Vec<QueuedRequ
                 first.namespace == proposal.namespace && first.target.shares_transaction(&proposal.target)
             })
         };
-        let is_signed = |queued: &QueuedRequest<P>| queued.request.proposal.signing.is_some();
+        // Branches of proposals' own are put off one by one, so that those that share a branch stay together.
+        let is_signed = |queued: &QueuedRequest<P>| {
+            let Proposal { signing, target, .. } = &queued.request.proposal;
+            signing.is_some() && target.own_branches.is_none()
+        };
         let has_room = |batch: &&mut Vec<QueuedRequest<P>>| {
             let signed = batch.iter().filter(|queued| is_signed(queued)).count();
             batch.len() < MAX_BATCH && (!is_signed(&queued) || signed < MAX_SIGNED_COMMITS)
@@ -272,12 +276,15 @@ mod tests {
     use std::convert::Infallible;
     use std::time::Duration;
 
+    use futures::future::LocalBoxFuture;
+
     use super::*;
     use crate::git::checkout::CheckoutReference;
     use crate::git::outcome::Target;
     use crate::git::{
-        AccessOptions, AccessPlan, BranchName, CommitDraft, Known, LocalPaths, Login, MirrorStore,
-        ProposalTrees, RemoteUrl, RouteKey, TransactionSlots, WriterContext,
+        AccessOptions, AccessPlan, BranchName, CommitDraft, CommitSigner, ForgeCommit, ForgeSigning, Known,
+        LocalPaths, Login, MirrorStore, ProposalTrees, Refresh, RemoteUrl, RouteKey, SignerError,
+        TransactionSlots, UnsignedCommit, WriterContext,
     };
     use crate::metrics::Metrics;
     use crate::update::{Checkpoint, MarkerIndex};
@@ -343,6 +350,36 @@ mod tests {
         let mut sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
         sizes.sort_unstable();
         assert_eq!(sizes, [count.1, count.0 - 2 * MAX_BATCH, MAX_BATCH, MAX_BATCH]);
+    }
+
+    #[derive(Debug)]
+    struct NoSigner;
+
+    impl CommitSigner for NoSigner {
+        fn sign<'a>(
+            &'a self,
+            _commit: &'a UnsignedCommit<'a>,
+        ) -> LocalBoxFuture<'a, Result<ForgeCommit, SignerError>> {
+            unreachable!("nothing is signed")
+        }
+    }
+
+    /// Automations of two transactions each dropped the commit of the other from a branch that they share.
+    #[test]
+    fn the_commits_that_a_forge_signs_for_a_push_divide_no_automations_with_branches_of_their_own() {
+        for (own_branches, expected) in
+            [(None, vec![MAX_SIGNED_COMMITS, 5]), (Some(Refresh::WhenNeeded), vec![MAX_SIGNED_COMMITS + 5])]
+        {
+            let signed = |_| {
+                let mut queued = queued(1);
+                let proposal = &mut queued.request.proposal;
+                proposal.signing = Some(ForgeSigning { signer: Arc::new(NoSigner), is_required: true });
+                proposal.target.own_branches = own_branches;
+                queued
+            };
+            let batches = by_target((0..MAX_SIGNED_COMMITS + 5).map(signed).collect());
+            assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Inputs of a run: manifests, state and options, read and checked.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::provider_login::GitClouds;
 use crate::reconcile::automation::pull_requests::{PullRequestQueue, PullRequestQueueOptions};
+use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::source::ObjectName;
 use crate::reconcile::automation::transaction::TransactionOptions;
 use crate::reconcile::automation::waiting::WriteRules;
@@ -47,6 +49,8 @@ use crate::tenancy::Capacity;
 pub(super) struct Inputs {
     pub(super) store: ManifestStore,
     pub(super) automations: Vec<ImageUpdateAutomation>,
+    /// The automations of each namespace and GitRepository, among them those that are not reconciled.
+    pub(super) siblings: BTreeMap<(String, ObjectName), Siblings>,
     /// The full names of automations that changed, or whose source did, since they last succeeded.
     pub(super) new: Vec<String>,
     pub(super) started: Timestamp,
@@ -131,6 +135,7 @@ impl Inputs {
                 automation.status = None;
             }
         }
+        let siblings = siblings(&manifests, state.as_ref());
         let mirrors = match &arguments.state {
             Some(state) => Mirrors::InStateDirectory(state.join("mirrors")),
             None => Mirrors::Temporary(
@@ -186,6 +191,7 @@ impl Inputs {
                 ..WriteRules::default()
             }),
             known_wait: None,
+            siblings: Siblings::default(),
         };
         let store = ManifestStore { manifests: manifests.into(), secrets, state, advice: SECRET_ADVICE };
         let started = Timestamp::now();
@@ -203,6 +209,7 @@ impl Inputs {
         Ok(Self {
             store,
             automations,
+            siblings,
             new,
             started,
             options,
@@ -232,6 +239,31 @@ fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protect
          status.latestRef a deleted tag downgrades at once",
         names.join(" and ")
     ));
+}
+
+/// Returns all automations, by their namespace and GitRepository.
+fn siblings(
+    manifests: &Manifests,
+    state: Option<&StateDirectory>,
+) -> BTreeMap<(String, ObjectName), Siblings> {
+    let mut groups: BTreeMap<_, Vec<Arc<ImageUpdateAutomation>>> = BTreeMap::new();
+    for automation in manifests.automations() {
+        let mut automation = automation.clone();
+        // An automation whose state cannot be read counts as one that did not fail.
+        if state.is_none_or(|state| state.load_automation(&mut automation).is_err()) {
+            automation.status = None;
+        }
+        groups.entry(group_of(&automation)).or_default().push(Arc::new(automation));
+    }
+    groups.into_iter().map(|(group, automations)| (group, Siblings::new(automations))).collect()
+}
+
+/// Returns the namespace and the GitRepository of an automation.
+pub(super) fn group_of(automation: &ImageUpdateAutomation) -> (String, ObjectName) {
+    let own = automation.namespace().unwrap_or_default();
+    let reference = &automation.spec.source_ref;
+    let namespace = reference.effective_namespace(&own).to_owned();
+    (own, ObjectName { namespace, name: reference.name.clone() })
 }
 
 /// Returns the GitRepository of an automation, if it is among the manifests.

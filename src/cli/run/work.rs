@@ -9,7 +9,7 @@ use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::settings::{AutomationSettings, Delivery, OnRevert};
 
 use super::images::Images;
-use super::inputs::{Inputs, source_of};
+use super::inputs::{Inputs, group_of, source_of};
 use crate::cli::choice::{full_name, name_of};
 use crate::cli::outcome::{Outcome, OutcomeKind};
 use crate::cli::output::prefixed;
@@ -81,7 +81,8 @@ impl Job for Work<'_> {
         // No run knows what an earlier one wanted of the forge.
         let is_forced = selected.settings.delivery == Delivery::PullRequest
             || inputs.new.contains(&full_name(self.automation));
-        let options = TransactionOptions { is_forced, ..inputs.options.clone() };
+        let siblings = inputs.siblings.get(&group_of(self.automation)).cloned().unwrap_or_default();
+        let options = TransactionOptions { is_forced, siblings, ..inputs.options.clone() };
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
     }
 

@@ -21,6 +21,7 @@ use crate::reconcile::automation::batch::{self, Job};
 use crate::reconcile::automation::batch_logins::BatchLogins;
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
+use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::transaction::Prepared;
 
 /// The automations that are due and have one namespace and one repository.
@@ -44,23 +45,25 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
         group.names.push(name);
     }
     for ((namespace, source), Group { mut names, interval }) in groups {
-        let others = automations.kind.cache.referrers(&source).into_iter();
-        let others = others.map(|automation| ObjectName::of(automation.as_ref()));
-        let others = others.filter(|other| other.namespace == namespace);
+        let mut all = automations.kind.cache.referrers(&source);
+        all.retain(|automation| automation.namespace().as_ref() == Some(&namespace));
+        let others: Vec<ObjectName> = all.iter().map(|one| ObjectName::of(one.as_ref())).collect();
+        let mut siblings = Siblings::default();
         let (sharing, others): (Vec<ObjectName>, Vec<ObjectName>) = {
             let may_share = |name: &ObjectName| {
                 automations.kind.cache.get(name).is_some_and(|automation| has_own_branches(&automation))
             };
             // Automations with branches of their own may share one, and it has a commit of each.
             if names.iter().any(may_share) {
-                others.partition(may_share)
+                siblings = Siblings::new(all);
+                others.into_iter().partition(may_share)
             } else {
-                (Vec::new(), others.collect())
+                (Vec::new(), others)
             }
         };
         names.extend(queue.take_batched(now, interval, others).into_iter().map(|due| due.name));
         names.extend(queue.take_waiting(now, sharing).into_iter().map(|due| due.name));
-        reconciles.spawn(reconcile(automations.clone(), names));
+        reconciles.spawn(reconcile(automations.clone(), names, siblings));
     }
 }
 
@@ -73,13 +76,14 @@ fn has_own_branches(automation: &ImageUpdateAutomation) -> bool {
 }
 
 /// Reconciles automations of one repository.
-async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>) {
+async fn reconcile(automations: Arc<Automations>, names: Vec<ObjectName>, siblings: Siblings) {
     let objects = automations.objects().with_secret_cache();
     let logins = BatchLogins::default();
     let batch_size = names.len();
     let member = |name| {
         let (automations, objects, logins) = (Arc::clone(&automations), objects.clone(), logins.clone());
-        Member { automations, objects, logins, name, batch_size, reconcile: None }
+        let siblings = siblings.clone();
+        Member { automations, objects, logins, siblings, name, batch_size, reconcile: None }
     };
     let mut members: Vec<Member> = names.into_iter().map(member).collect();
     batch::reconcile(members.iter_mut().collect(), &automations.writer, &automations.stop).await;
@@ -92,6 +96,7 @@ struct Member {
     automations: Arc<Automations>,
     objects: ClusterObjects,
     logins: BatchLogins,
+    siblings: Siblings,
     name: ObjectName,
     batch_size: usize,
     /// The reconcile, unless it has not begun or has ended.
@@ -105,7 +110,7 @@ impl Job for Member {
             self.reconcile = Reconcile::begin(&self.automations, objects, logins, self.name.clone()).await;
         }
         match &self.reconcile {
-            Some(reconcile) => reconcile.prepare(self.batch_size).await,
+            Some(reconcile) => reconcile.prepare(self.batch_size, &self.siblings).await,
             None => Err(Conclusion::cancelled()),
         }
     }

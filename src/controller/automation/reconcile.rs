@@ -41,6 +41,7 @@ use crate::reconcile::automation::report::{Report, interval, report, while_suspe
 use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::automation::reselection::Reselection;
 use crate::reconcile::automation::reverts::RevertOutcome;
+use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::reconcile::automation::waiting::{WaitOutcome, WriteRules};
 use crate::reconcile::run::{ReconcileRun, status_before};
@@ -104,15 +105,23 @@ impl Reconcile {
 
     /// Prepares the request for the writer, unless the reconcile is cancelled before.
     ///
-    /// `batch_size` is the number of automations that are reconciled together.
-    pub(super) async fn prepare(&self, batch_size: usize) -> Result<Prepared, Conclusion> {
+    /// `batch_size` is the number of automations that are reconciled together, and `siblings` are all of the repository.
+    pub(super) async fn prepare(
+        &self,
+        batch_size: usize,
+        siblings: &Siblings,
+    ) -> Result<Prepared, Conclusion> {
         tokio::select! {
-            prepared = self.prepare_transaction(batch_size).instrument(self.span.clone()) => prepared,
+            prepared = self.prepare_transaction(batch_size, siblings).instrument(self.span.clone()) => prepared,
             () = self.in_flight.cancellation.cancelled() => Err(Conclusion::cancelled()),
         }
     }
 
-    async fn prepare_transaction(&self, batch_size: usize) -> Result<Prepared, Conclusion> {
+    async fn prepare_transaction(
+        &self,
+        batch_size: usize,
+        siblings: &Siblings,
+    ) -> Result<Prepared, Conclusion> {
         let Started { automation, previous, inputs, .. } = self.started.as_ref();
         let (automations, objects, name) = (&self.automations, &self.objects, &self.in_flight.name);
         // The status from before the run tells what is known.
@@ -151,6 +160,7 @@ impl Reconcile {
                 .is_none()
                 .then(|| WriteRules { ignores_own: self.started.is_forced_now, ..automations.rules.clone() }),
             known_wait: automations.waiting.known(name),
+            siblings: siblings.clone(),
         };
         let (known, namespace) = (objects.policies.clone(), name.namespace.clone());
         let reader = Arc::new(move || known.in_namespace(&namespace));

@@ -12,6 +12,7 @@ use super::model::{
     LeftReason, Refresh,
 };
 use super::ownership::{foreign_commit, with_people};
+use super::shared::{Wanted, compare};
 use super::stack::stack;
 use super::state::BranchState;
 use crate::error::chain;
@@ -285,7 +286,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 facts: BranchFacts::united(&facts),
                 refresh,
                 drafts,
-                change: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
+                change: hexadecimal(hash),
                 read: None,
                 has_lost_base: false,
                 decision: Decision::Nothing,
@@ -293,6 +294,16 @@ impl<P: Proposer> BranchAttempt<P> {
             })
         };
         names.iter().filter_map(branch).collect()
+    }
+
+    /// Returns the hash of the edits of each proposal that changes a branch, by the proposal's name.
+    pub(super) fn members(&self, branch: &Branch) -> BTreeMap<String, String> {
+        let member = |(index, number): &(usize, usize)| {
+            let mut hash = Sha256::new();
+            self.states[*index].drafts[*number].commit.edits.iter().for_each(|edit| edit.add_to(&mut hash));
+            (self.states[*index].proposal.name.clone(), hexadecimal(hash))
+        };
+        branch.drafts.iter().map(member).collect()
     }
 
     fn drafts(&self, branch: &Branch) -> Vec<&BranchDraft> {
@@ -466,8 +477,16 @@ impl<P: Proposer> BranchAttempt<P> {
         let Some(tip) = branch.tip else { return Ok(FoundBranch::Absent) };
         let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
         if let Some(own) = journal.own_tip(&branch.name, tip) {
-            let is_same = own.change == branch.change && is_fresh(own.base) && !branch.has_lost_base;
-            return Ok(if is_same { FoundBranch::Same } else { FoundBranch::Ours });
+            let participants = self.states.iter().filter(|state| state.is_open());
+            let wanted = Wanted {
+                change: &branch.change,
+                members: &self.members(branch),
+                participants: &participants.map(|state| state.proposal.name.as_str()).collect(),
+                is_fresh: is_fresh(own.base) && !branch.has_lost_base,
+            };
+            let awaited =
+                |name: &str| self.owners(&branch.name).find_map(|owner| owner.awaited(&branch.name, name));
+            return Ok(compare(own, &wanted, &awaited));
         }
         let beyond = match &branch.read {
             None => return Ok(FoundBranch::Ours),
@@ -501,8 +520,8 @@ impl<P: Proposer> BranchAttempt<P> {
         };
         Ok(match foreign_commit(repository, beyond, &owns)? {
             None if is_same => {
-                let (base, change) = (beyond.under, branch.change.clone());
-                journal.add_own_tip(&branch.name, OwnTip { tip, base, change, verified: None });
+                let (base, change, members) = (beyond.under, branch.change.clone(), self.members(branch));
+                journal.add_own_tip(&branch.name, OwnTip { tip, base, change, members, verified: None });
                 FoundBranch::Same
             }
             Some(_) if is_same => FoundBranch::Same,

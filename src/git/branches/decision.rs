@@ -12,6 +12,8 @@ pub(super) enum FoundBranch {
     Same,
     /// It has another tree, and no commit of others.
     Ours,
+    /// It has a commit of this proposer, which is not part of the transaction.
+    Shared(String),
     /// It has a commit of others.
     Others(CommitId),
     /// Its commits cannot be read.
@@ -58,6 +60,7 @@ pub(super) fn decide(
 ) -> Decision {
     let is_handed_back = facts.handed_back.is_some() && facts.handed_back == tip;
     let edited = |commit: &CommitId| Decision::Leave(LeftReason::EditedByOthers { commit: *commit });
+    let shared = |name: &String| Decision::Leave(LeftReason::SharedWith { name: name.clone() });
     let unreadable = |message: &String| Decision::Leave(LeftReason::Unreadable { message: message.clone() });
     match (is_wanted, found) {
         (false, FoundBranch::Absent) => Decision::Nothing,
@@ -69,9 +72,11 @@ pub(super) fn decide(
         _ if facts.is_in_merge_queue => Decision::Leave(LeftReason::InMergeQueue),
         (true, _) if is_handed_back => Decision::Rebuild,
         (true, FoundBranch::Ours) => Decision::Rebuild,
+        (true, FoundBranch::Shared(name)) => shared(name),
         (true, FoundBranch::Others(commit)) => edited(commit),
         (true, FoundBranch::Unreadable(message)) => unreadable(message),
         (false, FoundBranch::Same | FoundBranch::Ours) if facts.is_finished => Decision::Delete,
+        (false, FoundBranch::Shared(name)) if facts.is_finished => shared(name),
         // The commits of others keep the pull request open.
         (false, FoundBranch::Others(commit)) if facts.has_pull_request => edited(commit),
         (false, FoundBranch::Unreadable(message)) if facts.has_pull_request => unreadable(message),
@@ -90,6 +95,8 @@ mod tests {
         let commit: CommitId = "0".repeat(40).parse().unwrap();
         let others = || FoundBranch::Others(commit);
         let edited = || Decision::Leave(LeftReason::EditedByOthers { commit });
+        let shared = || FoundBranch::Shared("shop/two".to_owned());
+        let awaits = || Decision::Leave(LeftReason::SharedWith { name: "shop/two".to_owned() });
         let nothing_left = || Decision::Leave(LeftReason::NothingLeft);
         let none = BranchFacts::default();
         let awaiting = || Decision::Leave(LeftReason::AwaitingForge);
@@ -150,6 +157,15 @@ mod tests {
             // Others have committed since.
             (true, others(), handed_back_before, edited()),
             (true, Same, handed_back, Decision::Keep),
+            // A branch waits for an automation with a commit on it, and is neither made anew nor deleted.
+            (true, shared(), none, awaits()),
+            (true, shared(), BranchFacts { is_refused_if_absent: true, ..none }, awaits()),
+            (false, shared(), finished, awaits()),
+            (false, shared(), none, nothing_left()),
+            (true, shared(), unknown, awaiting()),
+            (true, shared(), refused, Decision::Leave(LeftReason::Refused)),
+            (true, shared(), queued, Decision::Leave(LeftReason::InMergeQueue)),
+            (true, shared(), handed_back, Decision::Rebuild),
             // Commits of others are never deleted.
             (false, Ours, finished, Decision::Delete),
             (false, others(), finished, nothing_left()),

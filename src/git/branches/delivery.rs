@@ -123,8 +123,8 @@ impl<P: Proposer> BranchAttempt<P> {
     fn record_pending(&self, branches: &[Branch], base: CommitId, journal: &mut PushJournal) {
         for branch in branches {
             let Some(Built { tip, commits }) = &branch.built else { continue };
-            let change = branch.change.clone();
-            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, change, verified: None });
+            let (change, members) = (branch.change.clone(), self.members(branch));
+            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, change, members, verified: None });
             for BuiltCommit { proposal, draft, id, is_signed_by_forge } in commits {
                 let state = &self.states[*proposal];
                 let draft = &state.drafts[*draft].commit;

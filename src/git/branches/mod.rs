@@ -11,6 +11,7 @@
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `ownership` | commits that only change what the proposals may change |
 //! | `signing` | the signing of commits by a forge |
+//! | `shared` | a branch that we pushed, compared with the wanted change of those who take part |
 //! | `stack` | the trees of a branch's commits |
 
 mod attempt;
@@ -21,6 +22,7 @@ mod model;
 mod ownership;
 mod pushes;
 mod refusal;
+mod shared;
 mod signing;
 mod stack;
 mod state;

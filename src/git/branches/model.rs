@@ -146,6 +146,11 @@ pub enum LeftReason {
         /// The newest such commit.
         commit: CommitId,
     },
+    /// It has a commit of a proposer that is not part of the transaction.
+    SharedWith {
+        /// The proposer.
+        name: String,
+    },
     /// It is unknown whether the branch has commits of others.
     Unreadable {
         /// The cause.
@@ -201,6 +206,11 @@ impl fmt::Display for LeftReason {
             Self::EditedByOthers { commit } => {
                 write!(formatter, "has commit {} of others and is left alone", commit.short())
             }
+            Self::SharedWith { name } => write!(
+                formatter,
+                "is left alone, because it has a commit of automation {name}, which takes no part in this run; the next run of \
+                 both makes it anew"
+            ),
             Self::Unreadable { message } => {
                 write!(formatter, "is left alone, because its commits cannot be read: {message}")
             }

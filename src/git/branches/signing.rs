@@ -24,13 +24,20 @@ use crate::git::push_journal::PushJournal;
 impl<P: Proposer> BranchAttempt<P> {
     /// Puts off the branches with more commits than a forge signs for one push.
     ///
-    /// The next attempt of the transaction makes them. A branch has at most as many commits as fit.
-    pub(super) fn put_off(&self, branches: &mut [Branch]) -> BTreeSet<BranchName> {
+    /// The next attempt of the transaction makes them. A branch with more commits than that fails.
+    pub(super) fn put_off(&mut self, branches: &mut [Branch]) -> BTreeSet<BranchName> {
         let (mut signed, mut later) = (0, BTreeSet::new());
         for branch in branches.iter_mut() {
             let Some(built) = &branch.built else { continue };
             let own = built.commits.iter().filter(|commit| self.is_to_be_signed(commit)).count();
-            if own > 0 && (signed > 0 && signed + own > MAX_SIGNED_COMMITS) {
+            if own > MAX_SIGNED_COMMITS {
+                branch.built = None;
+                let message = format!(
+                    "{own} automations share the branch, and the forge signs at most {MAX_SIGNED_COMMITS} commits for a push: \
+                     let fewer share it"
+                );
+                self.fail_branch(&branch.name, &message);
+            } else if own > 0 && (signed > 0 && signed + own > MAX_SIGNED_COMMITS) {
                 branch.built = None;
                 later.insert(branch.name.clone());
             } else {

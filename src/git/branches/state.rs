@@ -229,7 +229,11 @@ impl<P: Proposer> BranchState<P> {
         let Some(base) = self.base.take() else { return };
         let outcomes = std::mem::take(&mut self.outcomes);
         let has_failed = outcomes.values().any(|one| {
-            matches!(one.action, BranchAction::Failed { .. } | BranchAction::Left(LeftReason::Waiting { .. }))
+            matches!(
+                one.action,
+                BranchAction::Failed { .. }
+                    | BranchAction::Left(LeftReason::Waiting { .. } | LeftReason::SharedWith { .. })
+            )
         });
         if let Some(seen) = seen.filter(|_| !has_failed) {
             journal.seen.insert(self.proposal.name.clone(), seen);

@@ -9,8 +9,8 @@ use tagboat_api::settings::{self, AutomationSettings, Delivery, TemplateLanguage
 use tagboat_api::{ImagePolicy, ImageUpdateAutomation, ObjectName, Reason};
 
 use super::delivery::{
-    BundleError, BundleRequest, Bundles, ImageHash, InvalidBranch, OwnerHash, OwnershipScope, SelectedPolicy,
-    bundles,
+    BranchBases, BundleError, BundleRequest, Bundles, ImageHash, InvalidBranch, OwnerHash, OwnershipScope,
+    SelectedPolicy, bundles,
 };
 use super::pull_requests::Snapshot;
 use super::request::Request;
@@ -30,6 +30,8 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct BranchPlan {
     naming: BranchNaming,
+    /// The bases of branches that other automations render as well.
+    bases: Arc<BranchBases>,
     bundles: Bundles,
     /// The pull requests, if the branches have some.
     pull_requests: Option<Arc<Snapshot>>,
@@ -88,7 +90,16 @@ impl BranchNaming {
         }
     }
 
-    fn bundles(&self, request: &Request, policies: &[Arc<ImagePolicy>]) -> Result<Bundles, BundleError> {
+    /// Divides the selected policies into bundles.
+    ///
+    /// # Errors
+    ///
+    /// If the template is none, or renders to the base.
+    pub(super) fn bundles(
+        &self,
+        request: &Request,
+        policies: &[Arc<ImagePolicy>],
+    ) -> Result<Bundles, BundleError> {
         let labels: BTreeMap<ObjectName, &BTreeMap<String, String>> =
             policies.iter().map(|policy| (ObjectName::of(policy.as_ref()), policy.labels())).collect();
         let selected = request.update.setters.images().filter_map(|(policy, image)| {
@@ -186,6 +197,8 @@ pub fn refresh(settings: &AutomationSettings) -> Refresh {
 impl BranchPlan {
     /// Renders the names of the branches for the selected policies.
     ///
+    /// A branch that has another base by `bases` is invalid.
+    ///
     /// # Errors
     ///
     /// If the template is none, or renders to the base.
@@ -193,10 +206,19 @@ impl BranchPlan {
         naming: BranchNaming,
         request: &Request,
         policies: &[Arc<ImagePolicy>],
+        bases: Arc<BranchBases>,
     ) -> Result<Self, BranchPlanError> {
-        let bundles = naming.bundles(request, policies)?;
-        let (unwanted, images) = (BTreeSet::new(), BTreeMap::new());
-        Ok(Self { naming, bundles, pull_requests: None, is_up_to_date: false, unwanted, images })
+        let mut plan = Self {
+            naming,
+            bases,
+            bundles: Bundles::default(),
+            pull_requests: None,
+            is_up_to_date: false,
+            unwanted: BTreeSet::new(),
+            images: BTreeMap::new(),
+        };
+        plan.select(request, policies)?;
+        Ok(plan)
     }
 
     /// Returns the branch on which the branches are made.
@@ -233,7 +255,9 @@ impl BranchPlan {
         request: &Request,
         policies: &[Arc<ImagePolicy>],
     ) -> Result<(), BranchPlanError> {
-        self.bundles = self.naming.bundles(request, policies)?;
+        let mut bundles = self.naming.bundles(request, policies)?;
+        self.bases.refuse(&self.naming.base, &mut bundles);
+        self.bundles = bundles;
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use super::report::Report;
 use crate::error::ReconcileError;
 use crate::git::{BranchAction, BranchName, BranchOutcome, LeftReason};
 use crate::objects::{Event, EventType};
+use crate::reconcile::action::Action;
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 use crate::reconcile::conditions::{ConditionType, ConditionsBuilder, whole_seconds};
 use crate::reconcile::run::ReconcileRun;
@@ -81,6 +82,14 @@ impl Delivered {
         self.branches.iter().filter(|branch| branch.commit.is_some())
     }
 
+    /// Returns true if a branch waits for an automation that took no part in the run.
+    fn awaits_another(&self) -> bool {
+        let awaits = |branch: &BranchOutcome| {
+            matches!(branch.action, BranchAction::Left(LeftReason::SharedWith { .. }))
+        };
+        self.branches.iter().any(awaits)
+    }
+
     /// Returns the error of branches that could not be pushed, if there are any.
     pub fn failure(&self) -> Option<UndeliveredBranches> {
         let mut messages = self.branches.iter().filter_map(|branch| match &branch.action {
@@ -140,16 +149,19 @@ impl Delivered {
             .iter()
             .filter_map(|branch| match &branch.action {
                 BranchAction::Left(
-                    reason @ (LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }),
+                    reason @ (LeftReason::EditedByOthers { .. }
+                    | LeftReason::SharedWith { .. }
+                    | LeftReason::Unreadable { .. }),
                 ) => Some((&branch.branch, reason)),
                 _ => None,
             })
             .collect();
         if let [(branch, reason), others @ ..] = foreign.as_slice() {
-            let message = format!(
-                "branch '{branch}' {reason}{}; the next retry is when the branch, the base or an image changes",
-                more(others.len())
-            );
+            let retry = match reason {
+                LeftReason::SharedWith { .. } => "",
+                _ => "; the next retry is when the branch, the base or an image changes",
+            };
+            let message = format!("branch '{branch}' {reason}{}{retry}", more(others.len()));
             return Some((False, Reason::EditedByOthers, message));
         }
         let is_failed = |progress: &PullRequestProgress| progress.condition().0 == False;
@@ -270,6 +282,9 @@ impl Report {
             (DeliveryOutcome::Unknown, _) => return self,
             (DeliveryOutcome::Push, _) => builder.remove(ConditionType::Delivery),
             (DeliveryOutcome::Branches(delivered), _) => {
+                if delivered.awaits_another() && matches!(conclusion, Conclusion::Success { .. }) {
+                    self.action = Action::Retry;
+                }
                 self.branch_events = delivered.pushed().filter_map(summary).collect();
                 if let Some(commit) = delivered.pushed().last().and_then(|last| last.commit) {
                     self.status.last_push_commit = Some(commit.to_string());
@@ -430,6 +445,20 @@ mod tests {
         {
             assert_eq!(shown(&outcome), (format!("False InvalidBranch {message}"), is_reported));
         }
+    }
+
+    #[test]
+    fn a_branch_that_waits_for_another_automation_names_it_and_is_tried_again_soon() {
+        let shared = LeftReason::SharedWith { name: "shop/two".to_owned() };
+        let report = reported(vec![branch("a", BranchAction::Left(shared), None)]);
+        let name = ConditionType::Delivery.to_string();
+        let found = report.status.conditions.iter().find(|condition| condition.type_ == name).unwrap();
+        let expected = "branch 'a' is left alone, because it has a commit of automation shop/two, which takes no part in this \
+            run; the next run of both makes it anew";
+        assert_eq!((found.reason.as_str(), found.message.as_str()), ("EditedByOthers", expected));
+        assert_eq!(report.action, Action::Retry);
+        let kept = reported(vec![branch("a", BranchAction::Kept, None)]);
+        assert_ne!(kept.action, Action::Retry);
     }
 
     #[test]

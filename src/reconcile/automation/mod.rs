@@ -9,6 +9,7 @@
 //! | `transaction`, `proposal` | the proposal of an automation, handed to the writer |
 //! | `conclusion`, `report`, `event` | the outcome; the status and the event made from it |
 //! | `branch_plan`, `delivered` | the automation's own branches; condition `Delivery`, and their events |
+//! | `siblings` | the active automations of one repository, and the branches that they render |
 //! | `findings` | conditions `MarkersResolved` and `CommitsSigned` |
 //! | `forge_login`, `forge_signing` | the login at the API of the forge; commits that it signs |
 //! | `places` | the places of markers, for reports of rollouts |
@@ -38,6 +39,7 @@ pub mod report;
 pub mod request;
 pub mod reselection;
 pub mod reverts;
+pub mod siblings;
 pub mod signing;
 pub mod source;
 pub mod transaction;

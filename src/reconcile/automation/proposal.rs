@@ -20,6 +20,7 @@ use super::report::read_revision;
 use super::request::{RequestError, UnusableImage};
 use super::reselection::Reselection;
 use super::reverts::{Overwritten, RevertOutcome, Reverts};
+use super::siblings::Siblings;
 use super::transaction::{observed, stage_of, wanted};
 use super::waiting::{Change, KnownWait, RunWait, WaitOutcome};
 use crate::cloud::GitLoginEntry;
@@ -86,6 +87,8 @@ pub struct UpdateProposal {
     pub has_unparsable: bool,
     /// The automation's own branches; none if the commit goes to the push branch.
     pub branches: Option<BranchPlan>,
+    /// The active automations of the repository.
+    pub siblings: Siblings,
     /// The waiting of the run.
     pub wait: RunWait,
     /// Decides which values are left as others set them.
@@ -551,6 +554,10 @@ impl Proposer for UpdateProposal {
         };
         let (setters, limits) = (self.update.setters.restricted_to(bundle), &self.update.limits);
         edits_in(tree, &draft.commit.edits, &setters, (&self.update.held, limits), checkpoint)
+    }
+
+    fn awaited(&self, branch: &BranchName, proposal: &str) -> Option<String> {
+        self.siblings.awaited(&self.message.automation, branch, proposal)
     }
 
     fn is_author(&self, people: CommitPeople<'_>) -> bool {

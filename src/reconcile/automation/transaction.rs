@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 use tagboat_api::settings::{AutomationSettings, Delivery};
-use tagboat_api::{ImagePolicy, ImageRef, ImageUpdateAutomation};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
@@ -18,6 +18,7 @@ use super::proposal::{Detail, MessageSource, UpdateProposal};
 use super::pull_requests::{PullRequestQueue, PullRequestRun, PullRequestSetupError};
 use super::request::{self, ImageOverrides, Request, RequestError};
 use super::reverts::{Reverts, StatusBaseline};
+use super::siblings::{SiblingInputs, Siblings};
 use super::signing::signing_key;
 use super::source::{SourceConfiguration, SourceError, SourceReference};
 use super::waiting::{
@@ -66,6 +67,8 @@ pub struct TransactionOptions {
     pub rules: Option<WriteRules>,
     /// The wait that an earlier run found, if it holds while nothing changes.
     pub known_wait: Option<KnownWait>,
+    /// The active automations of the namespace and GitRepository.
+    pub siblings: Siblings,
     /// The policies whose images a person named, which are written in any case.
     pub named: BTreeSet<ObjectName>,
 }
@@ -140,9 +143,10 @@ pub async fn prepare(
     let own = own_windows(&selected.settings, &parsed)
         .map_err(|error| Conclusion::stopped(Stage::Policies, &error))?;
     let identity = options.login.git.identity;
-    let source = configure(objects, automation, options.cross_namespace, identity).await?;
+    let (source, repository) = configure(objects, automation, options.cross_namespace, identity).await?;
     let mut source = SourceConfiguration { timeout: options.times.timeout(source.timeout), ..source };
-    let mut branches = own_branches(automation, &selected, &source, options.references)
+    let mut branches = own_branches(automation, &selected, (&source, repository), options)
+        .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
     if branches.is_some() {
         source.target.own_branches = Some(branch_plan::refresh(&selected.settings));
@@ -205,6 +209,7 @@ pub async fn prepare(
         wanted,
         wait: RunWait::new(gate, earlier, request.groups),
         branches,
+        siblings: options.siblings.clone(),
         reverts,
         pull_requests,
         delivered: None,
@@ -226,16 +231,29 @@ pub async fn prepare(
 }
 
 /// Returns the automation's own branches; none if its commits go to the push branch.
-fn own_branches(
+///
+/// The branches of its siblings are rendered on the pool.
+async fn own_branches(
     automation: &ImageUpdateAutomation,
     selected: &Selected,
-    source: &SourceConfiguration,
-    references: BranchReferences,
+    (source, repository): (&SourceConfiguration, Option<GitRepository>),
+    options: &TransactionOptions,
 ) -> Result<Option<BranchPlan>, BranchSourceError> {
     let Selected { request, settings, policies } = selected;
+    let references = options.references;
     let Some(base) = branch_plan::base(&source.target, settings, references)? else { return Ok(None) };
     let naming = BranchNaming::of(automation, settings, &source.target, base);
-    Ok(Some(BranchPlan::new(naming, request, policies)?))
+    let bases = match options.siblings.known_bases() {
+        Some(bases) => bases,
+        None => {
+            let (policies, given) = (policies.clone(), options.given.clone());
+            let inputs = SiblingInputs { repository, policies, given, references };
+            let (siblings, pool) = (options.siblings.clone(), &options.login.capacity.pool);
+            let namespace = automation.namespace().unwrap_or_default();
+            pool.run(&namespace, move || siblings.find_bases(&inputs)).await
+        }
+    };
+    Ok(Some(BranchPlan::new(naming, request, policies, bases)?))
 }
 
 /// Prepares the pull requests of a run, and adds the known ones to the plan.
@@ -348,13 +366,14 @@ async fn configure(
     automation: &ImageUpdateAutomation,
     cross_namespace: CrossNamespace,
     identity: ObjectIdentity,
-) -> Result<SourceConfiguration, Conclusion> {
+) -> Result<(SourceConfiguration, Option<GitRepository>), Conclusion> {
     let stopped = |error: SourceError| Conclusion::stopped(Stage::Source, &error);
     let reference = SourceReference::of(automation, cross_namespace).map_err(stopped)?;
     let name = reference.repository();
     let found = objects.git_repository(&name.namespace, &name.name).await;
     let found = found.map_err(|cause| stopped(SourceError::UnreadableRepository { cause: cause.into() }))?;
-    reference.configure(found.as_ref(), identity).map_err(stopped)
+    let source = reference.configure(found.as_ref(), identity).map_err(stopped)?;
+    Ok((source, found))
 }
 
 /// Returns the images of the selected policies that count, as a status has them.

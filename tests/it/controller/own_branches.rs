@@ -66,8 +66,7 @@ async fn each_branch_has_its_event_and_commits_of_others_stay() {
     // As Flux again.
     scene.patch(Kind::Automation, "app", &annotations(&Value::Null, &Value::Null)).await;
     tokio::join!(scene.lands("app", "3.0.0"), scene.lands("web", "3.0.0"));
-    let status = scene.ready("app").await;
-    assert_eq!(delivery(&status), None, "{status:#}");
+    scene.until("app", "as Flux", |object| delivery(&object.data["status"]).is_none()).await;
     assert_eq!(tip("images/app"), review);
     controller.end().await;
     scene.repository.assert_sound();
@@ -94,6 +93,71 @@ async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
     let own: Vec<&str> =
         commits.iter().take_while(|one| one.id != main).map(|one| one.author.as_str()).collect();
     assert_eq!(own, ["web <bot@example.com>", "app <bot@example.com>"]);
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
+/// An automation that fails for ever must not delay the others for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_that_fails_or_is_suspended_does_not_delay_a_shared_branch_for_ever() {
+    let scene = Scene::new(&["app", "web"]).await;
+    let own = annotations(&json!("branch"), &json!("images"));
+    tokio::join!(
+        scene.patch(Kind::Automation, "app", &own),
+        scene.patch(Kind::Automation, "web", &own),
+        scene.choose("app", "2.0.0"),
+        scene.choose("web", "2.0.0"),
+    );
+    let controller = scene.controller().start();
+    tokio::join!(has(&scene, "images", "app", "2.0.0"), has(&scene, "images", "web", "2.0.0"));
+    tokio::join!(scene.ready("app"), scene.ready("web"));
+    let at = |path: &str| json!({"spec": {"update": {"path": path}}});
+    scene.patch(Kind::Automation, "web", &at("./missing")).await;
+    scene.choose("app", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    has(&scene, "images", "web", "1.0.0").await;
+    scene.patch(Kind::Automation, "web", &at("./")).await;
+    has(&scene, "images", "web", "2.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    scene.ready("web").await;
+    scene.patch(Kind::Automation, "web", &json!({"spec": {"suspend": true}})).await;
+    scene.choose("app", "4.0.0").await;
+    has(&scene, "images", "app", "4.0.0").await;
+    has(&scene, "images", "web", "1.0.0").await;
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_of_two_bases_belongs_to_the_older_automation() {
+    let scene = Scene::new(&["app", "web"]).await;
+    scene.repository.git(["branch", "release", "main"]);
+    let own = annotations(&json!("branch"), &json!("images"));
+    let release = json!({"spec": {"git": {"checkout": {"ref": {"branch": "release"}}}}});
+    scene.patch(Kind::Automation, "web", &release).await;
+    tokio::join!(
+        scene.patch(Kind::Automation, "app", &own),
+        scene.patch(Kind::Automation, "web", &own),
+        scene.choose("app", "2.0.0"),
+        scene.choose("web", "2.0.0"),
+    );
+    let controller = scene.controller().start();
+    has(&scene, "images", "app", "2.0.0").await;
+    let is_refused =
+        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False InvalidBranch"));
+    let status = scene.until("web", "refused", |object| is_refused(&object.data["status"])).await;
+    let namespace = scene.cluster.namespace();
+    let expected =
+        format!("automation {namespace}/app makes the branch images on main, and a branch has one base");
+    assert!(delivery(&status).unwrap().contains(&expected), "{status:#}");
+    assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
+    scene.choose("app", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    has(&scene, "images", "web", "1.0.0").await;
+    // Once the older one is suspended, the name is free.
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"suspend": true}})).await;
+    scene.request("web", "now").await;
+    has(&scene, "images", "web", "2.0.0").await;
     controller.end().await;
     scene.repository.assert_sound();
 }

@@ -18,6 +18,7 @@ use tagboat::metrics::Metrics;
 use tagboat::reconcile::automation::findings::SigningResult;
 use tagboat::reconcile::automation::proposal::{Detail, MessageSource, UpdateProposal};
 use tagboat::reconcile::automation::reverts::Reverts;
+use tagboat::reconcile::automation::siblings::Siblings;
 use tagboat::reconcile::automation::waiting::RunWait;
 use tagboat::reference::ImageReference;
 use tagboat::tenancy::Capacity;
@@ -184,6 +185,7 @@ pub(super) fn repository_of_only_mirror(mirrors: &Path) -> PathBuf {
 pub(super) fn proposer(tag: &str) -> UpdateProposal {
     UpdateProposal {
         branches: None,
+        siblings: Siblings::default(),
         delivered: None,
         pull_requests: None,
         reverts: Reverts::default(),

@@ -88,6 +88,18 @@ pub enum InvalidBranchCause {
         /// The branch in its way.
         other: BranchName,
     },
+    /// Another automation makes the branch on another base.
+    #[error(
+        "automation {automation} makes the branch {branch} on {base}, and a branch has one base: set another name here or there"
+    )]
+    OtherBase {
+        /// The branch of the policy.
+        branch: BranchName,
+        /// The automation.
+        automation: ObjectName,
+        /// Its base.
+        base: BranchName,
+    },
     /// There are more branches than an automation may have.
     #[error(
         "an automation has at most {MAX_BRANCHES} branches, and {branch} is beyond them by name: let policies share branches, or \

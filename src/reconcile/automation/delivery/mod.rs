@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `base` | the branch that gets the changes in the end |
+//! | `base`, `bases` | the branch that gets the changes in the end; a branch that automations make on several bases |
 //! | `bundle`, `branch_name` | the division of policies into branches; rendered texts made into names |
 //! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
 //! | `ownership` | the commits and changes that count as ours |
@@ -12,6 +12,7 @@
 //! | `decision` | the action on the pull request of a branch |
 
 mod base;
+mod bases;
 mod branch_name;
 mod bundle;
 mod decision;
@@ -23,6 +24,7 @@ mod table;
 mod text;
 
 pub use base::{BaseError, base_of};
+pub use bases::{BranchBases, RenderedBranches};
 pub use branch_name::{BranchNameError, branch_name};
 pub use bundle::{
     BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,

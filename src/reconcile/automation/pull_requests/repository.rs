@@ -174,6 +174,8 @@ impl Repository {
                     facts.handed_back.is_some()
                         || !facts.has_pull_request && !order.contents.contains_key(&outcome.branch)
                 }
+                // The run is repeated anyway.
+                LeftReason::SharedWith { .. } => facts.handed_back.is_some(),
                 LeftReason::NothingLeft | LeftReason::Abandoned => facts.is_finished && !facts.is_refused,
                 LeftReason::Waiting { .. } | LeftReason::UnparsableBase => false,
             }
@@ -231,7 +233,13 @@ impl Repository {
 /// Returns true if git has dealt with a branch that has served its purpose.
 fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
     let is_open = |outcome: &BranchOutcome| {
-        matches!(outcome.action, Failed { .. } | Left(LeftReason::AwaitingForge | LeftReason::Waiting { .. }))
+        matches!(
+            outcome.action,
+            Failed { .. }
+                | Left(
+                    LeftReason::AwaitingForge | LeftReason::Waiting { .. } | LeftReason::SharedWith { .. }
+                )
+        )
     };
     order.facts.get(branch).is_some_and(|facts| facts.is_finished && !facts.is_unknown)
         && !order.outcome(branch).is_some_and(is_open)

@@ -232,8 +232,7 @@ impl<F: Forge> Round<'_, F> {
         if wanted.is_of_interest(branch, snapshot) {
             snapshot.look_up(self.forge, base, branch).await?;
         }
-        let has_outcome = |order: &&&Arc<PullRequestOrder>| order.outcome(branch).is_some();
-        let state = wanted.orders.iter().find(has_outcome).map_or(Some(BranchState::Absent), |order| {
+        let state = newest(&wanted.orders, branch).map_or(Some(BranchState::Absent), |order| {
             let is_handled = |outcome: &BranchOutcome| {
                 outcome.tip.is_some() && self.handled.get(branch) == outcome.tip.as_ref()
             };
@@ -555,7 +554,16 @@ impl<F: Forge> Round<'_, F> {
 
 /// Returns the tip at which git looked at a branch.
 fn judged(orders: &[&Arc<PullRequestOrder>], branch: &BranchName) -> Option<CommitId> {
-    orders.iter().find_map(|order| order.outcome(branch)?.tip)
+    newest(orders, branch)?.outcome(branch)?.tip
+}
+
+/// Returns the order of the last run that has looked at a branch.
+fn newest<'r>(
+    orders: &[&'r Arc<PullRequestOrder>],
+    branch: &BranchName,
+) -> Option<&'r Arc<PullRequestOrder>> {
+    let looked = orders.iter().copied().filter(|order| order.outcome(branch).is_some());
+    looked.max_by_key(|order| order.made_at)
 }
 
 /// Returns the time at which the first of the runs of automations began.

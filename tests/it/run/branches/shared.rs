@@ -143,3 +143,187 @@ fn a_shared_branch_has_one_commit_for_each_automation() {
     check("4.0.0", "4.0.0");
     fleet.assert_sound();
 }
+
+/// A fleet whose automations share a branch, and each change one file.
+fn shared() -> RemoteFleet {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    write(&fleet, "2.0.0", "2.0.0");
+    assert_eq!(run(&fleet), both_are("created"));
+    fleet
+}
+
+fn both_are(action: &str) -> [Vec<String>; 2] {
+    [vec![format!("images: {action}")], vec![format!("images: {action}")]]
+}
+
+/// Changes the last manifest, which is that of `two`.
+fn change_two(fleet: &RemoteFleet, change: impl Fn(&mut Value)) {
+    let text = std::fs::read_to_string(fleet.root().join("manifests/manifests.yaml")).unwrap();
+    let (before, last) = text.rsplit_once("---\n").unwrap();
+    let mut object: Value = serde_json::from_str(last).unwrap();
+    change(&mut object);
+    fleet.write_manifests(&format!("{before}---\n{object}\n"));
+}
+
+/// Runs one of the automations, and returns its branch in the report.
+#[track_caller]
+fn run_one(fleet: &RemoteFleet, name: &str) -> Value {
+    let run = run_program(fleet.command().args(["--automation", name])).with_status(0);
+    let all: Value = serde_json::from_str(&run.output).unwrap();
+    all["automations"][0]["branches"][0].clone()
+}
+
+/// The versions of `one` and `two` on the shared branch, and the authors of its commits.
+#[track_caller]
+fn check(fleet: &RemoteFleet, one: &str, two: &str, authors: &[&str]) {
+    assert_eq!(content(fleet, "images", "one.yaml"), line("one", one));
+    assert_eq!(content(fleet, "images", "two.yaml"), line("two", two));
+    let found: Vec<String> = beyond(fleet, "images").into_iter().map(|commit| commit.author).collect();
+    assert_eq!(found, authors);
+}
+
+const BOTH: [&str; 2] = ["Second <bot@example.com>", "First <bot@example.com>"];
+const AWAITS_TWO: &str =
+    "is left alone, because it has a commit of automation default/two, which takes no part in this run";
+
+/// The branch lost the commit of the other until its next run.
+#[test]
+fn a_run_of_one_automation_leaves_a_branch_with_a_commit_of_another_alone() {
+    let fleet = shared();
+    let before = (tip(&fleet, "images"), pushes(&fleet));
+    // Its own change is there, so nothing is pushed.
+    super::commit(&fleet, "main", &[file("other.yaml", "a: b\n")]);
+    assert_eq!(run_one(&fleet, "one")["action"], "kept");
+    write(&fleet, "3.0.0", "3.0.0");
+    for arguments in
+        [&["--automation", "one", "--dry-run"][..], &["--automation", "one"], &["--automation", "one"]]
+    {
+        let run = run_program(fleet.command().args(arguments)).with_status(0);
+        let all: Value = serde_json::from_str(&run.output).unwrap();
+        let left = &all["automations"][0]["branches"][0];
+        assert_eq!(
+            (&left["action"], &left["reason"]),
+            (&json!("left"), &json!("edited-by-others")),
+            "{all:#}"
+        );
+        assert!(left["message"].as_str().unwrap().contains(AWAITS_TWO), "{left:#}");
+        assert_eq!((tip(&fleet, "images"), pushes(&fleet)), before);
+    }
+    let conditions = fleet.status("one")["conditions"].clone();
+    let mut conditions = conditions.as_array().unwrap().iter();
+    let delivery = conditions.find(|condition| condition["type"] == "Delivery").unwrap();
+    assert_eq!((&delivery["status"], &delivery["reason"]), (&json!("False"), &json!("EditedByOthers")));
+    check(&fleet, "2.0.0", "2.0.0", &BOTH);
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "3.0.0", "3.0.0", &BOTH);
+    fleet.assert_sound();
+}
+
+#[test]
+fn the_commit_of_a_suspended_or_deleted_automation_is_dropped_and_delays_no_other() {
+    for is_deleted in [false, true] {
+        let fleet = shared();
+        write(&fleet, "3.0.0", "2.0.0");
+        if is_deleted {
+            let text = std::fs::read_to_string(fleet.root().join("manifests/manifests.yaml")).unwrap();
+            fleet.write_manifests(text.rsplit_once("---\n").unwrap().0);
+        } else {
+            change_two(&fleet, |object| object["spec"]["suspend"] = json!(true));
+        }
+        assert_eq!(run_one(&fleet, "one")["action"], "rebuilt", "{is_deleted}");
+        check(&fleet, "3.0.0", "1.0.0", &BOTH[1..]);
+        // It comes back with its next run.
+        write(&fleet, "3.0.0", "2.0.0");
+        assert_eq!(run(&fleet), both_are("rebuilt"));
+        check(&fleet, "3.0.0", "2.0.0", &BOTH);
+        fleet.assert_sound();
+    }
+}
+
+#[test]
+fn a_failing_automation_delays_a_shared_branch_until_its_failure_is_reported() {
+    let fleet = shared();
+    write(&fleet, "3.0.0", "2.0.0");
+    change_two(&fleet, |object| object["spec"]["update"]["path"] = json!("./missing"));
+    let runs = |expected: &str, reason: Value| {
+        let run = fleet.run().with_status(1);
+        let all: Value = serde_json::from_str(&run.output).unwrap();
+        let (one, two) = (&all["automations"][0]["branches"][0], &all["automations"][1]);
+        assert_eq!((&one["action"], &one["reason"]), (&json!(expected), &reason), "{all:#}");
+        assert_eq!(two["outcome"], "failed", "{all:#}");
+        one["message"].as_str().unwrap_or_default().to_owned()
+    };
+    let message = runs("left", json!("edited-by-others"));
+    assert!(message.contains(AWAITS_TWO), "{message}");
+    check(&fleet, "2.0.0", "2.0.0", &BOTH);
+    runs("rebuilt", Value::Null);
+    check(&fleet, "3.0.0", "1.0.0", &BOTH[1..]);
+    write(&fleet, "3.0.0", "2.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "3.0.0", "2.0.0", &BOTH);
+    fleet.assert_sound();
+}
+
+#[test]
+fn an_automation_that_renders_another_branch_now_delays_the_old_one_no_more() {
+    let fleet = shared();
+    write(&fleet, "3.0.0", "2.0.0");
+    change_two(&fleet, |object| {
+        object["metadata"]["annotations"]["tagboat.dev/push-branch"] = json!("others");
+    });
+    assert_eq!(run_one(&fleet, "one")["action"], "rebuilt");
+    check(&fleet, "3.0.0", "1.0.0", &BOTH[1..]);
+    write(&fleet, "4.0.0", "2.0.0");
+    change_two(&fleet, |object| {
+        object["metadata"]["annotations"].as_object_mut().unwrap().remove("tagboat.dev/push-branch");
+        object["metadata"]["annotations"].as_object_mut().unwrap().remove("tagboat.dev/delivery");
+    });
+    assert_eq!(run_one(&fleet, "one")["action"], "rebuilt");
+    fleet.assert_sound();
+}
+
+/// Each of them made the branch anew on its base, again and again.
+#[test]
+fn a_branch_that_two_automations_make_on_two_bases_is_refused_to_the_second() {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    fleet.repository.git(["branch", "release", "main"]);
+    write(&fleet, "2.0.0", "2.0.0");
+    let release = |object: &mut Value| {
+        object["spec"]["git"]["checkout"] = json!({"ref": {"branch": "release"}});
+    };
+    change_two(&fleet, release);
+    let expected = "the annotation tagboat.dev/push-branch gives ImagePolicy default/two no branch: automation default/one makes the \
+        branch images on main, and a branch has one base: set another name here or there";
+    let refused = run_program(fleet.command().args(["--automation", "two"])).with_status(1);
+    assert!(refused.errors.contains(expected), "{refused:?}");
+    assert_eq!(pushes(&fleet), 0);
+    fleet.run().with_status(0);
+    // The base of the second moves.
+    super::commit(&fleet, "release", &[file("other.yaml", "a: b\n")]);
+    fleet.run().with_status(1);
+    assert_eq!(pushes(&fleet), 1);
+    check(&fleet, "2.0.0", "1.0.0", &BOTH[1..]);
+    let conditions = fleet.status("two")["conditions"].clone();
+    let mut conditions = conditions.as_array().unwrap().iter();
+    let delivery = conditions.find(|condition| condition["type"] == "Delivery").unwrap();
+    assert_eq!((&delivery["status"], &delivery["reason"]), (&json!("False"), &json!("InvalidBranch")));
+    assert_eq!(delivery["message"], expected);
+    // Another name repairs it.
+    change_two(&fleet, |object| {
+        object["metadata"]["annotations"]["tagboat.dev/push-branch"] = json!("releases");
+    });
+    assert_eq!(run(&fleet)[1], ["releases: created"]);
+    // A suspended automation keeps no name.
+    write(&fleet, "2.0.0", "2.0.0");
+    change_two(&fleet, release);
+    let place = fleet.root().join("manifests/manifests.yaml");
+    let suspended = "\"interval\":\"10m\",\"suspend\":true";
+    let text = std::fs::read_to_string(place).unwrap().replacen("\"interval\":\"10m\"", suspended, 1);
+    fleet.write_manifests(&text);
+    assert_eq!(run_one(&fleet, "two")["action"], "rebuilt");
+    assert_eq!(content(&fleet, "images", "one.yaml"), line("one", "1.0.0"));
+    assert_eq!(content(&fleet, "images", "two.yaml"), line("two", "2.0.0"));
+    fleet.assert_sound();
+}

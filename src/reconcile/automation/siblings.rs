@@ -1,0 +1,287 @@
+//! The active automations of one repository, and the branches that they render.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use tagboat_api::settings::AutomationSettings;
+use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, ObjectName};
+
+use super::branch_plan::{self, BranchNaming};
+use super::delivery::{BranchBases, Bundles, RenderedBranches};
+use super::request::{self, ImageOverrides};
+use super::source::SourceReference;
+use super::transaction::proposal_name;
+use super::waiting::GroupHolds;
+use crate::git::outcome::Target;
+use crate::git::{BranchName, Refresh};
+use crate::reconcile::branch_references::BranchReferences;
+use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
+use crate::reconcile::cross_namespace::CrossNamespace;
+use crate::reconcile::repository::request::ObjectIdentity;
+
+/// The active automations of one namespace and GitRepository.
+///
+/// A suspended or deleted one does not count. Clones share what is rendered, so each automation of a batch is rendered once
+/// for all others.
+#[derive(Clone, Default)]
+pub struct Siblings(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    automations: Vec<Arc<ImageUpdateAutomation>>,
+    known: OnceLock<Known>,
+}
+
+/// The objects from which automations get their branches.
+#[derive(Clone, Debug)]
+pub struct SiblingInputs {
+    /// The GitRepository of all of them.
+    pub repository: Option<GitRepository>,
+    /// The policies of their namespace.
+    pub policies: Vec<Arc<ImagePolicy>>,
+    /// Images that replace those in the policies' status.
+    pub given: ImageOverrides,
+    /// The treatment of an existing push branch.
+    pub references: BranchReferences,
+}
+
+/// What is known once the first automation of a batch is prepared.
+struct Known {
+    inputs: SiblingInputs,
+    siblings: Vec<Sibling>,
+    bases: Arc<BranchBases>,
+}
+
+/// An automation with branches of its own.
+struct Sibling {
+    automation: Arc<ImageUpdateAutomation>,
+    name: ObjectName,
+    base: BranchName,
+    target: Target,
+    naming: BranchNaming,
+    /// The branches, once they are rendered; none if that is not possible.
+    bundles: OnceLock<Option<Bundles>>,
+}
+
+impl Siblings {
+    /// Makes the siblings of automations with the same namespace and GitRepository.
+    pub fn new(mut automations: Vec<Arc<ImageUpdateAutomation>>) -> Self {
+        automations.retain(|one| !one.spec.suspend && one.metadata.deletion_timestamp.is_none());
+        Self(Arc::new(Shared { automations, known: OnceLock::new() }))
+    }
+
+    /// Returns the bases of branches, if they were looked for.
+    pub fn known_bases(&self) -> Option<Arc<BranchBases>> {
+        self.0.known.get().map(|known| known.bases.clone())
+    }
+
+    /// Returns the bases of branches that several automations render.
+    ///
+    /// It renders the branches of all, if they have several bases.
+    pub fn find_bases(&self, inputs: &SiblingInputs) -> Arc<BranchBases> {
+        let find = || {
+            let siblings = self.0.automations.iter().filter_map(|one| Sibling::new(one, inputs));
+            let mut known =
+                Known { siblings: siblings.collect(), bases: Arc::default(), inputs: inputs.clone() };
+            known.bases = Arc::new(known.find_bases());
+            known
+        };
+        self.0.known.get_or_init(find).bases.clone()
+    }
+
+    /// Returns the name of an automation without which a sibling changes no branch.
+    ///
+    /// `proposal` is the name of its proposals, and it takes no part in the run. There is none if it is unknown, does not render
+    /// the branch any more, can have no part in the transaction, or has failed in its last run.
+    pub fn awaited(&self, by: &ObjectName, branch: &BranchName, proposal: &str) -> Option<String> {
+        let Known { siblings, inputs, .. } = self.0.known.get()?;
+        let own = siblings.iter().find(|sibling| sibling.name == *by)?;
+        let other = siblings.iter().find(|sibling| proposal_name(&sibling.automation) == proposal)?;
+        let is_awaited = !other.has_failed()
+            && other.target.shares_transaction(&own.target)
+            && other.bundles(inputs).is_some_and(|bundles| bundles.branches.contains_key(branch));
+        is_awaited.then(|| other.name.to_string())
+    }
+}
+
+impl Known {
+    fn find_bases(&self) -> BranchBases {
+        let Some(first) = self.siblings.first() else { return BranchBases::default() };
+        if self.siblings.iter().all(|sibling| sibling.base == first.base) {
+            return BranchBases::default();
+        }
+        let rendered = self.siblings.iter().filter_map(|sibling| {
+            Some(RenderedBranches {
+                automation: &sibling.name,
+                created: sibling.created(),
+                base: &sibling.base,
+                bundles: sibling.bundles(&self.inputs)?,
+            })
+        });
+        BranchBases::of(rendered.collect())
+    }
+}
+
+impl Sibling {
+    /// Takes an automation with branches of its own; one whose settings are invalid has none.
+    fn new(automation: &Arc<ImageUpdateAutomation>, inputs: &SiblingInputs) -> Option<Self> {
+        let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
+        let reference = SourceReference::of(automation, CrossNamespace::Allowed).ok()?;
+        let source = reference.configure(inputs.repository.as_ref(), ObjectIdentity::On).ok()?;
+        let base = branch_plan::base(&source.target, &settings, inputs.references).ok()??;
+        let naming = BranchNaming::of(automation, &settings, &source.target, base.clone());
+        let target = Target { push: base.clone(), own_branches: Some(Refresh::WhenNeeded), ..source.target };
+        let (name, automation) = (ObjectName::of(automation.as_ref()), automation.clone());
+        Some(Self { automation, name, base, target, naming, bundles: OnceLock::new() })
+    }
+
+    fn created(&self) -> Option<Timestamp> {
+        self.automation.metadata.creation_timestamp.as_ref().map(|time| time.0)
+    }
+
+    /// Returns true if its last run failed, which its status reports.
+    fn has_failed(&self) -> bool {
+        let status = self.automation.status.as_ref();
+        status.is_some_and(|status| {
+            conditions::is(&status.conditions, ConditionType::Ready, ConditionStatus::False)
+        })
+    }
+
+    fn bundles(&self, inputs: &SiblingInputs) -> Option<&Bundles> {
+        self.bundles.get_or_init(|| self.render(inputs)).as_ref()
+    }
+
+    fn render(&self, inputs: &SiblingInputs) -> Option<Bundles> {
+        let policies = || inputs.policies.iter().map(Arc::as_ref);
+        let mut request = request::of_automation(&self.automation, policies(), &inputs.given).ok()?;
+        if policies().any(GroupHolds::concern) {
+            request.hold_groups(&self.automation, policies(), &inputs.given);
+        }
+        self.naming.bundles(&request, &inputs.policies).ok()
+    }
+}
+
+impl fmt::Debug for Siblings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Siblings")
+            .field("automations", &self.0.automations.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Makes an automation with the policy of its name.
+    fn automation(name: &str, base: &str, branch: &str, more: &Value) -> Arc<ImageUpdateAutomation> {
+        let mut object = json!({
+            "metadata": {
+                "namespace": "shop", "name": name, "uid": "1",
+                "annotations": {"tagboat.dev/delivery": "branch", "tagboat.dev/push-branch": branch},
+            },
+            "spec": {
+                "interval": "1m",
+                "sourceRef": {"kind": "GitRepository", "name": "fleet"},
+                "git": {
+                    "checkout": {"ref": {"branch": base}},
+                    "commit": {"author": {"name": "bot", "email": "bot@example.com"}},
+                },
+                "update": {"strategy": "Setters"},
+            },
+        });
+        json_patch(&mut object, more);
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    fn json_patch(object: &mut Value, more: &Value) {
+        match (object, more) {
+            (Value::Object(object), Value::Object(more)) => {
+                more.iter()
+                    .for_each(|(name, value)| json_patch(object.entry(name).or_insert(Value::Null), value));
+            }
+            (object, more) => *object = more.clone(),
+        }
+    }
+
+    fn inputs() -> SiblingInputs {
+        let policy = json!({
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {"imageRepositoryRef": {"name": "web"}, "policy": {"alphabetical": {}}},
+            "status": {"latestRef": {"name": "registry/web", "tag": "1"}},
+        });
+        let repository = json!({
+            "metadata": {"namespace": "shop", "name": "fleet"},
+            "spec": {"url": "https://git.example/fleet.git", "interval": "1m"},
+        });
+        SiblingInputs {
+            repository: Some(serde_json::from_value(repository).unwrap()),
+            policies: vec![Arc::new(serde_json::from_value(policy).unwrap())],
+            given: ImageOverrides::new(),
+            references: BranchReferences::All,
+        }
+    }
+
+    fn rendered(siblings: &Siblings) -> usize {
+        let known = siblings.0.known.get().unwrap();
+        known.siblings.iter().filter(|sibling| sibling.bundles.get().is_some()).count()
+    }
+
+    #[test]
+    fn an_active_automation_that_renders_the_branch_and_did_not_fail_is_awaited() {
+        let status = |ready: &str| {
+            let condition = json!({
+                "type": "Ready", "status": ready, "reason": "x", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            });
+            json!({"status": {"conditions": [condition]}})
+        };
+        let annotation = |name: &str, value: &str| json!({"metadata": {"annotations": {name: value}}});
+        for (base, branch, more, expected) in [
+            ("main", "images", json!({}), true),
+            ("main", "{{ .Policy.Name }}", json!({}), false),
+            ("release", "images", json!({}), false),
+            ("main", "images", status("True"), true),
+            ("main", "images", status("Unknown"), true),
+            ("main", "images", status("False"), false),
+            ("main", "images", json!({"spec": {"suspend": true}}), false),
+            ("main", "images", json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), false),
+            // Its run makes no branch.
+            ("main", "images", annotation("tagboat.dev/delivery", "push"), false),
+            ("main", "images", annotation("tagboat.dev/delivery", "wrong"), false),
+            ("main", "images", json!({"spec": {"update": {"strategy": "Other"}}}), false),
+            // It can have no part in the transaction.
+            ("main", "images", json!({"spec": {"git": {"push": {"options": {"ci.skip": "true"}}}}}), false),
+        ] {
+            let one = automation("one", "main", "images", &json!({}));
+            let siblings = Siblings::new(vec![one, automation("two", base, branch, &more)]);
+            siblings.find_bases(&inputs());
+            let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
+            let awaited = |proposal: &str| siblings.awaited(&by, &"images".parse().unwrap(), proposal);
+            let found = awaited("shop/two 1");
+            assert_eq!(found, expected.then(|| "shop/two".to_owned()), "{base} {branch} {more}");
+            // One of this name was deleted, and this is another.
+            assert_eq!(awaited("shop/two 0"), None);
+        }
+    }
+
+    #[test]
+    fn branches_are_rendered_once_for_a_batch_and_only_for_several_bases() {
+        for (bases, expected) in [(["main", "main", "main"], 0), (["main", "release", "main"], 3)] {
+            let names = ["one", "two", "three"].into_iter().zip(bases);
+            let all = names.map(|(name, base)| automation(name, base, "images", &json!({})));
+            let siblings = Siblings::new(all.collect());
+            assert_eq!(siblings.known_bases(), None);
+            let (found, other) = (siblings.find_bases(&inputs()), siblings.clone());
+            // Another member of the batch.
+            assert!(Arc::ptr_eq(&found, &other.known_bases().unwrap()));
+            assert!(Arc::ptr_eq(&found, &other.find_bases(&inputs())));
+            assert_eq!(rendered(&siblings), expected, "{bases:?}");
+        }
+    }
+}
