@@ -630,3 +630,7 @@ impl<P: Proposer> BranchAttempt<P> {
         }
     }
 }
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
