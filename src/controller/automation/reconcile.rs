@@ -340,7 +340,7 @@ impl Reconcile {
         }
         for BranchEvent { event, commit } in &report.branch_events {
             log_event(event);
-            let identity = EventIdentity::Pushed(commit.clone());
+            let identity = EventIdentity::Action(commit.clone());
             record(&self.automations.kind, automation, event, identity).await;
         }
         for event in report.wait_event.iter().chain(&report.revert_event) {
@@ -349,7 +349,7 @@ impl Reconcile {
         }
         for PullRequestEvent { event, key, .. } in &report.pull_request_events {
             log_event(event);
-            record(&self.automations.kind, automation, event, EventIdentity::Once(key.clone())).await;
+            record(&self.automations.kind, automation, event, EventIdentity::Action(key.clone())).await;
         }
         self.announce(&report.event, conclusion).await;
         if let (Some(findings_change), Some(findings)) = (report.findings_change, observed.findings) {
@@ -419,7 +419,7 @@ impl Reconcile {
         }
         let identity = match conclusion {
             Conclusion::Success { outcome: Outcome::Pushed(push), .. } => {
-                EventIdentity::Pushed(push.commit.to_string())
+                EventIdentity::Action(push.commit.to_string())
             }
             _ => EventIdentity::Repeated,
         };

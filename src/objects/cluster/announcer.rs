@@ -41,8 +41,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Deduplication of events: identifies an event among others with the same content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventIdentity {
-    /// A pushed commit, which happens once. These events are not limited.
-    Pushed(String),
+    /// An action at a server, such as a push, which happens once. These events are not limited.
+    Action(String),
     /// An event that happens once in the life of the object, even if found again.
     ///
     /// For example, a set of problems.
@@ -120,7 +120,7 @@ impl Announcer {
 
     /// Returns whether the rate limit admits an event.
     fn admits(&self, announcement: &Announcement) -> bool {
-        if matches!(announcement.identity, EventIdentity::Pushed(_)) {
+        if matches!(announcement.identity, EventIdentity::Action(_)) {
             return true;
         }
         let mut limiter = self.limiter.lock();

@@ -155,7 +155,7 @@ fn event_name(object: &ObjectReference, identity: &EventIdentity, now: Timestamp
     name.truncate(MAX_NAME);
     let name = name.trim_end_matches(['.', '-']);
     match identity {
-        EventIdentity::Pushed(what) | EventIdentity::Once(what) => {
+        EventIdentity::Action(what) | EventIdentity::Once(what) => {
             let mut hash = Sha256::new();
             hash.update(object.uid.as_deref().unwrap_or_default());
             hash.update([0]);

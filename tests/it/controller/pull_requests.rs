@@ -59,6 +59,28 @@ async fn a_pull_request_lives_and_each_action_has_one_event() {
     controller.end().await;
 }
 
+/// Those beyond the limit of 25 events of an object were lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_of_many_pull_requests_has_an_event() {
+    const MANY: usize = 28;
+    let own = Delivery::new("many").await;
+    let namespace = own.scene.cluster.namespace();
+    let names: Vec<String> = (0..MANY).map(|number| format!("p{number}")).collect();
+    for name in &names {
+        own.scene.create_policy(name, "2.0.0").await;
+    }
+    let lines: String = names.iter().map(|name| line(namespace, name, "1.0.0")).collect();
+    own.forge.write("main", "fleet.yaml", &lines).await;
+    own.scene.patch(Kind::Automation, "app", &json!({"spec": {"policySelector": null}})).await;
+    own.annotate(json!({"tagboat.dev/push-branch": "tagboat/{{ .Policy.Name }}"})).await;
+    let controller = own.scene.controller().start();
+    own.until(&format!("True Current {MANY} open: ")).await;
+    let events: BTreeSet<String> = own.events().await.into_iter().collect();
+    let wanted: BTreeSet<String> = (1..=MANY).map(|number| format!("PullRequestOpened #{number}")).collect();
+    assert_eq!(events, wanted);
+    controller.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_branch_of_a_superseded_pull_request_is_deleted() {
     let own = Delivery::new("superseded").await;
