@@ -6,6 +6,7 @@ mod cluster_scoped;
 mod compare_mode;
 mod controller_selection;
 mod delivery;
+mod delivery_kills;
 mod downgrades;
 mod floating_tags;
 mod floods;
