@@ -132,7 +132,16 @@ async fn round_with(
     snapshot: &mut Snapshot,
     is_dry_run: bool,
 ) -> RoundOutcome {
-    let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
+    round_of(forge, vec![order], snapshot, is_dry_run).await
+}
+
+async fn round_of(
+    forge: &Failing,
+    orders: Vec<PullRequestOrder>,
+    snapshot: &mut Snapshot,
+    is_dry_run: bool,
+) -> RoundOutcome {
+    let orders = orders.into_iter().map(|order| (order.automation.clone(), Arc::new(order))).collect();
     let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
     let round = Round {
         forge,
@@ -413,5 +422,36 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
             assert_eq!(*forge.changes.lock(), changes, "{name}");
             assert_eq!(round.has_put_off.into_inner(), is_put_off, "{name}");
         }
+    }
+}
+
+/// The first automation by name decided, though its run was older.
+#[tokio::test]
+async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
+    let of = |name: &str, action: BranchAction, age: u64| {
+        let mut wanted = order(&["a"]);
+        wanted.automation.name = name.to_owned();
+        wanted.owner = OwnerHash::of(&wanted.automation, None);
+        let data = MessageData::plain_sample();
+        wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
+        let (branch, tip) = ("a".parse().unwrap(), Some("1".repeat(40).parse().unwrap()));
+        let outcome = BranchOutcome { branch, action, tip, commit: None, message: String::new() };
+        wanted.delivered.branches.push(outcome);
+        wanted.made_at += Duration::from_secs(10 - age);
+        wanted
+    };
+    let shared = || BranchAction::Left(LeftReason::SharedWith { name: "apps/fleet".to_owned() });
+    for (ages, is_left) in [((2, 1), true), ((1, 2), false)] {
+        let orders = vec![of("fleet", BranchAction::Kept, ages.0), of("other", shared(), ages.1)];
+        let owners = orders.iter().map(|order| order.owner.clone()).collect();
+        let memory = Memory { owners, ..Memory::default() };
+        let own = PullRequest { body: memory.to_string(), ..pull_request("a") };
+        let forge = Failing { listed: Mutex::new(vec![own]), ..Failing::default() };
+        let done = round_of(&forge, orders, &mut Snapshot::default(), true).await;
+        assert_eq!(done.failure, None);
+        let one = done.all().next().unwrap();
+        assert_eq!(one.action == PullRequestVerb::Left, is_left, "{ages:?} {one:?}");
+        let edited = OutcomeReason::Decided(PullRequestReason::EditedByOthers);
+        assert_eq!(one.reason, is_left.then_some(edited));
     }
 }
