@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Automations of two transactions each dropped the commit of the other from a branch that they share.
+    /// Automations of two transactions each dropped the commit of the other from a shared branch.
     #[test]
     fn the_commits_that_a_forge_signs_for_a_push_divide_no_automations_with_branches_of_their_own() {
         for (own_branches, expected) in

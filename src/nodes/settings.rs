@@ -29,7 +29,9 @@ pub struct InvalidSpec {
 }
 
 impl InvalidSpec {
-    /// Returns `true` if the selector is not valid, so that the nodes of the pool are not known.
+    /// Returns `true` if the selector is not valid.
+    ///
+    /// The nodes of the pool are not known then.
     #[must_use]
     pub fn hides_nodes(&self) -> bool {
         self.field == NODE_SELECTOR

@@ -15,8 +15,10 @@ const KEY_PATTERN: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 /// The pattern of the value of a label.
 const VALUE_PATTERN: &str = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$";
 
-/// The durations of pools. Their numbers are bounded, so that the sum cannot exceed the longest duration of the API
-/// server, which would answer with another error.
+/// The pattern of the durations of pools.
+///
+/// Numbers are bounded, so that the sum cannot exceed the longest duration of the API server, which would answer with
+/// another error.
 const DURATION_PATTERN: &str = r"^([0-9]{1,5}(\.[0-9]+)?h|[0-9]{1,7}(\.[0-9]+)?m|[0-9]{1,9}(\.[0-9]+)?m?s)+$";
 
 /// The message for a text that is no duration.

@@ -23,6 +23,7 @@ use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::transaction::Prepared;
+use crate::reconcile::branch_references::BranchReferences;
 
 /// The automations that are due and have one namespace and one repository.
 #[derive(Default)]
@@ -51,7 +52,8 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
         let mut siblings = Siblings::default();
         let (sharing, others): (Vec<ObjectName>, Vec<ObjectName>) = {
             let may_share = |name: &ObjectName| {
-                automations.kind.cache.get(name).is_some_and(|automation| has_own_branches(&automation))
+                let automation = automations.kind.cache.get(name);
+                automation.is_some_and(|known| may_have_own_branches(&known, automations.options.references))
             };
             // Automations with branches of their own may share one, and it has a commit of each.
             if names.iter().any(may_share) {
@@ -67,12 +69,13 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
     }
 }
 
-/// Returns true if an automation's commits go to branches of its own.
+/// Returns true if an automation's commits may go to branches of its own.
 ///
-/// Of invalid settings it is unknown, and they have no commits.
-fn has_own_branches(automation: &ImageUpdateAutomation) -> bool {
+/// With fresh push branches, that depends on its source, which is not read here. With invalid settings it has no commits.
+fn may_have_own_branches(automation: &ImageUpdateAutomation, references: BranchReferences) -> bool {
     let settings = AutomationSettings::from_annotations(automation.annotations());
-    settings.is_ok_and(|settings| settings.delivery != Delivery::Push)
+    settings
+        .is_ok_and(|settings| settings.delivery != Delivery::Push || references == BranchReferences::Fresh)
 }
 
 /// Reconciles automations of one repository.

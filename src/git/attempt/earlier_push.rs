@@ -31,8 +31,11 @@ pub(super) fn find_earlier(
     if newest.reference != *branch {
         return Ok(EarlierPush::Lost);
     }
+    if newest.is_branch_done {
+        return Ok(EarlierPush::Arrived(Box::new(newest.clone())));
+    }
     // All of them were made on the same tip.
-    let is_on_old_tip = !newest.is_branch_done && newest.old == context.old;
+    let is_on_old_tip = newest.old == context.old;
     for push in iter::successors(Some(newest), |push| push.earlier.as_deref()) {
         if !push.is_branch_done && context.has_arrived((push.new, push.old), context.old)? {
             let arrived = PendingPush { is_branch_done: true, ..push.clone() };
@@ -44,8 +47,7 @@ pub(super) fn find_earlier(
         let removed = PendingPush { is_branch_done: true, refspec: None, earlier: None, ..newest.clone() };
         return Ok(EarlierPush::Arrived(Box::new(removed)));
     }
-    let done = iter::once(newest).filter(|newest| newest.is_branch_done).chain(newest.done_before()).next();
-    Ok(match done {
+    Ok(match newest.done_before() {
         _ if is_on_old_tip => EarlierPush::Awaited,
         Some(done) => EarlierPush::Arrived(Box::new(done.clone())),
         None => EarlierPush::Lost,
@@ -61,7 +63,7 @@ pub(super) fn find_earlier(
 /// Of several pushes only the newest is searched, because the listing before it was without the others. Without the branch there
 /// is nothing that could have been removed, and only a proposer with a note needs to know.
 fn was_removed(newest: &PendingPush, context: &AttemptContext<'_>) -> Result<bool, SyncError> {
-    let PendingPush { is_branch_done, was_missing, note, new, .. } = newest;
-    let may_be = !is_branch_done && !was_missing && note.is_some() && context.old.is_some();
+    let PendingPush { was_missing, note, new, .. } = newest;
+    let may_be = !was_missing && note.is_some() && context.old.is_some();
     Ok(may_be && context.is_at_server(*new)?)
 }

@@ -357,7 +357,7 @@ impl<P: Proposer> Attempt<P> {
         let missing = push_plan::missing(request, reply.as_ref().ok(), after.as_ref());
         let of_branch = branch.filter(|branch| missing.contains(branch));
         if of_branch.is_some() && after.is_some() {
-            // Whatever becomes of it, no one has removed it.
+            // It may still arrive, but no one has removed it.
             self.states.iter().filter(|state| state.is_open()).for_each(|state| state.note_missing(journal));
             store(journal, context.mirror)?;
         }

@@ -296,7 +296,7 @@ impl<P: Proposer> BranchAttempt<P> {
         names.iter().filter_map(branch).collect()
     }
 
-    /// Returns the hash of the edits of each proposal that changes a branch, by the proposal's name.
+    /// Returns the hashes of the edits on a branch, by the name of the proposal.
     pub(super) fn members(&self, branch: &Branch) -> BTreeMap<String, String> {
         let member = |(index, number): &(usize, usize)| {
             let mut hash = Sha256::new();
@@ -412,7 +412,8 @@ impl<P: Proposer> BranchAttempt<P> {
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
-            if self.owners(&branch.name).any(P::has_unparsable) {
+            // The end of an abandoned branch does not depend on the base.
+            if !branch.facts.is_abandoned && self.owners(&branch.name).any(P::has_unparsable) {
                 branch.decision = branch.decision.clone().of_unparsable_base();
             }
             let is_push = match branch.decision {

@@ -41,7 +41,8 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// Deduplication of events: identifies an event among others with the same content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventIdentity {
-    /// An action at a server, such as a push, which happens once. These events are not limited.
+    /// An action at a server, such as a push, which happens once.
+    /// These events are not limited.
     Action(String),
     /// An event that happens once in the life of the object, even if found again.
     ///

@@ -1,6 +1,7 @@
 //! The branches of a run as it reports them: status, condition `Delivery`, events.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
@@ -19,6 +20,9 @@ use crate::reconcile::run::ReconcileRun;
 
 /// The maximum number of branches that a message names.
 const NAMED: usize = 5;
+
+/// The time to the next run after a branch was left alone for another automation.
+const AWAITED: Duration = Duration::from_secs(30);
 
 /// The branches of a run with delivery by branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +86,7 @@ impl Delivered {
         self.branches.iter().filter(|branch| branch.commit.is_some())
     }
 
-    /// Returns true if a branch waits for an automation that took no part in the run.
+    /// Returns true if a branch waits for an automation that took no part.
     fn awaits_another(&self) -> bool {
         let awaits = |branch: &BranchOutcome| {
             matches!(branch.action, BranchAction::Left(LeftReason::SharedWith { .. }))
@@ -283,7 +287,10 @@ impl Report {
             (DeliveryOutcome::Push, _) => builder.remove(ConditionType::Delivery),
             (DeliveryOutcome::Branches(delivered), _) => {
                 if delivered.awaits_another() && matches!(conclusion, Conclusion::Success { .. }) {
-                    self.action = Action::Retry;
+                    self.action = match self.action {
+                        Action::RequeueAfter(interval) => Action::RequeueAfter(interval.min(AWAITED)),
+                        _ => Action::RequeueAfter(AWAITED),
+                    };
                 }
                 self.branch_events = delivered.pushed().filter_map(summary).collect();
                 if let Some(commit) = delivered.pushed().last().and_then(|last| last.commit) {
@@ -314,8 +321,6 @@ pub fn listed(conditions: &[Condition]) -> Option<BTreeSet<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::error::chain;
     use crate::git::CommitId;
@@ -456,9 +461,9 @@ mod tests {
         let expected = "branch 'a' is left alone, because it has a commit of automation shop/two, which takes no part in this \
             run; the next run of both makes it anew";
         assert_eq!((found.reason.as_str(), found.message.as_str()), ("EditedByOthers", expected));
-        assert_eq!(report.action, Action::Retry);
+        assert_eq!(report.action, Action::RequeueAfter(AWAITED));
         let kept = reported(vec![branch("a", BranchAction::Kept, None)]);
-        assert_ne!(kept.action, Action::Retry);
+        assert_ne!(kept.action, report.action);
     }
 
     #[test]

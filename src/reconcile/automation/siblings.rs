@@ -47,7 +47,7 @@ pub struct SiblingInputs {
     pub references: BranchReferences,
 }
 
-/// What is known once the first automation of a batch is prepared.
+/// The siblings and their bases, known once the first automation of a batch is prepared.
 struct Known {
     inputs: SiblingInputs,
     siblings: Vec<Sibling>,

@@ -79,7 +79,7 @@ impl<T: Transport> Github<T> {
         }
     }
 
-    /// Returns the numbers of the pull requests in the merge queue of a base, if it has one.
+    /// Returns the numbers in the merge queue of a base, if it has one.
     pub(super) async fn numbers_in_queue(
         &self,
         base: &BranchName,

@@ -1,4 +1,6 @@
-//! The parts of a pull request beside its text: labels, assignees and reviewers, each with a call of its own.
+//! The parts of a pull request beside its text: labels, assignees and reviewers.
+//!
+//! Each needs a call of its own.
 
 use serde_json::{Value, json};
 

@@ -81,7 +81,7 @@ mod tests {
             (&["a main x", "b release y"], vec![]),
             (&["a main x", "b release x"], vec!["b x a"]),
             (&["b release x", "a main x"], vec!["b x a"]),
-            // The older one has it, whatever the names are.
+            // The older one has it; names do not count.
             (&["a@2 main x", "b@1 release x"], vec!["a x b"]),
             (&["a main x", "b@1 release x"], vec!["a x b"]),
             (&["a@1 main x", "b@1 release x"], vec!["b x a"]),

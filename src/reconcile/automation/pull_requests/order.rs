@@ -103,14 +103,10 @@ impl PullRequestOrder {
             (Created | Rebuilt | Kept | Deleted, _) => Some(BranchState::Absent),
             (Failed { .. }, _) => Some(BranchState::Failed),
             (Left(LeftReason::AwaitingForge | LeftReason::Waiting { .. }), _) => None,
-            (
-                Left(
-                    LeftReason::EditedByOthers { .. }
-                    | LeftReason::SharedWith { .. }
-                    | LeftReason::Unreadable { .. },
-                ),
-                _,
-            ) => left(LeftBranch::EditedByOthers),
+            (Left(LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }), _) => {
+                left(LeftBranch::EditedByOthers)
+            }
+            (Left(LeftReason::SharedWith { .. }), _) => left(LeftBranch::Shared),
             (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
             (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),
             // With an unparsable file, the pull request is left alone because its policies are not readable.

@@ -339,8 +339,7 @@ impl PullRequestQueue {
         let mut state = self.0.state.lock();
         let Some(key) = state.automations.get(automation).cloned() else { return };
         let Some(repository) = state.repositories.get_mut(&key) else { return };
-        repository.announced(automation, reported);
-        if std::mem::take(&mut repository.awaits_report) {
+        if repository.announced(automation, reported) {
             self.0.wake(&key, repository);
         }
     }

@@ -100,8 +100,9 @@ impl Repository {
                 |one: &&PullRequestOutcome| one.base == order.base && order.facts.contains_key(&one.branch);
             let mut outcomes: Vec<PullRequestOutcome> =
                 outcome.branches.values().filter(is_own).cloned().collect();
+            // Automations that share a branch may know different tips of it. The round went by the one of the outcome.
             for one in outcomes.iter().filter(|one| !one.has_failed()) {
-                if let Some(tip) = order.outcome(&one.branch).and_then(|of_git| of_git.tip) {
+                if let Some(tip) = one.commit {
                     self.handled.insert(one.branch.clone(), tip);
                 }
             }
@@ -132,7 +133,9 @@ impl Repository {
     }
 
     /// Takes note of the progress that an automation has reported.
-    pub(super) fn announced(&mut self, automation: &ObjectName, reported: &PullRequestProgress) {
+    ///
+    /// Returns true if something waits for a report. It is due at once: a failure of another automation does not delay it.
+    pub(super) fn announced(&mut self, automation: &ObjectName, reported: &PullRequestProgress) -> bool {
         self.reports += 1;
         if let Some(progress) = self.progress.get_mut(automation) {
             progress.announced(reported);
@@ -140,6 +143,11 @@ impl Repository {
         if let Some(order) = self.orders.get_mut(automation) {
             Arc::make_mut(order).reported_open = reported.listed();
         }
+        let is_due = std::mem::take(&mut self.awaits_report);
+        if is_due {
+            self.changed.notify_one();
+        }
+        is_due
     }
 
     /// Returns the pull requests with actions that were not reported yet.
@@ -237,7 +245,10 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
             outcome.action,
             Failed { .. }
                 | Left(
-                    LeftReason::AwaitingForge | LeftReason::Waiting { .. } | LeftReason::SharedWith { .. }
+                    LeftReason::AwaitingForge
+                        | LeftReason::Waiting { .. }
+                        | LeftReason::SharedWith { .. }
+                        | LeftReason::UnparsableBase
                 )
         )
     };
@@ -249,8 +260,11 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
 mod tests {
     use futures::FutureExt;
 
+    use super::super::outcome::PullRequestVerb;
+    use super::super::round_tests::order;
     use super::*;
     use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository};
+    use crate::git::BranchAction;
     use crate::net::ProxyChoice;
     use crate::secrets::Secret;
 
@@ -279,6 +293,46 @@ mod tests {
             repository.end_delay(age);
             assert_eq!(repository.changed.notified().now_or_never().is_some(), ends, "{age:?}");
         }
+    }
+
+    /// After a failure of another automation, merges and texts waited for up to ten minutes.
+    #[test]
+    fn a_report_that_is_awaited_ends_a_delay() {
+        let mut repository = repository();
+        let automation = order(&["a"]).automation;
+        for is_awaited in [false, true, false] {
+            repository.awaits_report = is_awaited;
+            assert_eq!(repository.announced(&automation, &PullRequestProgress::default()), is_awaited);
+            assert_eq!(repository.changed.notified().now_or_never().is_some(), is_awaited);
+        }
+    }
+
+    /// The older tip counted: the pull request was refreshed in each round and never merged.
+    #[test]
+    fn the_tip_of_a_round_is_handled_beside_an_older_one_of_another_automation() {
+        let mut repository = repository();
+        let (branch, base): (BranchName, BranchName) = ("a".parse().unwrap(), "main".parse().unwrap());
+        let tip = |digit: &str| digit.repeat(40).parse().unwrap();
+        let of = |name: &str, digit: &str| {
+            let mut order = order(&["a"]);
+            order.automation.name = name.to_owned();
+            order.facts.insert(branch.clone(), BranchFacts::default());
+            order.delivered.branches.push(BranchOutcome {
+                branch: branch.clone(),
+                action: BranchAction::Rebuilt,
+                tip: Some(tip(digit)),
+                commit: None,
+                message: String::new(),
+            });
+            (order.automation.clone(), Arc::new(order))
+        };
+        repository.orders = BTreeMap::from([of("app", "2"), of("web", "1")]);
+        let kept = PullRequestOutcome::without(&branch, &base, PullRequestVerb::Kept);
+        let kept = PullRequestOutcome { commit: Some(tip("2")), ..kept };
+        let branches = BTreeMap::from([((base.clone(), branch.clone()), kept)]);
+        let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
+        repository.take(&repository.orders.clone(), &outcome, None);
+        assert_eq!(repository.handled[&branch], tip("2"));
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub(super) struct Round<'r, F> {
     pub(super) handled: &'r BTreeMap<BranchName, CommitId>,
     /// The merges that the forge was asked for, by the number of the pull request.
     pub(super) merges: &'r Mutex<AskedMerges>,
-    /// The pull requests with actions that were not reported yet; none if no report is awaited.
+    /// The pull requests with actions that were not reported yet.
+    ///
+    /// None if no report is awaited.
     pub(super) unreported: Option<&'r BTreeSet<u64>>,
     /// True once the forge had the time to end merges.
     pub(super) has_settled: AtomicBool,
@@ -270,6 +272,8 @@ impl<F: Forge> Round<'_, F> {
             Done::Nothing => return Ok(None),
             Done::Found => decide(&request, state, snapshot.found(base, branch))?,
         };
+        let opened_by_others = self.held(opened_by_others, &wanted.orders).await;
+        let opened_by_others = self.after_report(opened_by_others, state, &wanted.orders, branch);
         match self.carry_out(&opened_by_others, (base, branch), snapshot).await? {
             Done::Outcome(done) => Ok(Some(self.with_tip(*done, state))),
             Done::Nothing | Done::Found => Ok(None),
@@ -301,7 +305,9 @@ impl<F: Forge> Round<'_, F> {
         Decision { action, merge: None, ..decision }
     }
 
-    /// Puts a text off that would hide a refresh which is not reported yet.
+    /// Puts a text and a merge off that would hide an unreported refresh.
+    ///
+    /// The refresh is an action of its own, and once it is reported, the text is changed without another.
     fn after_report(
         &self,
         decision: Decision,
@@ -309,7 +315,7 @@ impl<F: Forge> Round<'_, F> {
         orders: &[&Arc<PullRequestOrder>],
         branch: &BranchName,
     ) -> Decision {
-        use PullRequestAction::{Edit, Refresh};
+        use PullRequestAction::{Edit, Keep, Refresh};
         let (Refresh(Some(edit)), Some(number), BranchState::Current { tip, .. }) =
             (&decision.action, decision.number, state)
         else {
@@ -318,11 +324,14 @@ impl<F: Forge> Round<'_, F> {
         if !decision.hides_refresh || self.unreported.is_none() {
             return decision;
         }
-        if self.handled.get(branch) == Some(&tip) && self.is_reported(number, orders) {
+        let is_handled = self.handled.get(branch) == Some(&tip);
+        if is_handled && self.is_reported(number, orders) {
             return Decision { action: Edit(edit.clone()), ..decision };
         }
         self.has_put_off.store(true, Ordering::Relaxed);
-        Decision { action: Refresh(None), merge: None, ..decision }
+        // The round that handled the tip has the event of the refresh.
+        let action = if is_handled { Keep } else { Refresh(None) };
+        Decision { action, merge: None, ..decision }
     }
 
     /// Returns true once all automations have reported a pull request and its last action.

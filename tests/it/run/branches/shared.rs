@@ -174,7 +174,7 @@ fn run_one(fleet: &RemoteFleet, name: &str) -> Value {
     all["automations"][0]["branches"][0].clone()
 }
 
-/// The versions of `one` and `two` on the shared branch, and the authors of its commits.
+/// The versions and authors of `one` and `two` on the shared branch.
 #[track_caller]
 fn check(fleet: &RemoteFleet, one: &str, two: &str, authors: &[&str]) {
     assert_eq!(content(fleet, "images", "one.yaml"), line("one", one));

@@ -71,6 +71,8 @@ pub enum BranchState {
 pub enum LeftBranch {
     /// It has commits of others, or it is unknown whether it has.
     EditedByOthers,
+    /// Another automation has a commit on it, and took no part in the run.
+    Shared,
     /// A person has refused the change.
     Refused,
     /// It is in a merge queue.
@@ -212,7 +214,9 @@ impl WantedPullRequest<'_> {
             BranchState::Left(LeftBranch::EditedByOthers) => return leave(PullRequestReason::EditedByOthers),
             BranchState::Left(LeftBranch::InMergeQueue) => return leave(PullRequestReason::InMergeQueue),
             BranchState::Left(LeftBranch::Refused) => return leave(PullRequestReason::ClosedByPerson),
-            BranchState::Failed => return Ok(Decision::leave(None, open.number)),
+            BranchState::Left(LeftBranch::Shared) | BranchState::Failed => {
+                return Ok(Decision::leave(None, open.number));
+            }
             BranchState::Left(LeftBranch::NothingLeft) | BranchState::Absent => (None, false),
             BranchState::Current { tip, is_new } => (Some(tip), is_new),
         };
@@ -354,7 +358,11 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
     if unwanted.branch == BranchState::Left(LeftBranch::EditedByOthers) {
         return Ok(Decision::leave(Some(PullRequestReason::EditedByOthers), open.number));
     }
-    if !may_close(&memory, unwanted.owners, unwanted.readable) || !has_judged(open, unwanted.judged) {
+    let is_shared = unwanted.branch == BranchState::Left(LeftBranch::Shared);
+    if is_shared
+        || !may_close(&memory, unwanted.owners, unwanted.readable)
+        || !has_judged(open, unwanted.judged)
+    {
         return Ok(Decision::leave(None, open.number));
     }
     let policies = memory.policies();
