@@ -123,12 +123,14 @@ pub(super) enum PullRequestReasonKind {
 
 impl Branch {
     /// Creates the branch of an outcome.
-    pub(super) fn of(outcome: &BranchOutcome, base: &str) -> Self {
+    pub(super) fn of(outcome: &BranchOutcome, base: &str, is_dry_run: bool) -> Self {
         let name = &outcome.branch;
         let commit = outcome.commit.map(|commit| commit.to_string());
         let pushed = || match outcome.commit {
             Some(commit) => format!("pushed commit '{}' to branch '{name}'", commit.short()),
-            None => format!("would push branch '{name}'"),
+            None if is_dry_run => format!("would push branch '{name}'"),
+            // It has the commits of other automations.
+            None => format!("pushed branch '{name}' without a commit of this automation"),
         };
         let (action, message) = match &outcome.action {
             BranchAction::Created => (BranchActionKind::Created, pushed()),

@@ -353,8 +353,9 @@ impl Outcome {
     }
 
     /// Sets the automation's own branches.
-    pub(super) fn set_branches(&mut self, delivered: &Delivered) {
-        self.branches = delivered.branches.iter().map(|branch| Branch::of(branch, &delivered.base)).collect();
+    pub(super) fn set_branches(&mut self, delivered: &Delivered, is_dry_run: bool) {
+        let branch = |outcome| Branch::of(outcome, &delivered.base, is_dry_run);
+        self.branches = delivered.branches.iter().map(branch).collect();
         let invalid: Vec<String> = delivered.invalid.iter().map(|error| prefixed(self, error)).collect();
         self.errors.extend(invalid);
         let Some(last) = delivered.pushed().last() else { return };
@@ -366,7 +367,7 @@ impl Outcome {
         if self.outcome != OutcomeKind::Failed {
             self.outcome = OutcomeKind::Pushed;
             self.message = Some(match count {
-                1 => Branch::of(last, &delivered.base).message,
+                1 => branch(last).message,
                 _ => format!("pushed commits to {count} branches"),
             });
         }

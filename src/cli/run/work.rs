@@ -33,6 +33,7 @@ use crate::reconcile::automation::request::Request;
 use crate::reconcile::automation::reverts::RevertOutcome;
 use crate::reconcile::automation::transaction::{self, Prepared, TransactionOptions};
 use crate::reconcile::automation::waiting::WaitOutcome;
+use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::reconcile::run::ReconcileRun;
 use crate::update::{Setters, UpdatePlan};
 
@@ -78,8 +79,14 @@ impl Job for Work<'_> {
         }
         self.outcome.set_request(request);
         self.setters = Some(request.update.setters.clone());
+        // A branch that the last run left alone, or could not name, is reported again.
+        let status = self.automation.status.as_ref();
+        let has_problem = status.is_some_and(|status| {
+            conditions::is(&status.conditions, ConditionType::Delivery, ConditionStatus::False)
+        });
         // No run knows what an earlier one wanted of the forge.
-        let is_forced = selected.settings.delivery == Delivery::PullRequest
+        let is_forced = has_problem
+            || selected.settings.delivery == Delivery::PullRequest
             || inputs.new.contains(&full_name(self.automation));
         let siblings = inputs.siblings.get(&group_of(self.automation)).cloned().unwrap_or_default();
         let options = TransactionOptions { is_forced, siblings, ..inputs.options.clone() };
@@ -119,7 +126,7 @@ impl Job for Work<'_> {
         self.outcome.set_held(&self.automation.namespace().unwrap_or_default(), &reverts);
         self.outcome.set_conclusion(&conclusion);
         if let DeliveryOutcome::Branches(delivered) = &delivery {
-            self.outcome.set_branches(delivered);
+            self.outcome.set_branches(delivered, self.inputs.choice.is_dry_run);
         }
         if self.inputs.choice.is_dry_run {
             return;

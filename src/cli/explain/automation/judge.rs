@@ -321,6 +321,10 @@ impl Judge<'_> {
     fn written(&self) -> &'static str {
         match self.settings.as_ref().map(|settings| settings.delivery).unwrap_or_default() {
             Delivery::Push => "the last run that read the files wrote it, or found it there",
+            _ if self.facts.automation.spec.suspend => {
+                "the last run that read the files put it on its branch, left the branch as it is, or found it in the base; the \
+                 automation is suspended, so another one that shares the branch may have made it anew without this image"
+            }
             Delivery::Branch | Delivery::PullRequest => {
                 "the last run that read the files put it on its branch, left the branch as it is, or found it in the base"
             }

@@ -114,6 +114,18 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
             Written,
             "the last run that read the files put it on its branch, left the branch as it is, or found it in the base".to_owned(),
         ),
+        (
+            Case {
+                observed: Some("2.0.0"),
+                annotations: json!({"tagboat.dev/delivery": "branch"}),
+                is_suspended: true,
+                ..Case::default()
+            },
+            Written,
+            "the last run that read the files put it on its branch, left the branch as it is, or found it in the base; the \
+             automation is suspended, so another one that shares the branch may have made it anew without this image"
+                .to_owned(),
+        ),
         (Case::default(), Written, "not written yet: the next run is due".to_owned()),
         (
             Case { observed: None, ..Case::default() },
