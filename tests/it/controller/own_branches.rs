@@ -72,8 +72,8 @@ async fn each_branch_has_its_event_and_commits_of_others_stay() {
     scene.repository.assert_sound();
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
+/// Makes two automations with new images that share a branch.
+async fn two_on_one_branch() -> Scene {
     let scene = Scene::new(&["app", "web"]).await;
     let own = annotations(&json!("branch"), &json!("images"));
     tokio::join!(
@@ -82,9 +82,20 @@ async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
         scene.choose("app", "2.0.0"),
         scene.choose("web", "2.0.0"),
     );
-    let controller = scene.controller().start();
-    tokio::join!(has(&scene, "images", "app", "2.0.0"), has(&scene, "images", "web", "2.0.0"));
+    scene
+}
+
+/// Waits until the branch has the images of both, and their runs are reported.
+async fn both_are_there(scene: &Scene) {
+    tokio::join!(has(scene, "images", "app", "2.0.0"), has(scene, "images", "web", "2.0.0"));
     tokio::join!(scene.ready("app"), scene.ready("web"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
+    let scene = two_on_one_branch().await;
+    let controller = scene.controller().start();
+    both_are_there(&scene).await;
     scene.choose("app", "3.0.0").await;
     has(&scene, "images", "app", "3.0.0").await;
     has(&scene, "images", "web", "2.0.0").await;
@@ -100,17 +111,9 @@ async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
 /// An automation that fails for ever must not delay the others for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_automation_that_fails_or_is_suspended_does_not_delay_a_shared_branch_for_ever() {
-    let scene = Scene::new(&["app", "web"]).await;
-    let own = annotations(&json!("branch"), &json!("images"));
-    tokio::join!(
-        scene.patch(Kind::Automation, "app", &own),
-        scene.patch(Kind::Automation, "web", &own),
-        scene.choose("app", "2.0.0"),
-        scene.choose("web", "2.0.0"),
-    );
+    let scene = two_on_one_branch().await;
     let controller = scene.controller().start();
-    tokio::join!(has(&scene, "images", "app", "2.0.0"), has(&scene, "images", "web", "2.0.0"));
-    tokio::join!(scene.ready("app"), scene.ready("web"));
+    both_are_there(&scene).await;
     let at = |path: &str| json!({"spec": {"update": {"path": path}}});
     scene.patch(Kind::Automation, "web", &at("./missing")).await;
     scene.choose("app", "3.0.0").await;

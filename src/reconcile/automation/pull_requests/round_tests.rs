@@ -11,6 +11,7 @@ use tagboat_api::{ObjectName, Reason};
 
 use super::super::delivered::{Delivered, ForgeProgress};
 use super::super::delivery::{Memory, OwnerHash, PullRequestReason};
+use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
@@ -20,7 +21,7 @@ use crate::forge::{
     Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
     PullRequestState, SeparateParts,
 };
-use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, LeftReason};
+use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 use crate::message::MessageData;
 use crate::tenancy::BlockingPool;
 
@@ -143,21 +144,32 @@ async fn round_of(
 ) -> RoundOutcome {
     let orders = orders.into_iter().map(|order| (order.automation.clone(), Arc::new(order))).collect();
     let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
-    let round = Round {
+    let round = Round { is_dry_run, ..plain_round(forge, &pool, &orders, &handled, &merges) };
+    round.run(snapshot).await
+}
+
+/// Returns a round that waits for no report.
+fn plain_round<'r>(
+    forge: &'r Failing,
+    pool: &'r BlockingPool,
+    orders: &'r BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+    handled: &'r BTreeMap<BranchName, CommitId>,
+    merges: &'r Mutex<AskedMerges>,
+) -> Round<'r, Failing> {
+    Round {
         forge,
-        pool: &pool,
+        pool,
         limit: None,
         separate: SeparateParts::default(),
-        orders: &orders,
-        handled: &handled,
-        merges: &merges,
+        orders,
+        handled,
+        merges,
         unreported: None,
         has_settled: AtomicBool::default(),
         has_withheld: AtomicBool::default(),
         has_put_off: AtomicBool::default(),
-        is_dry_run,
-    };
-    round.run(snapshot).await
+        is_dry_run: false,
+    }
 }
 
 #[tokio::test]
@@ -404,20 +416,7 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
         ] {
             let forge = Failing { listed: Mutex::new(vec![one.clone()]), ..Failing::default() };
             let (pool, merges) = (BlockingPool::new(2), Mutex::default());
-            let round = Round {
-                forge: &forge,
-                pool: &pool,
-                limit: None,
-                separate: SeparateParts::default(),
-                orders: &orders,
-                handled: &handled,
-                merges: &merges,
-                unreported,
-                has_settled: AtomicBool::default(),
-                has_withheld: AtomicBool::default(),
-                has_put_off: AtomicBool::default(),
-                is_dry_run: false,
-            };
+            let round = Round { unreported, ..plain_round(&forge, &pool, &orders, &handled, &merges) };
             let done = round.run(&mut Snapshot::default()).await;
             let found: Vec<_> = done.all().map(|one| one.action.name()).collect();
             assert_eq!((found, done.failure), (vec![verb], None), "{name}");
