@@ -35,13 +35,8 @@ pub(super) struct Browser {
 impl Browser {
     /// Starts a browser with a window of 1280 by 900 pixels in light mode.
     pub(super) async fn start() -> Self {
-        let mut command = Command::new("chromedriver");
-        command.arg("--port=0").env_clear();
-        for name in ["PATH", "HOME"] {
-            command.envs(std::env::var_os(name).map(|value| (name, value)));
-        }
-        let driver = ProcessReaper::start(&command).unwrap();
-        let address = format!("127.0.0.1:{}", port(&driver).await);
+        let (driver, port) = driver().await;
+        let address = format!("127.0.0.1:{port}");
         let mut browser = Self { address, session: String::new(), client: client(), _driver: driver };
         // Root has no sandbox. The pipe ends the browser with its driver, also if the tests are killed.
         let arguments =
@@ -199,14 +194,37 @@ impl Drop for Browser {
     }
 }
 
-/// Waits until the driver has printed its port.
-async fn port(driver: &ProcessReaper) -> u16 {
+/// Starts the driver, and returns it with its port.
+/// Another process may take the free port that it chose before it listens there, and then it exits; so it is
+/// started up to five times.
+async fn driver() -> (ProcessReaper, u16) {
+    let mut command = Command::new("chromedriver");
+    command.arg("--port=0").env_clear();
+    for name in ["PATH", "HOME"] {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    let mut outputs = Vec::new();
+    while outputs.len() < 5 {
+        let driver = ProcessReaper::start(&command).unwrap();
+        match port(&driver).await {
+            Ok(port) => return (driver, port),
+            Err(output) => outputs.push(output),
+        }
+    }
+    panic!("chromedriver finds no port: {outputs:#?}");
+}
+
+/// Waits until the driver has printed its port; the error is its output if its port was taken.
+async fn port(driver: &ProcessReaper) -> Result<u16, String> {
     let begin = Instant::now();
     loop {
         let output = driver.output();
         let port = output.split("started successfully on port ").nth(1);
         if let Some(port) = port.and_then(|rest| rest.split('.').next()?.parse().ok()) {
-            return port;
+            return Ok(port);
+        }
+        if output.contains("port not available") {
+            return Err(output);
         }
         assert!(
             begin.elapsed() < PATIENCE,
