@@ -9,7 +9,7 @@ use tagboat::objects::cluster::Scope;
 
 use super::hung_servers::{pushing, set_long_timeout};
 use super::pod::Pod;
-use super::scene::{Controller, Kind, Scene};
+use super::scene::{Controller, Kind, Scene, condition};
 use crate::support::api_server::{Call, Fault as ApiFault, Faults};
 use crate::support::eventually::eventually;
 use crate::support::git_host::{Fault, Operation};
@@ -128,4 +128,62 @@ async fn a_controller_of_one_namespace_watches_no_namespaces() {
         |call: &Call| call.resource == "namespaces" && ["list", "watch"].contains(&call.verb);
     assert!(!faults.calls().iter().any(is_cluster_wide), "{:?}", faults.calls());
     controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_watch_namespaces_are_read_before_each_push() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    faults.next(usize::MAX, ApiFault::Forbidden, |call| {
+        ["list", "watch"].contains(&call.verb) && call.resource == "namespaces"
+    });
+    let own = scene.cluster.another_namespace().await;
+    let controller = watching_all(&scene, &faults, &own).await;
+    scene.ready("app").await;
+    let pushes = || scene.host.requests_for(Operation::Push).len();
+    let freezes = [
+        (scene.cluster.namespace(), "tagboat.dev/freeze", "2.0.0"),
+        (own.as_str(), "tagboat.dev/freeze-all", "3.0.0"),
+    ];
+    for (frozen, annotation, tag) in freezes {
+        annotate(&scene, frozen, &json!({annotation: "incident 4711"})).await;
+        // An answer of the last half second is used again.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let before = pushes();
+        scene.choose("app", tag).await;
+        let is_waiting = |status: &Value| {
+            condition(status, "UpdatesWaiting").is_some_and(|found| found["status"] == "True")
+        };
+        let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
+        let found = condition(&status, "UpdatesWaiting").unwrap();
+        assert_eq!(found["reason"], "Frozen", "{found}");
+        assert!(found["message"].as_str().unwrap().contains("incident 4711"), "{found}");
+        assert_eq!(pushes(), before);
+        // No watch tells the end, so the next run finds it.
+        annotate(&scene, frozen, &json!({annotation: null})).await;
+        scene.request("app", tag).await;
+        scene.lands("app", tag).await;
+    }
+    controller.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_any_permission_for_namespaces_one_line_says_that_freezes_are_not_seen() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    faults.next(usize::MAX, ApiFault::Forbidden, |call| call.resource == "namespaces");
+    let kubeconfig = scene.cluster.faulty_kubeconfig(&faults).await;
+    let label = json!({"metadata": {"labels": {"tenant": scene.cluster.namespace()}}});
+    scene.patch(Kind::Automation, "app", &label).await;
+    annotate(&scene, scene.cluster.namespace(), &json!({"tagboat.dev/freeze": "not seen"})).await;
+    let selector = format!("--watch-label-selector=tenant={}", scene.cluster.namespace());
+    let mut pod = Pod::start_by(&scene, &kubeconfig, &["controller", "--controllers=automation", &selector]);
+    for tag in ["2.0.0", "3.0.0"] {
+        scene.choose("app", tag).await;
+        scene.lands("app", tag).await;
+    }
+    assert_eq!(pod.terminate().0, Some(0));
+    let lines = pod.lines();
+    let is_warning = |line: &&Value| line["msg"] == "freezes and windows of namespaces are not seen";
+    assert_eq!(lines.iter().filter(is_warning).count(), 1, "{lines:#?}");
 }

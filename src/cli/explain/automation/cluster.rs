@@ -39,7 +39,7 @@ pub(super) async fn facts(
         rules: NamespaceRules::default(),
         unread: Vec::new(),
         notes: Vec::new(),
-        origin: Origin::Cluster,
+        origin: Origin::Cluster { controller: controller.to_owned() },
     };
     let mut annotations = |name: &str, found: Result<Option<BTreeMap<String, String>>, ClusterError>| {
         let found = found.unwrap_or_else(|error| {

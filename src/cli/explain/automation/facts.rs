@@ -39,10 +39,13 @@ pub(super) struct Facts {
 }
 
 /// The origin of the statuses of an automation and its policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// A cluster, whose controller reconciles the automation.
-    Cluster,
+    Cluster {
+        /// The namespace of the controller.
+        controller: String,
+    },
     /// A state directory, or manifests.
     Manifests,
 }

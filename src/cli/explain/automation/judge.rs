@@ -19,7 +19,7 @@ use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::reverts::HeldRecord;
 use crate::reconcile::automation::transaction::observed;
 use crate::reconcile::automation::waiting::{
-    BY_OTHERS, GroupHolds, ParsedRules, QuietPeriod, ReportedWait, own_windows,
+    BY_OTHERS, FREEZE_ALL, GroupHolds, ParsedRules, QuietPeriod, ReportedWait, own_windows,
 };
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::schedule::{Agenda, CauseKind, Rule, State};
@@ -296,10 +296,16 @@ impl Judge<'_> {
         // After a change of its clock, the controller counts a time that is not known here.
         let is_of_clock = is_of("the system clock was changed".to_owned());
         let is_of_others = by.starts_with(BY_OTHERS);
-        match self.facts.origin {
+        match &self.facts.origin {
             _ if is_of_others => false,
             Origin::Manifests => true,
-            Origin::Cluster => !is_of_clock && (is_own || (is_of_namespace && self.facts.unread.is_empty())),
+            Origin::Cluster { controller } => {
+                let of_all = format!(" of all namespaces by {FREEZE_ALL} of namespace {controller}");
+                let mut ends = by.match_indices(&of_all).map(|(at, _)| &by[at + of_all.len()..]);
+                let is_of_all = ends.any(|end| end.is_empty() || end.starts_with(':'));
+                let is_of_namespaces = is_of_namespace || is_of_all;
+                !is_of_clock && (is_own || (is_of_namespaces && self.facts.unread.is_empty()))
+            }
         }
     }
 
@@ -334,11 +340,11 @@ impl Judge<'_> {
     /// Returns the sentence for an image that is not written, although nothing holds it back.
     fn not_written(&self) -> String {
         let has_run = self.status.last_automation_run_time.is_some();
-        let why = match (&self.obstacle, self.facts.origin) {
+        let why = match (&self.obstacle, &self.facts.origin) {
             (Some(obstacle), _) => obstacle.as_str(),
             (None, _) if !self.moment.is_now => "a run at that time may write it",
-            (None, Origin::Cluster) if has_run => "the next run is due",
-            (None, Origin::Cluster) => "the automation has not run yet",
+            (None, Origin::Cluster { .. }) if has_run => "the next run is due",
+            (None, Origin::Cluster { .. }) => "the automation has not run yet",
             (None, Origin::Manifests) if has_run => "tagboat run has not run since it was selected",
             (None, Origin::Manifests) => "no state of an earlier run is known",
         };

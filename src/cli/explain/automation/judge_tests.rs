@@ -39,7 +39,7 @@ impl Default for Case {
             observed: Some("1.0.0"),
             condition: None,
             is_suspended: false,
-            origin: Origin::Cluster,
+            origin: Origin::Cluster { controller: "flux-system".to_owned() },
             at: NOON,
             is_now: true,
         }
@@ -80,7 +80,7 @@ impl Case {
             rules: NamespaceRules::of(&namespace).with_freeze_all("shop", &namespace),
             unread: Vec::new(),
             notes: Vec::new(),
-            origin: self.origin,
+            origin: self.origin.clone(),
         };
         explain(
             &facts,
@@ -288,6 +288,36 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
             },
             Waiting,
             "freeze of all namespaces by x; no end is known".to_owned(),
+        ),
+        // A freeze by the namespace of the controller that is over, and one by a namespace that is not read here.
+        (
+            Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "Frozen",
+                    "1 value of web waits: freeze of all namespaces by tagboat.dev/freeze-all of namespace flux-system: audit; \
+                     no end is known",
+                ]),
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "Frozen",
+                    "1 value of web waits: freeze of all namespaces by tagboat.dev/freeze-all of namespace flux-system-2: audit; \
+                     no end is known",
+                ]),
+                ..Case::default()
+            },
+            Waiting,
+            "freeze of all namespaces by tagboat.dev/freeze-all of namespace flux-system-2: audit; no end is known"
+                .to_owned(),
         ),
         (
             Case {
