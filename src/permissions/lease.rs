@@ -16,8 +16,7 @@ pub const NODES_CONTROLLER: &str = "tagboat-nodes";
 pub fn lease_name(controller: &str, selector: Option<&str>) -> String {
     let name = format!("{controller}-leader-election");
     let Some(selector) = selector else { return name };
-    let digits: String = Sha256::digest(selector)[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{name}-{digits}")
+    format!("{name}-{:.8x}", Sha256::digest(selector))
 }
 
 #[cfg(test)]

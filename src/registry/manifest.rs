@@ -165,6 +165,5 @@ fn is_legacy(response: &Response) -> bool {
 }
 
 fn computed_digest(bytes: &[u8]) -> Digest {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    Digest::parse(&format!("sha256:{hex}")).expect("a digest has 64 digits")
+    Digest::parse(&format!("sha256:{:x}", Sha256::digest(bytes))).expect("a digest has 64 digits")
 }

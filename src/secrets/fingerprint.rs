@@ -27,6 +27,11 @@ impl Fingerprint {
         Self(hash.finalize().into())
     }
 
+    /// Returns its first bytes as hexadecimal digits, for hashes of what is no secret.
+    pub fn prefix(&self, bytes: usize) -> String {
+        self.0[..bytes].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Returns its bytes, as a part of another fingerprint.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

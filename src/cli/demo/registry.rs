@@ -104,6 +104,5 @@ fn error_response(code: &str, message: &str) -> Response {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{:x}", Sha256::digest(bytes))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use hmac::digest::Output;
 use hmac::{Hmac, Mac};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -97,7 +98,7 @@ impl CanonicalRequest<'_> {
         for (name, value) in self.headers {
             let _infallible = writeln!(text, "{name}:{}", value.trim());
         }
-        let _infallible = write!(text, "\n{names}\n{}", hex(&Sha256::digest(self.body)));
+        let _infallible = write!(text, "\n{names}\n{:x}", Sha256::digest(self.body));
         text
     }
 }
@@ -124,12 +125,12 @@ fn signature(
 ) -> String {
     let day = date.split('T').next().unwrap_or_default();
     let scope = format!("{day}/{region}/{service}/aws4_request");
-    let text = format!("{ALGORITHM}\n{date}\n{scope}\n{}", hex(&Sha256::digest(request)));
+    let text = format!("{ALGORITHM}\n{date}\n{scope}\n{:x}", Sha256::digest(request));
     let mut key = Zeroizing::new([b"AWS4", credentials.secret.expose()].concat());
     for part in [day, region, service, "aws4_request"] {
-        key = Zeroizing::new(hmac_sha256(&key, part.as_bytes()));
+        key = Zeroizing::new(hmac_sha256(&key, part.as_bytes()).to_vec());
     }
-    hex(&hmac_sha256(&key, text.as_bytes()))
+    format!("{:x}", hmac_sha256(&key, text.as_bytes()))
 }
 
 /// Returns host and port as in the header `Host`.
@@ -138,17 +139,10 @@ fn host(url: &Url) -> String {
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-fn hmac_sha256(key: &[u8], message: &[u8]) -> Vec<u8> {
+fn hmac_sha256(key: &[u8], message: &[u8]) -> Output<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length will do");
     mac.update(message);
-    mac.finalize().into_bytes().to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _infallible = write!(text, "{byte:02x}");
-        text
-    })
+    mac.finalize().into_bytes()
 }
 
 #[cfg(test)]

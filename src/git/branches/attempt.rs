@@ -286,7 +286,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 facts: BranchFacts::united(&facts),
                 refresh,
                 drafts,
-                change: hexadecimal(hash),
+                change: format!("{:x}", hash.finalize()),
                 read: None,
                 has_lost_base: false,
                 decision: Decision::Nothing,
@@ -301,7 +301,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let member = |(index, number): &(usize, usize)| {
             let mut hash = Sha256::new();
             self.states[*index].drafts[*number].commit.edits.iter().for_each(|edit| edit.add_to(&mut hash));
-            (self.states[*index].proposal.name.clone(), hexadecimal(hash))
+            (self.states[*index].proposal.name.clone(), format!("{:x}", hash.finalize()))
         };
         branch.drafts.iter().map(member).collect()
     }
@@ -630,8 +630,4 @@ impl<P: Proposer> BranchAttempt<P> {
             state.outcomes.insert(branch.name.clone(), outcome);
         }
     }
-}
-
-fn hexadecimal(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

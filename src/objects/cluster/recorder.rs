@@ -160,8 +160,7 @@ fn event_name(object: &ObjectReference, identity: &EventIdentity, now: Timestamp
             hash.update(object.uid.as_deref().unwrap_or_default());
             hash.update([0]);
             hash.update(what);
-            let digits: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{name}.{digits}")
+            format!("{name}.{:.16x}", hash.finalize())
         }
         EventIdentity::Repeated => format!("{name}.{:x}", now.as_nanosecond()),
     }

@@ -142,7 +142,7 @@ fn name_of_set(problems: &[Finding<'_>]) -> Option<String> {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    Some(hash.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+    Some(format!("{:.8x}", hash.finalize()))
 }
 
 impl Finding<'_> {

@@ -119,7 +119,7 @@ pub(super) fn write(path: &Path, tags: &StoredTags) -> io::Result<u64> {
     let mut checksum = ChecksumWriter(Sha256::new());
     serde_json::to_writer(&mut checksum, &stored)?;
     let mut output = BufWriter::with_capacity(64 * 1024, &mut file);
-    writeln!(output, "{FORMAT} {}", hexadecimal(checksum.0))?;
+    writeln!(output, "{FORMAT} {:x}", checksum.0.finalize())?;
     serde_json::to_writer(&mut output, &stored)?;
     output.write_all(b"\n")?;
     output.flush()?;
@@ -200,7 +200,7 @@ fn read_document<T: DeserializeOwned>(file: impl Read) -> io::Result<Option<T>> 
         Err(error) if error.is_io() => return Err(error.into()),
         Err(_) => return Ok(None),
     };
-    let expected = format!("{FORMAT} {}\n", hexadecimal(checksum_reader.checksum));
+    let expected = format!("{FORMAT} {:x}\n", checksum_reader.checksum.finalize());
     Ok((first == expected.as_bytes() && checksum_reader.last == Some(b'\n')).then_some(document))
 }
 
@@ -221,8 +221,4 @@ impl<R: Read> Read for ChecksumReader<R> {
         }
         Ok(length)
     }
-}
-
-fn hexadecimal(checksum: Sha256) -> String {
-    checksum.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,7 +1,5 @@
 //! Entity tags, as in RFC 9110.
 
-use std::fmt::Write;
-
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderMap, IF_NONE_MATCH};
 use axum::http::{HeaderValue, StatusCode};
@@ -23,12 +21,7 @@ impl EntityTag {
     pub(in crate::web) fn of<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> Self {
         let content = Fingerprint::of(parts);
         let whole = Fingerprint::of([env!("CARGO_PKG_VERSION").as_bytes(), content.as_bytes()]);
-        let mut tag = String::from("\"");
-        for byte in &whole.as_bytes()[..BYTES] {
-            write!(tag, "{byte:02x}").expect("writing to a string cannot fail");
-        }
-        tag.push('"');
-        Self(tag)
+        Self(format!("\"{}\"", whole.prefix(BYTES)))
     }
 
     /// Returns the tag in quotes.

@@ -1,7 +1,7 @@
 //! The quiet period of an automation, in which its images wait until they stop changing.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use jiff::{SignedDuration, Timestamp, TimestampRound, Unit};
 use tagboat_api::automation::ImageUpdateAutomationStatus;
@@ -141,11 +141,7 @@ fn checksum(images: &BTreeMap<String, ImageRef>) -> String {
     for (policy, image) in images {
         parts.extend([policy.clone(), image.to_string()]);
     }
-    let fingerprint = Fingerprint::of(&parts);
-    fingerprint.as_bytes()[..CHECKSUM].iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        text
-    })
+    Fingerprint::of(&parts).prefix(CHECKSUM)
 }
 
 #[cfg(test)]
