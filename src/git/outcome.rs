@@ -25,12 +25,54 @@ pub struct Target {
     pub options: Vec<(String, String)>,
 }
 
+/// A setting by which two proposals cannot be part of one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Separation {
+    /// One has branches of its own, and the other has a push branch.
+    Kind,
+    /// They have different push branches; with branches of their own, different bases.
+    Branch,
+    /// They start from different references.
+    Checkout,
+    /// They have different push options.
+    Options,
+}
+
 impl Target {
+    /// Returns the first setting that separates proposals for both, if there is one.
+    ///
+    /// Without one, they can be made in sequence and pushed at once.
+    pub fn separation(&self, other: &Self) -> Option<Separation> {
+        let kind = |target: &Self| target.own_branches.is_some();
+        if kind(self) != kind(other) {
+            Some(Separation::Kind)
+        } else if self.push != other.push {
+            Some(Separation::Branch)
+        } else if !kind(self) && self.checkout != other.checkout {
+            // Branches of their own start from the base, by whatever name it is checked out.
+            Some(Separation::Checkout)
+        } else if self.options != other.options {
+            Some(Separation::Options)
+        } else {
+            None
+        }
+    }
+
     /// Returns true if proposals for both can be made in sequence and pushed at once.
     pub fn shares_transaction(&self, other: &Self) -> bool {
-        let kind = |target: &Self| target.own_branches.is_some();
-        (&self.checkout, &self.push, &self.options, kind(self))
-            == (&other.checkout, &other.push, &other.options, kind(other))
+        self.separation(other).is_none()
+    }
+
+    /// Returns the target of a proposer with branches of its own on this base.
+    #[must_use]
+    pub fn with_own_branches(self, base: BranchName, refresh: Refresh) -> Self {
+        Self { push: base, own_branches: Some(refresh), ..self }
+    }
+
+    /// Returns the branches to which a proposer without branches of its own pushes.
+    pub fn pushed_branches(&self) -> impl Iterator<Item = BranchName> {
+        let further = self.refspec.as_ref().and_then(|refspec| refspec.destination.branch());
+        [self.push.clone()].into_iter().chain(further)
     }
 }
 
@@ -120,6 +162,46 @@ impl fmt::Display for Push {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transaction_has_proposals_for_one_branch_or_on_one_base() {
+        use Separation::{Branch, Checkout, Kind, Options};
+        // A target as `checkout push options`; an empty push branch stands for own branches.
+        let target = |text: &str| {
+            let [checkout, push, options] = text.split(' ').collect::<Vec<_>>()[..] else { panic!("{text}") };
+            let checkout = match checkout.strip_prefix("refs/heads/") {
+                Some(_) => CheckoutReference::Name(checkout.parse().unwrap()),
+                None => CheckoutReference::Branch(checkout.parse().unwrap()),
+            };
+            let options = options.chars().map(|key| (key.to_string(), "1".to_owned())).collect();
+            let base = checkout.branch().unwrap();
+            let own = push.is_empty();
+            let push = if own { base.clone() } else { push.parse().unwrap() };
+            let target = Target { checkout, push, refspec: None, own_branches: None, options };
+            if own { target.with_own_branches(base, Refresh::WhenNeeded) } else { target }
+        };
+        for (one, other, expected) in [
+            ("main main ", "main main ", None),
+            ("main auto ", "main main ", Some(Branch)),
+            ("main auto ", "release auto ", Some(Checkout)),
+            ("main auto ", "refs/heads/main auto ", Some(Checkout)),
+            ("main auto a", "main auto ", Some(Options)),
+            ("main main ", "main  ", Some(Kind)),
+            ("main  ", "main  ", None),
+            ("main  ", "release  ", Some(Branch)),
+            // Two names of one base.
+            ("main  ", "refs/heads/main  ", None),
+            ("main  a", "main  b", Some(Options)),
+            ("main  ab", "main  ab", None),
+        ] {
+            let (one, other) = (target(one), target(other));
+            assert_eq!(
+                (one.separation(&other), other.separation(&one)),
+                (expected, expected),
+                "{one:?} {other:?}"
+            );
+        }
+    }
 
     #[test]
     fn the_messages_of_a_transaction_take_at_most_16_mib() {

@@ -55,11 +55,19 @@ pub(super) struct Whole<'a> {
 /// A branch of a GitRepository, which is named by its namespace and name.
 type BranchOf<'a> = (&'a (Option<String>, String), &'a BranchName);
 
+/// A branch to which an automation with delivery `push` pushes its commits.
+struct Pushed<'a> {
+    object: &'a Object<'a>,
+    repository: (Option<String>, String),
+    branch: BranchName,
+}
+
 /// An automation whose branches are known.
 struct Delivered<'a> {
     whole: Whole<'a>,
     settings: AutomationSettings,
     repository: (Option<String>, String),
+    target: Target,
     base: Option<BranchName>,
     branches: Vec<BranchName>,
 }
@@ -76,7 +84,7 @@ pub(super) fn check(objects: &[Whole<'_>], found: &mut Vec<Finding>) {
         check_texts(whole.object, &settings, &mut findings);
         delivered.extend(check_branches(*whole, settings, objects, &mut findings));
     }
-    check_collisions(&delivered, found);
+    check_collisions(&delivered, &pushed(objects), found);
     for automation in &delivered {
         check_forge(automation, objects, found);
     }
@@ -147,7 +155,7 @@ fn check_branches<'a>(
     let repository = repository_of(object)?;
     let git_repository = find_repository(&repository, objects);
     let target = target(object, git_repository.map(|whole| whole.object))?;
-    let has_base = object.node.at(&["spec", "git", "checkout"]).is_some() || git_repository.is_some();
+    let has_base = has_base(object, git_repository);
     let base = match base_of(&target) {
         Ok(base) => base,
         Err(error) => {
@@ -174,7 +182,39 @@ fn check_branches<'a>(
         findings.add(location(object, if has_template { "push-branch" } else { "delivery" }), rule, sentence);
     }
     let base = Some(base).filter(|_| has_base);
-    (settings.delivery != Delivery::Push).then_some(Delivered { whole, settings, repository, base, branches })
+    let delivered = Delivered { whole, settings, repository, target, base, branches };
+    (delivered.settings.delivery != Delivery::Push).then_some(delivered)
+}
+
+/// Returns true if the branch that is checked out is known.
+fn has_base(object: &Object<'_>, repository: Option<Whole<'_>>) -> bool {
+    object.node.at(&["spec", "git", "checkout"]).is_some() || repository.is_some()
+}
+
+/// Returns the branches to which automations with delivery `push` push their commits.
+fn pushed<'a>(objects: &[Whole<'a>]) -> Vec<Pushed<'a>> {
+    let branches_of = |whole: &Whole<'a>| {
+        let object = whole.object;
+        let settings = AutomationSettings::from_annotations(&object.own_annotations()).ok()?;
+        let is_push = settings.delivery == Delivery::Push && !is_suspended(object);
+        let repository = repository_of(object).filter(|_| is_push)?;
+        let git_repository = find_repository(&repository, objects);
+        let is_known =
+            object.node.at(&["spec", "git", "push", "branch"]).is_some() || has_base(object, git_repository);
+        let target = target(object, git_repository.map(|whole| whole.object)).filter(|_| is_known)?;
+        let pushed = target.pushed_branches();
+        Some(
+            pushed
+                .map(|branch| Pushed { object, repository: repository.clone(), branch })
+                .collect::<Vec<_>>(),
+        )
+    };
+    let automations = objects.iter().filter(|whole| whole.object.kind == Kind::Automation);
+    automations.filter_map(branches_of).flatten().collect()
+}
+
+fn is_suspended(object: &Object<'_>) -> bool {
+    object.node.text_at(&["spec", "suspend"]) == Some("true")
 }
 
 /// Returns the branches, and the first error of each rule.
@@ -327,34 +367,51 @@ fn find_repository<'a>(
     found.next().is_none().then_some(*first)
 }
 
-/// Reports branches that automations with different bases render alike.
-fn check_collisions(delivered: &[Delivered<'_>], found: &mut Vec<Finding>) {
-    let mut first: BTreeMap<BranchOf<'_>, (&Delivered<'_>, &BranchName)> = BTreeMap::new();
-    for automation in delivered {
-        let Some(base) = &automation.base else { continue };
+/// Reports branches that automations render alike and cannot share.
+fn check_collisions(delivered: &[Delivered<'_>], pushed: &[Pushed<'_>], found: &mut Vec<Finding>) {
+    // Automations whose base is unknown are compared with each other: they have that of their GitRepository.
+    let mut first: BTreeMap<(BranchOf<'_>, bool), &Delivered<'_>> = BTreeMap::new();
+    for automation in delivered.iter().filter(|automation| !is_suspended(automation.whole.object)) {
         let is_known = !contains_substitution(&automation.settings.push_branch);
         for branch in automation.branches.iter().filter(|_| is_known) {
-            let (other, other_base) =
-                *first.entry((&automation.repository, branch)).or_insert((automation, base));
-            if other_base == base {
-                continue;
-            }
+            let of_branch = (&automation.repository, branch);
+            let pushed = pushed.iter().find(|one| (&one.repository, &one.branch) == of_branch);
+            let other = *first.entry((of_branch, automation.base.is_some())).or_insert(automation);
+            let sentence = match pushed {
+                Some(Pushed { object, .. }) => Some(format!(
+                    "the branch {branch} would be made anew here without the commits that {} pushes to it: set another name here or \
+                     there",
+                    object.title()
+                )),
+                None => collision(branch, automation, other),
+            };
+            let Some(sentence) = sentence else { continue };
             let object = automation.whole.object;
             let has_template = automation.settings.push_branch.text().is_some();
-            let sentence = format!(
-                "the branch {branch} is rendered for the base {base} here, and for the base {other_base} by {}: a branch has \
-                 one base",
-                other.whole.object.title()
-            );
             let name = if has_template { "push-branch" } else { "delivery" };
-            Findings::new(automation.whole.file, found).add(
-                location(object, name),
-                Rule::InvalidBranch,
-                sentence,
-            );
+            let at = location(object, name);
+            Findings::new(automation.whole.file, found).add(at, Rule::InvalidBranch, sentence);
             break;
         }
     }
+}
+
+/// Returns a sentence if a branch cannot have commits of two automations.
+fn collision(branch: &BranchName, automation: &Delivered<'_>, other: &Delivered<'_>) -> Option<String> {
+    let title = other.whole.object.title();
+    if let Some((base, other)) =
+        automation.base.as_ref().zip(other.base.as_ref()).filter(|(base, other)| base != other)
+    {
+        return Some(format!(
+            "the branch {branch} is rendered for the base {base} here, and for the base {other} by {title}: a branch has one base"
+        ));
+    }
+    (automation.target.options != other.target.options).then(|| {
+        format!(
+            "the branch {branch} is rendered by {title} too, which has other push options: set the same spec.git.push.options here \
+             and there, or another name here or there"
+        )
+    })
 }
 
 /// Returns true if a template has text that is substituted before it is applied.

@@ -9,7 +9,7 @@ use tagboat_api::settings::{self, AutomationSettings, Delivery, TemplateLanguage
 use tagboat_api::{ImagePolicy, ImageUpdateAutomation, ObjectName, Reason};
 
 use super::delivery::{
-    BranchBases, BundleError, BundleRequest, Bundles, ImageHash, InvalidBranch, OwnerHash, OwnershipScope,
+    BranchSeries, BundleError, BundleRequest, Bundles, ImageHash, InvalidBranch, OwnerHash, OwnershipScope,
     SelectedPolicy, bundles,
 };
 use super::pull_requests::Snapshot;
@@ -30,8 +30,8 @@ const MAX_AGE: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct BranchPlan {
     naming: BranchNaming,
-    /// The bases of branches that other automations render as well.
-    bases: Arc<BranchBases>,
+    /// The series of branches that other automations render as well.
+    series: Arc<BranchSeries>,
     bundles: Bundles,
     /// The pull requests, if the branches have some.
     pull_requests: Option<Arc<Snapshot>>,
@@ -48,7 +48,8 @@ pub struct BranchPlan {
 pub struct BranchNaming {
     automation: ObjectName,
     path: Option<String>,
-    base: BranchName,
+    /// The target with branches of its own, whose push branch is the base.
+    target: Target,
     push_branch: BranchName,
     template: Option<String>,
     language: TemplateLanguage,
@@ -83,11 +84,16 @@ impl BranchNaming {
         Self {
             automation: ObjectName::of(automation),
             path: automation.spec.update.path.clone(),
-            base,
+            target: target.clone().with_own_branches(base, refresh(settings)),
             push_branch: target.push.clone(),
             template: settings.push_branch.text().map(str::to_owned),
             language: settings.template_language,
         }
+    }
+
+    /// Returns the target with branches of its own, whose push branch is the base.
+    pub(super) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Divides the selected policies into bundles.
@@ -111,7 +117,7 @@ impl BranchNaming {
             automation: &self.automation,
             path: self.path.as_deref(),
             values: &request.values,
-            base: &self.base,
+            base: &self.target.push,
             push_branch: &self.push_branch,
             has_refspec: false,
             template: self.template.as_deref(),
@@ -187,7 +193,7 @@ pub fn base(
 }
 
 /// Returns the rule for rebuilding branches.
-pub fn refresh(settings: &AutomationSettings) -> Refresh {
+fn refresh(settings: &AutomationSettings) -> Refresh {
     match settings.pull_request.refresh {
         settings::Refresh::WhenNeeded => Refresh::WhenNeeded,
         settings::Refresh::Always => Refresh::Always,
@@ -197,7 +203,7 @@ pub fn refresh(settings: &AutomationSettings) -> Refresh {
 impl BranchPlan {
     /// Renders the names of the branches for the selected policies.
     ///
-    /// A branch that has another base by `bases` is invalid.
+    /// A branch in whose series the automation can have no part is invalid.
     ///
     /// # Errors
     ///
@@ -206,11 +212,11 @@ impl BranchPlan {
         naming: BranchNaming,
         request: &Request,
         policies: &[Arc<ImagePolicy>],
-        bases: Arc<BranchBases>,
+        series: Arc<BranchSeries>,
     ) -> Result<Self, BranchPlanError> {
         let mut plan = Self {
             naming,
-            bases,
+            series,
             bundles: Bundles::default(),
             pull_requests: None,
             is_up_to_date: false,
@@ -223,7 +229,12 @@ impl BranchPlan {
 
     /// Returns the branch on which the branches are made.
     pub fn base(&self) -> &BranchName {
-        &self.naming.base
+        &self.target().push
+    }
+
+    /// Returns the target with branches of its own, whose push branch is the base.
+    pub fn target(&self) -> &Target {
+        self.naming.target()
     }
 
     /// Adds the pull requests of the repository, which were listed some time ago.
@@ -256,7 +267,7 @@ impl BranchPlan {
         policies: &[Arc<ImagePolicy>],
     ) -> Result<(), BranchPlanError> {
         let mut bundles = self.naming.bundles(request, policies)?;
-        self.bases.refuse(&self.naming.base, &mut bundles);
+        self.series.refuse(self.target(), &mut bundles);
         self.bundles = bundles;
         Ok(())
     }
@@ -272,7 +283,7 @@ impl BranchPlan {
         let images = self.bundle(branch).map(|_| self.images.get(branch).unwrap_or(&none));
         let Some(known) = &self.pull_requests else { return BranchFacts::default() };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
-        let facts = known.facts(&self.naming.base, branch, images, &owner);
+        let facts = known.facts(self.base(), branch, images, &owner);
         let is_unknown = facts.is_unknown || !self.is_up_to_date;
         BranchFacts { is_unknown, is_abandoned: images.is_none(), ..facts }
     }

@@ -1,5 +1,6 @@
 //! The active automations of one repository, and the branches that they render.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -9,13 +10,13 @@ use tagboat_api::settings::AutomationSettings;
 use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation, ObjectName};
 
 use super::branch_plan::{self, BranchNaming};
-use super::delivery::{BranchBases, Bundles, RenderedBranches};
+use super::delivery::{BranchSeries, Bundles, RenderedBranches};
 use super::request::{self, ImageOverrides};
 use super::source::SourceReference;
 use super::transaction::proposal_name;
 use super::waiting::GroupHolds;
+use crate::git::BranchName;
 use crate::git::outcome::Target;
-use crate::git::{BranchName, Refresh};
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -47,19 +48,21 @@ pub struct SiblingInputs {
     pub references: BranchReferences,
 }
 
-/// The siblings and their bases, known once the first automation of a batch is prepared.
+/// The siblings and the series of their branches.
+///
+/// They are known once the first automation of a batch is prepared.
 struct Known {
     inputs: SiblingInputs,
     siblings: Vec<Sibling>,
-    bases: Arc<BranchBases>,
+    /// The branches to which others push commits, with the first of them by name.
+    pushed: BTreeMap<BranchName, ObjectName>,
+    series: Arc<BranchSeries>,
 }
 
 /// An automation with branches of its own.
 struct Sibling {
     automation: Arc<ImageUpdateAutomation>,
     name: ObjectName,
-    base: BranchName,
-    target: Target,
     naming: BranchNaming,
     /// The branches, once they are rendered; none if that is not possible.
     bundles: OnceLock<Option<Bundles>>,
@@ -72,23 +75,21 @@ impl Siblings {
         Self(Arc::new(Shared { automations, known: OnceLock::new() }))
     }
 
-    /// Returns the bases of branches, if they were looked for.
-    pub fn known_bases(&self) -> Option<Arc<BranchBases>> {
-        self.0.known.get().map(|known| known.bases.clone())
+    /// Returns the series of branches, if they were looked for.
+    pub fn known_series(&self) -> Option<Arc<BranchSeries>> {
+        self.0.known.get().map(|known| known.series.clone())
     }
 
-    /// Returns the bases of branches that several automations render.
+    /// Returns the series of branches that several automations render.
     ///
-    /// It renders the branches of all, if they have several bases.
-    pub fn find_bases(&self, inputs: &SiblingInputs) -> Arc<BranchBases> {
+    /// It renders the branches of all, if some of them cannot share a branch.
+    pub fn find_series(&self, inputs: &SiblingInputs) -> Arc<BranchSeries> {
         let find = || {
-            let siblings = self.0.automations.iter().filter_map(|one| Sibling::new(one, inputs));
-            let mut known =
-                Known { siblings: siblings.collect(), bases: Arc::default(), inputs: inputs.clone() };
-            known.bases = Arc::new(known.find_bases());
+            let mut known = Known::new(inputs.clone(), &self.0.automations);
+            known.series = Arc::new(known.find_series());
             known
         };
-        self.0.known.get_or_init(find).bases.clone()
+        self.0.known.get_or_init(find).series.clone()
     }
 
     /// Returns the name of an automation without which a sibling changes no branch.
@@ -100,41 +101,73 @@ impl Siblings {
         let own = siblings.iter().find(|sibling| sibling.name == *by)?;
         let other = siblings.iter().find(|sibling| proposal_name(&sibling.automation) == proposal)?;
         let is_awaited = !other.has_failed()
-            && other.target.shares_transaction(&own.target)
+            && other.target().shares_transaction(own.target())
             && other.bundles(inputs).is_some_and(|bundles| bundles.branches.contains_key(branch));
         is_awaited.then(|| other.name.to_string())
     }
 }
 
 impl Known {
-    fn find_bases(&self) -> BranchBases {
-        let Some(first) = self.siblings.first() else { return BranchBases::default() };
-        if self.siblings.iter().all(|sibling| sibling.base == first.base) {
-            return BranchBases::default();
+    /// Divides automations by whether they have branches of their own.
+    ///
+    /// One whose settings are invalid does neither.
+    fn new(inputs: SiblingInputs, automations: &[Arc<ImageUpdateAutomation>]) -> Self {
+        let (mut siblings, mut pushed) = (Vec::new(), BTreeMap::new());
+        for automation in automations {
+            let Some((settings, target)) = inputs.target_of(automation) else { continue };
+            let name = ObjectName::of(automation.as_ref());
+            match branch_plan::base(&target, &settings, inputs.references) {
+                Ok(Some(base)) => {
+                    let naming = BranchNaming::of(automation, &settings, &target, base);
+                    let (automation, bundles) = (automation.clone(), OnceLock::new());
+                    siblings.push(Sibling { automation, name, naming, bundles });
+                }
+                Ok(None) => {
+                    for branch in target.pushed_branches() {
+                        let first: &mut ObjectName = pushed.entry(branch).or_insert_with(|| name.clone());
+                        if name < *first {
+                            first.clone_from(&name);
+                        }
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        Self { inputs, siblings, pushed, series: Arc::default() }
+    }
+
+    fn find_series(&self) -> BranchSeries {
+        let can_share = |sibling: &Sibling| {
+            self.siblings.first().is_none_or(|first| sibling.target().shares_transaction(first.target()))
+        };
+        if self.siblings.iter().all(can_share) {
+            return BranchSeries::of(Vec::new(), self.pushed.clone());
         }
         let rendered = self.siblings.iter().filter_map(|sibling| {
             Some(RenderedBranches {
                 automation: &sibling.name,
                 created: sibling.created(),
-                base: &sibling.base,
+                target: sibling.target(),
                 bundles: sibling.bundles(&self.inputs)?,
             })
         });
-        BranchBases::of(rendered.collect())
+        BranchSeries::of(rendered.collect(), self.pushed.clone())
+    }
+}
+
+impl SiblingInputs {
+    /// Returns the settings and the target of an automation, if they are valid.
+    fn target_of(&self, automation: &ImageUpdateAutomation) -> Option<(AutomationSettings, Target)> {
+        let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
+        let reference = SourceReference::of(automation, CrossNamespace::Allowed).ok()?;
+        let source = reference.configure(self.repository.as_ref(), ObjectIdentity::On).ok()?;
+        Some((settings, source.target))
     }
 }
 
 impl Sibling {
-    /// Takes an automation with branches of its own; one whose settings are invalid has none.
-    fn new(automation: &Arc<ImageUpdateAutomation>, inputs: &SiblingInputs) -> Option<Self> {
-        let settings = AutomationSettings::from_annotations(automation.annotations()).ok()?;
-        let reference = SourceReference::of(automation, CrossNamespace::Allowed).ok()?;
-        let source = reference.configure(inputs.repository.as_ref(), ObjectIdentity::On).ok()?;
-        let base = branch_plan::base(&source.target, &settings, inputs.references).ok()??;
-        let naming = BranchNaming::of(automation, &settings, &source.target, base.clone());
-        let target = Target { push: base.clone(), own_branches: Some(Refresh::WhenNeeded), ..source.target };
-        let (name, automation) = (ObjectName::of(automation.as_ref()), automation.clone());
-        Some(Self { automation, name, base, target, naming, bundles: OnceLock::new() })
+    fn target(&self) -> &Target {
+        self.naming.target()
     }
 
     fn created(&self) -> Option<Timestamp> {
@@ -257,10 +290,17 @@ mod tests {
             ("main", "images", json!({"spec": {"update": {"strategy": "Other"}}}), false),
             // It can have no part in the transaction.
             ("main", "images", json!({"spec": {"git": {"push": {"options": {"ci.skip": "true"}}}}}), false),
+            // Another name of the same base.
+            (
+                "main",
+                "images",
+                json!({"spec": {"git": {"checkout": {"ref": {"name": "refs/heads/main"}}}}}),
+                true,
+            ),
         ] {
             let one = automation("one", "main", "images", &json!({}));
             let siblings = Siblings::new(vec![one, automation("two", base, branch, &more)]);
-            siblings.find_bases(&inputs());
+            siblings.find_series(&inputs());
             let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
             let awaited = |proposal: &str| siblings.awaited(&by, &"images".parse().unwrap(), proposal);
             let found = awaited("shop/two 1");
@@ -271,17 +311,44 @@ mod tests {
     }
 
     #[test]
-    fn branches_are_rendered_once_for_a_batch_and_only_for_several_bases() {
-        for (bases, expected) in [(["main", "main", "main"], 0), (["main", "release", "main"], 3)] {
+    fn branches_are_rendered_once_for_a_batch_and_only_if_some_cannot_share_one() {
+        let options = || json!({"spec": {"git": {"push": {"options": {"ci.skip": "true"}}}}});
+        for (bases, of_two, expected) in [
+            (["main", "main", "main"], json!({}), 0),
+            (["main", "release", "main"], json!({}), 3),
+            (["main", "main", "main"], options(), 3),
+        ] {
             let names = ["one", "two", "three"].into_iter().zip(bases);
-            let all = names.map(|(name, base)| automation(name, base, "images", &json!({})));
+            let more = |name: &str| if name == "two" { of_two.clone() } else { json!({}) };
+            let all = names.map(|(name, base)| automation(name, base, "images", &more(name)));
             let siblings = Siblings::new(all.collect());
-            assert_eq!(siblings.known_bases(), None);
-            let (found, other) = (siblings.find_bases(&inputs()), siblings.clone());
+            assert_eq!(siblings.known_series(), None);
+            let (found, other) = (siblings.find_series(&inputs()), siblings.clone());
             // Another member of the batch.
-            assert!(Arc::ptr_eq(&found, &other.known_bases().unwrap()));
-            assert!(Arc::ptr_eq(&found, &other.find_bases(&inputs())));
+            assert!(Arc::ptr_eq(&found, &other.known_series().unwrap()));
+            assert!(Arc::ptr_eq(&found, &other.find_series(&inputs())));
             assert_eq!(rendered(&siblings), expected, "{bases:?}");
         }
+    }
+
+    #[test]
+    fn an_automation_that_pushes_commits_claims_its_branches() {
+        let push = |name: &str, push: &Value| {
+            let more = json!({
+                "metadata": {"annotations": {"tagboat.dev/delivery": "push"}},
+                "spec": {"git": {"push": push}},
+            });
+            automation(name, "main", "images", &more)
+        };
+        let all = vec![
+            push("two", &json!({"branch": "images", "refspec": "HEAD:refs/heads/copy"})),
+            push("one", &json!({"branch": "images", "refspec": "HEAD:refs/tags/last"})),
+            push("none", &json!({})),
+        ];
+        let siblings = Siblings::new(all);
+        siblings.find_series(&inputs());
+        let pushed = &siblings.0.known.get().unwrap().pushed;
+        let pushed: Vec<_> = pushed.iter().map(|(branch, name)| format!("{branch} {}", name.name)).collect();
+        assert_eq!(pushed, ["copy two", "images one", "main none"]);
     }
 }

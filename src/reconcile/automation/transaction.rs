@@ -148,9 +148,8 @@ pub async fn prepare(
     let mut branches = own_branches(automation, &selected, (&source, repository), options)
         .await
         .map_err(|error| Conclusion::stopped(Stage::Source, &error))?;
-    if branches.is_some() {
-        source.target.own_branches = Some(branch_plan::refresh(&selected.settings));
-        source.target.push = source.target.checkout.branch().unwrap_or(source.target.push);
+    if let Some(plan) = &branches {
+        source.target = plan.target().clone();
     }
     let namespace = automation.namespace().unwrap_or_default();
     let logged_in = options.logins.log_in(objects, &namespace, &source, &options.login).await?;
@@ -243,17 +242,17 @@ async fn own_branches(
     let references = options.references;
     let Some(base) = branch_plan::base(&source.target, settings, references)? else { return Ok(None) };
     let naming = BranchNaming::of(automation, settings, &source.target, base);
-    let bases = match options.siblings.known_bases() {
-        Some(bases) => bases,
+    let series = match options.siblings.known_series() {
+        Some(series) => series,
         None => {
             let (policies, given) = (policies.clone(), options.given.clone());
             let inputs = SiblingInputs { repository, policies, given, references };
             let (siblings, pool) = (options.siblings.clone(), &options.login.capacity.pool);
             let namespace = automation.namespace().unwrap_or_default();
-            pool.run(&namespace, move || siblings.find_bases(&inputs)).await
+            pool.run(&namespace, move || siblings.find_series(&inputs)).await
         }
     };
-    Ok(Some(BranchPlan::new(naming, request, policies, bases)?))
+    Ok(Some(BranchPlan::new(naming, request, policies, series)?))
 }
 
 /// Prepares the pull requests of a run, and adds the known ones to the plan.

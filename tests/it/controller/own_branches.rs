@@ -165,6 +165,39 @@ async fn a_branch_of_two_bases_belongs_to_the_older_automation() {
     scene.repository.assert_sound();
 }
 
+/// Each of them replaced the commit of the other in every run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_of_two_sets_of_push_options_belongs_to_the_older_automation() {
+    let scene = Scene::new(&["app", "web"]).await;
+    let own = annotations(&json!("branch"), &json!("images"));
+    let options = json!({"spec": {"git": {"push": {"options": {"ci.skip": "true"}}}}});
+    scene.patch(Kind::Automation, "web", &options).await;
+    tokio::join!(
+        scene.patch(Kind::Automation, "app", &own),
+        scene.patch(Kind::Automation, "web", &own),
+        scene.choose("app", "2.0.0"),
+        scene.choose("web", "2.0.0"),
+    );
+    let controller = scene.controller().start();
+    has(&scene, "images", "app", "2.0.0").await;
+    let is_refused =
+        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False InvalidBranch"));
+    let status = scene.until("web", "refused", |object| is_refused(&object.data["status"])).await;
+    let namespace = scene.cluster.namespace();
+    let expected = format!("automation {namespace}/app makes the branch images with other push options");
+    assert!(delivery(&status).unwrap().contains(&expected), "{status:#}");
+    scene.choose("web", "3.0.0").await;
+    scene.choose("app", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    has(&scene, "images", "web", "1.0.0").await;
+    // With the same options they share it.
+    scene.patch(Kind::Automation, "web", &json!({"spec": {"git": {"push": null}}})).await;
+    has(&scene, "images", "web", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
 /// With the gate `GitAllBranchReferences=false`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_push_branch_begins_at_the_checkout_each_time_by_a_gate() {

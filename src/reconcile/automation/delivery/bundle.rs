@@ -100,6 +100,28 @@ pub enum InvalidBranchCause {
         /// Its base.
         base: BranchName,
     },
+    /// Another automation makes the branch with other push options.
+    #[error(
+        "automation {automation} makes the branch {branch} with other push options, and a branch is pushed with the options of all \
+         of its automations: set the same spec.git.push.options here and there, or another name here or there"
+    )]
+    OtherOptions {
+        /// The branch of the policy.
+        branch: BranchName,
+        /// The automation.
+        automation: ObjectName,
+    },
+    /// Another automation pushes its commits to the branch.
+    #[error(
+        "automation {automation} has delivery push and pushes its commits to the branch {branch}, which would be made anew without \
+         them: set another name here or there"
+    )]
+    Pushed {
+        /// The branch of the policy.
+        branch: BranchName,
+        /// The automation.
+        automation: ObjectName,
+    },
     /// There are more branches than an automation may have.
     #[error(
         "an automation has at most {MAX_BRANCHES} branches, and {branch} is beyond them by name: let policies share branches, or \

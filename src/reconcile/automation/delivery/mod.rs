@@ -2,7 +2,8 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `base`, `bases` | the branch that gets the changes in the end; a branch that automations make on several bases |
+//! | `base` | the branch that gets the changes in the end |
+//! | `series` | a branch that several automations render, and those that can have no commit on it |
 //! | `bundle`, `branch_name` | the division of policies into branches; rendered texts made into names |
 //! | `options` | the settings of a pull request, united over automations; features that a forge lacks |
 //! | `ownership` | the commits and changes that count as ours |
@@ -12,7 +13,6 @@
 //! | `decision` | the action on the pull request of a branch |
 
 mod base;
-mod bases;
 mod branch_name;
 mod bundle;
 mod decision;
@@ -20,11 +20,11 @@ mod found;
 mod memory;
 mod options;
 mod ownership;
+mod series;
 mod table;
 mod text;
 
 pub use base::{BaseError, base_of};
-pub use bases::{BranchBases, RenderedBranches};
 pub use branch_name::{BranchNameError, branch_name};
 pub use bundle::{
     BundleError, BundleRequest, Bundles, InvalidBranch, InvalidBranchCause, SelectedPolicy, bundles,
@@ -37,4 +37,5 @@ pub use found::{FoundPullRequests, REBUILD_LABEL, branch_facts};
 pub use memory::{ClosedReason, ImageHash, Memory, OwnerHash, PolicyHash, TextHash};
 pub use options::{PullRequestOptions, UnsupportedSetting, check_support};
 pub use ownership::OwnershipScope;
+pub use series::{BranchSeries, RenderedBranches};
 pub use text::{MAX_TITLE, PullRequestText, TextError, TextSource, Texts};

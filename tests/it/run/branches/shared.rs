@@ -328,3 +328,73 @@ fn a_branch_that_two_automations_make_on_two_bases_is_refused_to_the_second() {
     assert_eq!(content(&fleet, "images", "two.yaml"), line("two", "2.0.0"));
     fleet.assert_sound();
 }
+
+/// Returns the condition `Delivery` of an automation as `status reason message`.
+#[track_caller]
+fn delivery(fleet: &RemoteFleet, name: &str) -> String {
+    let conditions = fleet.status(name)["conditions"].clone();
+    let mut conditions = conditions.as_array().unwrap().iter();
+    let found = conditions.find(|condition| condition["type"] == "Delivery").unwrap();
+    let text = |field: &str| found[field].as_str().unwrap();
+    format!("{} {} {}", text("status"), text("reason"), text("message"))
+}
+
+/// Each of them replaced the commit of the other in every run.
+#[test]
+fn a_branch_that_two_automations_push_with_different_options_is_refused_to_the_second() {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    write(&fleet, "2.0.0", "2.0.0");
+    let options =
+        |object: &mut Value| object["spec"]["git"]["push"] = json!({"options": {"ci.skip": "true"}});
+    change_two(&fleet, options);
+    let expected = "the annotation tagboat.dev/push-branch gives ImagePolicy default/two no branch: automation default/one makes the \
+        branch images with other push options, and a branch is pushed with the options of all of its automations: set the same \
+        spec.git.push.options here and there, or another name here or there";
+    for _ in 0..2 {
+        let refused = fleet.run().with_status(1);
+        assert!(refused.errors.contains(expected), "{refused:?}");
+        assert_eq!(pushes(&fleet), 1);
+        check(&fleet, "2.0.0", "1.0.0", &BOTH[1..]);
+    }
+    assert_eq!(delivery(&fleet, "two"), format!("False InvalidBranch {expected}"));
+    assert_eq!(delivery(&fleet, "one"), "True Current 1 branch: images");
+    // The same options repair it.
+    write(&fleet, "2.0.0", "2.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "2.0.0", "2.0.0", &BOTH);
+    fleet.assert_sound();
+}
+
+/// The branch was left alone for ever, because the commits counted as those of others.
+#[test]
+fn a_branch_to_which_another_automation_pushes_is_refused() {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    write(&fleet, "2.0.0", "2.0.0");
+    change_two(&fleet, |object| {
+        object["metadata"].as_object_mut().unwrap().remove("annotations");
+        object["spec"]["git"]["push"] = json!({"branch": "images"});
+    });
+    let refused = fleet.run().with_status(1);
+    let expected = "automation default/two has delivery push and pushes its commits to the branch images, which would be made anew \
+        without them: set another name here or there";
+    assert!(refused.errors.contains(expected), "{refused:?}");
+    check(&fleet, "1.0.0", "2.0.0", &BOTH[..1]);
+    fleet.assert_sound();
+}
+
+/// They dropped the commits of each other, because they were in different transactions.
+#[test]
+fn automations_that_name_their_base_in_different_ways_share_a_branch() {
+    let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
+    let fleet = RemoteFleet::of_files(&files, Settings::default());
+    write(&fleet, "2.0.0", "2.0.0");
+    change_two(&fleet, |object| {
+        let reference = json!({"name": "refs/heads/main", "branch": "main"});
+        object["spec"]["git"]["checkout"] = json!({"ref": reference});
+    });
+    assert_eq!(run(&fleet), both_are("created"));
+    check(&fleet, "2.0.0", "2.0.0", &BOTH);
+    fleet.assert_sound();
+}
