@@ -147,7 +147,9 @@ impl Branch {
                 LeftReason::EditedByOthers { .. } | LeftReason::SharedWith { .. } => {
                     LeftReasonKind::EditedByOthers
                 }
-                LeftReason::Unreadable { .. } | LeftReason::UnparsableBase => LeftReasonKind::Unreadable,
+                LeftReason::Unreadable { .. }
+                | LeftReason::UnparsableBase
+                | LeftReason::UnparsableOf { .. } => LeftReasonKind::Unreadable,
                 LeftReason::Refused => LeftReasonKind::ClosedByAPerson,
                 LeftReason::AwaitingForge => LeftReasonKind::AwaitingForge,
                 LeftReason::InMergeQueue => LeftReasonKind::InMergeQueue,

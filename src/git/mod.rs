@@ -122,7 +122,7 @@ pub use options::WriterOptions;
 pub use private::{PrivateDirectory, PrivateError};
 pub use private_file::{PrivateFile, PrivateFiles};
 pub use process_env::ProcessEnv;
-pub use proposal::{Answer, Failure, Freshness, Known, Proposal, Proposer};
+pub use proposal::{Answer, Failure, Freshness, Known, Proposal, Proposer, object_of};
 pub use redirect::Redirect;
 pub use remote::{Remote, RemotePlan};
 pub use remote_error::{RemoteError, RemoteOperation};

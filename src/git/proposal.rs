@@ -153,6 +153,11 @@ pub trait Proposer: Send + 'static {
     }
 }
 
+/// Returns the name of the object in the name of its proposals.
+pub fn object_of(proposal: &str) -> &str {
+    proposal.split_once(' ').map_or(proposal, |(object, _)| object)
+}
+
 /// The result of reading again what a proposal depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
@@ -166,7 +171,8 @@ pub enum Freshness {
 #[derive(Debug)]
 pub struct Proposal<P> {
     /// The name of the object that the proposal is made for.
-    /// It is the key of the records of earlier runs.
+    ///
+    /// It is the key of the records of earlier runs. A space and a uid may follow.
     pub name: String,
     /// The namespace of that object, which is charged for the work.
     pub namespace: String,

@@ -28,7 +28,7 @@ use crate::git::name::{BranchName, CommitId, RefName};
 use crate::git::object;
 use crate::git::outcome::{Outcome, message_limit};
 use crate::git::pack::{NewObjects, NewPacks};
-use crate::git::proposal::{Answer, Failure, Proposal, Proposer};
+use crate::git::proposal::{Answer, Failure, Proposal, Proposer, object_of};
 use crate::git::push_journal::{OwnTip, PushJournal};
 use crate::git::remote::{ListingQuery, Remote};
 use crate::git::server_deadline::ServerDeadline;
@@ -412,10 +412,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
-            // The end of an abandoned branch does not depend on the base.
-            if !branch.facts.is_abandoned && self.owners(&branch.name).any(P::has_unparsable) {
-                branch.decision = branch.decision.clone().of_unparsable_base();
-            }
+            branch.decision = self.of_unparsable(branch, journal);
             let is_push = match branch.decision {
                 Decision::Create | Decision::Rebuild | Decision::Delete => true,
                 // The forge will permit a push, and the wait counts from now on.
@@ -464,6 +461,30 @@ impl<P: Proposer> BranchAttempt<P> {
             self.set_outcomes(branch, failures.get(&branch.name));
         }
         Ok(())
+    }
+
+    /// Returns the decision on a branch if files of the base cannot be parsed.
+    fn of_unparsable(&self, branch: &Branch, journal: &PushJournal) -> Decision {
+        let mut decision = branch.decision.clone();
+        let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
+        let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
+        for (index, BranchState { proposal, .. }) in open {
+            if !proposal.proposer.has_unparsable() {
+                continue;
+            }
+            // The end of an abandoned branch does not depend on the base.
+            let facts = proposal.proposer.branches().remove(&branch.name);
+            if facts.is_none_or(|facts| facts.is_abandoned) {
+                continue;
+            }
+            decision = decision.of_unparsable_base();
+            let has_change = branch.drafts.iter().any(|(of, _)| *of == index);
+            // Without the journal, any of the commits may be its own.
+            if !has_change && own.is_none_or(|own| own.members.contains_key(&proposal.name)) {
+                decision = decision.of_unparsable_commit(object_of(&proposal.name));
+            }
+        }
+        decision
     }
 
     /// Compares a branch with the wanted one.

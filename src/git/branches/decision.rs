@@ -47,6 +47,16 @@ impl Decision {
             other => other,
         }
     }
+
+    /// Returns the decision if a proposer has a commit that cannot be planned again.
+    ///
+    /// A file of the base cannot be parsed, so a branch that is made anew would lose the commit.
+    pub(super) fn of_unparsable_commit(self, name: &str) -> Self {
+        match self {
+            Self::Rebuild => Self::Leave(LeftReason::UnparsableOf { name: name.to_owned() }),
+            other => other,
+        }
+    }
 }
 
 /// Decides on a branch with this tip.
@@ -182,6 +192,11 @@ mod tests {
         for decision in [Decision::Nothing, Decision::Create, Decision::Keep, Decision::Rebuild, edited()] {
             assert_eq!(decision.clone().of_unparsable_base(), decision);
         }
+        for decision in [Decision::Create, Decision::Keep, edited()] {
+            assert_eq!(decision.clone().of_unparsable_commit("shop/two"), decision);
+        }
+        let left = Decision::Leave(LeftReason::UnparsableOf { name: "shop/two".to_owned() });
+        assert_eq!(Decision::Rebuild.of_unparsable_commit("shop/two"), left);
         let unreadable = FoundBranch::Unreadable("x".to_owned());
         let left = Decision::Leave(LeftReason::Unreadable { message: "x".to_owned() });
         assert_eq!(decide(true, &unreadable, Some(commit), none), left);

@@ -173,6 +173,11 @@ pub enum LeftReason {
     },
     /// It is unknown whether the base needs a change, because a file cannot be parsed.
     UnparsableBase,
+    /// It has a commit of a proposer that cannot parse a file of the base.
+    UnparsableOf {
+        /// The proposer.
+        name: String,
+    },
 }
 
 /// A proposal that may not push now.
@@ -225,6 +230,10 @@ impl fmt::Display for LeftReason {
             Self::UnparsableBase => {
                 formatter.write_str("is left alone while a marked file of its base cannot be parsed")
             }
+            Self::UnparsableOf { name } => write!(
+                formatter,
+                "is left alone, because it has a commit of automation {name}, for which a marked file of the base cannot be parsed"
+            ),
         }
     }
 }

@@ -155,6 +155,7 @@ impl Delivered {
                 BranchAction::Left(
                     reason @ (LeftReason::EditedByOthers { .. }
                     | LeftReason::SharedWith { .. }
+                    | LeftReason::UnparsableOf { .. }
                     | LeftReason::Unreadable { .. }),
                 ) => Some((&branch.branch, reason)),
                 _ => None,

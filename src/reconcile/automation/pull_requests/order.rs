@@ -106,7 +106,9 @@ impl PullRequestOrder {
             (Left(LeftReason::EditedByOthers { .. } | LeftReason::Unreadable { .. }), _) => {
                 left(LeftBranch::EditedByOthers)
             }
-            (Left(LeftReason::SharedWith { .. }), _) => left(LeftBranch::Shared),
+            (Left(LeftReason::SharedWith { .. } | LeftReason::UnparsableOf { .. }), _) => {
+                left(LeftBranch::Shared)
+            }
             (Left(LeftReason::Refused), _) => left(LeftBranch::Refused),
             (Left(LeftReason::InMergeQueue), _) => left(LeftBranch::InMergeQueue),
             // With an unparsable file, the pull request is left alone because its policies are not readable.

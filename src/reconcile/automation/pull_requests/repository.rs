@@ -185,7 +185,9 @@ impl Repository {
                 // The run is repeated anyway.
                 LeftReason::SharedWith { .. } => facts.handed_back.is_some(),
                 LeftReason::NothingLeft | LeftReason::Abandoned => facts.is_finished && !facts.is_refused,
-                LeftReason::Waiting { .. } | LeftReason::UnparsableBase => false,
+                LeftReason::Waiting { .. } | LeftReason::UnparsableBase | LeftReason::UnparsableOf { .. } => {
+                    false
+                }
             }
         };
         let is_new =
@@ -249,6 +251,7 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
                         | LeftReason::Waiting { .. }
                         | LeftReason::SharedWith { .. }
                         | LeftReason::UnparsableBase
+                        | LeftReason::UnparsableOf { .. }
                 )
         )
     };

@@ -10,7 +10,7 @@ use super::gate::{Closed, GateState, WriteGate};
 use super::groups::GroupHolds;
 use super::wait::{Wait, WaitOutcome, WaitReason};
 use crate::git::checkout::Revision;
-use crate::git::{BranchName, BranchOutcome, Freshness};
+use crate::git::{BranchName, BranchOutcome, Freshness, object_of};
 use crate::objects::ObjectName;
 
 /// The maximum number of other automations that a message names.
@@ -139,7 +139,7 @@ impl RunWait {
         let values = changes.iter().map(|change| change.values).sum();
         let closed = waiting.iter().filter_map(|branch| branch.waits_for()).flatten();
         let own = self.gate.as_ref().map(|gate| gate.automation.to_string());
-        let others = closed.map(|proposal| (automation_of(&proposal.name), proposal.reason));
+        let others = closed.map(|proposal| (object_of(&proposal.name), proposal.reason));
         let others = others.filter(|(name, _)| own.as_deref() != Some(*name)).collect();
         self.ensure(Change { policies: policies.into_iter().collect(), values }, &others);
         true
@@ -224,11 +224,6 @@ impl RunWait {
     }
 }
 
-/// Returns the name of the automation of a proposal, which a uid may follow.
-fn automation_of(proposal: &str) -> &str {
-    proposal.split(' ').next().unwrap_or(proposal)
-}
-
 /// Returns the first reason for which automations of the same branch may not write.
 ///
 /// A rule that has just ended is gone, and was a window or a freeze.
@@ -272,7 +267,7 @@ mod tests {
             ),
             (&[], "a rule that has just ended"),
         ] {
-            let names: BTreeSet<&str> = proposals.iter().copied().map(automation_of).collect();
+            let names: BTreeSet<&str> = proposals.iter().copied().map(object_of).collect();
             assert_eq!(by_others(names.into_iter()), expected);
         }
     }

@@ -398,3 +398,39 @@ fn automations_that_name_their_base_in_different_ways_share_a_branch() {
     check(&fleet, "2.0.0", "2.0.0", &BOTH);
     fleet.assert_sound();
 }
+
+/// The commit was dropped, because only a branch without any change was left alone.
+#[test]
+fn a_file_that_cannot_be_parsed_protects_a_branch_that_automations_share() {
+    let fleet = shared();
+    let before = (tip(&fleet, "images"), pushes(&fleet));
+    super::commit(&fleet, "main", &[file("one.yaml", line("one", "1.0.0") + "a: [\n")]);
+    let message = "branch 'images' is left alone, because it has a commit of automation default/one, for which a marked file of the \
+        base cannot be parsed";
+    for (tag_of_two, is_lost) in [("2.0.0", false), ("3.0.0", false), ("3.0.0", true)] {
+        write(&fleet, "2.0.0", tag_of_two);
+        if is_lost {
+            lose_state(&fleet);
+        }
+        let all = fleet.run().with_status(0).json();
+        for index in [0, 1] {
+            let branch = &all["automations"][index]["branches"][0];
+            assert_eq!(
+                (&branch["action"], &branch["reason"]),
+                (&json!("left"), &json!("unreadable")),
+                "{all:#}"
+            );
+            assert_eq!(branch["message"], message);
+        }
+        assert_eq!((tip(&fleet, "images"), pushes(&fleet)), before, "{tag_of_two} {is_lost}");
+    }
+    let expected = format!(
+        "False EditedByOthers {message}; the next retry is when the branch, the base or an image changes"
+    );
+    assert_eq!([delivery(&fleet, "one"), delivery(&fleet, "two")], [expected.clone(), expected]);
+    check(&fleet, "2.0.0", "2.0.0", &BOTH);
+    super::commit(&fleet, "main", &[file("one.yaml", line("one", "1.0.0"))]);
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "2.0.0", "3.0.0", &BOTH);
+    fleet.assert_sound();
+}
