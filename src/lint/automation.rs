@@ -11,6 +11,7 @@ use tagboat_api::{GitRepository, ImageUpdateAutomation};
 use super::finding::{Findings, Location, Rule};
 use super::object::Object;
 use crate::error::chain;
+use crate::git::outcome::Target;
 use crate::git::refspec::RefspecError;
 use crate::reconcile::automation::forge_signing::ForgeSigningRefused;
 use crate::reconcile::automation::source::{SourceError, SourceReference};
@@ -100,7 +101,16 @@ fn check_git(git: &Node, is_complete: bool, findings: &mut Findings<'_>) {
     let (Ok(automation), Some(repository)) = (automation, any_repository()) else { return };
     let configured = SourceReference::of(&automation, CrossNamespace::Allowed)
         .and_then(|reference| reference.configure(Some(&repository), ObjectIdentity::On));
-    let Err(error) = configured else { return };
+    let error = match configured {
+        Ok(source) => {
+            // Without these fields, the GitRepository decides about the push branch.
+            if has_checkout || git.at(&["push", "branch"]).is_some() {
+                check_destination(git, &source.target, findings);
+            }
+            return;
+        }
+        Err(error) => error,
+    };
     let way: &[&str] = match &error {
         SourceError::NoPushBranch if is_complete => &[],
         SourceError::Name { field, .. } if field == "spec.git.push.branch" => &["push", "branch"],
@@ -117,6 +127,17 @@ fn check_git(git: &Node, is_complete: bool, findings: &mut Findings<'_>) {
     };
     let location = Location::of(git.at(way).unwrap_or(git));
     findings.add(location, Rule::InvalidValue, chain(&error));
+}
+
+/// Checks for a refspec that pushes to the push branch once more.
+fn check_destination(git: &Node, target: &Target, findings: &mut Findings<'_>) {
+    let destination = target.refspec.as_ref().map(|refspec| &refspec.destination);
+    if let Some(node) = git.at(&["push", "refspec"]).filter(|_| destination == Some(&target.push.reference()))
+    {
+        let message = "`spec.git.push.refspec` has no effect: its destination is the push branch, which gets the commit already: remove \
+            it, or name another destination";
+        findings.add(Location::of(node), Rule::IneffectiveField, message);
+    }
 }
 
 /// A valid repository.

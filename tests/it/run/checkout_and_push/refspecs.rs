@@ -34,6 +34,19 @@ fn a_refspec_for_the_branch_itself_is_not_pushed_twice() {
     assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
 }
 
+/// As with Flux, which pushes nothing without a commit.
+#[test]
+fn a_copy_that_was_deleted_comes_back_with_the_next_commit() {
+    let fleet = pushing("HEAD:refs/heads/copy");
+    fleet.run().with_status(0);
+    fleet.repository.delete_branch("copy");
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)).0, "skipped");
+    assert_eq!(fleet.repository.id("refs/heads/copy"), None);
+    assert_eq!(outcome_and_commit(&fleet.run_with_tag("5.0.4").with_status(0)).0, "pushed");
+    assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
+    fleet.assert_sound();
+}
+
 /// The checkout is pushed to one reference, and the commit to another.
 #[test]
 fn a_refspec_can_push_the_checkout() {
