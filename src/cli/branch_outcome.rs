@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::git::{BranchAction, BranchOutcome, LeftReason};
+use crate::git::{BranchAction, BranchOutcome, DropReason, DroppedCommit, LeftReason};
 use crate::reconcile::automation::delivery::PullRequestReason;
 use crate::reconcile::automation::pull_requests::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 
@@ -28,6 +28,40 @@ pub(super) struct Branch {
     commit: Option<String>,
     /// The action as a sentence.
     pub(super) message: String,
+    /// The commits of other automations that it has lost; absent if there are none.
+    ///
+    /// In a dry run, it would lose them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(super) dropped: Vec<Dropped>,
+}
+
+/// The commit of another automation that a branch has lost.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Dropped {
+    /// The automation, as `namespace/name`.
+    automation: String,
+    /// The reason.
+    reason: DropReasonKind,
+    /// Both as a sentence.
+    pub(super) message: String,
+}
+
+/// The reason for making a branch anew without the commit of an automation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum DropReasonKind {
+    /// It is suspended.
+    Suspended,
+    /// It was deleted, or has another GitRepository.
+    Deleted,
+    /// It does not make the branch any more.
+    OtherBranch,
+    /// It has failed before, and does not succeed.
+    Failed,
+    /// A person has handed the branch back.
+    HandedBack,
 }
 
 /// The action on a branch.
@@ -160,7 +194,31 @@ impl Branch {
             _ => None,
         };
         let tip = outcome.tip.map(|tip| tip.to_string());
-        Self { branch: name.to_string(), base: base.to_owned(), action, reason, tip, commit, message }
+        let dropped = outcome.dropped.iter().zip(outcome.dropped_sentences(is_dry_run));
+        let dropped = dropped.map(|(dropped, message)| Dropped::of(dropped, message)).collect();
+        Self {
+            branch: name.to_string(),
+            base: base.to_owned(),
+            action,
+            reason,
+            tip,
+            commit,
+            message,
+            dropped,
+        }
+    }
+}
+
+impl Dropped {
+    fn of(dropped: &DroppedCommit, message: String) -> Self {
+        let reason = match dropped.reason {
+            DropReason::Suspended => DropReasonKind::Suspended,
+            DropReason::Gone => DropReasonKind::Deleted,
+            DropReason::OtherBranch => DropReasonKind::OtherBranch,
+            DropReason::Failed => DropReasonKind::Failed,
+            DropReason::HandedBack => DropReasonKind::HandedBack,
+        };
+        Self { automation: dropped.name.clone(), reason, message }
     }
 }
 

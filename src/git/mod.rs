@@ -91,8 +91,8 @@ pub use access::{Access, AccessError, AccessOptions, AccessPlan, Login, LoginOwn
 pub use author::Author;
 pub use baseline::{Baseline, BaselineTree, ProposalTrees};
 pub use branches::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, FileChange,
-    LeftReason, Refresh,
+    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
+    DroppedCommit, FileChange, LeftReason, Refresh,
 };
 pub use command::{Call, Git, GitError, Output};
 pub use commit::CommitDraft;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tagboat_api::Reason;
 
 use super::baseline::ProposalTrees;
-use super::branches::{BranchDraft, BranchFacts, CommitPeople, FileChange};
+use super::branches::{Absence, BranchDraft, BranchFacts, CommitPeople, DropReason, FileChange};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
 use super::commit_signer::{ForgeSigning, ForgeSigningError};
@@ -134,12 +134,11 @@ pub trait Proposer: Send + 'static {
         Ok(draft.commit.edits.clone())
     }
 
-    /// Returns the name of a proposer without which a shared branch is not changed.
+    /// Decides about the commit of an absent proposer on a shared branch.
     ///
-    /// `proposal` is the name of proposals that have a commit on the branch, and are not part of the transaction. There is no such
-    /// name if the branch is changed without that commit.
-    fn awaited(&self, _branch: &BranchName, _proposal: &str) -> Option<String> {
-        None
+    /// `proposal` is the name of its proposals.
+    fn absence(&self, _branch: &BranchName, _proposal: &str) -> Absence {
+        Absence::Dropped(DropReason::Gone)
     }
 
     /// Returns true if a commit has the author and the committer of this proposer's commits.

@@ -135,7 +135,7 @@ impl Inputs {
                 automation.status = None;
             }
         }
-        let siblings = siblings(&manifests, state.as_ref());
+        let siblings = siblings(&manifests, &automations);
         let mirrors = match &arguments.state {
             Some(state) => Mirrors::InStateDirectory(state.join("mirrors")),
             None => Mirrors::Temporary(
@@ -242,20 +242,22 @@ fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protect
 }
 
 /// Returns all automations, by their namespace and GitRepository.
+///
+/// Those in `chosen` are reconciled and have their status. Of the others, the status is not needed.
 fn siblings(
     manifests: &Manifests,
-    state: Option<&StateDirectory>,
+    chosen: &[ImageUpdateAutomation],
 ) -> BTreeMap<(String, ObjectName), Siblings> {
+    let chosen: BTreeMap<ObjectName, &ImageUpdateAutomation> =
+        chosen.iter().map(|automation| (ObjectName::of(automation), automation)).collect();
     let mut groups: BTreeMap<_, Vec<Arc<ImageUpdateAutomation>>> = BTreeMap::new();
     for automation in manifests.automations() {
-        let mut automation = automation.clone();
-        // An automation whose state cannot be read counts as one that did not fail.
-        if state.is_none_or(|state| state.load_automation(&mut automation).is_err()) {
-            automation.status = None;
-        }
-        groups.entry(group_of(&automation)).or_default().push(Arc::new(automation));
+        let automation = chosen.get(&ObjectName::of(automation)).copied().unwrap_or(automation);
+        groups.entry(group_of(automation)).or_default().push(Arc::new(automation.clone()));
     }
-    groups.into_iter().map(|(group, automations)| (group, Siblings::new(automations))).collect()
+    let is_chosen = |automation: &ImageUpdateAutomation| chosen.contains_key(&ObjectName::of(automation));
+    let siblings = |automations| Siblings::new(automations, is_chosen);
+    groups.into_iter().map(|(group, automations)| (group, siblings(automations))).collect()
 }
 
 /// Returns the namespace and the GitRepository of an automation.

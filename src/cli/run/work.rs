@@ -1,6 +1,7 @@
 //! The reconcile of one automation, from its manifests to its report.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -342,8 +343,11 @@ impl<'i> Work<'i> {
             text.push('\n');
         }
         for branch in &self.outcome.branches {
-            text.push_str(&printable(&branch.message));
-            text.push('\n');
+            let dropped = branch.dropped.iter().map(|dropped| &dropped.message);
+            for line in iter::once(&branch.message).chain(dropped) {
+                text.push_str(&printable(line));
+                text.push('\n');
+            }
         }
         for pull_request in &self.outcome.pull_requests {
             text.push_str(&printable(&pull_request.message));

@@ -2,7 +2,7 @@
 //!
 //! One listing of the remote serves them all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::transaction::Prepared;
 use crate::reconcile::branch_references::BranchReferences;
+use crate::reconcile::conditions;
 
 /// The automations that are due and have one namespace and one repository.
 #[derive(Default)]
@@ -49,7 +50,6 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
         let mut all = automations.kind.cache.referrers(&source);
         all.retain(|automation| automation.namespace().as_ref() == Some(&namespace));
         let others: Vec<ObjectName> = all.iter().map(|one| ObjectName::of(one.as_ref())).collect();
-        let mut siblings = Siblings::default();
         let (sharing, others): (Vec<ObjectName>, Vec<ObjectName>) = {
             let may_share = |name: &ObjectName| {
                 let automation = automations.kind.cache.get(name);
@@ -57,14 +57,21 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
             };
             // Automations with branches of their own may share one, and it has a commit of each.
             if names.iter().any(may_share) {
-                siblings = Siblings::new(all);
                 others.into_iter().partition(may_share)
             } else {
+                all.clear();
                 (Vec::new(), others)
             }
         };
         names.extend(queue.take_batched(now, interval, others).into_iter().map(|due| due.name));
         names.extend(queue.take_waiting(now, sharing).into_iter().map(|due| due.name));
+        let tried: BTreeSet<&ObjectName> = names.iter().collect();
+        let siblings = Siblings::new(all, |automation| {
+            // A stalled one has no run before it changes.
+            let status = automation.status.as_ref();
+            tried.contains(&ObjectName::of(automation))
+                || status.is_some_and(|status| conditions::is_stalled(&status.conditions))
+        });
         reconciles.spawn(reconcile(automations.clone(), names, siblings));
     }
 }

@@ -236,6 +236,7 @@ impl Reconcile {
         let reverts = reverts(conclusion, proposal.as_ref());
         let wait = self.wait(conclusion, proposal.as_ref(), &reverts);
         let delivery = self.delivery(proposal.as_ref());
+        log_dropped_commits(proposal.as_ref());
         let proposed = proposal.as_ref().map(UpdateProposal::proposed_policies).unwrap_or_default();
         let (plan, compare, places) =
             proposal.map_or((None, None, None), |found| (found.plan, found.compare, found.places));
@@ -436,6 +437,16 @@ impl Reconcile {
         let FindingsChange { event, key } =
             if is_warning { findings_change.as_warning() } else { findings_change };
         record(&self.automations.kind, &self.started.automation, &event, EventIdentity::Once(key)).await;
+    }
+}
+
+/// Logs the commits of other automations that branches of a run have lost.
+fn log_dropped_commits(proposal: Option<&UpdateProposal>) {
+    let delivered = proposal.and_then(|proposal| proposal.delivered.as_ref());
+    for branch in delivered.iter().flat_map(|delivered| &delivered.branches) {
+        for sentence in branch.dropped_sentences(false) {
+            tracing::warn!("{sentence}");
+        }
     }
 }
 

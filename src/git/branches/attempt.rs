@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use super::beyond::{BaseHistory, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
 use super::model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, FileChange,
-    LeftReason, Refresh,
+    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
+    DroppedCommit, FileChange, LeftReason, Refresh,
 };
 use super::ownership::{foreign_commit, with_people};
 use super::shared::{Wanted, compare};
@@ -45,6 +45,8 @@ pub(in crate::git) struct BranchAttempt<P: Proposer> {
     pub(super) forge_failure: Option<Arc<ForgeSigningError>>,
     /// The failures of branches in earlier attempts, after which others were still to be made.
     pub(super) failed: BTreeMap<BranchName, String>,
+    /// The commits that branches lose, in earlier attempts too.
+    dropped: BTreeMap<BranchName, Vec<DroppedCommit>>,
 }
 
 /// A branch and its drafts in one attempt.
@@ -93,7 +95,7 @@ impl<P: Proposer> BranchAttempt<P> {
         let limit = message_limit(proposals.len());
         let states = proposals.into_iter().map(|proposal| BranchState::new(proposal, limit)).collect();
         let (packs, failed) = (NewPacks::default(), BTreeMap::new());
-        Self { states, is_dry_run, packs, forge_failure: None, failed }
+        Self { states, is_dry_run, packs, forge_failure: None, failed, dropped: BTreeMap::new() }
     }
 
     /// Returns the answers, once all proposals have one.
@@ -413,6 +415,9 @@ impl<P: Proposer> BranchAttempt<P> {
             };
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
             branch.decision = self.of_unparsable(branch, journal);
+            if matches!(branch.decision, Decision::Rebuild | Decision::Delete) {
+                self.dropped.insert(branch.name.clone(), self.dropped(branch, journal));
+            }
             let is_push = match branch.decision {
                 Decision::Create | Decision::Rebuild | Decision::Delete => true,
                 // The forge will permit a push, and the wait counts from now on.
@@ -463,6 +468,37 @@ impl<P: Proposer> BranchAttempt<P> {
         Ok(())
     }
 
+    /// Decides about the commit of a proposer without a part in the transaction.
+    fn absence(&self, branch: &Branch, proposal: &str) -> Absence {
+        let mut dropped = Absence::Dropped(DropReason::Gone);
+        for owner in self.owners(&branch.name) {
+            match owner.absence(&branch.name, proposal) {
+                awaited @ Absence::Awaited(_) => return awaited,
+                other => dropped = other,
+            }
+        }
+        dropped
+    }
+
+    /// Returns the commits that a branch loses if it is made anew or deleted.
+    fn dropped(&self, branch: &Branch, journal: &PushJournal) -> Vec<DroppedCommit> {
+        let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) else {
+            return Vec::new();
+        };
+        let takes_part =
+            |name: &str| self.states.iter().any(|state| state.is_open() && state.proposal.name == name);
+        let absent = own.members.keys().filter(|name| !takes_part(name));
+        let dropped = absent.map(|name| DroppedCommit {
+            name: object_of(name).to_owned(),
+            reason: match self.absence(branch, name) {
+                Absence::Dropped(reason) => reason,
+                // Only a person can have it dropped all the same.
+                Absence::Awaited(_) => DropReason::HandedBack,
+            },
+        });
+        dropped.collect()
+    }
+
     /// Returns the decision on a branch if files of the base cannot be parsed.
     fn of_unparsable(&self, branch: &Branch, journal: &PushJournal) -> Decision {
         let mut decision = branch.decision.clone();
@@ -506,8 +542,10 @@ impl<P: Proposer> BranchAttempt<P> {
                 participants: &participants.map(|state| state.proposal.name.as_str()).collect(),
                 is_fresh: is_fresh(own.base) && !branch.has_lost_base,
             };
-            let awaited =
-                |name: &str| self.owners(&branch.name).find_map(|owner| owner.awaited(&branch.name, name));
+            let awaited = |name: &str| match self.absence(branch, name) {
+                Absence::Awaited(name) => Some(name),
+                Absence::Dropped(_) => None,
+            };
             return Ok(compare(own, &wanted, &awaited));
         }
         let beyond = match &branch.read {
@@ -629,6 +667,7 @@ impl<P: Proposer> BranchAttempt<P> {
             (Decision::Delete, None) => BranchAction::Deleted,
         };
         let reference = branch.name.reference();
+        let dropped = self.dropped.get(&branch.name).cloned().unwrap_or_default();
         for state in self.open() {
             if !state.proposal.proposer.branches().contains_key(&branch.name) {
                 continue;
@@ -639,6 +678,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 tip: branch.tip,
                 commit: None,
                 message: String::new(),
+                dropped: Vec::new(),
             };
             // A push of an earlier run is reported by this one.
             if let Some(push) = state.arrived.iter().find(|push| push.reference == reference) {
@@ -647,6 +687,9 @@ impl<P: Proposer> BranchAttempt<P> {
                     outcome.action =
                         if push.old.is_none() { BranchAction::Created } else { BranchAction::Rebuilt };
                 }
+            }
+            if matches!(outcome.action, BranchAction::Rebuilt | BranchAction::Deleted) {
+                outcome.dropped.clone_from(&dropped);
             }
             state.outcomes.insert(branch.name.clone(), outcome);
         }

@@ -193,6 +193,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 }
                 Some(PushResult::Refused(message) | PushResult::Unknown(message)) => {
                     outcome.action = BranchAction::Failed { message: message.clone() };
+                    outcome.dropped.clear();
                 }
                 Some(PushResult::Stale) | None => {}
             }

@@ -29,7 +29,7 @@ mod state;
 
 pub(super) use attempt::BranchAttempt;
 pub use model::{
-    BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, FileChange,
-    LeftReason, Refresh,
+    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
+    DroppedCommit, FileChange, LeftReason, Refresh,
 };
 pub(super) use ownership::with_people;

@@ -116,6 +116,41 @@ pub struct BranchOutcome {
     pub commit: Option<CommitId>,
     /// The message of that commit; a very long one is cut.
     pub message: String,
+    /// The commits of others that a new or deleted branch has lost.
+    pub dropped: Vec<DroppedCommit>,
+}
+
+/// A commit that a branch has lost, of a proposer that took no part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedCommit {
+    /// The name of the proposer's object.
+    pub name: String,
+    /// The reason.
+    pub reason: DropReason,
+}
+
+/// The reason for making a branch anew without the commit of a proposer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// It is suspended.
+    Suspended,
+    /// It does not exist any more, or has another repository.
+    Gone,
+    /// It makes the branch no more.
+    OtherBranch,
+    /// It has failed before, and does not succeed.
+    Failed,
+    /// A person has handed the branch back.
+    HandedBack,
+}
+
+/// The part of a proposer in a transaction that lacks it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// The proposer of this name is awaited: its commit is not dropped.
+    Awaited(String),
+    /// Its commit is dropped.
+    Dropped(DropReason),
 }
 
 /// The action on a branch.
@@ -195,12 +230,33 @@ impl BranchOutcome {
         matches!(self.action, BranchAction::Created | BranchAction::Rebuilt | BranchAction::Deleted)
     }
 
+    /// Returns a sentence for each commit of others that the branch has lost.
+    pub fn dropped_sentences(&self, is_dry_run: bool) -> impl Iterator<Item = String> {
+        let verb = if is_dry_run { "would drop" } else { "dropped" };
+        self.dropped.iter().map(move |DroppedCommit { name, reason }| {
+            format!("{verb} the commit of automation {name} from branch '{}', because {reason}", self.branch)
+        })
+    }
+
     /// Returns the proposals for which the branch waits, if it does.
     pub fn waits_for(&self) -> Option<&[ClosedProposal]> {
         match &self.action {
             BranchAction::Left(LeftReason::Waiting { closed }) => Some(closed),
             _ => None,
         }
+    }
+}
+
+/// Prints as a clause to follow "because".
+impl fmt::Display for DropReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Suspended => "it is suspended",
+            Self::Gone => "it was deleted or has another GitRepository",
+            Self::OtherBranch => "it does not make this branch any more",
+            Self::Failed => "it has failed before and does not succeed",
+            Self::HandedBack => "a person has handed the branch back",
+        })
     }
 }
 

@@ -106,7 +106,8 @@ impl Delivered {
 
     /// Returns the branches without the commits, which a run has reported.
     pub fn without_commits(&self) -> Self {
-        let branch = |branch: &BranchOutcome| BranchOutcome { commit: None, ..branch.clone() };
+        let branch =
+            |branch: &BranchOutcome| BranchOutcome { commit: None, dropped: Vec::new(), ..branch.clone() };
         Self { branches: self.branches.iter().map(branch).collect(), ..self.clone() }
     }
 
@@ -343,6 +344,7 @@ mod tests {
             tip: Some(commit("1")),
             commit: own.map(commit),
             message: "Update".to_owned(),
+            dropped: Vec::new(),
         }
     }
 

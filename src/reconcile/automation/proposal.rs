@@ -28,8 +28,8 @@ use crate::error::{ReconcileError, chain};
 use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
-    Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft, CommitPeople,
-    CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, SigningKey,
+    Absence, Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft,
+    CommitPeople, CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -556,8 +556,8 @@ impl Proposer for UpdateProposal {
         edits_in(tree, &draft.commit.edits, &setters, (&self.update.held, limits), checkpoint)
     }
 
-    fn awaited(&self, branch: &BranchName, proposal: &str) -> Option<String> {
-        self.siblings.awaited(&self.message.automation, branch, proposal)
+    fn absence(&self, branch: &BranchName, proposal: &str) -> Absence {
+        self.siblings.absence(&self.message.automation, branch, proposal)
     }
 
     fn is_author(&self, people: CommitPeople<'_>) -> bool {

@@ -1,6 +1,6 @@
 //! The active automations of one repository, and the branches that they render.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -15,8 +15,8 @@ use super::request::{self, ImageOverrides};
 use super::source::SourceReference;
 use super::transaction::proposal_name;
 use super::waiting::GroupHolds;
-use crate::git::BranchName;
 use crate::git::outcome::Target;
+use crate::git::{Absence, BranchName, DropReason};
 use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::reconcile::cross_namespace::CrossNamespace;
@@ -32,6 +32,10 @@ pub struct Siblings(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     automations: Vec<Arc<ImageUpdateAutomation>>,
+    /// The names of the proposals of those that are suspended.
+    suspended: BTreeSet<String>,
+    /// The names of the proposals of those that fail again.
+    failing: BTreeSet<String>,
     known: OnceLock<Known>,
 }
 
@@ -54,6 +58,8 @@ pub struct SiblingInputs {
 struct Known {
     inputs: SiblingInputs,
     siblings: Vec<Sibling>,
+    /// The automations that push commits to a branch.
+    pushing: BTreeSet<ObjectName>,
     /// The branches to which others push commits, with the first of them by name.
     pushed: BTreeMap<BranchName, ObjectName>,
     series: Arc<BranchSeries>,
@@ -70,9 +76,20 @@ struct Sibling {
 
 impl Siblings {
     /// Makes the siblings of automations with the same namespace and GitRepository.
-    pub fn new(mut automations: Vec<Arc<ImageUpdateAutomation>>) -> Self {
-        automations.retain(|one| !one.spec.suspend && one.metadata.deletion_timestamp.is_none());
-        Self(Arc::new(Shared { automations, known: OnceLock::new() }))
+    ///
+    /// `is_tried` is true for an automation that takes part in this run, or cannot succeed without a change. Of another, it is
+    /// unknown whether it fails as before.
+    pub fn new(
+        mut automations: Vec<Arc<ImageUpdateAutomation>>,
+        is_tried: impl Fn(&ImageUpdateAutomation) -> bool,
+    ) -> Self {
+        automations.retain(|one| one.metadata.deletion_timestamp.is_none());
+        let suspended = automations.iter().filter(|one| one.spec.suspend);
+        let suspended = suspended.map(|one| proposal_name(one)).collect();
+        automations.retain(|one| !one.spec.suspend);
+        let failing = automations.iter().filter(|one| has_failed(one) && is_tried(one));
+        let failing = failing.map(|one| proposal_name(one)).collect();
+        Self(Arc::new(Shared { automations, suspended, failing, known: OnceLock::new() }))
     }
 
     /// Returns the series of branches, if they were looked for.
@@ -92,18 +109,25 @@ impl Siblings {
         self.0.known.get_or_init(find).series.clone()
     }
 
-    /// Returns the name of an automation without which a sibling changes no branch.
+    /// Decides about the commit of an absent automation on a branch of another.
     ///
-    /// `proposal` is the name of its proposals, and it takes no part in the run. There is none if it is unknown, does not render
-    /// the branch any more, can have no part in the transaction, or has failed in its last run.
-    pub fn awaited(&self, by: &ObjectName, branch: &BranchName, proposal: &str) -> Option<String> {
-        let Known { siblings, inputs, .. } = self.0.known.get()?;
-        let own = siblings.iter().find(|sibling| sibling.name == *by)?;
-        let other = siblings.iter().find(|sibling| proposal_name(&sibling.automation) == proposal)?;
-        let is_awaited = !other.has_failed()
-            && other.target().shares_transaction(own.target())
-            && other.bundles(inputs).is_some_and(|bundles| bundles.branches.contains_key(branch));
-        is_awaited.then(|| other.name.to_string())
+    /// `proposal` is the name of its proposals. It is awaited if it may have the branch and is not known to fail again.
+    pub fn absence(&self, by: &ObjectName, branch: &BranchName, proposal: &str) -> Absence {
+        let Shared { automations, suspended, failing, known } = self.0.as_ref();
+        if suspended.contains(proposal) {
+            return Absence::Dropped(DropReason::Suspended);
+        }
+        let Some(other) = automations.iter().find(|one| proposal_name(one) == proposal) else {
+            return Absence::Dropped(DropReason::Gone);
+        };
+        if failing.contains(proposal) {
+            return Absence::Dropped(DropReason::Failed);
+        }
+        let name = ObjectName::of(other.as_ref());
+        match known.get() {
+            Some(known) if !known.may_share(by, branch, &name) => Absence::Dropped(DropReason::OtherBranch),
+            _ => Absence::Awaited(name.to_string()),
+        }
     }
 }
 
@@ -112,7 +136,7 @@ impl Known {
     ///
     /// One whose settings are invalid does neither.
     fn new(inputs: SiblingInputs, automations: &[Arc<ImageUpdateAutomation>]) -> Self {
-        let (mut siblings, mut pushed) = (Vec::new(), BTreeMap::new());
+        let (mut siblings, mut pushing, mut pushed) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         for automation in automations {
             let Some((settings, target)) = inputs.target_of(automation) else { continue };
             let name = ObjectName::of(automation.as_ref());
@@ -129,11 +153,25 @@ impl Known {
                             first.clone_from(&name);
                         }
                     }
+                    pushing.insert(name);
                 }
                 Err(_) => {}
             }
         }
-        Self { inputs, siblings, pushed, series: Arc::default() }
+        Self { inputs, siblings, pushing, pushed, series: Arc::default() }
+    }
+
+    /// Returns false if an automation has no commit on a branch of another any more.
+    ///
+    /// One whose settings are invalid, or whose branches cannot be rendered, may have one again.
+    fn may_share(&self, by: &ObjectName, branch: &BranchName, other: &ObjectName) -> bool {
+        if self.pushing.contains(other) {
+            return false;
+        }
+        let find = |name: &ObjectName| self.siblings.iter().find(|sibling| sibling.name == *name);
+        let (Some(own), Some(other)) = (find(by), find(other)) else { return true };
+        own.target().shares_transaction(other.target())
+            && other.bundles(&self.inputs).is_none_or(|bundles| bundles.branches.contains_key(branch))
     }
 
     fn find_series(&self) -> BranchSeries {
@@ -174,14 +212,6 @@ impl Sibling {
         self.automation.metadata.creation_timestamp.as_ref().map(|time| time.0)
     }
 
-    /// Returns true if its last run failed, which its status reports.
-    fn has_failed(&self) -> bool {
-        let status = self.automation.status.as_ref();
-        status.is_some_and(|status| {
-            conditions::is(&status.conditions, ConditionType::Ready, ConditionStatus::False)
-        })
-    }
-
     fn bundles(&self, inputs: &SiblingInputs) -> Option<&Bundles> {
         self.bundles.get_or_init(|| self.render(inputs)).as_ref()
     }
@@ -194,6 +224,13 @@ impl Sibling {
         }
         self.naming.bundles(&request, &inputs.policies).ok()
     }
+}
+
+/// Returns true if the last run of an automation failed, which its status reports.
+fn has_failed(automation: &ImageUpdateAutomation) -> bool {
+    automation.status.as_ref().is_some_and(|status| {
+        conditions::is(&status.conditions, ConditionType::Ready, ConditionStatus::False)
+    })
 }
 
 impl fmt::Debug for Siblings {
@@ -266,7 +303,8 @@ mod tests {
     }
 
     #[test]
-    fn an_active_automation_that_renders_the_branch_and_did_not_fail_is_awaited() {
+    fn the_commit_of_an_active_automation_that_renders_the_branch_is_awaited() {
+        use DropReason::{Failed, Gone, OtherBranch, Suspended};
         let status = |ready: &str| {
             let condition = json!({
                 "type": "Ready", "status": ready, "reason": "x", "message": "",
@@ -275,38 +313,45 @@ mod tests {
             json!({"status": {"conditions": [condition]}})
         };
         let annotation = |name: &str, value: &str| json!({"metadata": {"annotations": {name: value}}});
-        for (base, branch, more, expected) in [
-            ("main", "images", json!({}), true),
-            ("main", "{{ .Policy.Name }}", json!({}), false),
-            ("release", "images", json!({}), false),
-            ("main", "images", status("True"), true),
-            ("main", "images", status("Unknown"), true),
-            ("main", "images", status("False"), false),
-            ("main", "images", json!({"spec": {"suspend": true}}), false),
-            ("main", "images", json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), false),
-            // Its run makes no branch.
-            ("main", "images", annotation("tagboat.dev/delivery", "push"), false),
-            ("main", "images", annotation("tagboat.dev/delivery", "wrong"), false),
-            ("main", "images", json!({"spec": {"update": {"strategy": "Other"}}}), false),
+        let git = |git: Value| json!({"spec": {"git": git}});
+        let deleted = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        for (base, branch, more, is_tried, expected) in [
+            ("main", "images", json!({}), false, None),
+            ("main", "images", json!({}), true, None),
+            ("main", "{{ .Policy.Name }}", json!({}), false, Some(OtherBranch)),
+            ("release", "images", json!({}), false, Some(OtherBranch)),
+            ("main", "images", status("True"), true, None),
+            ("main", "images", status("Unknown"), true, None),
+            ("main", "images", status("False"), true, Some(Failed)),
+            // It may have been repaired since.
+            ("main", "images", status("False"), false, None),
+            ("main", "images", json!({"spec": {"suspend": true}}), false, Some(Suspended)),
+            ("main", "images", deleted, false, Some(Gone)),
+            ("main", "images", annotation("tagboat.dev/delivery", "push"), false, Some(OtherBranch)),
+            // Its run fails, which is reported first.
+            ("main", "images", annotation("tagboat.dev/delivery", "wrong"), true, None),
+            ("main", "images", json!({"spec": {"update": {"strategy": "Other"}}}), true, None),
             // It can have no part in the transaction.
-            ("main", "images", json!({"spec": {"git": {"push": {"options": {"ci.skip": "true"}}}}}), false),
-            // Another name of the same base.
             (
                 "main",
                 "images",
-                json!({"spec": {"git": {"checkout": {"ref": {"name": "refs/heads/main"}}}}}),
-                true,
+                git(json!({"push": {"options": {"ci.skip": "true"}}})),
+                false,
+                Some(OtherBranch),
             ),
+            // Another name of the same base.
+            ("main", "images", git(json!({"checkout": {"ref": {"name": "refs/heads/main"}}})), false, None),
         ] {
             let one = automation("one", "main", "images", &json!({}));
-            let siblings = Siblings::new(vec![one, automation("two", base, branch, &more)]);
+            let all = vec![one, automation("two", base, branch, &more)];
+            let siblings = Siblings::new(all, |automation| is_tried && automation.name_any() == "two");
             siblings.find_series(&inputs());
             let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
-            let awaited = |proposal: &str| siblings.awaited(&by, &"images".parse().unwrap(), proposal);
-            let found = awaited("shop/two 1");
-            assert_eq!(found, expected.then(|| "shop/two".to_owned()), "{base} {branch} {more}");
+            let absence = |proposal: &str| siblings.absence(&by, &"images".parse().unwrap(), proposal);
+            let expected = expected.map_or_else(|| Absence::Awaited("shop/two".to_owned()), Absence::Dropped);
+            assert_eq!(absence("shop/two 1"), expected, "{base} {branch} {more}");
             // One of this name was deleted, and this is another.
-            assert_eq!(awaited("shop/two 0"), None);
+            assert_eq!(absence("shop/two 0"), Absence::Dropped(Gone));
         }
     }
 
@@ -321,7 +366,7 @@ mod tests {
             let names = ["one", "two", "three"].into_iter().zip(bases);
             let more = |name: &str| if name == "two" { of_two.clone() } else { json!({}) };
             let all = names.map(|(name, base)| automation(name, base, "images", &more(name)));
-            let siblings = Siblings::new(all.collect());
+            let siblings = Siblings::new(all.collect(), |_| true);
             assert_eq!(siblings.known_series(), None);
             let (found, other) = (siblings.find_series(&inputs()), siblings.clone());
             // Another member of the batch.
@@ -345,7 +390,7 @@ mod tests {
             push("one", &json!({"branch": "images", "refspec": "HEAD:refs/tags/last"})),
             push("none", &json!({})),
         ];
-        let siblings = Siblings::new(all);
+        let siblings = Siblings::new(all, |_| true);
         siblings.find_series(&inputs());
         let pushed = &siblings.0.known.get().unwrap().pushed;
         let pushed: Vec<_> = pushed.iter().map(|(branch, name)| format!("{branch} {}", name.name)).collect();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tagboat::reconcile::branch_references::BranchReferences;
 
+use super::pod::Pod;
 use super::scene::{Kind, Scene, condition, line};
 use crate::support::content::file;
 use crate::support::eventually::eventually;
@@ -128,6 +129,26 @@ async fn an_automation_that_fails_or_is_suspended_does_not_delay_a_shared_branch
     has(&scene, "images", "app", "4.0.0").await;
     has(&scene, "images", "web", "1.0.0").await;
     controller.end().await;
+    scene.repository.assert_sound();
+}
+
+/// The commit was gone, and no line said so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_that_a_shared_branch_has_lost_is_logged() {
+    let scene = two_on_one_branch().await;
+    let arguments = ["--watch-all-namespaces=false", "--log-level=info", "--log-encoding=json"];
+    let pod = Pod::start(&scene, &arguments).await;
+    both_are_there(&scene).await;
+    scene.patch(Kind::Automation, "web", &json!({"spec": {"suspend": true}})).await;
+    scene.choose("app", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    has(&scene, "images", "web", "1.0.0").await;
+    let namespace = scene.cluster.namespace();
+    let expected = format!(
+        "dropped the commit of automation {namespace}/web from branch 'images', because it is suspended"
+    );
+    let is_logged = || pod.lines().iter().any(|line| line["msg"] == expected.as_str());
+    eventually("the line", async || is_logged()).await;
     scene.repository.assert_sound();
 }
 

@@ -326,6 +326,7 @@ mod tests {
                 tip: Some(tip(digit)),
                 commit: None,
                 message: String::new(),
+                dropped: Vec::new(),
             });
             (order.automation.clone(), Arc::new(order))
         };

@@ -227,7 +227,8 @@ async fn a_listing_is_urgent_if_a_pull_request_is_to_be_opened_or_closed() {
     let created = |action| {
         let tip = Some("1".repeat(40).parse().unwrap());
         let branch = "a".parse().unwrap();
-        let outcome = BranchOutcome { branch, action, tip, commit: None, message: String::new() };
+        let outcome =
+            BranchOutcome { branch, action, tip, commit: None, message: String::new(), dropped: Vec::new() };
         let delivered = Delivered { branches: vec![outcome], ..changing.delivered.clone() };
         PullRequestOrder { delivered, ..changing.clone() }
     };
@@ -292,8 +293,14 @@ async fn a_merge_asks_git_before_another_pull_request_is_opened() {
     wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
     let tip = Some("1".repeat(40).parse().unwrap());
     let branch = "a".parse().unwrap();
-    let kept =
-        BranchOutcome { branch, action: BranchAction::Kept, tip, commit: None, message: String::new() };
+    let kept = BranchOutcome {
+        branch,
+        action: BranchAction::Kept,
+        tip,
+        commit: None,
+        message: String::new(),
+        dropped: Vec::new(),
+    };
     wanted.delivered.branches.push(kept);
     let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };
     let own = PullRequest { body: memory.to_string(), ..pull_request("a") };
@@ -328,6 +335,7 @@ async fn the_newer_of_two_pull_requests_that_parallel_runs_opened_is_closed() {
         tip: Some("1".repeat(40).parse().unwrap()),
         commit: None,
         message: String::new(),
+        dropped: Vec::new(),
     };
     wanted.delivered.branches.push(kept);
     let memory = Memory { owners: [wanted.owner.clone()].into(), ..Memory::default() };
@@ -368,7 +376,8 @@ fn kept() -> (PullRequestOrder, [PullRequest; 2]) {
     order.contents.insert(branch.clone(), content);
     order.facts.insert(branch.clone(), BranchFacts::default());
     let (tip, message) = (Some("1".repeat(40).parse().unwrap()), String::new());
-    let outcome = BranchOutcome { branch, action: BranchAction::Kept, tip, commit: None, message };
+    let outcome =
+        BranchOutcome { branch, action: BranchAction::Kept, tip, commit: None, message, dropped: Vec::new() };
     order.delivered.branches.push(outcome);
     let pull_requests = images.map(|images| {
         let memory = Memory { owners: [order.owner.clone()].into(), images, ..Memory::default() };
@@ -436,7 +445,8 @@ async fn the_last_run_of_git_decides_on_a_branch_that_automations_share() {
         let data = MessageData::plain_sample();
         wanted.contents.insert("a".parse().unwrap(), BranchContent { data, message: None });
         let (branch, tip) = ("a".parse().unwrap(), Some("1".repeat(40).parse().unwrap()));
-        let outcome = BranchOutcome { branch, action, tip, commit: None, message: String::new() };
+        let outcome =
+            BranchOutcome { branch, action, tip, commit: None, message: String::new(), dropped: Vec::new() };
         wanted.delivered.branches.push(outcome);
         wanted.made_at += Duration::from_secs(10 - age);
         wanted

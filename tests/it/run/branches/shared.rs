@@ -230,7 +230,22 @@ fn the_commit_of_a_suspended_or_deleted_automation_is_dropped_and_delays_no_othe
         } else {
             change_two(&fleet, |object| object["spec"]["suspend"] = json!(true));
         }
-        assert_eq!(run_one(&fleet, "one")["action"], "rebuilt", "{is_deleted}");
+        let (reason, words) = match is_deleted {
+            false => ("suspended", "it is suspended"),
+            true => ("deleted", "it was deleted or has another GitRepository"),
+        };
+        let dry =
+            run_program(fleet.command().args(["--automation", "one", "--dry-run"])).with_status(0).json();
+        let message =
+            format!("would drop the commit of automation default/two from branch 'images', because {words}");
+        let dropped = json!([{"automation": "default/two", "reason": reason, "message": message}]);
+        assert_eq!(dry["automations"][0]["branches"][0]["dropped"], dropped);
+        let branch = run_one(&fleet, "one");
+        assert_eq!(branch["action"], "rebuilt", "{is_deleted}");
+        let message = message.replace("would drop", "dropped");
+        let dropped = json!([{"automation": "default/two", "reason": reason, "message": message}]);
+        assert_eq!(branch["dropped"], dropped);
+        assert_eq!(run_one(&fleet, "one")["dropped"], Value::Null);
         check(&fleet, "3.0.0", "1.0.0", &BOTH[1..]);
         // It comes back with its next run.
         write(&fleet, "3.0.0", "2.0.0");
@@ -250,6 +265,8 @@ fn a_failing_automation_delays_a_shared_branch_until_its_failure_is_reported() {
         let all: Value = serde_json::from_str(&run.output).unwrap();
         let (one, two) = (&all["automations"][0]["branches"][0], &all["automations"][1]);
         assert_eq!((&one["action"], &one["reason"]), (&json!(expected), &reason), "{all:#}");
+        let dropped = (expected == "rebuilt").then_some("failed");
+        assert_eq!(one["dropped"][0]["reason"].as_str(), dropped, "{all:#}");
         assert_eq!(two["outcome"], "failed", "{all:#}");
         one["message"].as_str().unwrap_or_default().to_owned()
     };
@@ -259,6 +276,40 @@ fn a_failing_automation_delays_a_shared_branch_until_its_failure_is_reported() {
     runs("rebuilt", Value::Null);
     check(&fleet, "3.0.0", "1.0.0", &BOTH[1..]);
     write(&fleet, "3.0.0", "2.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "3.0.0", "2.0.0", &BOTH);
+    fleet.assert_sound();
+}
+
+/// The commit was gone, and no line said so.
+#[test]
+fn the_text_has_a_line_for_a_commit_that_a_branch_has_lost() {
+    let fleet = shared();
+    write(&fleet, "3.0.0", "2.0.0");
+    change_two(&fleet, |object| object["spec"]["suspend"] = json!(true));
+    let mut command = tagboat();
+    command.env("TMPDIR", fleet.root().join("temporary"));
+    command.arg("run").arg(fleet.root().join("manifests")).arg("--state").arg(fleet.state());
+    let text = run_program(&mut command).with_status(0).output;
+    let line = "dropped the commit of automation default/two from branch 'images', because it is suspended\n";
+    assert!(text.contains(line), "{text}");
+    let text = run_program(&mut command).with_status(0).output;
+    assert!(!text.contains("dropped"), "{text}");
+}
+
+/// Its commit was dropped by a run of the other that did not try it.
+#[test]
+fn an_automation_that_failed_and_is_repaired_since_is_awaited_by_a_run_without_it() {
+    let fleet = shared();
+    write(&fleet, "3.0.0", "2.0.0");
+    change_two(&fleet, |object| object["spec"]["update"]["path"] = json!("./missing"));
+    let failed = fleet.run().with_status(1).json();
+    assert_eq!(failed["automations"][1]["outcome"], "failed");
+    write(&fleet, "3.0.0", "2.0.0");
+    let left = run_one(&fleet, "one");
+    assert_eq!(left["action"], "left", "{left:#}");
+    assert!(left["message"].as_str().unwrap().contains(AWAITS_TWO), "{left:#}");
+    check(&fleet, "2.0.0", "2.0.0", &BOTH);
     assert_eq!(run(&fleet), both_are("rebuilt"));
     check(&fleet, "3.0.0", "2.0.0", &BOTH);
     fleet.assert_sound();
