@@ -301,7 +301,7 @@ impl PullRequestQueue {
         let Some(repository) = state.repositories.get_mut(key) else { return };
         let was_awaited = repository.needs_git.remove(&order.automation);
         let order = Arc::new(order);
-        let before = repository.orders.insert(order.automation.clone(), Arc::clone(&order));
+        let before = repository.put_order(&order);
         if was_awaited || before.is_none_or(|before| !before.wants_same(&order)) {
             self.0.wake(key, repository);
             repository.changed.notify_one();

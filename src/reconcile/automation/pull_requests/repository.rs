@@ -199,6 +199,21 @@ impl Repository {
             || self.snapshot.branches_of(&order.base, &order.owner).iter().any(is_new)
     }
 
+    /// Puts the order of a run, and returns the one before it.
+    ///
+    /// An automation whose commit the run has dropped from a branch has an order of an earlier run, which counts there no more.
+    pub(super) fn put_order(&mut self, order: &Arc<PullRequestOrder>) -> Option<Arc<PullRequestOrder>> {
+        for outcome in &order.delivered.branches {
+            for dropped in &outcome.dropped {
+                let mut orders = self.orders.iter_mut();
+                if let Some((_, other)) = orders.find(|(name, _)| name.to_string() == dropped.name) {
+                    Arc::make_mut(other).contents.remove(&outcome.branch);
+                }
+            }
+        }
+        self.orders.insert(order.automation.clone(), Arc::clone(order))
+    }
+
     /// Returns true if a new token is to be requested after a round.
     ///
     /// It is requested once until the forge has answered.
@@ -267,7 +282,8 @@ mod tests {
     use super::super::round_tests::order;
     use super::*;
     use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository};
-    use crate::git::BranchAction;
+    use crate::git::{BranchAction, DropReason, DroppedCommit};
+    use crate::message::MessageData;
     use crate::net::ProxyChoice;
     use crate::secrets::Secret;
 
@@ -337,6 +353,47 @@ mod tests {
         let outcome = RoundOutcome { branches, ..RoundOutcome::default() };
         repository.take(&repository.orders.clone(), &outcome, None);
         assert_eq!(repository.handled[&branch], tip("2"));
+    }
+
+    /// They stayed in the text until the automation succeeded again.
+    #[test]
+    fn the_images_of_a_commit_that_was_dropped_from_a_branch_count_no_more() {
+        let mut repository = repository();
+        let of = |name: &str, dropped: &[&str]| {
+            let mut order = order(&["a", "b"]);
+            order.automation.name = name.to_owned();
+            for branch in ["a", "b"] {
+                let content = BranchContent { data: MessageData::sample(), message: None };
+                order.contents.insert(branch.parse().unwrap(), content);
+            }
+            let reason = DropReason::Failed;
+            order.delivered.branches.push(BranchOutcome {
+                branch: "a".parse().unwrap(),
+                action: BranchAction::Rebuilt,
+                tip: None,
+                commit: None,
+                message: String::new(),
+                dropped: dropped
+                    .iter()
+                    .map(|name| DroppedCommit { name: (*name).to_owned(), reason })
+                    .collect(),
+            });
+            Arc::new(order)
+        };
+        let contents = |repository: &Repository| -> Vec<String> {
+            let of_order = |order: &Arc<PullRequestOrder>| {
+                let name = order.automation.name.clone();
+                order.contents.keys().map(|branch| format!("{name} {branch}")).collect::<Vec<_>>()
+            };
+            repository.orders.values().flat_map(of_order).collect()
+        };
+        assert!(repository.put_order(&of("web", &[])).is_none());
+        assert!(repository.put_order(&of("app", &["apps/web", "apps/gone"])).is_none());
+        assert_eq!(contents(&repository), ["app a", "app b", "web b"]);
+        // It succeeds again.
+        let before = repository.put_order(&of("web", &[])).unwrap();
+        assert!(!before.wants_same(&of("web", &[])));
+        assert_eq!(contents(&repository), ["app a", "app b", "web a", "web b"]);
     }
 
     #[test]
