@@ -11,6 +11,7 @@ use crate::condition::{self, Condition};
 use crate::duration::GoDuration;
 use crate::git_repository::GitRepositoryRef;
 use crate::null;
+use crate::object_name::ObjectName;
 use crate::open_enum::open_enum;
 use crate::reference::{self, ImageRef, LocalObjectReference};
 
@@ -96,6 +97,17 @@ pub struct SourceReference {
     /// Namespace of the object; defaults to the automation's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
+}
+
+impl ImageUpdateAutomation {
+    /// Returns the full name of its GitRepository.
+    #[must_use]
+    pub fn git_repository(&self) -> ObjectName {
+        let own = self.metadata.namespace.as_deref().unwrap_or_default();
+        let reference = &self.spec.source_ref;
+        let namespace = reference.effective_namespace(own).to_owned();
+        ObjectName { namespace, name: reference.name.clone() }
+    }
 }
 
 impl SourceReference {

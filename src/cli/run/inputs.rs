@@ -262,10 +262,7 @@ fn siblings(
 
 /// Returns the namespace and the GitRepository of an automation.
 pub(super) fn group_of(automation: &ImageUpdateAutomation) -> (String, ObjectName) {
-    let own = automation.namespace().unwrap_or_default();
-    let reference = &automation.spec.source_ref;
-    let namespace = reference.effective_namespace(&own).to_owned();
-    (own, ObjectName { namespace, name: reference.name.clone() })
+    (automation.namespace().unwrap_or_default(), automation.git_repository())
 }
 
 /// Returns the GitRepository of an automation, if it is among the manifests.
@@ -273,9 +270,8 @@ pub(super) fn source_of<'m>(
     automation: &ImageUpdateAutomation,
     manifests: &'m Manifests,
 ) -> Option<&'m GitRepository> {
-    let own = automation.namespace().unwrap_or_default();
-    let reference = &automation.spec.source_ref;
-    manifests.git_repository(reference.effective_namespace(&own), &reference.name)
+    let ObjectName { namespace, name } = automation.git_repository();
+    manifests.git_repository(&namespace, &name)
 }
 
 /// Returns the Secrets of automations and their sources that a run with this login reads.

@@ -11,7 +11,6 @@ use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::settings::{AutomationSettings, Delivery};
 use tokio::task::JoinSet;
 
-use super::predicates::source_of;
 use super::reconcile::Reconcile;
 use super::state::Automations;
 use crate::controller::engine::queue::{DueNow, Queue};
@@ -41,7 +40,7 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
     for DueNow { name, interval } in queue.take_due(now) {
         // A deleted automation has no repository, and no batch.
         let known = automations.kind.cache.get(&name);
-        let source = known.map_or_else(|| name.clone(), |automation| source_of(&automation));
+        let source = known.map_or_else(|| name.clone(), |automation| automation.git_repository());
         let group = groups.entry((name.namespace.clone(), source)).or_default();
         group.interval = group.interval.max(interval);
         group.names.push(name);

@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use tagboat_api::ImageUpdateAutomation;
 use tagboat_api::settings::own_annotations;
 
-use super::predicates::source_of;
 use crate::controller::engine::predicates::request;
 use crate::objects::cluster::ClusterObjects;
 use crate::objects::{Event, ObjectName};
@@ -29,7 +28,7 @@ pub(super) struct ObservedInputs {
 impl ObservedInputs {
     /// The inputs of an automation and its source at present.
     pub(super) fn of(automation: &ImageUpdateAutomation, objects: &ClusterObjects) -> Self {
-        let source = objects.git_repositories.get(&source_of(automation));
+        let source = objects.git_repositories.get(&automation.git_repository());
         let settings = own_annotations(automation.annotations());
         Self {
             uid: automation.uid(),

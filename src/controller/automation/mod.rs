@@ -116,7 +116,7 @@ pub async fn run(
     let mirrors = options.mirrors.clone();
     let (pool, clients) = (context.capacity.pool.clone(), options.run.login.forges.clone());
     let writer = WriterOptions { mirrors: options.mirrors, is_dry_run, context, slots };
-    let cache = Cache::indexed_by(|automation| Some(predicates::source_of(automation)));
+    let cache = Cache::indexed_by(|automation: &ImageUpdateAutomation| Some(automation.git_repository()));
     let kind = KindOptions {
         name: "ImageUpdateAutomation",
         finalizer: Some(FINALIZER),

@@ -6,7 +6,6 @@ use kube::ResourceExt;
 use kube::core::SelectorExt;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
-use crate::objects::ObjectName;
 use tagboat_api::policy::TagFilter;
 use tagboat_api::selector;
 use tagboat_api::settings::{PolicySettings, own_annotations};
@@ -59,14 +58,6 @@ fn of_group((group, filter): GroupParts<'_>) -> (String, Option<TagFilter>) {
 
 fn image(policy: &ImagePolicy) -> Option<&ImageRef> {
     policy.status.as_ref()?.latest_ref.as_ref()
-}
-
-/// Returns the git repository that an automation names.
-pub(super) fn source_of(automation: &ImageUpdateAutomation) -> ObjectName {
-    let own = automation.namespace().unwrap_or_default();
-    let reference = &automation.spec.source_ref;
-    let namespace = reference.effective_namespace(&own).to_owned();
-    ObjectName { namespace, name: reference.name.clone() }
 }
 
 /// Returns whether a change of a git repository makes its automations due.

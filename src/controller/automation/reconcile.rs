@@ -12,7 +12,6 @@ use tagboat_api::{ImageRef, ImageUpdateAutomation};
 use tracing::{Instrument, Span};
 
 use super::memory::ObservedInputs;
-use super::predicates::source_of;
 use super::state::Automations;
 use super::write_state::write_state;
 use crate::controller::engine::in_flight::InFlight;
@@ -185,7 +184,7 @@ impl Reconcile {
         let places = self.automations.places.as_ref().filter(|places| places.is_on())?;
         Some(PlaceScan::new(ScanOrigin {
             automation: name.clone(),
-            source: source_of(&self.started.automation),
+            source: self.started.automation.git_repository(),
             repository: prepared.mirror.url.clone(),
             target: prepared.proposal.target.clone(),
             previous: places.of_automation(name),

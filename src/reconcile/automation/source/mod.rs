@@ -86,10 +86,8 @@ impl<'a> SourceReference<'a> {
         }
         let git = automation.spec.git.as_ref().ok_or(SourceError::NoGitSpec)?;
         let own = automation.namespace().unwrap_or_default();
-        let namespace = reference.effective_namespace(&own).to_owned();
-        let is_elsewhere = namespace != own;
-        let repository = ObjectName { namespace, name: reference.name.clone() };
-        if is_elsewhere && access == CrossNamespace::Forbidden {
+        let repository = automation.git_repository();
+        if repository.namespace != own && access == CrossNamespace::Forbidden {
             return Err(SourceError::CrossNamespace { repository });
         }
         Ok(Self { git, namespace: own, repository })
