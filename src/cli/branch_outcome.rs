@@ -163,8 +163,8 @@ impl Branch {
         let pushed = || match outcome.commit {
             Some(commit) => format!("pushed commit '{}' to branch '{name}'", commit.short()),
             None if is_dry_run => format!("would push branch '{name}'"),
-            // It has the commits of other automations.
-            None => format!("pushed branch '{name}' without a commit of this automation"),
+            // The others are those of other automations.
+            None => format!("pushed branch '{name}' without a new commit of this automation"),
         };
         let (action, message) = match &outcome.action {
             BranchAction::Created => (BranchActionKind::Created, pushed()),
@@ -173,6 +173,9 @@ impl Branch {
             BranchAction::Left(reason) => (BranchActionKind::Left, format!("branch '{name}' {reason}")),
             BranchAction::Failed { message } => {
                 (BranchActionKind::Failed, format!("branch '{name}' was not pushed: {message}"))
+            }
+            BranchAction::Deleted if is_dry_run => {
+                (BranchActionKind::Deleted, format!("would delete branch '{name}'"))
             }
             BranchAction::Deleted => (BranchActionKind::Deleted, format!("deleted branch '{name}'")),
         };

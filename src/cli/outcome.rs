@@ -12,6 +12,7 @@ use super::branch_outcome::{Branch, PullRequest};
 use super::output::prefixed;
 use super::terminal::count;
 use crate::error::chain;
+use crate::git::BranchAction;
 use crate::git::outcome as git;
 use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
@@ -358,6 +359,12 @@ impl Outcome {
         self.branches = delivered.branches.iter().map(branch).collect();
         let invalid: Vec<String> = delivered.invalid.iter().map(|error| prefixed(self, error)).collect();
         self.errors.extend(invalid);
+        if self.outcome == OutcomeKind::DryRun && self.changes.is_empty() {
+            let deleted = delivered.branches.iter().filter(|one| one.action == BranchAction::Deleted);
+            let deleted: Vec<String> = deleted.map(|one| branch(one).message).collect();
+            self.message =
+                Some(deleted.join("; ")).filter(|message| !message.is_empty()).or(self.message.take());
+        }
         let Some(last) = delivered.pushed().last() else { return };
         let count = delivered.pushed().count();
         if let Some(id) = last.commit.map(|commit| commit.to_string()) {

@@ -92,7 +92,7 @@ pub use author::Author;
 pub use baseline::{Baseline, BaselineTree, ProposalTrees};
 pub use branches::{
     Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
-    DroppedCommit, FileChange, LeftReason, Refresh,
+    DroppedCommit, FileChange, LeftReason, PushDelay, Refresh,
 };
 pub use command::{Call, Git, GitError, Output};
 pub use commit::CommitDraft;

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tagboat_api::Reason;
-
 use super::baseline::ProposalTrees;
-use super::branches::{Absence, BranchDraft, BranchFacts, CommitPeople, DropReason, FileChange};
+use super::branches::{Absence, BranchDraft, BranchFacts, CommitPeople, DropReason, FileChange, PushDelay};
 use super::checkout::Revision;
 use super::commit::CommitDraft;
 use super::commit_signer::{ForgeSigning, ForgeSigningError};
@@ -84,10 +82,10 @@ pub trait Proposer: Send + 'static {
         None
     }
 
-    /// Returns the reason if nothing may be pushed for this proposer now.
+    /// Returns the delay if nothing may be pushed for this proposer now.
     ///
     /// It is asked before a proposal is used, and right before each push.
-    fn closed(&self) -> Option<Reason> {
+    fn closed(&self) -> Option<PushDelay> {
         None
     }
 

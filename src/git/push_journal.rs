@@ -165,6 +165,9 @@ pub(super) struct OwnTip {
     /// A later tip of the base that has this commit in its history.
     #[serde(default)]
     pub(super) verified: Option<CommitId>,
+    /// The own commits, the lowest first; none if others may have made the tip of them.
+    #[serde(default)]
+    pub(super) commits: Vec<CommitId>,
 }
 
 /// The state of the remote that a run found or left.
@@ -273,6 +276,11 @@ impl PushJournal {
     pub(super) fn verify_own_tip(&mut self, branch: &BranchName, tip: CommitId, base: CommitId) {
         let tips = self.own_tips.get_mut(&branch.reference()).into_iter().flatten();
         tips.filter(|own| own.tip == tip).for_each(|own| own.verified = Some(base));
+    }
+
+    /// Returns the commit of the base under the last tip that was pushed to a branch.
+    pub(super) fn last_base(&self, branch: &BranchName) -> Option<CommitId> {
+        self.own_tips.get(&branch.reference())?.last().map(|own| own.base)
     }
 
     /// Records a tip that is about to be pushed, or was found to be ours.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::beyond::{BaseHistory, ReadBranch};
+use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
+use super::landed::has_landed;
 use super::model::{
     Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
     DroppedCommit, FileChange, LeftReason, Refresh,
@@ -64,6 +65,8 @@ pub(super) struct Branch {
     read: Option<ReadBranch>,
     /// True if the base has lost the commit on which the branch was made.
     has_lost_base: bool,
+    /// True if nothing is wanted of the branch, and the base has its change.
+    has_landed: bool,
     pub(super) decision: Decision,
     /// The commits that were made.
     pub(super) built: Option<Built>,
@@ -87,6 +90,25 @@ pub(super) struct BuiltCommit {
     pub(super) id: CommitId,
     /// True if a forge signed it.
     pub(super) is_signed_by_forge: bool,
+    /// True if the branch has it already.
+    ///
+    /// A commit that is made anew in the same second is the same.
+    pub(super) is_there: bool,
+}
+
+impl Branch {
+    /// Finds out which of the commits that were made are on the branch already.
+    fn find_known_commits(&mut self, journal: &PushJournal) {
+        let own = self.tip.and_then(|tip| journal.own_tip(&self.name, tip));
+        for commit in self.built.iter_mut().flat_map(|built| &mut built.commits) {
+            commit.is_there = own.is_some_and(|own| own.commits.contains(&commit.id));
+        }
+    }
+
+    /// Returns true if no forge tells whether a branch without a wanted change has served its purpose.
+    fn may_be_stale(&self) -> bool {
+        self.drafts.is_empty() && self.facts.is_deleted_if_stale
+    }
 }
 
 impl<P: Proposer> BranchAttempt<P> {
@@ -184,6 +206,7 @@ impl<P: Proposer> BranchAttempt<P> {
         decided?;
         let later = self.put_off(&mut branches);
         self.sign(&mut branches, &context, base, journal)?;
+        branches.iter_mut().for_each(|branch| branch.find_known_commits(journal));
         self.push(&branches, &later, (&context, base), journal)
     }
 
@@ -291,6 +314,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 change: format!("{:x}", hash.finalize()),
                 read: None,
                 has_lost_base: false,
+                has_landed: false,
                 decision: Decision::Nothing,
                 built: None,
             })
@@ -334,12 +358,12 @@ impl<P: Proposer> BranchAttempt<P> {
         };
         let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
         open.map(|(index, state)| (index, &state.proposal)).filter_map(move |(index, proposal)| {
-            let reason = changes(index, &proposal.proposer).then(|| proposal.proposer.closed())??;
-            Some(ClosedProposal { name: proposal.name.clone(), reason })
+            let delay = changes(index, &proposal.proposer).then(|| proposal.proposer.closed())??;
+            Some(ClosedProposal { name: proposal.name.clone(), delay })
         })
     }
 
-    /// Reads the commits of branches whose tips the journal does not know.
+    /// Reads the commits of branches whose tips the journal does not know, or that may be stale.
     ///
     /// Of the others, the commit on which they were made is looked for in the base. All tips are fetched at once.
     fn read_unknown(
@@ -362,31 +386,45 @@ impl<P: Proposer> BranchAttempt<P> {
                 branch.has_lost_base = true;
             }
         }
-        let mut unknown: Vec<(&mut Branch, CommitId)> = Vec::new();
+        let mut unknown: Vec<(&mut Branch, CommitId, Option<CommitId>)> = Vec::new();
         for branch in branches {
-            let BranchFacts { is_refused, is_finished, has_pull_request, .. } = branch.facts;
-            let is_of_interest =
-                !is_refused && (!branch.drafts.is_empty() || is_finished || has_pull_request);
+            let BranchFacts { is_refused, is_finished, has_pull_request, is_deleted_if_stale, .. } =
+                branch.facts;
+            let is_of_interest = !is_refused
+                && (!branch.drafts.is_empty() || is_finished || has_pull_request || is_deleted_if_stale);
             let Some(tip) = branch.tip.filter(|_| is_of_interest) else { continue };
-            if journal.own_tip(&branch.name, tip).is_none() {
-                unknown.push((branch, tip));
+            let known = journal.own_tip(&branch.name, tip).map(|own| own.base);
+            // One that we pushed on the present base was not merged since.
+            if known.is_none_or(|under| branch.may_be_stale() && under != base) {
+                unknown.push((branch, tip, known));
             }
         }
         let mut missing: Vec<CommitId> =
-            unknown.iter().map(|(_, tip)| *tip).filter(|tip| !context.mirror.has(*tip)).collect();
+            unknown.iter().map(|(_, tip, _)| *tip).filter(|tip| !context.mirror.has(*tip)).collect();
         missing.sort_unstable();
         missing.dedup();
         if !missing.is_empty() {
             context.remote.fetch(context.mirror, &missing, context.deadline)?;
         }
-        for (branch, tip) in unknown {
-            let is_ours = |commit| {
-                let is_author =
-                    |people: CommitPeople<'_>| self.owners(&branch.name).any(|owner| owner.is_author(people));
-                with_people(&context.mirror.repository, commit, is_author)
-            };
-            let read = history.read(tip, &is_ours)?;
-            branch.read = Some(read);
+        for (branch, tip, known) in unknown {
+            let mut under = known;
+            if known.is_none() {
+                let is_ours = |commit| {
+                    let is_author = |people: CommitPeople<'_>| {
+                        self.owners(&branch.name).any(|owner| owner.is_author(people))
+                    };
+                    with_people(&context.mirror.repository, commit, is_author)
+                };
+                let read = history.read(tip, &is_ours)?;
+                under = match &read {
+                    ReadBranch::Beyond(beyond) => Some(beyond.under),
+                    ReadBranch::Foreign(_) | ReadBranch::Unreadable(_) => journal.last_base(&branch.name),
+                };
+                branch.read = Some(read);
+            }
+            if let Some(under) = under.filter(|_| branch.may_be_stale()) {
+                branch.has_landed = has_landed(context, under, tip, base)?;
+            }
         }
         Ok(())
     }
@@ -533,6 +571,9 @@ impl<P: Proposer> BranchAttempt<P> {
         checkpoint: &mut Checkpoint<'_>,
     ) -> Result<FoundBranch, SyncError> {
         let Some(tip) = branch.tip else { return Ok(FoundBranch::Absent) };
+        if branch.has_landed {
+            return Ok(FoundBranch::Landed);
+        }
         let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
         if let Some(own) = journal.own_tip(&branch.name, tip) {
             let participants = self.states.iter().filter(|state| state.is_open());
@@ -581,7 +622,9 @@ impl<P: Proposer> BranchAttempt<P> {
         Ok(match foreign_commit(repository, beyond, &owns)? {
             None if is_same => {
                 let (base, change, members) = (beyond.under, branch.change.clone(), self.members(branch));
-                journal.add_own_tip(&branch.name, OwnTip { tip, base, change, members, verified: None });
+                let commits = beyond.commits.iter().rev().map(OwnCommit::commit).collect();
+                let own = OwnTip { tip, base, change, members, verified: None, commits };
+                journal.add_own_tip(&branch.name, own);
                 FoundBranch::Same
             }
             Some(_) if is_same => FoundBranch::Same,
@@ -647,8 +690,8 @@ impl<P: Proposer> BranchAttempt<P> {
             if next != tree {
                 built.tip = write_commit_of(objects, next, built.tip, &draft.commit, checkpoint)?;
                 let (proposal, draft) = (*index, *number);
-                let commit = BuiltCommit { proposal, draft, id: built.tip, is_signed_by_forge: false };
-                built.commits.push(commit);
+                let (id, is_signed_by_forge, is_there) = (built.tip, false, false);
+                built.commits.push(BuiltCommit { proposal, draft, id, is_signed_by_forge, is_there });
             }
             tree = next;
         }

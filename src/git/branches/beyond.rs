@@ -28,6 +28,15 @@ pub(super) enum OwnCommit {
     Merge { commit: CommitId, parent: CommitId, base: CommitId },
 }
 
+impl OwnCommit {
+    /// Returns the commit.
+    pub(super) fn commit(&self) -> CommitId {
+        match *self {
+            Self::Change { commit, .. } | Self::Merge { commit, .. } => commit,
+        }
+    }
+}
+
 /// A branch with commits beyond the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Beyond {

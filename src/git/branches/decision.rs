@@ -12,6 +12,8 @@ pub(super) enum FoundBranch {
     Same,
     /// It has another tree, and no commit of others.
     Ours,
+    /// The base has its change already.
+    Landed,
     /// It has a commit of this proposer, which is not part of the transaction.
     Shared(String),
     /// It has a commit of others.
@@ -72,6 +74,8 @@ pub(super) fn decide(
     let edited = |commit: &CommitId| Decision::Leave(LeftReason::EditedByOthers { commit: *commit });
     let shared = |name: &String| Decision::Leave(LeftReason::SharedWith { name: name.clone() });
     let unreadable = |message: &String| Decision::Leave(LeftReason::Unreadable { message: message.clone() });
+    let is_at_its_end = facts.is_finished || facts.is_deleted_if_stale;
+    let is_kept_by_others = facts.has_pull_request || facts.is_deleted_if_stale;
     match (is_wanted, found) {
         (false, FoundBranch::Absent) => Decision::Nothing,
         _ if facts.is_refused => Decision::Leave(LeftReason::Refused),
@@ -81,15 +85,15 @@ pub(super) fn decide(
         (true, FoundBranch::Absent) => Decision::Create,
         _ if facts.is_in_merge_queue => Decision::Leave(LeftReason::InMergeQueue),
         (true, _) if is_handed_back => Decision::Rebuild,
-        (true, FoundBranch::Ours) => Decision::Rebuild,
+        (true, FoundBranch::Ours | FoundBranch::Landed) => Decision::Rebuild,
         (true, FoundBranch::Shared(name)) => shared(name),
         (true, FoundBranch::Others(commit)) => edited(commit),
         (true, FoundBranch::Unreadable(message)) => unreadable(message),
-        (false, FoundBranch::Same | FoundBranch::Ours) if facts.is_finished => Decision::Delete,
-        (false, FoundBranch::Shared(name)) if facts.is_finished => shared(name),
-        // The commits of others keep the pull request open.
-        (false, FoundBranch::Others(commit)) if facts.has_pull_request => edited(commit),
-        (false, FoundBranch::Unreadable(message)) if facts.has_pull_request => unreadable(message),
+        (false, FoundBranch::Same | FoundBranch::Ours) if is_at_its_end => Decision::Delete,
+        (false, FoundBranch::Shared(name)) if is_at_its_end => shared(name),
+        // The commits of others keep the pull request open, or the branch.
+        (false, FoundBranch::Others(commit)) if is_kept_by_others => edited(commit),
+        (false, FoundBranch::Unreadable(message)) if is_kept_by_others => unreadable(message),
         (false, _) if facts.is_abandoned => Decision::Leave(LeftReason::Abandoned),
         (false, _) => Decision::Leave(LeftReason::NothingLeft),
     }
@@ -101,7 +105,7 @@ mod tests {
 
     #[test]
     fn each_state_of_a_branch_has_its_action() {
-        use FoundBranch::{Absent, Ours, Same};
+        use FoundBranch::{Absent, Landed, Ours, Same};
         let commit: CommitId = "0".repeat(40).parse().unwrap();
         let others = || FoundBranch::Others(commit);
         let edited = || Decision::Leave(LeftReason::EditedByOthers { commit });
@@ -116,6 +120,7 @@ mod tests {
         let handed_back = BranchFacts { handed_back: Some(commit), ..none };
         let handed_back_before = BranchFacts { handed_back: Some("1".repeat(40).parse().unwrap()), ..none };
         let finished = BranchFacts { is_finished: true, ..none };
+        let without_forge = BranchFacts { is_deleted_if_stale: true, ..none };
         for (is_wanted, found, facts, expected) in [
             (true, Absent, none, Decision::Create),
             (true, Same, none, Decision::Keep),
@@ -181,6 +186,15 @@ mod tests {
             (false, others(), finished, nothing_left()),
             (true, Ours, finished, Decision::Rebuild),
             (true, Absent, finished, Decision::Create),
+            // Without a forge, a branch ends once it would change the base to something that is not wanted.
+            (false, Ours, without_forge, Decision::Delete),
+            (false, Landed, without_forge, nothing_left()),
+            (false, Absent, without_forge, Decision::Nothing),
+            (false, others(), without_forge, edited()),
+            (false, shared(), without_forge, awaits()),
+            (true, Same, without_forge, Decision::Keep),
+            (true, Ours, without_forge, Decision::Rebuild),
+            (true, others(), without_forge, edited()),
         ] {
             let decision = decide(is_wanted, &found, Some(commit), facts);
             assert_eq!(decision, expected, "{is_wanted} {found:?} {facts:?}");
@@ -200,5 +214,6 @@ mod tests {
         let unreadable = FoundBranch::Unreadable("x".to_owned());
         let left = Decision::Leave(LeftReason::Unreadable { message: "x".to_owned() });
         assert_eq!(decide(true, &unreadable, Some(commit), none), left);
+        assert_eq!(decide(false, &unreadable, Some(commit), without_forge), left);
     }
 }

@@ -124,16 +124,23 @@ impl<P: Proposer> BranchAttempt<P> {
         for branch in branches {
             let Some(Built { tip, commits }) = &branch.built else { continue };
             let (change, members) = (branch.change.clone(), self.members(branch));
-            journal.add_own_tip(&branch.name, OwnTip { tip: *tip, base, change, members, verified: None });
-            for BuiltCommit { proposal, draft, id, is_signed_by_forge } in commits {
+            let ids = commits.iter().map(|commit| commit.id).collect();
+            let own = OwnTip { tip: *tip, base, change, members, verified: None, commits: ids };
+            journal.add_own_tip(&branch.name, own);
+            for BuiltCommit { proposal, draft, id, is_signed_by_forge, is_there } in commits {
                 let state = &self.states[*proposal];
                 let draft = &state.drafts[*draft].commit;
                 let reference = branch.name.reference();
                 let message = String::from_utf8_lossy(&draft.message);
                 let limit = PendingPush::MAX_MESSAGE.min(state.message_limit);
                 let pushes = journal.pending_branches.entry(state.proposal.name.clone()).or_default();
+                let is_of_branch = |push: &PendingBranch| push.reference == reference;
+                let is_unreported = pushes.iter().any(|push| is_of_branch(push) && push.commit == *id);
                 // A new push of a branch replaces the report of an earlier one.
-                pushes.retain(|push| push.reference != reference);
+                pushes.retain(|push| !is_of_branch(push));
+                if *is_there && !is_unreported {
+                    continue;
+                }
                 pushes.push(PendingBranch {
                     reference,
                     old: branch.tip,
@@ -185,7 +192,9 @@ impl<P: Proposer> BranchAttempt<P> {
                 Some(PushResult::Done) => {
                     outcome.tip = new;
                     let commits = branch.built.iter().flat_map(|built| &built.commits);
-                    if let Some(commit) = commits.into_iter().find(|commit| commit.proposal == index) {
+                    // One that was there is reported only if an earlier run has not done so.
+                    let is_new = |commit: &&BuiltCommit| commit.proposal == index && !commit.is_there;
+                    if let Some(commit) = commits.into_iter().find(is_new) {
                         let message = String::from_utf8_lossy(&state.drafts[commit.draft].commit.message);
                         outcome.commit = Some(commit.id);
                         outcome.message = excerpt(&message, state.message_limit);

@@ -9,6 +9,7 @@
 //! | `delivery`, `pushes`, `refusal` | the push of an attempt, and the answers; one push for all branches, and its result; advice about a refusal |
 //! | `decision` | the wanted change and the branch that was found → an action |
 //! | `beyond` | the commits of a branch beyond the base |
+//! | `landed` | a branch without a wanted change, compared with the base |
 //! | `ownership` | commits that only change what the proposals may change |
 //! | `signing` | the signing of commits by a forge |
 //! | `shared` | a branch that we pushed, compared with the wanted change of those who take part |
@@ -18,6 +19,7 @@ mod attempt;
 mod beyond;
 mod decision;
 mod delivery;
+mod landed;
 mod model;
 mod ownership;
 mod pushes;
@@ -30,6 +32,6 @@ mod state;
 pub(super) use attempt::BranchAttempt;
 pub use model::{
     Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
-    DroppedCommit, FileChange, LeftReason, Refresh,
+    DroppedCommit, FileChange, LeftReason, PushDelay, Refresh,
 };
 pub(super) use ownership::with_people;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use tagboat_api::Reason;
 
 use crate::git::commit::CommitDraft;
@@ -21,7 +22,7 @@ pub enum Refresh {
 
 /// Facts about a branch that only its forge knows.
 ///
-/// All are false if no forge is asked.
+/// If no forge is asked, all are false but the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchFacts {
     /// The forge has not answered yet: the branch stays as it is.
@@ -46,6 +47,10 @@ pub struct BranchFacts {
     pub is_finished: bool,
     /// The proposal delivers nothing on the branch any more.
     pub is_abandoned: bool,
+    /// No forge tells what became of the branch.
+    ///
+    /// It is deleted if nothing is left to change, it is ours, and the base lacks its change.
+    pub is_deleted_if_stale: bool,
 }
 
 impl BranchFacts {
@@ -66,6 +71,7 @@ impl BranchFacts {
             handed_back: all.iter().find_map(|(_, facts)| facts.handed_back),
             is_finished: any(|facts| facts.is_finished),
             is_abandoned: !all.is_empty() && all.iter().all(|(_, facts)| facts.is_abandoned),
+            is_deleted_if_stale: !all.is_empty() && all.iter().all(|(_, facts)| facts.is_deleted_if_stale),
         }
     }
 }
@@ -220,8 +226,19 @@ pub enum LeftReason {
 pub struct ClosedProposal {
     /// Its name.
     pub name: String,
+    /// The delay.
+    pub delay: PushDelay,
+}
+
+/// A delay of the pushes of a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushDelay {
     /// The reason.
     pub reason: Reason,
+    /// The end, if it is known.
+    pub until: Option<Timestamp>,
+    /// The time at which the delay must be looked at again, at the latest.
+    pub look_again: Option<Timestamp>,
 }
 
 impl BranchOutcome {
@@ -317,6 +334,13 @@ mod tests {
         ] {
             assert_eq!(of(refusals), expected, "{refusals:?}");
         }
+        let stale = BranchFacts { is_deleted_if_stale: true, ..BranchFacts::default() };
+        assert_eq!(BranchFacts::united(&[(false, stale), (false, stale)]), stale);
+        // One of them has a pull request, and its end is that of the branch.
+        assert_eq!(
+            BranchFacts::united(&[(false, stale), (false, BranchFacts::default())]),
+            BranchFacts::default()
+        );
         let queued = BranchFacts { is_in_merge_queue: true, ..BranchFacts::default() };
         assert_eq!(BranchFacts::united(&[(true, BranchFacts::default()), (false, queued)]), queued);
     }

@@ -98,6 +98,7 @@ mod tests {
                 change: change(&edits(on_branch)),
                 members: edits(on_branch),
                 verified: None,
+                commits: Vec::new(),
             };
             let change = change(&members);
             let wanted = Wanted { change: &change, members: &members, participants: &participants, is_fresh };

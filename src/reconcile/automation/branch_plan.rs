@@ -39,6 +39,8 @@ pub struct BranchPlan {
     is_up_to_date: bool,
     /// Branches with known pull requests, which no policy is delivered on any more.
     unwanted: BTreeSet<BranchName>,
+    /// True if each selected policy has an image and a branch.
+    is_complete: bool,
     /// The images that each branch sets, once the update is planned.
     images: BTreeMap<BranchName, BTreeSet<ImageHash>>,
 }
@@ -53,6 +55,8 @@ pub struct BranchNaming {
     push_branch: BranchName,
     template: Option<String>,
     language: TemplateLanguage,
+    /// True with delivery `branch`, in which no forge tells what became of a branch.
+    has_no_forge: bool,
 }
 
 /// The error of branches that cannot be named.
@@ -88,6 +92,7 @@ impl BranchNaming {
             push_branch: target.push.clone(),
             template: settings.push_branch.text().map(str::to_owned),
             language: settings.template_language,
+            has_no_forge: settings.delivery == Delivery::Branch,
         }
     }
 
@@ -221,6 +226,7 @@ impl BranchPlan {
             pull_requests: None,
             is_up_to_date: false,
             unwanted: BTreeSet::new(),
+            is_complete: false,
             images: BTreeMap::new(),
         };
         plan.select(request, policies)?;
@@ -268,6 +274,8 @@ impl BranchPlan {
     ) -> Result<(), BranchPlanError> {
         let mut bundles = self.naming.bundles(request, policies)?;
         self.series.refuse(self.target(), &mut bundles);
+        let has_images = request.update.setters.selected().all(|(_, image)| image.is_some());
+        self.is_complete = has_images && bundles.invalid.is_empty();
         self.bundles = bundles;
         Ok(())
     }
@@ -281,7 +289,11 @@ impl BranchPlan {
     fn facts(&self, branch: &BranchName) -> BranchFacts {
         let none = BTreeSet::new();
         let images = self.bundle(branch).map(|_| self.images.get(branch).unwrap_or(&none));
-        let Some(known) = &self.pull_requests else { return BranchFacts::default() };
+        let Some(known) = &self.pull_requests else {
+            // The change of a policy that has no image or no branch now may be on any of them.
+            let is_deleted_if_stale = self.naming.has_no_forge && self.is_complete;
+            return BranchFacts { is_deleted_if_stale, ..BranchFacts::default() };
+        };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
         let facts = known.facts(self.base(), branch, images, &owner);
         let is_unknown = facts.is_unknown || !self.is_up_to_date;

@@ -29,7 +29,8 @@ use crate::git::checkout::Revision;
 use crate::git::outcome::Outcome;
 use crate::git::{
     Absence, Author, BranchAction, BranchDraft, BranchFacts, BranchName, BranchOutcome, CommitDraft,
-    CommitPeople, CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, SigningKey,
+    CommitPeople, CommitTime, FileChange, ForgeSigningError, Freshness, ProposalTrees, Proposer, PushDelay,
+    SigningKey,
 };
 use crate::message::{DEFAULT_MESSAGE, MessageData, Template, TemplateError, UpdateData, truncated};
 use crate::objects::ObjectName;
@@ -486,7 +487,7 @@ impl Proposer for UpdateProposal {
         self.reverts.note(&self.policies)
     }
 
-    fn closed(&self) -> Option<Reason> {
+    fn closed(&self) -> Option<PushDelay> {
         self.wait.closed()
     }
 

@@ -73,6 +73,36 @@ async fn each_branch_has_its_event_and_commits_of_others_stay() {
     scene.repository.assert_sound();
 }
 
+/// The branch stayed and proposed the image that was not wanted any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_whose_image_is_the_base_again_is_deleted() {
+    let scene = Scene::new(&["app"]).await;
+    scene.patch(Kind::Automation, "app", &annotations(&json!("branch"), &json!("images"))).await;
+    scene.choose("app", "2.0.0").await;
+    let controller = scene.controller().start();
+    has(&scene, "images", "app", "2.0.0").await;
+    scene.ready("app").await;
+    scene.choose("app", "1.0.0").await;
+    let is_gone = || scene.repository.id("refs/heads/images").is_none();
+    eventually("the branch to be deleted", async || is_gone()).await;
+    let none = "True Current no branch differs from 'main'";
+    let is_reported = |status: &Value| delivery(status).as_deref() == Some(none);
+    let status = scene.until("app", "reported", |object| is_reported(&object.data["status"])).await;
+    assert_eq!(condition(&status, "Ready").unwrap()["status"], "True", "{status:#}");
+    // A reviewer commits on the next one.
+    scene.choose("app", "3.0.0").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    scene.ready("app").await;
+    let review = scene.repository.commit("images", "Review", &[file("notes.md", "words\n")]);
+    scene.choose("app", "1.0.0").await;
+    let is_left =
+        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False EditedByOthers"));
+    scene.until("app", "left", |object| is_left(&object.data["status"])).await;
+    assert_eq!(scene.repository.id("refs/heads/images").unwrap(), review);
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
 /// Makes two automations with new images that share a branch.
 async fn two_on_one_branch() -> Scene {
     let scene = Scene::new(&["app", "web"]).await;

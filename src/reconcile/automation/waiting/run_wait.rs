@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
-use tagboat_api::{ImageRef, Reason};
+use tagboat_api::ImageRef;
 
 use super::earlier::{EarlierRun, KnownWait};
 use super::gate::{Closed, GateState, WriteGate};
 use super::groups::GroupHolds;
 use super::wait::{Wait, WaitOutcome, WaitReason};
 use crate::git::checkout::Revision;
-use crate::git::{BranchName, BranchOutcome, Freshness, object_of};
+use crate::git::{BranchName, BranchOutcome, Freshness, PushDelay, object_of};
 use crate::objects::ObjectName;
 
 /// The maximum number of other automations that a message names.
@@ -121,9 +122,10 @@ impl RunWait {
         self.group_wait.is_some() && policies.all(|policy| self.groups.holds(policy))
     }
 
-    /// Returns the reason if the gate is closed now.
-    pub fn closed(&self) -> Option<Reason> {
-        self.look_at_gate().map(|closed| closed.reason.reason())
+    /// Returns the delay if the gate is closed now.
+    pub fn closed(&self) -> Option<PushDelay> {
+        let Closed { reason, until, look_again, .. } = self.look_at_gate()?;
+        Some(PushDelay { reason: reason.reason(), until, look_again })
     }
 
     /// Records that own branches wait, and returns true if any does.
@@ -139,7 +141,7 @@ impl RunWait {
         let values = changes.iter().map(|change| change.values).sum();
         let closed = waiting.iter().filter_map(|branch| branch.waits_for()).flatten();
         let own = self.gate.as_ref().map(|gate| gate.automation.to_string());
-        let others = closed.map(|proposal| (object_of(&proposal.name), proposal.reason));
+        let others = closed.map(|proposal| (object_of(&proposal.name), proposal.delay));
         let others = others.filter(|(name, _)| own.as_deref() != Some(*name)).collect();
         self.ensure(Change { policies: policies.into_iter().collect(), values }, &others);
         true
@@ -153,16 +155,18 @@ impl RunWait {
     /// Records that a change waits, unless another one does.
     ///
     /// If the gate is open, it waits for other automations, or its own rule has just ended.
-    fn ensure(&mut self, Change { policies, values }: Change, others: &BTreeMap<&str, Reason>) {
+    fn ensure(&mut self, Change { policies, values }: Change, others: &BTreeMap<&str, PushDelay>) {
         if self.wait.is_some() {
             return;
         }
         let by_another = || {
-            let reasons: Vec<Reason> = others.values().copied().collect();
-            let (reason, by) = (reason_of(&reasons), by_others(others.keys().copied()));
+            let delays: Vec<PushDelay> = others.values().copied().collect();
+            let by = by_others(others.keys().copied());
+            // A rule that has just ended is looked at again at once.
             let gate = self.gate.as_ref().filter(|_| others.is_empty());
-            let look_again = gate.map(|gate| gate.clock.read()[0]);
-            Closed { reason, by, until: None, look_again, changes: None }
+            let now = gate.map(|gate| gate.clock.read()[0]);
+            let (reason, until, look_again) = united(&delays);
+            Closed { reason, by, until, look_again: look_again.or(now), changes: None }
         };
         let closed = self.gate_state.lock().as_ref().and_then(|state| state.closed.clone());
         self.wait = Some(Wait::at(closed.unwrap_or_else(by_another), policies, values));
@@ -224,12 +228,17 @@ impl RunWait {
     }
 }
 
-/// Returns the first reason for which automations of the same branch may not write.
+/// Unites the delays of automations of the same branch, which may be pushed once all of them have ended.
 ///
-/// A rule that has just ended is gone, and was a window or a freeze.
-fn reason_of(reasons: &[Reason]) -> WaitReason {
-    let is_one = |wait: &WaitReason| reasons.contains(&wait.reason());
-    WaitReason::ALL.into_iter().find(is_one).unwrap_or(WaitReason::WindowClosed)
+/// The reason is the first of them. A rule that has just ended is gone, and was a window or a freeze. Any end is one to look at
+/// the rules again.
+fn united(delays: &[PushDelay]) -> (WaitReason, Option<Timestamp>, Option<Timestamp>) {
+    let is_one = |wait: &WaitReason| delays.iter().any(|delay| delay.reason == wait.reason());
+    let reason = WaitReason::ALL.into_iter().find(is_one).unwrap_or(WaitReason::WindowClosed);
+    let ends: Option<Vec<Timestamp>> = delays.iter().map(|delay| delay.until).collect();
+    let until = ends.and_then(|ends| ends.into_iter().max());
+    let look_again = delays.iter().flat_map(|delay| [delay.until, delay.look_again]).flatten().min();
+    (reason, until, look_again)
 }
 
 /// Returns a phrase about automations of the same branch that may not write.
@@ -249,6 +258,8 @@ fn by_others<'n>(names: impl Iterator<Item = &'n str>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tagboat_api::Reason;
+
     use super::*;
 
     #[test]
@@ -273,15 +284,27 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_waits_for_the_first_of_the_reasons_of_others() {
+    fn a_branch_waits_for_the_first_reason_and_the_last_end_of_others() {
         use Reason::{Frozen, QuietPeriod, WindowClosed};
-        for (reasons, expected) in [
-            (&[QuietPeriod][..], WaitReason::QuietPeriod),
-            (&[QuietPeriod, Frozen, WindowClosed], WaitReason::Frozen),
-            (&[QuietPeriod, WindowClosed], WaitReason::WindowClosed),
-            (&[], WaitReason::WindowClosed),
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        let delay = |reason, until: Option<i64>, look_again: Option<i64>| PushDelay {
+            reason,
+            until: until.map(at),
+            look_again: look_again.map(at),
+        };
+        let quiet = delay(QuietPeriod, Some(20), Some(20));
+        let closed = delay(WindowClosed, Some(40), Some(10));
+        let frozen = delay(Frozen, None, None);
+        for (delays, expected) in [
+            (&[quiet][..], (WaitReason::QuietPeriod, Some(20), Some(20))),
+            (&[quiet, closed], (WaitReason::WindowClosed, Some(40), Some(10))),
+            // A freeze without an end.
+            (&[quiet, frozen, closed], (WaitReason::Frozen, None, Some(10))),
+            (&[frozen], (WaitReason::Frozen, None, None)),
+            (&[], (WaitReason::WindowClosed, None, None)),
         ] {
-            assert_eq!(reason_of(reasons), expected, "{reasons:?}");
+            let (reason, until, look_again) = expected;
+            assert_eq!(united(delays), (reason, until.map(at), look_again.map(at)), "{delays:?}");
         }
     }
 }

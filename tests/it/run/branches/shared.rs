@@ -1,13 +1,17 @@
 //! Automations that share a branch.
 
+use std::time::SystemTime;
+
 use serde_json::{Value, json};
 
-use super::{Automation, actions, beyond, content, lose_state, pushes, tip};
+use super::{Automation, actions, beyond, content, lose_state, pushes, report, tip};
+use crate::support::clock::until_next_second;
 use crate::support::content::file;
 use crate::support::git_host::Settings;
 use crate::support::manifests::{marker, policy_with_status};
 use crate::support::program::{Run, run as run_program, tagboat};
 use crate::support::remote_fleet::{RemoteFleet, git_repository};
+use crate::support::shifted_clock::ShiftedClock;
 
 fn line(name: &str, version: &str) -> String {
     format!("{name}: {version} {}\n", marker(&format!("default:{name}:tag")))
@@ -77,6 +81,10 @@ fn a_shared_branch_that_waits_has_the_reason_of_the_other_automation() {
     let by = "automation default/two, which changes the same branch and waits";
     assert_eq!((&one["waiting"][0]["reason"], &one["waiting"][0]["by"]), (&json!("QuietPeriod"), &json!(by)));
     assert_eq!(two["waiting"][0]["reason"], "QuietPeriod");
+    // The end was not said.
+    let until = one["waiting"][0]["until"].as_str().unwrap();
+    assert_eq!(two["waiting"][0]["until"], until);
+    assert_eq!(one["waiting"][0]["message"], format!("1 value of one waits: {by}; until {until}"));
     let explained = explain_one(&fleet).with_status(1).json();
     assert_eq!(explained["waiting"][0]["by"], by, "{explained:#}");
 }
@@ -90,13 +98,14 @@ fn a_shared_branch_that_waits_names_the_automation_whose_window_is_closed() {
     let [one, two] = reports(&fleet, "2.0.0", "2.0.0", &closed);
     let by = "automation default/two, which changes the same branch and waits";
     let expected = json!([{
-        "policies": ["default/one"], "reason": "WindowClosed", "by": by, "until": null,
-        "message": format!("1 value of one waits: {by}; no end is known"),
+        "policies": ["default/one"], "reason": "WindowClosed", "by": by, "until": "2200-01-01T00:00:00Z",
+        "message": format!("1 value of one waits: {by}; until 2200-01-01T00:00:00Z"),
     }]);
     assert_eq!((&one["outcome"], &one["waiting"]), (&json!("waiting"), &expected));
     assert_eq!(two["waiting"][0]["by"], "deny window `long` of automation default/two");
     let explained = explain_one(&fleet).with_status(1).json();
     assert_eq!(explained["waiting"][0]["by"], by, "{explained:#}");
+    assert_eq!(explained["waiting"][0]["until"], "2200-01-01T00:00:00Z", "{explained:#}");
     // An automation without a change of the branch delays nothing.
     let [one, two] = reports(&fleet, "2.0.0", "1.0.0", &closed);
     assert_eq!((&one["outcome"], &one["waiting"]), (&json!("pushed"), &Value::Null), "{one:#}");
@@ -217,6 +226,57 @@ fn a_run_of_one_automation_leaves_a_branch_with_a_commit_of_another_alone() {
     assert_eq!(run(&fleet), both_are("rebuilt"));
     check(&fleet, "3.0.0", "3.0.0", &BOTH);
     fleet.assert_sound();
+}
+
+#[test]
+fn a_shared_branch_is_deleted_once_no_automation_changes_it() {
+    let fleet = shared();
+    let before = tip(&fleet, "images");
+    // The commit of the other is wanted.
+    write(&fleet, "1.0.0", "2.0.0");
+    assert_eq!(run_one(&fleet, "one")["reason"], "edited-by-others");
+    assert_eq!(tip(&fleet, "images"), before);
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "1.0.0", "2.0.0", &BOTH[..1]);
+    write(&fleet, "1.0.0", "1.0.0");
+    assert_eq!(run(&fleet), both_are("deleted"));
+    assert_eq!(tip(&fleet, "images"), None);
+}
+
+/// The commit that was on the branch already was reported once more.
+#[test]
+fn a_commit_that_is_made_anew_in_the_same_second_is_reported_once() {
+    let fleet = of_two_files();
+    let clock = ShiftedClock::new(fleet.root());
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let begin = now();
+    // Each run begins with the same second.
+    let run_then = |tag_of_two: &str| {
+        write(&fleet, "2.0.0", tag_of_two);
+        std::thread::sleep(until_next_second());
+        clock.set(i64::try_from(begin).unwrap() - i64::try_from(now()).unwrap());
+        let run = run_program(fleet.command().envs(clock.environment())).with_status(0);
+        [0, 1].map(|index| run.json()["automations"][index]["branches"][0].clone())
+    };
+    let of_one = || beyond(&fleet, "images")[1].clone();
+    let [one, two] = run_then("2.0.0");
+    assert!(one["commit"].is_string() && two["commit"].is_string(), "{one:#} {two:#}");
+    assert_eq!((of_one().author.as_str(), &json!(of_one().id)), ("First <bot@example.com>", &one["commit"]));
+    // On a busy machine, a run may begin later.
+    let is_same = |tag: u32| {
+        let before = of_one().id;
+        let [one, two] = run_then(&format!("{tag}.0.0"));
+        assert_eq!((&one["action"], &two["commit"]), (&json!("rebuilt"), &json!(tip(&fleet, "images"))));
+        let is_same = of_one().id == before;
+        let message = one["message"].as_str().unwrap();
+        assert_eq!(one["commit"].is_null(), is_same, "{one:#}");
+        assert_eq!(message == "pushed branch 'images' without a new commit of this automation", is_same);
+        is_same
+    };
+    assert!((3..30).any(is_same));
+    assert_eq!(fleet.status("one")["lastPushCommit"], of_one().id);
+    let kept = report(&fleet.run());
+    assert_eq!((&kept["outcome"], &kept["branches"]), (&json!("skipped"), &Value::Null));
 }
 
 #[test]
