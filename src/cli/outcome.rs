@@ -344,6 +344,10 @@ impl Outcome {
                 }
             },
             Conclusion::Stall(stop) | Conclusion::Failure(stop) => {
+                if let Some(pushed) = &stop.pushed {
+                    let (branch, message) = (pushed.branch.to_string(), pushed.message.clone());
+                    self.commit = Some(Commit { id: pushed.commit.to_string(), branch, message });
+                }
                 let message = stop.full_message();
                 self.errors.push(prefixed(self, &message));
                 (OutcomeKind::Failed, message)

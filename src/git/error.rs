@@ -7,7 +7,7 @@ use super::command::GitError;
 use super::commit_error::CommitError;
 use super::failure_kind::FailureKind;
 use super::mirror_error::MirrorError;
-use super::name::{CommitId, RefName};
+use super::name::{BranchName, CommitId, RefName};
 use super::object::{ObjectError, ObjectTooLarge};
 use super::remote_error::{RemoteError, RemoteOperation};
 use super::tree;
@@ -110,6 +110,21 @@ pub enum SyncError {
         /// The server's message.
         message: String,
     },
+    /// The commit is on its branch, and the remote refuses the refspec.
+    #[error("{}, but not refspecs '{refspec}'", pushed(*commit, branch, message.is_some()))]
+    RefspecRefused {
+        /// The commit.
+        commit: CommitId,
+        /// The branch.
+        branch: BranchName,
+        /// The message of the commit; none if an earlier run has pushed it.
+        message: Option<String>,
+        /// The refspec.
+        refspec: String,
+        /// The refusal.
+        #[source]
+        cause: Box<SyncError>,
+    },
     /// The proposal was cancelled.
     #[error(
         "the run was cancelled: the automation was deleted or suspended, or belongs to another controller now"
@@ -133,6 +148,14 @@ pub enum SyncError {
         /// The number of attempts.
         tries: u32,
     },
+}
+
+fn pushed(commit: CommitId, branch: &BranchName, is_of_this_run: bool) -> String {
+    if is_of_this_run {
+        format!("pushed commit '{}' to branch '{branch}'", commit.short())
+    } else {
+        format!("commit '{}' of an earlier run is on branch '{branch}'", commit.short())
+    }
 }
 
 impl SyncError {
@@ -190,7 +213,11 @@ impl SyncError {
     /// A commit that cannot be made belongs to the push.
     pub fn is_checkout(&self) -> bool {
         match self {
-            Self::Commit(_) | Self::PushJournal(_) | Self::Refused { .. } | Self::LostRace { .. } => false,
+            Self::Commit(_)
+            | Self::PushJournal(_)
+            | Self::Refused { .. }
+            | Self::RefspecRefused { .. }
+            | Self::LostRace { .. } => false,
             Self::Remote(error) => error.operation() != RemoteOperation::Push,
             _ => true,
         }

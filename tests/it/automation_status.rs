@@ -128,6 +128,7 @@ fn chain() -> String {
         reason: Reason::GitOperationFailed,
         message: "failed to update source: failed to push to remote: permission denied".to_owned(),
         hint: None,
+        pushed: None,
     });
     chain.run("the spec is mended, but the push is refused", &failure);
     let stall = Conclusion::Stall(RunFailure {
@@ -136,6 +137,7 @@ fn chain() -> String {
         message: "failed to parse policy selector: \"Bogus\" is not a valid label selector operator"
             .to_owned(),
         hint: None,
+        pushed: None,
     });
     chain.generation = 4;
     chain.run("a bad selector after that failure: Ready keeps what it said", &stall);

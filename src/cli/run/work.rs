@@ -317,6 +317,8 @@ impl<'i> Work<'i> {
             Some((plan, setters)) => {
                 let mode = match self.outcome.outcome {
                     OutcomeKind::Pushed => ReportMode::Changed,
+                    // The commit was pushed, and the refspec was refused.
+                    OutcomeKind::Failed if self.outcome.commit.is_some() => ReportMode::Changed,
                     _ if self.inputs.choice.is_dry_run => ReportMode::WouldChange,
                     _ => ReportMode::NotChanged,
                 };

@@ -431,7 +431,17 @@ impl<P: Proposer> ProposalState<P> {
             if let Some(pending) = journal.pending.get_mut(name).filter(|_| self.commit.is_some()) {
                 pending.is_branch_done = true;
             }
-            self.result = Some(Err(context.refusal(refspec.destination.clone(), message.clone()).into()));
+            let refused = context.refusal(refspec.destination.clone(), message.clone());
+            let pushed = self.commit.as_ref().map(|made| (made.id, Some(made.message.clone())));
+            let pushed = pushed.or_else(|| self.earlier.as_ref().map(|earlier| (earlier.commit, None)));
+            let error = match pushed {
+                Some((commit, message)) => {
+                    let (branch, refspec) = (target.push.clone(), refspec.to_string());
+                    SyncError::RefspecRefused { commit, branch, message, refspec, cause: Box::new(refused) }
+                }
+                None => refused,
+            };
+            self.result = Some(Err(error.into()));
             return;
         }
         // The note stays until the status has the push: its report may still be lost. The note of a push that was not

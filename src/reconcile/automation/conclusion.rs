@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tagboat_api::{ImageRef, Reason};
 
 use crate::error::{ReconcileError, chain};
-use crate::git::SyncError;
 use crate::git::outcome::Outcome;
+use crate::git::{BranchName, CommitId, SyncError};
 use crate::rollout::before::{CHECKOUT_FAILED, PUSH_FAILED};
 
 /// The stages of a run, in their order (`docs/flux-behaviour.md`, A reconcile).
@@ -86,6 +86,29 @@ pub struct RunFailure {
     pub message: String,
     /// Advice for a person, in logs and on terminals; a status has the message alone.
     pub hint: Option<String>,
+    /// The commit that was pushed before the run stopped.
+    pub pushed: Option<PushedCommit>,
+}
+
+/// A commit that a run has pushed before it stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PushedCommit {
+    /// The commit.
+    pub commit: CommitId,
+    /// The branch that has it.
+    pub branch: BranchName,
+    /// Its message; a very long one is cut.
+    pub message: String,
+}
+
+impl PushedCommit {
+    /// Returns the commit that was pushed before an error.
+    pub fn before(error: &SyncError) -> Option<Self> {
+        let SyncError::RefspecRefused { commit, branch, message: Some(message), .. } = error else {
+            return None;
+        };
+        Some(Self { commit: *commit, branch: branch.clone(), message: message.clone() })
+    }
 }
 
 impl RunFailure {
@@ -106,7 +129,13 @@ impl Conclusion {
         let message = "failed to update source: internal error of tagboat; please report it with the output on \
                        standard error";
         let reason = Reason::GitOperationFailed;
-        Self::Failure(RunFailure { stage: Stage::Push, reason, message: message.to_owned(), hint: None })
+        Self::Failure(RunFailure {
+            stage: Stage::Push,
+            reason,
+            message: message.to_owned(),
+            hint: None,
+            pushed: None,
+        })
     }
 
     /// Makes the conclusion of a run that was cancelled before its transaction began.
@@ -126,9 +155,16 @@ impl Conclusion {
                 reason,
                 message: format!("{message}: {}", chain(error)),
                 hint: None,
+                pushed: None,
             })
         } else {
-            Self::Stall(RunFailure { stage, reason: error.reason(), message: chain(error), hint: None })
+            Self::Stall(RunFailure {
+                stage,
+                reason: error.reason(),
+                message: chain(error),
+                hint: None,
+                pushed: None,
+            })
         }
     }
 
@@ -139,6 +175,23 @@ impl Conclusion {
             failure.hint = hint.map(str::to_owned);
         }
         self
+    }
+
+    /// Adds the commit that was pushed before the run stopped, if there is one.
+    #[must_use]
+    pub fn with_pushed(mut self, pushed: Option<PushedCommit>) -> Self {
+        if let Self::Stall(failure) | Self::Failure(failure) = &mut self {
+            failure.pushed = pushed;
+        }
+        self
+    }
+
+    /// Returns the commit that was pushed before the run stopped, if there is one.
+    pub fn pushed(&self) -> Option<&PushedCommit> {
+        match self {
+            Self::Success { .. } => None,
+            Self::Stall(failure) | Self::Failure(failure) => failure.pushed.as_ref(),
+        }
     }
 
     /// Returns the message with its hint, if the run stopped and there is a hint.
@@ -191,14 +244,21 @@ mod tests {
                     stage,
                     reason,
                     message: format!("{message}{CAUSE}"),
-                    hint: None
+                    hint: None,
+                    pushed: None,
                 })
             );
             let stall = Conclusion::stopped(stage, &Wrong { is_retryable: false, cause: std::fmt::Error });
             let reason = Reason::RemovedTemplateField;
             assert_eq!(
                 stall,
-                Conclusion::Stall(RunFailure { stage, reason, message: CAUSE.to_owned(), hint: None })
+                Conclusion::Stall(RunFailure {
+                    stage,
+                    reason,
+                    message: CAUSE.to_owned(),
+                    hint: None,
+                    pushed: None
+                })
             );
         }
     }

@@ -438,6 +438,7 @@ mod tests {
             reason: Reason::InvalidBranch,
             message: "no branch".to_owned(),
             hint: None,
+            pushed: None,
         });
         let shown = |outcome: &DeliveryOutcome| {
             let report = report(&run(1), Duration::ZERO, &status(&[]), &stall, now());

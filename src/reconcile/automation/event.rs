@@ -76,7 +76,8 @@ mod tests {
         let summary = "pushed commit '0011223' to branch 'auto/x'\nUpdate";
         let failure = || {
             let message = "what stopped the run".to_owned();
-            RunFailure { stage: Stage::Policies, reason: Reason::InvalidPolicySelector, message, hint: None }
+            let (stage, reason) = (Stage::Policies, Reason::InvalidPolicySelector);
+            RunFailure { stage, reason, message, hint: None, pushed: None }
         };
         for (was_ready, conclusion, type_, reason, message) in [
             (true, pushed(), Normal, "Succeeded", summary),

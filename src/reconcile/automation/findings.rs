@@ -303,6 +303,7 @@ mod tests {
                 reason: Reason::GitOperationFailed,
                 message: "x".to_owned(),
                 hint: None,
+                pushed: None,
             })
         };
         let mut before = status(&[(Ready, True, Reason::Succeeded, UP_TO_DATE)]);

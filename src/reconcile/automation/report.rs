@@ -75,6 +75,10 @@ pub fn report(
             status.last_push_time = Some(whole_seconds(now));
         }
     }
+    if let Some(pushed) = conclusion.pushed() {
+        status.last_push_commit = Some(pushed.commit.to_string());
+        status.last_push_time = Some(whole_seconds(now));
+    }
     let status = run.finish(status, conditions);
     let event = event::of(conditions::is_ready(&previous.conditions), &status.conditions, conclusion);
     let action = match conclusion {
@@ -235,7 +239,7 @@ pub(super) mod tests {
     }
 
     fn failure(stage: Stage, reason: Reason) -> RunFailure {
-        RunFailure { stage, reason, message: "new".to_owned(), hint: Some("old".to_owned()) }
+        RunFailure { stage, reason, message: "new".to_owned(), hint: Some("old".to_owned()), pushed: None }
     }
 
     /// The rows of `docs/flux-behaviour.md`, Observations.

@@ -9,7 +9,7 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
 
 use super::batch_logins::BatchLogins;
 use super::branch_plan::{self, BranchNaming, BranchPlan, BranchSourceError};
-use super::conclusion::{Conclusion, Stage};
+use super::conclusion::{Conclusion, PushedCommit, Stage};
 use super::delivered::{Delivered, ForgeProgress};
 use super::forge_login::{ForgeAccessError, forge_access};
 use super::forge_signing::forge_signing;
@@ -320,7 +320,8 @@ pub fn conclude(mut answer: Answer<UpdateProposal>) -> (Conclusion, UpdatePropos
         Err(Failure::Proposer(error)) => Conclusion::stopped(error.stage(), &error),
         Err(Failure::Sync(error)) => {
             let stage = if error.is_checkout() { Stage::Checkout } else { Stage::Push };
-            Conclusion::stopped(stage, error.as_ref()).with_hint(error.hint())
+            let conclusion = Conclusion::stopped(stage, error.as_ref()).with_hint(error.hint());
+            conclusion.with_pushed(PushedCommit::before(&error))
         }
     };
     (conclusion, answer.proposer)

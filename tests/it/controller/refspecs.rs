@@ -38,8 +38,14 @@ async fn a_refspec_whose_history_is_too_large_for_the_mirror_fails_alone() {
     let words = condition(&status, "Ready").unwrap()["message"].as_str().unwrap();
     assert!(words.contains("refs/heads/copy was refused: a check for commits that"), "{words}");
     assert!(words.contains("raise --mirror-max-size, or put + in front of the refspec"), "{words}");
+    assert!(words.contains("branch 'main', but not refspecs 'HEAD:refs/heads/copy': "), "{words}");
     scene.ready("app").await;
     scene.lands("copying", "2.0.0").await;
+    let pushed = status["lastPushCommit"].as_str().unwrap();
+    assert!(scene.commits().iter().any(|commit| commit.id == pushed), "{status:#}");
+    let event = format!("pushed commit '{}' to branch 'main', but not refspecs ", &pushed[..7]);
+    let events = scene.events("copying").await;
+    assert_eq!(events.iter().filter(|one| one.contains(&event)).count(), 1, "{events:#?}");
     assert_eq!(scene.repository.id("copy"), Some(copied));
     assert_eq!(scene.commits().len(), 2);
     // The refspec stays pending until it can be pushed.

@@ -1,5 +1,7 @@
 //! Refspecs, which are pushed beside the branch, and push options.
 
+use serde_json::json;
+
 use crate::support::content::file;
 use crate::support::git_host::Operation;
 use crate::support::remote_fleet::{RemoteFleet, outcome_and_commit, ready};
@@ -107,6 +109,37 @@ fn a_refused_refspec_is_retried_until_it_is_accepted() {
     assert_eq!(fleet.repository.id("refs/heads/copy"), Some(fleet.tip()));
     fleet.assert_pushed_once();
     assert_eq!(outcome_and_commit(&fleet.run()).0, "skipped");
+}
+
+/// The report did not say that a commit was pushed to the branch.
+#[test]
+fn a_refused_refspec_is_reported_with_the_commit_that_was_pushed() {
+    let fleet = pushing("HEAD:refs/heads/copy");
+    fleet.repository.hook("update", "test \"$1\" != refs/heads/copy");
+    let report = |run: &crate::support::program::Run| run.json()["automations"][0].clone();
+    let run = fleet.run().with_status(1);
+    let (first, commit) = (report(&run), fleet.tip());
+    let pushed = format!(
+        "failed to update source: pushed commit '{}' to branch 'main', but not refspecs 'HEAD:refs/heads/copy': failed to push ",
+        &commit[..7]
+    );
+    assert!(run.only_error().contains(&pushed), "{run:?}");
+    assert_eq!(first["outcome"], "failed");
+    assert!(first["message"].as_str().unwrap().starts_with(&pushed), "{first:#}");
+    assert_eq!((&first["commit"]["id"], &first["commit"]["branch"]), (&json!(commit), &json!("main")));
+    let status = fleet.status("fleet");
+    assert_eq!(status["lastPushCommit"], commit);
+    assert!(ready(&status)["message"].as_str().unwrap().starts_with(&pushed), "{status:#}");
+    // The next run has pushed nothing.
+    let again = report(&fleet.run().with_status(1));
+    let earlier =
+        format!("commit '{}' of an earlier run is on branch 'main', but not refspecs ", &commit[..7]);
+    assert!(again["message"].as_str().unwrap().contains(&earlier), "{again:#}");
+    assert_eq!(again["commit"], json!(null));
+    assert_eq!(fleet.status("fleet")["lastPushTime"], status["lastPushTime"]);
+    fleet.repository.hook("update", "exit 0");
+    assert_eq!(outcome_and_commit(&fleet.run().with_status(0)), ("pushed".to_owned(), Some(commit)));
+    fleet.assert_pushed_once();
 }
 
 /// As with Gerrit: the reference accepts pushes, and no listing shows it.
