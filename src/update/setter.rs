@@ -42,13 +42,33 @@ impl PolicyState {
 pub struct Setters {
     /// The only namespace whose markers count; `None` means all namespaces.
     namespace: Option<String>,
+    /// The selected policies.
     policies: BTreeMap<ObjectName, PolicyState>,
+    /// The names of the others in ascending order.
+    ///
+    /// Each of many automations in a namespace has all the policies that it does not select.
+    others: Box<[Box<str>]>,
+}
+
+/// Creates the setters of policies, for markers of every namespace.
+impl FromIterator<(ObjectName, PolicyState)> for Setters {
+    fn from_iter<I: IntoIterator<Item = (ObjectName, PolicyState)>>(all: I) -> Self {
+        let (mut policies, mut others) = (BTreeMap::new(), Vec::new());
+        for (name, state) in all {
+            match state {
+                PolicyState::NotSelected => others.push(name.to_string().into_boxed_str()),
+                state => drop(policies.insert(name, state)),
+            }
+        }
+        others.sort_unstable();
+        Self { namespace: None, policies, others: others.into_boxed_slice() }
+    }
 }
 
 impl Setters {
     /// Creates the setters of `policies`, for markers of every namespace.
     pub fn new(policies: BTreeMap<ObjectName, PolicyState>) -> Self {
-        Self { namespace: None, policies }
+        policies.into_iter().collect()
     }
 
     /// Restricts the setters to markers of one namespace; other automations handle the others.
@@ -64,7 +84,16 @@ impl Setters {
             let state = if policies.contains(name) { state.clone() } else { PolicyState::NotSelected };
             (name.clone(), state)
         };
-        Self { namespace: self.namespace.clone(), policies: self.policies.iter().map(state).collect() }
+        let restricted: Self = self.policies.iter().map(state).collect();
+        let mut others = [&*self.others, &*restricted.others].concat();
+        others.sort_unstable();
+        Self { namespace: self.namespace.clone(), others: others.into_boxed_slice(), ..restricted }
+    }
+
+    /// Returns true for a policy that exists and is not selected.
+    fn is_other(&self, policy: &ObjectName) -> bool {
+        let name = policy.to_string();
+        self.others.binary_search_by(|other| (**other).cmp(name.as_str())).is_ok()
     }
 
     /// The policies with an image, in ascending order.
@@ -82,14 +111,12 @@ impl Setters {
 
     /// The selected policies in ascending order, each with its image, if any.
     pub fn selected(&self) -> impl Iterator<Item = (&ObjectName, Option<&ImageReference>)> {
-        let selected = self.policies.iter().filter(|(_, policy)| **policy != PolicyState::NotSelected);
-        selected.map(|(name, policy)| (name, policy.image()))
+        self.policies.iter().map(|(name, policy)| (name, policy.image()))
     }
 
     /// Returns the image of one policy, if any; `None` if it is not selected.
     pub fn of_selected(&self, policy: &ObjectName) -> Option<Option<&ImageReference>> {
-        let state = self.policies.get(policy).filter(|state| **state != PolicyState::NotSelected)?;
-        Some(state.image())
+        Some(self.policies.get(policy)?.image())
     }
 
     /// Holds the image of a policy, if it has one; `last` counts meanwhile.
@@ -117,8 +144,8 @@ impl Setters {
             return Err(if can_exist { MarkerOutcome::OtherNamespace } else { MarkerOutcome::UnknownPolicy });
         }
         let image = match self.policies.get(&marker.policy) {
-            None => return Err(MarkerOutcome::UnknownPolicy),
-            Some(PolicyState::NotSelected) => return Err(MarkerOutcome::PolicyNotSelected),
+            None if !self.is_other(&marker.policy) => return Err(MarkerOutcome::UnknownPolicy),
+            None | Some(PolicyState::NotSelected) => return Err(MarkerOutcome::PolicyNotSelected),
             Some(PolicyState::WithoutImage) => return Err(MarkerOutcome::PolicyWithoutImage),
             Some(PolicyState::Held { last: None, .. }) if marker.field == Field::Unknown => {
                 return Err(MarkerOutcome::UnknownField);
@@ -202,6 +229,39 @@ mod tests {
         assert_eq!(shown(setters.images().collect()), "old=1 other=2");
         assert_eq!(shown(setters.wanted().collect()), "new=2 old=2 other=2");
         assert_eq!((setters.of_selected(&names[1]), setters.selected().count()), (Some(None), 3));
+    }
+
+    #[test]
+    fn policies_that_are_not_selected_set_nothing_and_are_not_unknown() {
+        let name = |name: &str| ObjectName { namespace: "fleet".to_owned(), name: name.to_owned() };
+        let image = || PolicyState::Image(ImageReference::parse("img:2").unwrap());
+        let setters: Setters = [
+            ("web", image()),
+            ("other", PolicyState::NotSelected),
+            ("api", image()),
+            ("a", PolicyState::NotSelected),
+        ]
+        .into_iter()
+        .map(|(policy, state)| (name(policy), state))
+        .collect();
+        let restricted = setters.restricted_to(&[name("web"), name("other")].into());
+        let outcome = |setters: &Setters, policy: &str| {
+            setters.value(&Marker::of_setter(&format!("fleet:{policy}:tag")))
+        };
+        let (selected, other) = (Ok("2".to_owned()), Err(MarkerOutcome::PolicyNotSelected));
+        let unknown = Err(MarkerOutcome::UnknownPolicy);
+        for (policy, of_all, of_restricted) in [
+            ("web", &selected, &selected),
+            ("api", &selected, &other),
+            ("other", &other, &other),
+            ("a", &other, &other),
+            ("none", &unknown, &unknown),
+        ] {
+            assert_eq!(&outcome(&setters, policy), of_all, "{policy}");
+            assert_eq!(&outcome(&restricted, policy), of_restricted, "{policy}");
+        }
+        assert_eq!((setters.selected().count(), restricted.selected().count()), (2, 1));
+        assert_eq!(setters.of_selected(&name("other")), None);
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub async fn reconcile<J: Job>(jobs: Vec<&mut J>, writer: &Writer<UpdateProposal
     let runs = jobs.into_iter().enumerate().map(async |(index, job)| {
         let (conclusion, proposal) = run(job, index, &rounds, stop).await;
         rounds.leave(index);
-        job.conclude(conclusion, proposal).await;
+        // Boxed, as the preparation: while git works, each job of a large batch takes the memory for its answer only.
+        Box::pin(job.conclude(conclusion, proposal)).await;
     });
     join_all(runs).await;
 }
@@ -60,7 +61,7 @@ async fn run<J: Job>(
 ) -> (Conclusion, Option<UpdateProposal>) {
     let (mut round, mut has_new_login) = (1, false);
     loop {
-        let request = match job.prepare(round == 1).await {
+        let request = match Box::pin(job.prepare(round == 1)).await {
             Ok(request) => request,
             Err(conclusion) => return (conclusion, None),
         };

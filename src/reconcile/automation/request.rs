@@ -12,7 +12,7 @@ use super::waiting::{GroupHolds, Images};
 use crate::error::ReconcileError;
 use crate::objects::ObjectName;
 use crate::reference::{ImageReference, ReferenceError};
-use crate::update::{PolicyState, Setters, UpdateRequest};
+use crate::update::{PolicyState, UpdateRequest};
 use crate::yaml::Limits;
 use tagboat_api::selector::{self, SelectorError};
 
@@ -168,7 +168,7 @@ fn of_policies<'a>(
     is_selected: impl Fn(&ImagePolicy) -> bool,
 ) -> Request {
     let mut request = Request::default();
-    let mut known = BTreeMap::new();
+    let mut known = Vec::new();
     for policy in policies {
         let name = ObjectName::of(policy);
         let latest = policy.status.as_ref().and_then(|status| status.latest_ref.as_ref());
@@ -188,9 +188,9 @@ fn of_policies<'a>(
         } else {
             PolicyState::WithoutImage
         };
-        known.insert(name, state);
+        known.push((name, state));
     }
-    request.update.setters = Setters::new(known);
+    request.update.setters = known.into_iter().collect();
     request.update.limits = Limits::default();
     request
 }
