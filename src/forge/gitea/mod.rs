@@ -19,6 +19,7 @@ pub use requests::GiteaRepository;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::api::Forge;
@@ -43,6 +44,11 @@ const PAGE_SIZE: usize = 50;
 
 /// The maximum number of pull requests among which closed ones are searched.
 const MAX_CLOSED: usize = 1_000;
+
+/// The number of searches that wait for their turn at the same time.
+///
+/// The rate limiter admits fewer.
+const SEARCHES: usize = 16;
 
 /// The color of a label that is created.
 const LABEL_COLOR: &str = "#6a7d90";
@@ -221,17 +227,21 @@ impl<T: Transport> Gitea<T> {
         base: &BranchName,
     ) -> Result<BTreeMap<BranchName, Vec<PullRequest>>, ForgeError> {
         let (mut found, mut used) = (Vec::new(), BTreeSet::new());
-        for head in heads {
-            if let Some(any) = self.find_any(head, base).await? {
-                used.insert(head.clone());
-                found.extend(any);
+        let heads: Vec<&BranchName> = heads.iter().collect();
+        for heads in heads.chunks(SEARCHES) {
+            let searches = join_all(heads.iter().map(|head| self.find_any(head, base))).await;
+            for (head, any) in heads.iter().zip(searches) {
+                if let Some(any) = any? {
+                    used.insert(BranchName::clone(head));
+                    found.extend(any);
+                }
             }
         }
         if !used.is_empty() {
             let query = [("state", "all"), ("base_branch", base.as_str()), ("sort", "recentupdate")];
             found.extend(self.list(&query, MAX_CLOSED, &mut Listing::of_heads(used)).await?);
         }
-        let mut by_head: BTreeMap<_, _> = heads.iter().map(|head| (head.clone(), Vec::new())).collect();
+        let mut by_head: BTreeMap<_, _> = heads.into_iter().map(|head| (head.clone(), Vec::new())).collect();
         for one in newest_first(found).into_iter().filter(|one| one.base == *base) {
             if let Some(of_head) = by_head.get_mut(&one.head) {
                 of_head.push(one);

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::time::Instant;
 
+use futures::future::join_all;
+
 use super::super::delivery::{FoundPullRequests, ImageHash, Memory, OwnerHash, REBUILD_LABEL, branch_facts};
 use super::records::{Branches, Records, is_open, key};
 use crate::forge::{Forge, ForgeError, Listing, PullRequest, PullRequestEdit};
@@ -13,6 +15,11 @@ use crate::git::{BranchFacts, BranchName};
 /// The number of listings between two looks for a new merge queue.
 const QUEUE_LISTINGS: u32 = 20;
 
+/// The number of searches that wait for their turn at the same time.
+///
+/// The rate limiter of the forge admits fewer.
+const SEARCHES: usize = 16;
+
 /// The pull requests of a repository, as the forge listed them.
 ///
 /// Closed ones are looked up per branch, and only again once an open one has vanished.
@@ -20,6 +27,8 @@ const QUEUE_LISTINGS: u32 = 20;
 pub struct Snapshot {
     open: BTreeMap<Branches, PullRequest>,
     past: BTreeMap<Branches, Vec<PullRequest>>,
+    /// Errors of searches since the last listing, by the branch that meets them next.
+    failed: BTreeMap<Branches, ForgeError>,
     /// Branches whose open pull requests have vanished, and were not looked up since.
     vanished: BTreeSet<Branches>,
     /// Bases without a merge queue, with the number of listings until the next look.
@@ -53,6 +62,7 @@ impl Snapshot {
             ..Listing::of(heads.clone(), |body| Memory::of_body(body).is_some())
         };
         let mut listed = forge.open_pull_requests(&mut listing).await?;
+        self.failed.clear();
         self.strangers = listing.left_out;
         listed.sort_by_key(|one| one.number);
         let (mut now, mut seconds) = (BTreeMap::new(), Vec::new());
@@ -227,12 +237,18 @@ impl Snapshot {
         if self.open.contains_key(&branches) || self.past.contains_key(&branches) {
             return Ok(());
         }
+        if let Some(error) = self.failed.remove(&branches) {
+            return Err(error);
+        }
         let found = forge.find(head, base).await?;
         self.note(branches, found, Instant::now());
         Ok(())
     }
 
-    /// Looks up many closed pull requests at once, if the forge can.
+    /// Looks up many closed pull requests at once.
+    ///
+    /// It takes one call if the forge can do that, else several calls at the same time. The error of one branch is that of its
+    /// own look-up, which comes next.
     ///
     /// # Errors
     ///
@@ -247,11 +263,31 @@ impl Snapshot {
         let is_unknown =
             |branches: &Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
         let unknown: BTreeSet<BranchName> = branches.filter(is_unknown).map(|(_, head)| head).collect();
-        if unknown.len() > 1
-            && let Some(found) = forge.find_many(&unknown, base).await?
-        {
+        if unknown.len() < 2 {
+            return Ok(());
+        }
+        if let Some(found) = forge.find_many(&unknown, base).await? {
             let now = Instant::now();
             found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found, now));
+            return Ok(());
+        }
+        let unknown: Vec<BranchName> = unknown.into_iter().collect();
+        for heads in unknown.chunks(SEARCHES) {
+            let found = join_all(heads.iter().map(|head| forge.find(head, base))).await;
+            let mut is_over = false;
+            for (head, found) in heads.iter().zip(found) {
+                let branches = (base.clone(), head.clone());
+                match found {
+                    Ok(found) => self.note(branches, found, Instant::now()),
+                    Err(error) => {
+                        is_over |= error.is_of_every_request();
+                        self.failed.insert(branches, error);
+                    }
+                }
+            }
+            if is_over {
+                break;
+            }
         }
         Ok(())
     }
