@@ -126,6 +126,10 @@ pub struct PullRequestEdit {
     pub added_assignees: Vec<String>,
     /// True to close it, false to leave its state.
     pub is_closed: bool,
+    /// True if the known text is recent enough to be replaced without another look.
+    ///
+    /// Gitea, which has no limit of calls, is asked all the same.
+    pub is_text_recent: bool,
 }
 
 impl PullRequestEdit {
@@ -139,6 +143,13 @@ impl PullRequestEdit {
     /// Returns true if it follows from title and body.
     pub(super) fn depends_on_text(&self) -> bool {
         self.title.is_some() || self.body.is_some() || self.is_closed
+    }
+
+    /// Returns true if the pull request is read before it, and has to be as known.
+    ///
+    /// The head of one that is closed is always read.
+    pub(super) fn needs_look(&self) -> bool {
+        self.depends_on_text() && (self.is_closed || !self.is_text_recent)
     }
 }
 
@@ -197,6 +208,24 @@ pub enum MergeAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recent_text_is_replaced_without_a_look_and_nothing_is_closed_without_one() {
+        let text = || Some("New".to_owned());
+        for (title, body, is_closed, is_text_recent, expected) in [
+            (text(), None, false, false, true),
+            (None, text(), false, false, true),
+            (text(), text(), false, true, false),
+            (None, text(), true, true, true),
+            (None, None, true, true, true),
+            (None, None, false, false, false),
+            (None, None, false, true, false),
+        ] {
+            let edit =
+                PullRequestEdit { title, body, is_closed, is_text_recent, ..PullRequestEdit::default() };
+            assert_eq!(edit.needs_look(), expected, "{edit:?}");
+        }
+    }
 
     #[test]
     fn a_pull_request_is_closed_only_while_it_is_open_with_the_known_head() {

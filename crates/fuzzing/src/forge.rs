@@ -142,6 +142,7 @@ fn edit() -> PullRequestEdit {
         added_reviewers: Vec::new(),
         added_assignees: Vec::new(),
         is_closed: true,
+        is_text_recent: false,
     }
 }
 

@@ -226,7 +226,7 @@ impl<T: Transport> Forge for AzureDevops<T> {
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         const OPERATION: &str = "edit a pull request";
         let mut document = Value::Null;
-        if edit.depends_on_text() || !edit.added_reviewers.is_empty() {
+        if edit.needs_look() || !edit.added_reviewers.is_empty() {
             let found = self.read(current.number, edit.is_closed).await?;
             self.client.unchanged(OPERATION, (&found.0, current), edit)?;
             document = found.1;

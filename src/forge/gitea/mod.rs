@@ -361,7 +361,7 @@ impl<T: Transport> Forge for Gitea<T> {
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         if edit.depends_on_text() {
-            // The version is that of the body alone, and not each server has one.
+            // Always: the version is that of the body alone, not each server has one, and there is no limit of calls.
             let (found, _) = self.read(current.number, edit.is_closed).await?;
             self.client.unchanged("edit a pull request", (&found, current), edit)?;
         }

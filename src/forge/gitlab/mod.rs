@@ -197,7 +197,7 @@ impl<T: Transport> Forge for Gitlab<T> {
 
     async fn edit(&self, current: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
         const OPERATION: &str = "edit a merge request";
-        if edit.depends_on_text() {
+        if edit.needs_look() {
             let found = self.read(current.number, edit.is_closed).await?;
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }

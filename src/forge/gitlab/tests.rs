@@ -120,6 +120,7 @@ fn an_edit_has_only_the_members_that_change() {
         added_reviewers: Vec::new(),
         added_assignees: Vec::new(),
         is_closed: true,
+        is_text_recent: false,
     };
     let wanted = json!({
         "title": "Draft: New", "description": "text", "add_labels": "a,b", "remove_labels": "c",

@@ -129,6 +129,27 @@ async fn a_pull_request_with_a_new_commit_of_a_person_is_not_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_recent_text_is_changed_by_one_call_and_another_is_read_before() {
+    let hub = Hub::new();
+    let front = hub.serve(respond);
+    hub.branch("tagboat/web");
+    let (forge, wire) = forge(&front);
+    let mut known = forge.open(&new("tagboat/web")).await.unwrap().pull_request;
+    for (is_text_recent, methods) in [(true, &["patch"][..]), (false, &["get", "patch"])] {
+        let before = wire.exchanges().len();
+        let title = Some(format!("New, {is_text_recent}"));
+        let edit = PullRequestEdit { title, is_text_recent, ..PullRequestEdit::default() };
+        known = forge.edit(&known, &edit).await.unwrap();
+        let sent = wire.exchanges().split_off(before);
+        assert_eq!(sent.iter().map(|one| one.method.as_str()).collect::<Vec<_>>(), methods);
+    }
+    hub.change(1, |pull| pull.title = "Wait".to_owned());
+    let edit = PullRequestEdit { body: Some("New".to_owned()), ..PullRequestEdit::default() };
+    assert!(forge.edit(&known, &edit).await.is_err());
+    assert_eq!(hub.pulls()[0].title, "Wait");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn labels_reviewers_and_assignees_that_others_set_meanwhile_stay() {
     let hub = Hub::new();
     let front = hub.serve(beside_another(respond));

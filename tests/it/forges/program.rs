@@ -1,5 +1,10 @@
 //! The life cycle of pull requests by `tagboat run`, at test servers beside git.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::served::{AZURE_DEVOPS, BITBUCKET, BITBUCKET_DATA_CENTER, GITHUB, GITLAB, Served, ServedFleet};
@@ -112,6 +117,35 @@ fn opened_and_refreshed(served: &'static Served) -> ServedFleet {
     assert_eq!(refreshed.reviewers, [USER]);
     assert_eq!(fleet.hub.repository.file(BRANCH, "app.yaml"), tag_line("7.0.0").as_bytes());
     fleet
+}
+
+/// The text is that of a listing which took longer than a text stays recent.
+#[test]
+fn text_that_a_person_writes_during_a_slow_listing_stays() {
+    let listings = Arc::new(AtomicUsize::new(2));
+    let fleet = ServedFleet::with(&GITHUB, {
+        let listings = Arc::clone(&listings);
+        move |hub, call| {
+            let reply = (GITHUB.respond)(hub, call);
+            let is_listing = call.method == "GET" && call.query("state") == Some("open");
+            if is_listing && listings.fetch_add(1, Ordering::Relaxed) == 1 {
+                hub.change(1, |pull| pull.title = "Wait".to_owned());
+                sleep(Duration::from_millis(1_200));
+            }
+            reply
+        }
+    });
+    fleet.write(&json!({}), "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    fleet.write(&json!({}), "6.0.0");
+    // The first listing is for git.
+    listings.store(0, Ordering::Relaxed);
+    let failed = fleet.run_any();
+    assert_eq!((failed.status, listings.load(Ordering::Relaxed)), (Some(1), 2), "{failed:?}");
+    assert_eq!(fleet.newest().0.title, "Wait");
+    assert_eq!(action(&fleet.run()), "refreshed");
+    let (refreshed, _) = fleet.newest();
+    assert!(refreshed.title == "Wait" && refreshed.body.contains("6.0.0"), "{refreshed:?}");
 }
 
 fn closed(served: &'static Served) -> ServedFleet {

@@ -242,7 +242,9 @@ impl<T: Transport> Forge for Github<T> {
         let mut changed = current.clone();
         if edit.depends_on_text() {
             let path = ["pulls", number.as_str()];
-            self.verify((current, edit), &path, (read_cost(*is_closed), operation)).await?;
+            if edit.needs_look() {
+                self.verify((current, edit), &path, (read_cost(*is_closed), operation)).await?;
+            }
             self.add_missing(current.number, edit).await?;
             let mut change = json!({});
             for (name, text) in [("title", title), ("body", body)] {

@@ -20,7 +20,7 @@ use super::order::PullRequestOrder;
 use super::outcome::{PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
 use super::repository::Repository;
-use super::round::{Round, RoundOutcome, closed_gate};
+use super::round::{Round, RoundOutcome, TEXT_AGE, closed_gate};
 use super::snapshot::Snapshot;
 use crate::backoff::Backoff;
 use crate::cancel::StopToken;
@@ -437,6 +437,7 @@ impl Shared {
                     handled: &handled,
                     merges: &merges,
                     unreported: unreported.as_ref(),
+                    text_age: TEXT_AGE,
                     has_settled: AtomicBool::default(),
                     has_withheld: AtomicBool::default(),
                     has_put_off: AtomicBool::default(),

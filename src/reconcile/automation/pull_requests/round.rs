@@ -21,12 +21,20 @@ use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::snapshot::Snapshot;
-use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestState, SeparateParts};
+use crate::forge::{
+    Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState, SeparateParts,
+};
 use crate::git::{BranchName, BranchOutcome, CommitId};
 use crate::tenancy::BlockingPool;
 
 /// The timeout of the rendering of a text.
 const TEXT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The maximum age of a listing by which texts are changed.
+///
+/// That is the time of a few calls. A text of an older listing is read again right before its change, so that none of a person
+/// is lost.
+pub(super) const TEXT_AGE: Duration = Duration::from_secs(1);
 
 /// The time in which a forge that has changed the base ends a merge.
 const MERGE_TIME: Duration = Duration::from_secs(3);
@@ -51,6 +59,8 @@ pub(super) struct Round<'r, F> {
     ///
     /// None if no report is awaited.
     pub(super) unreported: Option<&'r BTreeSet<u64>>,
+    /// The maximum age of a listing by which texts are changed.
+    pub(super) text_age: Duration,
     /// True once the forge had the time to end merges.
     pub(super) has_settled: AtomicBool,
     /// True once a change was withheld because an automation may not write now.
@@ -502,6 +512,8 @@ impl<F: Forge> Round<'_, F> {
                 after
             }
             (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.is_dry_run => {
+                let is_text_recent = snapshot.is_recent(self.text_age);
+                let edit = &PullRequestEdit { is_text_recent, ..PullRequestEdit::clone(edit) };
                 let after = self.forge.edit(&current, edit).await?;
                 snapshot.put(after.clone(), Instant::now());
                 if after.state != PullRequestState::Open && !edit.is_closed {

@@ -78,7 +78,7 @@ impl Forge for Failing {
     }
 
     async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-        self.changes.lock().push("edit");
+        self.changes.lock().push(if edit.is_text_recent { "edit at once" } else { "edit" });
         let body = edit.body.clone().unwrap_or_else(|| one.body.clone());
         let mut after = PullRequest { body, ..one.clone() };
         if self.is_closed_meanwhile {
@@ -165,6 +165,7 @@ fn plain_round<'r>(
         handled,
         merges,
         unreported: None,
+        text_age: Duration::ZERO,
         has_settled: AtomicBool::default(),
         has_withheld: AtomicBool::default(),
         has_put_off: AtomicBool::default(),
@@ -397,6 +398,19 @@ async fn a_pull_request_that_a_person_closes_before_an_edit_is_known_as_ended() 
     let done = round_with(&forge, order, &mut snapshot, false).await;
     assert_eq!(done.all().map(|one| one.is_open).collect::<Vec<_>>(), [false]);
     assert_eq!(snapshot.ended(7).map(|one| one.state), Some(PullRequestState::Closed));
+}
+
+#[tokio::test]
+async fn a_text_is_changed_without_another_look_after_a_recent_listing_only() {
+    let (order, [_, untold]) = kept();
+    let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
+    for (text_age, expected) in [(Duration::ZERO, "edit"), (Duration::MAX, "edit at once")] {
+        let forge = Failing { listed: Mutex::new(vec![untold.clone()]), ..Failing::default() };
+        let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
+        let round = Round { text_age, ..plain_round(&forge, &pool, &orders, &handled, &merges) };
+        round.run(&mut Snapshot::default()).await;
+        assert_eq!(*forge.changes.lock(), [expected], "{text_age:?}");
+    }
 }
 
 /// A process that was killed after a merge or a new text reported nothing before it.

@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 
@@ -26,6 +26,8 @@ const SEARCHES: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     open: BTreeMap<Branches, PullRequest>,
+    /// The time before the last listing of the open ones.
+    listed_after: Option<Instant>,
     past: BTreeMap<Branches, Vec<PullRequest>>,
     /// Errors of searches since the last listing, by the branch that meets them next.
     failed: BTreeMap<Branches, ForgeError>,
@@ -61,7 +63,9 @@ impl Snapshot {
             strangers: self.strangers.clone(),
             ..Listing::of(heads.clone(), |body| Memory::of_body(body).is_some())
         };
+        let begin = Instant::now();
         let mut listed = forge.open_pull_requests(&mut listing).await?;
+        self.listed_after = Some(begin);
         self.failed.clear();
         self.strangers = listing.left_out;
         listed.sort_by_key(|one| one.number);
@@ -198,6 +202,11 @@ impl Snapshot {
             self.vanished.remove(&(base, head));
         }
         Ok(())
+    }
+
+    /// Returns true if the open pull requests were listed within a time.
+    pub(super) fn is_recent(&self, age: Duration) -> bool {
+        self.listed_after.is_some_and(|begin| begin.elapsed() <= age)
     }
 
     /// Returns the open pull requests with a base whose branch has an older one.
