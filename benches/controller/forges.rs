@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use kube::api::ListParams;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::forge_limits;
@@ -62,7 +63,9 @@ impl Fleet {
         self.scene.create(Kind::Source, "pulls", &spec).await;
         let patch = json!({"metadata": {"annotations": annotations}});
         self.scene.patch(Kind::Source, "pulls", &patch).await;
-        let delivery = json!({"metadata": {"annotations": {"tagboat.dev/delivery": "pull-request"}}});
+        let delivery = json!({"metadata": {
+            "labels": {"tenant": self.namespace()}, "annotations": {"tagboat.dev/delivery": "pull-request"},
+        }});
         for member in &self.members {
             self.scene.create_policy(member, "1.0.0").await;
             let mut spec = Scene::spec(member);
@@ -103,8 +106,37 @@ impl Fleet {
         }
     }
 
+    /// Sets the freeze of the Namespace, or ends it.
+    async fn freeze(&self, reason: Value) {
+        let api: Api<Namespace> = Api::all(self.scene.cluster.client());
+        let patch = json!({"metadata": {"annotations": {"tagboat.dev/freeze": reason}}});
+        api.patch(self.namespace(), &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Waits until the status of every automation says that it waits.
+    async fn all_wait(&self) {
+        let api = self.scene.api(Kind::Automation);
+        let waits = |object: &kube::core::DynamicObject| {
+            condition(&object.data["status"], "UpdatesWaiting").is_some_and(|found| found["status"] == "True")
+        };
+        while !api.list(&ListParams::default()).await.unwrap().items.iter().all(waits) {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    }
+
+    /// Waits until each automation has its branch.
+    async fn all_pushed(&self, server: &impl Server) {
+        let begin = Instant::now();
+        while server.branches().await < self.members.len() {
+            assert!(begin.elapsed() < PATIENCE, "the branches are pushed");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Measures everything that both forges have in common.
-    async fn measure(&self, program: &Path, arguments: &[&str], server: &impl Server) {
+    ///
+    /// Returns the seconds from the new images until all pull requests are open.
+    async fn measure(&self, program: &Path, arguments: &[&str], server: &impl Server) -> f64 {
         println!("{HEAD}");
         let members = self.members.len();
         let process = Measured::start_with(program, &self.scene, arguments).await;
@@ -113,15 +145,13 @@ impl Fleet {
         let row = Row::new(&process, server);
         let begin = Instant::now();
         self.choose_all("2.0.0").await;
-        while server.branches().await < members {
-            assert!(begin.elapsed() < PATIENCE, "the branches are pushed");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        self.all_pushed(server).await;
         row.print(&format!("{members} new images: until all branches are pushed"));
         while server.open().await < members {
             assert!(begin.elapsed() < PATIENCE, "the pull requests are opened");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+        let opened = begin.elapsed().as_secs_f64();
         row.print("the same: until all pull requests are open");
         println!("from the first call that opens one until the last is open: {:.1} s", server.opening());
         self.all("2.0.0", "1 open: #").await;
@@ -150,6 +180,7 @@ impl Fleet {
         self.all("3.0.0", "1 open: #").await;
         row.print("a start without state, and 75 seconds");
         process.end();
+        opened
     }
 }
 
@@ -294,7 +325,9 @@ async fn bare_loop(address: &str, forge: &GiteaRepository, branches: &[String]) 
 }
 
 /// A repository of Gitea with these files, and the branches of the bare loop.
-async fn repository(name: &str, files: &[Change], branches: &[String]) -> GiteaRepository {
+///
+/// Also returns the seconds of their push.
+async fn repository(name: &str, files: &[Change], branches: &[String]) -> (GiteaRepository, f64) {
     let forge = GiteaRepository::new(name).await;
     let directory = tempfile::tempdir().unwrap();
     let local = BareRepository::with_files(&directory.path().join("local.git"), files);
@@ -307,9 +340,8 @@ async fn repository(name: &str, files: &[Change], branches: &[String]) -> GiteaR
     let begin = Instant::now();
     if !branches.is_empty() {
         local.git(["push", "--quiet", "--force", &url, "refs/heads/bare/*:refs/heads/bare/*"]);
-        println!("a bare push of {} branches: {:.1} s", branches.len(), begin.elapsed().as_secs_f64());
     }
-    forge
+    (forge, begin.elapsed().as_secs_f64())
 }
 
 /// Pull requests at the real Gitea, beside a loop of bare calls.
@@ -318,8 +350,8 @@ pub(crate) async fn at_gitea(program: &Path, members: usize) {
     let fleet = Fleet::new(members).await;
     let branches: Vec<String> = (0..members).map(|number| format!("bare/b{number:03}")).collect();
     let all = files(fleet.namespace(), &fleet.members);
-    let bare = repository("bare", &all, &branches).await;
-    let forge = repository("fleet", &all, &[]).await;
+    let (bare, pushing) = repository("bare", &all, &branches).await;
+    let (forge, _) = repository("fleet", &all, &[]).await;
     let first = Arc::<Mutex<Option<Instant>>>::default();
     let noted = Arc::clone(&first);
     let opening = format!("/{}/pulls", forge.name);
@@ -330,13 +362,20 @@ pub(crate) async fn at_gitea(program: &Path, members: usize) {
         Reply::Forward
     });
     let alone = bare_loop(&front.address(), &bare, &branches).await;
-    println!("{members} bare calls, four at a time: {alone:.1} s\n");
+    println!(
+        "a bare push of {members} branches: {pushing:.1} s; {members} bare calls, four at a time: {alone:.1} s\n"
+    );
     let login = [("username", "bot"), ("password", GiteaRepository::token())];
     fleet.scene.create_secret(fleet.namespace(), "git", &login).await;
     let url = forge.url().replace(&format!("127.0.0.1:{}", forge.port()), &front.address());
     fleet.create(&url, json!({"tagboat.dev/forge": "gitea"})).await;
     let server = Gitea { forge, front, first, refused: Arc::default() };
-    fleet.measure(program, &["--forge-writes-per-minute=60000"], &server).await;
+    let opened = fleet.measure(program, &["--forge-writes-per-minute=60000"], &server).await;
+    println!(
+        "until all pull requests are open: {:.2} times the bare calls, {:.2} times the bare push and calls",
+        opened / alone,
+        opened / (pushing + alone)
+    );
 }
 
 /// The test server of GitHub with its limits.
@@ -350,7 +389,11 @@ struct Github {
 
 impl Counts for Github {
     fn counts(&self) -> [usize; 6] {
-        let of = |operation| self.git.requests_for(operation).len();
+        // With protocol 2, a listing is a request to the same address as a fetch.
+        let of = |operation| {
+            let records = self.git.requests_for(operation).into_iter();
+            records.filter(|record| record.request.command.as_deref() != Some("ls-refs")).count()
+        };
         let calls = self.front.requests();
         let reads = calls.iter().filter(|request| request.method == "GET").count();
         let refused = self.limits.lock().unwrap().refused;
@@ -378,9 +421,8 @@ impl Server for Github {
     }
 }
 
-/// Pull requests at a test server of GitHub with its limits.
-pub(crate) async fn at_github(program: &Path, members: usize) {
-    println!("Pull requests at a test server of GitHub with its limits\n");
+/// A fleet at a test server of GitHub with its limits, beside a plain git server.
+async fn github_fleet(members: usize) -> (Fleet, Github) {
     let fleet = Fleet::new(members).await;
     let hub = Hub::new();
     hub.repository.commit("main", "Fleet", &files(fleet.namespace(), &fleet.members));
@@ -395,7 +437,43 @@ pub(crate) async fn at_github(program: &Path, members: usize) {
         "tagboat.dev/forge": "github", "tagboat.dev/forge-url": front.url("/api/v3"), "tagboat.dev/forge-secret": "forge",
     });
     fleet.create(&git.url("acme/fleet.git"), annotations).await;
-    let server = Github { hub, front, git, limits, begin: Instant::now() };
+    (fleet, Github { hub, front, git, limits, begin: Instant::now() })
+}
+
+/// The branches of many pull requests at a plain git server.
+///
+/// They become ready one after another, or all in one moment.
+pub(crate) async fn branches(program: &Path, members: usize) {
+    println!("Branches of pull requests at a plain git server\n\n{HEAD}");
+    for is_at_once in [false, true] {
+        let (fleet, server) = github_fleet(members).await;
+        let selector = format!("--watch-label-selector=tenant={}", fleet.namespace());
+        let process = Measured::start_everywhere(program, &fleet.scene, &selector);
+        fleet.all("1.0.0", "no pull request is open").await;
+        if is_at_once {
+            fleet.freeze(json!("release")).await;
+            fleet.choose_all("2.0.0").await;
+            fleet.all_wait().await;
+        }
+        let row = Row::new(&process, &server);
+        let what = if is_at_once {
+            fleet.freeze(Value::Null).await;
+            "a freeze ends for"
+        } else {
+            fleet.choose_all("2.0.0").await;
+            "one after another,"
+        };
+        let changed = row.begin.elapsed().as_secs_f64();
+        fleet.all_pushed(&server).await;
+        row.print(&format!("{what} {members} new images (in {changed:.1} s): until all branches are pushed"));
+        process.end();
+    }
+}
+
+/// Pull requests at a test server of GitHub with its limits.
+pub(crate) async fn at_github(program: &Path, members: usize) {
+    println!("Pull requests at a test server of GitHub with its limits\n");
+    let (fleet, server) = github_fleet(members).await;
     fleet.measure(program, &PUBLIC, &server).await;
     let unchanged = server.limits.lock().unwrap().unchanged;
     println!("answers without a body, because nothing had changed: {unchanged}");

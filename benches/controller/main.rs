@@ -2,7 +2,8 @@
 //!
 //! `hack/bench controller` runs it. `reflect` measures the reflector controller with a registry of this process, and
 //! `rollout` the reports of rollouts, `nodes` a pool of many nodes and a rollout on some (alone as `node-rollout`), `forges` pull requests at Gitea
-//! and at a test server of GitHub (alone as `gitea` and `github`); `small` measures a tenth of these.
+//! and at a test server of GitHub (alone as `gitea` and `github`), with
+//! their branches alone as `branches`; `small` measures a tenth of these.
 //!
 //! The first argument is the program. CPU and memory are those of its process tree, so its git processes count and
 //! the servers do not.
@@ -45,7 +46,7 @@ const HEAD: &str =
     "| | seconds | CPU s | peak MB | pushes | fetches | listings |\n|---|---|---|---|---|---|---|";
 
 fn main() {
-    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|node-rollout|forges|gitea|github|small]…";
+    let usage = "usage: cargo bench --profile dev --bench controller -- PROGRAM [waves|person|idle|windows|rest|reflect|rollout|nodes|node-rollout|forges|gitea|branches|github|small]…";
     // Cargo adds a flag of its own.
     let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
     let first = arguments.next().expect(usage);
@@ -108,6 +109,10 @@ fn main() {
         if wants("forges") || wants("gitea") {
             println!();
             forges::at_gitea(&program, members).await;
+        }
+        if wants("forges") || wants("branches") {
+            println!();
+            forges::branches(&program, members).await;
         }
         if wants("forges") || wants("github") {
             println!();
