@@ -165,7 +165,7 @@ pub(super) struct OwnTip {
     /// A later tip of the base that has this commit in its history.
     #[serde(default)]
     pub(super) verified: Option<CommitId>,
-    /// The own commits, the lowest first; none if others may have made the tip of them.
+    /// The own commits, the lowest first.
     #[serde(default)]
     pub(super) commits: Vec<CommitId>,
 }
@@ -278,7 +278,7 @@ impl PushJournal {
         tips.filter(|own| own.tip == tip).for_each(|own| own.verified = Some(base));
     }
 
-    /// Returns the commit of the base under the last tip that was pushed to a branch.
+    /// Returns the commit of the base under the last tip of a branch.
     pub(super) fn last_base(&self, branch: &BranchName) -> Option<CommitId> {
         self.own_tips.get(&branch.reference())?.last().map(|own| own.base)
     }

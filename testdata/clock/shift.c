@@ -23,6 +23,14 @@ __attribute__((constructor)) static void map_shift(void) {
   shift = mapped;
 }
 
+time_t time(time_t *seconds) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds)
+    *seconds = now.tv_sec;
+  return now.tv_sec;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
   int result = (int)syscall(SYS_clock_gettime, clock, now);
   if (result == 0 && shift && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))

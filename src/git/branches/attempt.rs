@@ -105,7 +105,7 @@ impl Branch {
         }
     }
 
-    /// Returns true if no forge tells whether a branch without a wanted change has served its purpose.
+    /// Returns true if nothing is wanted of it, and no forge tells its end.
     fn may_be_stale(&self) -> bool {
         self.drafts.is_empty() && self.facts.is_deleted_if_stale
     }
@@ -363,9 +363,10 @@ impl<P: Proposer> BranchAttempt<P> {
         })
     }
 
-    /// Reads the commits of branches whose tips the journal does not know, or that may be stale.
+    /// Reads the commits of branches whose tips the journal does not know.
     ///
-    /// Of the others, the commit on which they were made is looked for in the base. All tips are fetched at once.
+    /// Of the others, the commit on which they were made is looked for in the base. Those that may be stale are compared with the
+    /// base. All tips are fetched at once.
     fn read_unknown(
         &self,
         branches: &mut [Branch],

@@ -17,9 +17,9 @@ const MAX_DIFFERENCES: usize = 100_000;
 /// The entries of a tree, by name.
 type Entries = BTreeMap<Vec<u8>, (TreeEntryKind, Oid)>;
 
-/// Returns true if the base has each file that the branch changes as the branch has it.
+/// Returns true if the base has the change of a branch.
 ///
-/// So it is after each kind of merge, and after the same edit by hand. The branch was made on `under`. If a commit cannot be
+/// Then each file that the branch changes is the same in the base. So it is after each kind of merge, and after the same edit by hand. The branch was made on `under`. If a commit cannot be
 /// read, or differs too much, the change counts as missing.
 ///
 /// # Errors

@@ -228,10 +228,10 @@ impl RunWait {
     }
 }
 
-/// Unites the delays of automations of the same branch, which may be pushed once all of them have ended.
+/// Unites the delays of automations of the same branch.
 ///
-/// The reason is the first of them. A rule that has just ended is gone, and was a window or a freeze. Any end is one to look at
-/// the rules again.
+/// It may be pushed once all of them have ended. The reason is the first of them. A rule that has just ended is gone, and was
+/// a window or a freeze. Any end is one to look at the rules again.
 fn united(delays: &[PushDelay]) -> (WaitReason, Option<Timestamp>, Option<Timestamp>) {
     let is_one = |wait: &WaitReason| delays.iter().any(|delay| delay.reason == wait.reason());
     let reason = WaitReason::ALL.into_iter().find(is_one).unwrap_or(WaitReason::WindowClosed);
