@@ -26,7 +26,7 @@ use super::paging::Pages;
 use super::pull_request::{
     Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
 };
-use super::reading::{flag, list, number};
+use super::reading::{commit, flag, list, number};
 use crate::git::BranchName;
 use reading::{merge_answer, own_pull_request, pull_requests, requires_anything};
 use requests::edit_body;
@@ -142,6 +142,20 @@ impl<T: Transport> BitbucketDataCenter<T> {
         self.client.checked(operation, own_pull_request(&response.body))
     }
 
+    /// Returns true if the auto-merge of a commit was asked for already.
+    ///
+    /// Versions without it, and pull requests without one, have no such resource.
+    async fn is_scheduled(&self, number: u64, merge: &Merge) -> Result<bool, ForgeError> {
+        const OPERATION: &str = "read the auto-merge";
+        let path = ["pull-requests", &number.to_string(), "auto-merge"];
+        let response = self.client.send(self.repository.request(Method::Get, &path, OPERATION)).await?;
+        match response.status {
+            200..=299 => Ok(commit(&response.body, "/fromHash") == Some(merge.head_commit)),
+            404 => Ok(false),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
+
     /// Returns true if a merge needs a check or an approval.
     ///
     /// The settings have the numbers of approvals and builds; other checks are known only while they forbid the merge.
@@ -237,6 +251,9 @@ impl<T: Transport> Forge for BitbucketDataCenter<T> {
             return Ok(answer);
         }
         let is_later = merge.time == MergeTime::WhenReady;
+        if is_later && self.is_scheduled(current.number, merge).await? {
+            return Ok(MergeAnswer::Scheduled);
+        }
         if is_later && !self.is_anything_required(current.number).await? {
             return Ok(MergeAnswer::NothingRequired);
         }

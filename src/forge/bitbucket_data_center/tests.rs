@@ -127,15 +127,25 @@ fn a_merge_needs_a_rule_unless_it_is_immediate() {
         head_commit: HEAD.parse().unwrap(),
     };
     let free = json!({"requiredApprovers": 0, "requiredSuccessfulBuilds": {"enabled": false, "count": "2"}});
-    let script =
-        Script::new([(200, document(2, "OPEN", 6)), (200, free.clone()), (200, json!({"vetoes": []}))]);
+    let none = || (404, json!({}));
+    let script = Script::new([
+        (200, document(2, "OPEN", 6)),
+        none(),
+        (200, free.clone()),
+        (200, json!({"vetoes": []})),
+    ]);
     assert_eq!(run(forge(&script).merge(&current, &later)), Ok(MergeAnswer::NothingRequired));
 
     let veto = json!({"vetoes": [{"summaryMessage": "a build is missing"}]});
-    let script =
-        Script::new([(200, document(2, "OPEN", 6)), (200, free), (200, veto), (200, document(2, "OPEN", 7))]);
+    let script = Script::new([
+        (200, document(2, "OPEN", 6)),
+        none(),
+        (200, free),
+        (200, veto),
+        (200, document(2, "OPEN", 7)),
+    ]);
     assert_eq!(run(forge(&script).merge(&current, &later)), Ok(MergeAnswer::Scheduled));
-    let (line, body) = &script.requests()[3];
+    let (line, body) = &script.requests()[4];
     assert_eq!(line, "Post projects/OPS/repos/fleet/pull-requests/2/merge?version=6");
     assert_eq!(*body, json!({"autoMerge": true, "strategyId": "rebase-ff-only"}));
 
@@ -143,6 +153,33 @@ fn a_merge_needs_a_rule_unless_it_is_immediate() {
     let script = Script::new([(200, document(2, "OPEN", 6)), (200, document(2, "MERGED", 7))]);
     assert_eq!(run(forge(&script).merge(&current, &now)), Ok(MergeAnswer::Merged));
     assert_eq!(script.requests()[1].1, json!({}));
+}
+
+/// After a restart, the server was asked once more.
+#[test]
+fn an_auto_merge_of_the_same_commit_is_not_asked_for_again() {
+    let current = own_pull_request(&document(2, "OPEN", 5)).unwrap();
+    let (time, head_commit) = (MergeTime::WhenReady, HEAD.parse().unwrap());
+    let merge = Merge { time, method: None, head_commit };
+    let asked =
+        |commit: &str| (200, json!({"createdDate": 1, "fromHash": commit, "toRefId": "refs/heads/main"}));
+    let script = Script::new([(200, document(2, "OPEN", 6)), asked(HEAD)]);
+    assert_eq!(run(forge(&script).merge(&current, &merge)), Ok(MergeAnswer::Scheduled));
+    assert_eq!(script.requests()[1].0, "Get projects/OPS/repos/fleet/pull-requests/2/auto-merge");
+    // It was for another commit, or the server had nothing to say of the commit.
+    for other in [asked(&"2".repeat(40)), (200, json!({}))] {
+        let script = Script::new([
+            (200, document(2, "OPEN", 6)),
+            other,
+            (200, json!({"requiredApprovers": 1})),
+            (200, document(2, "OPEN", 7)),
+        ]);
+        assert_eq!(run(forge(&script).merge(&current, &merge)), Ok(MergeAnswer::Scheduled));
+        assert_eq!(script.requests()[3].0, "Post projects/OPS/repos/fleet/pull-requests/2/merge?version=6");
+    }
+    // A failure is none of these.
+    let script = Script::new([(200, document(2, "OPEN", 6)), (401, json!({}))]);
+    assert!(run(forge(&script).merge(&current, &merge)).is_err());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Pull requests on a test server with the API of Bitbucket Data Center.
 
 use tagboat::forge::{
-    BitbucketDataCenter, DataCenterRepository, Forge, ForgeError, Listing, NewPullRequest, PullRequestEdit,
-    PullRequestState,
+    BitbucketDataCenter, DataCenterRepository, Forge, ForgeError, Listing, Merge, MergeAnswer, MergeTime,
+    NewPullRequest, PullRequestEdit, PullRequestState,
 };
 
 use super::life::{
@@ -70,6 +70,13 @@ async fn when_ready_waits_for_the_required_build() {
     let front = hub.serve(respond);
     let forge = forge(&front);
     let opened = schedule_once_a_check_is_required(&forge, &hub).await;
+    // Another process finds it, and writes nothing.
+    let writes = || front.requests().iter().filter(|request| request.method != "GET").count();
+    let before = writes();
+    let (time, head_commit) = (MergeTime::WhenReady, opened.head_commit.unwrap());
+    let again = Merge { time, method: None, head_commit };
+    assert_eq!(forge.merge(&opened, &again).await, Ok(MergeAnswer::Scheduled));
+    assert_eq!(writes(), before);
     hub.pass_check();
     let found = forge.find(&opened.head, &opened.base).await.unwrap();
     assert_eq!(found[0].state, PullRequestState::Merged);

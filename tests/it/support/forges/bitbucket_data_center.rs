@@ -28,6 +28,10 @@ pub(crate) fn respond(hub: &Hub, call: &Call) -> Reply {
             match (method, rest) {
                 ("GET", []) => answer(200, &document(hub, &pull)),
                 ("GET", ["merge"]) => answer(200, &json!({"canMerge": true, "vetoes": []})),
+                ("GET", ["auto-merge"]) => match pull.scheduled {
+                    Some(_) => answer(200, &json!({"createdDate": 1, "fromHash": hub.tip(&pull)})),
+                    None => failure(404, "no auto-merge was asked for"),
+                },
                 ("PUT", []) => edit(hub, call, &pull),
                 ("POST", ["decline" | "merge"]) if !is_current => out_of_date(),
                 ("POST", ["decline"]) => {
