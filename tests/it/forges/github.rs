@@ -1,6 +1,7 @@
 //! Pull requests on a test server with the API of GitHub.
 //! Each described request is compared with its description.
 
+use serde_json::json;
 use tagboat::forge::github::{Github, GithubRepository};
 use tagboat::forge::{
     Forge, Listing, MergeAnswer, MergeMethod, MergeTime, NewPullRequest, PullRequestEdit, PullRequestState,
@@ -12,7 +13,7 @@ use super::life::{
 };
 use crate::github::server::description::Description;
 use crate::support::forges::github::respond;
-use crate::support::forges::hub::{AUTHORIZATION, Hub, USER};
+use crate::support::forges::hub::{AUTHORIZATION, Hub, USER, answer};
 use crate::support::forges::wire::Wire;
 use crate::support::http_front::Front;
 
@@ -111,6 +112,28 @@ async fn when_ready_waits_for_the_required_check() {
     hub.pass_check();
     let found = forge.find(&opened.head, &opened.base).await.unwrap();
     assert_eq!(found[0].state, PullRequestState::Merged);
+}
+
+/// A pull request that waits in the queue was rebuilt.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ruleset_tells_of_a_merge_queue_if_graphql_refuses_the_token() {
+    for (kind, is_left_alone) in [("merge_queue", true), ("deletion", false)] {
+        let hub = Hub::new();
+        let front = hub.serve(move |hub, call| {
+            let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
+            match path.as_slice() {
+                ["graphql"] => {
+                    answer(403, &json!({"message": "Resource not accessible by personal access token"}))
+                }
+                [.., "rules", "branches", "main"] => answer(200, &json!([{"type": kind}])),
+                _ => respond(hub, call),
+            }
+        });
+        let (forge, wire) = forge(&front);
+        let found = forge.merge_queue(&"main".parse().unwrap()).await;
+        assert_eq!(found.is_err(), is_left_alone, "{kind}: {found:?}");
+        check(&wire);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

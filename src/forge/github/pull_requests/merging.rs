@@ -14,6 +14,9 @@ use crate::git::BranchName;
 
 const MERGE: &str = "merge a pull request";
 
+/// The maximum number of rules of a base that are read.
+const MAX_RULES: usize = 100;
+
 impl<T: Transport> Github<T> {
     /// Merges a pull request at once.
     pub(super) async fn merge_now(&self, number: u64, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
@@ -103,12 +106,13 @@ impl<T: Transport> Github<T> {
     /// Returns the numbers in the merge queue of a base, as each pull request says.
     ///
     /// This needs no permission for merge queues.
-    async fn queued(&self, base: &BranchName, reason: &str) -> Result<Option<BTreeSet<u64>>, ForgeError> {
+    async fn queued(&self, base: &BranchName, first: &str) -> Result<Option<BTreeSet<u64>>, ForgeError> {
         let (mut queued, mut after) = (graphql::Queued::default(), None);
         for _ in 0..graphql::MAX_PAGES {
             let answer = self.query(graphql::open_of_base(&self.repository, base, after.as_deref())).await?;
             let Some(page) = queued.read(&answer.body) else {
-                return self.unknown_queue(&queued, base, answer.missing().as_deref().unwrap_or(reason));
+                let reason = answer.missing();
+                return self.unknown_queue(&queued, base, reason.as_deref().unwrap_or(first)).await;
             };
             after = page.next;
             if after.is_none() {
@@ -122,14 +126,14 @@ impl<T: Transport> Github<T> {
     ///
     /// # Errors
     ///
-    /// If earlier pages tell that it has one: a rebuild would remove pull requests from it.
-    fn unknown_queue(
+    /// If earlier pages or a ruleset tell that it has one: a rebuild would remove pull requests from it.
+    async fn unknown_queue(
         &self,
         queued: &graphql::Queued,
         base: &BranchName,
         reason: &str,
     ) -> Result<Option<BTreeSet<u64>>, ForgeError> {
-        if queued.has_queue() {
+        if queued.has_queue() || self.has_queue_rule(base).await? {
             let (host, detail) = (self.host.clone(), reason.to_owned());
             return Err(ForgeError::Forbidden { host, operation: "list the merge queue", detail });
         }
@@ -139,6 +143,23 @@ impl<T: Transport> Github<T> {
              the token read access to pull requests"
         );
         Ok(None)
+    }
+
+    /// Returns true if a ruleset requires a merge queue for a base.
+    ///
+    /// The REST API tells this without further permissions, and nothing of classic branch protection.
+    async fn has_queue_rule(&self, base: &BranchName) -> Result<bool, ForgeError> {
+        const OPERATION: &str = "list the rules of a branch";
+        let path = ["rules", "branches", base.as_str()];
+        let mut request = self.repository.request((Method::Get, Cost::EssentialRead), &path, None, OPERATION);
+        request.query = vec![("per_page", MAX_RULES.to_string())];
+        let response = self.rest.send(request).await?;
+        let rules = response.body.as_array().map(Vec::as_slice).unwrap_or_default();
+        match (response.status, self.refusal(OPERATION, &response)) {
+            (200, _) => Ok(rules.iter().any(|rule| rule["type"] == "merge_queue")),
+            (403 | 404, ForgeError::Forbidden { .. }) => Ok(false),
+            (_, refusal) => Err(refusal),
+        }
     }
 
     /// Sends a query; parts that cannot be read are null.

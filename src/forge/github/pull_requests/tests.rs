@@ -220,8 +220,21 @@ fn a_token_that_may_not_read_the_merge_queue_still_learns_which_pull_requests_ar
             vec![(200, refused()), (200, nodes(json!([null, one(5, true, true)])))],
             Some(vec![5]),
         ),
-        ("nothing may be read", vec![(200, refused()), (200, nothing)], None),
-        ("the token is not accepted", vec![(403, no_graphql.clone()), (403, no_graphql)], None),
+        ("nothing may be read", vec![(200, refused()), (200, nothing), (200, json!([]))], None),
+        (
+            "the token is not accepted",
+            vec![
+                (403, no_graphql.clone()),
+                (403, no_graphql.clone()),
+                (200, json!([{"type": "pull_request"}])),
+            ],
+            None,
+        ),
+        (
+            "the rules are hidden as well",
+            vec![(403, no_graphql.clone()), (403, no_graphql.clone()), (403, no_graphql)],
+            None,
+        ),
     ] {
         let api = recorded(responses);
         let found = now(github(&api).merge_queue(&"main".parse().unwrap()));
@@ -229,6 +242,21 @@ fn a_token_that_may_not_read_the_merge_queue_still_learns_which_pull_requests_ar
         assert_eq!(found.map(|numbers| numbers.into_iter().collect::<Vec<_>>()), expected, "{name}");
         assert!(api.responses.lock().is_empty(), "{name}");
     }
+}
+
+/// A pull request in the queue was rebuilt.
+#[test]
+fn a_base_with_a_merge_queue_is_left_alone_if_graphql_refuses_the_token() {
+    let no_graphql = || (403, json!({"message": "Resource not accessible by personal access token"}));
+    let rules = json!([{"type": "deletion"}, {"type": "merge_queue", "parameters": {}}]);
+    let api = recorded([no_graphql(), no_graphql(), (200, rules)]);
+    let error = now(github(&api).merge_queue(&"release/1".parse().unwrap())).unwrap_err();
+    assert!(matches!(&error, ForgeError::Forbidden { operation: "list the merge queue", .. }), "{error}");
+    let requests = api.requests.lock();
+    assert_eq!(requests[2].path, ["repos", "acme", "fleet", "rules", "branches", "release/1"]);
+    drop(requests);
+    let api = recorded([no_graphql(), no_graphql(), (502, json!({}))]);
+    assert!(now(github(&api).merge_queue(&"main".parse().unwrap())).is_err());
 }
 
 #[test]
