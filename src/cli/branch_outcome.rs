@@ -156,6 +156,11 @@ pub(super) enum PullRequestReasonKind {
 }
 
 impl Branch {
+    /// Returns its name.
+    pub(super) fn name(&self) -> &str {
+        &self.branch
+    }
+
     /// Creates the branch of an outcome.
     pub(super) fn of(outcome: &BranchOutcome, base: &str, is_dry_run: bool) -> Self {
         let name = &outcome.branch;

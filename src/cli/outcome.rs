@@ -384,6 +384,18 @@ impl Outcome {
         }
     }
 
+    /// Sets the branches that were deleted after their pull requests were closed.
+    pub(super) fn set_ended_branches(&mut self, delivered: &Delivered) {
+        for outcome in &delivered.branches {
+            if matches!(outcome.action, BranchAction::Deleted | BranchAction::Failed { .. }) {
+                let branch = Branch::of(outcome, &delivered.base, false);
+                self.branches.retain(|other| other.name() != branch.name());
+                self.branches.push(branch);
+            }
+        }
+        self.branches.sort_by(|one, other| one.name().cmp(other.name()));
+    }
+
     /// Sets the pull requests.
     pub(super) fn set_pull_requests(&mut self, progress: &PullRequestProgress, is_dry_run: bool) {
         let of = |outcome: &PullRequestOutcome| PullRequest::of(outcome, is_dry_run);

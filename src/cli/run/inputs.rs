@@ -157,6 +157,7 @@ impl Inputs {
             is_dry_run: arguments.reconcile.dry_run,
         });
         let options = TransactionOptions {
+            ends_branches_only: false,
             named: given.keys().cloned().collect(),
             given,
             cross_namespace: CrossNamespace::Allowed,

@@ -16,6 +16,8 @@ mod state_lock;
 mod warnings;
 mod work;
 
+use std::collections::BTreeSet;
+
 use tokio::sync::oneshot;
 use tracing::dispatcher;
 
@@ -147,13 +149,20 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) ->
     });
     let mut works: Vec<Work<'_>> = works(inputs, images).collect();
     batch::reconcile(works.iter_mut().filter(|work| !work.is_done).collect(), &writer, stop).await;
-    writer.finish().await;
     let queue = &inputs.options.pull_requests;
     tokio::select! {
         () = stop.cancelled() => {}
         () = queue.run_once() => {}
     }
     works.iter_mut().for_each(|work| work.report_pull_requests(queue));
+    // The branches of pull requests that were closed because no policy renders them: no later run knows of these.
+    if !is_dry_run && !stop.is_cancelled() {
+        let ends = |work: &&mut Work<'_>| work.asked_forge() && queue.ends_branches(&work.name());
+        let groups: BTreeSet<_> = works.iter_mut().filter(ends).map(|work| work.group()).collect();
+        let again = works.iter_mut().filter(|work| work.asked_forge() && groups.contains(&work.group()));
+        batch::reconcile(again.map(Work::ending_branches).collect(), &writer, stop).await;
+    }
+    writer.finish().await;
     works
 }
 

@@ -52,8 +52,10 @@ pub(super) struct Work<'i> {
     /// True if an image may be out of date because its registry did not answer.
     pub(super) is_stale: bool,
     pub(super) is_done: bool,
-    /// True if the forge is still to be asked.
+    /// True if the forge is asked.
     awaits_forge: bool,
+    /// True if only branches are dealt with that no policy renders.
+    ends_branches_only: bool,
 }
 
 impl Job for Work<'_> {
@@ -64,7 +66,7 @@ impl Job for Work<'_> {
         let capacity = &inputs.choice.capacity;
         let selected = transaction::hold_groups(selected, self.automation, given, capacity).await;
         let request = &selected.request;
-        if is_first {
+        if is_first && !self.ends_branches_only {
             self.warn(request);
             if inputs.store.state.is_none() {
                 self.warn_of_settings_without_state(&selected.settings);
@@ -90,11 +92,16 @@ impl Job for Work<'_> {
             || selected.settings.delivery == Delivery::PullRequest
             || inputs.new.contains(&full_name(self.automation));
         let siblings = inputs.siblings.get(&group_of(self.automation)).cloned().unwrap_or_default();
-        let options = TransactionOptions { is_forced, siblings, ..inputs.options.clone() };
+        let ends_branches_only = self.ends_branches_only;
+        let options =
+            TransactionOptions { is_forced, siblings, ends_branches_only, ..inputs.options.clone() };
         transaction::prepare(&inputs.store, self.automation, selected, &options).await
     }
 
     async fn conclude(&mut self, conclusion: Conclusion, proposal: Option<UpdateProposal>) {
+        if self.ends_branches_only {
+            return self.take_ended_branches(&conclusion, proposal.as_ref());
+        }
         let findings = proposal.as_ref().and_then(|proposal| proposal.findings.clone());
         let delivery = proposal.as_ref().map_or(DeliveryOutcome::Unknown, UpdateProposal::delivery);
         if let Some(SigningResult::Unsigned(reason)) = findings.as_ref().map(|findings| &findings.signing) {
@@ -162,6 +169,7 @@ impl<'i> Work<'i> {
             is_stale: false,
             is_done,
             awaits_forge: false,
+            ends_branches_only: false,
         }
     }
 
@@ -256,6 +264,38 @@ impl<'i> Work<'i> {
         let delivered = Delivered { forge, ..order.delivered.clone() };
         if let Err(error) = self.save_condition(&delivered) {
             self.outcome.errors.push(prefixed(&self.outcome, &chain(&error)));
+        }
+    }
+
+    /// Returns true if the forge was asked.
+    pub(super) fn asked_forge(&self) -> bool {
+        self.awaits_forge
+    }
+
+    /// Returns the name of the automation.
+    pub(super) fn name(&self) -> ObjectName {
+        ObjectName::of(self.automation)
+    }
+
+    /// Returns the namespace and the GitRepository.
+    pub(super) fn group(&self) -> (String, ObjectName) {
+        group_of(self.automation)
+    }
+
+    /// Goes on with the branches that no policy renders.
+    pub(super) fn ending_branches(&mut self) -> &mut Self {
+        self.ends_branches_only = true;
+        self
+    }
+
+    /// Reports the branches that were deleted after the forge was asked.
+    fn take_ended_branches(&mut self, conclusion: &Conclusion, proposal: Option<&UpdateProposal>) {
+        if let Some(delivered) = proposal.and_then(|proposal| proposal.delivered.as_ref()) {
+            self.outcome.set_ended_branches(delivered);
+        }
+        if let Conclusion::Stall(stop) | Conclusion::Failure(stop) = conclusion {
+            let sentence = format!("a branch whose pull request was closed stays: {}", stop.full_message());
+            self.outcome.errors.push(prefixed(&self.outcome, &sentence));
         }
     }
 

@@ -140,6 +140,7 @@ impl Reconcile {
         let awaits_git =
             selected.settings.delivery == Delivery::PullRequest && automations.pull_requests.needs_git(name);
         let options = TransactionOptions {
+            ends_branches_only: false,
             given: ImageOverrides::new(),
             named: BTreeSet::new(),
             cross_namespace: automations.options.cross_namespace,

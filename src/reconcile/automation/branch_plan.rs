@@ -39,6 +39,8 @@ pub struct BranchPlan {
     is_up_to_date: bool,
     /// Branches with known pull requests, which no policy is delivered on any more.
     unwanted: BTreeSet<BranchName>,
+    /// True if the branches that it renders stay as they are.
+    pub ends_branches_only: bool,
     /// True if each selected policy has an image and a branch.
     is_complete: bool,
     /// The images that each branch sets, once the update is planned.
@@ -226,6 +228,7 @@ impl BranchPlan {
             pull_requests: None,
             is_up_to_date: false,
             unwanted: BTreeSet::new(),
+            ends_branches_only: false,
             is_complete: false,
             images: BTreeMap::new(),
         };
@@ -296,7 +299,8 @@ impl BranchPlan {
         };
         let owner = OwnerHash::of(&self.naming.automation, self.naming.path.as_deref());
         let facts = known.facts(self.base(), branch, images, &owner);
-        let is_unknown = facts.is_unknown || !self.is_up_to_date;
+        let is_kept = self.ends_branches_only && images.is_some();
+        let is_unknown = facts.is_unknown || !self.is_up_to_date || is_kept;
         BranchFacts { is_unknown, is_abandoned: images.is_none(), ..facts }
     }
 

@@ -69,6 +69,8 @@ pub struct TransactionOptions {
     pub known_wait: Option<KnownWait>,
     /// The active automations of the namespace and GitRepository.
     pub siblings: Siblings,
+    /// True if only branches are dealt with that no policy renders.
+    pub ends_branches_only: bool,
     /// The policies whose images a person named, which are written in any case.
     pub named: BTreeSet<ObjectName>,
 }
@@ -279,6 +281,7 @@ async fn pull_request_run(
     let (snapshot, age) = run.snapshot();
     let known = run.known_branches(&snapshot);
     plan.add_pull_requests(snapshot, age, known);
+    plan.ends_branches_only = options.ends_branches_only;
     Ok(Some(run))
 }
 

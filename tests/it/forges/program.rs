@@ -195,6 +195,8 @@ fn superseded(served: &'static Served) -> ServedFleet {
     assert_eq!((pulls[0].state, pulls[1].state), (PullState::Closed, PullState::Open));
     let text = "Closed by Tagboat: superseded by `images/podinfo-6.0.0`.";
     assert!(pulls[0].body.starts_with(text), "{}", pulls[0].body);
+    let tip = |branch: &str| fleet.hub.repository.id(branch);
+    assert_eq!((tip("images/podinfo-5.0.3"), tip("images/podinfo-6.0.0").is_some()), (None, true));
     fleet
 }
 

@@ -105,12 +105,36 @@ async fn another_branch_supersedes_a_pull_request() {
     let branch = &dry_run["branches"][0];
     assert_eq!(branch["reason"], "abandoned");
     assert_eq!(branch["message"], "branch 'images/podinfo-5.0.3' has the images of no policy any more");
-    assert_eq!(actions(&fleet.run()), expected);
+    let before = fleet.forge.tip("images/podinfo-5.0.3").await;
+    assert!(before.is_some());
+    let report = fleet.run();
+    assert_eq!(actions(&report), expected);
+    // Its branch stayed.
+    let branch = &report["branches"][0];
+    assert_eq!((&branch["branch"], &branch["action"]), (&json!("images/podinfo-5.0.3"), &json!("deleted")));
+    assert_eq!(branch["message"], "deleted branch 'images/podinfo-5.0.3'");
+    assert_eq!((&report["outcome"], &report["branches"][1]["action"]), (&json!("pushed"), &json!("created")));
+    assert_eq!(fleet.forge.tip("images/podinfo-5.0.3").await, None);
+    assert_eq!(actions(&fleet.run()), ["images/podinfo-6.0.0: kept"]);
     let pulls = fleet.pulls().await;
     let states: Vec<_> = pulls.iter().map(|pull| pull["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["closed", "open"]);
     let body = pulls[0]["body"].as_str().unwrap();
     assert!(body.starts_with("Closed by Tagboat: superseded by `images/podinfo-6.0.0`."), "{body}");
+}
+
+/// The branch and its pull request are left alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_branch_of_a_superseded_pull_request_with_a_commit_of_others_stays() {
+    let fleet = Fleet::new("superseded-review").await;
+    let by_version = json!({"push-branch": "images/{{ .Policy.Name }}-{{ .Image.Tag }}"});
+    fleet.write(&by_version, "5.0.3");
+    fleet.run();
+    let review = fleet.forge.write("images/podinfo-5.0.3", "notes.md", "words\n").await;
+    fleet.write(&by_version, "6.0.0");
+    let report = fleet.run();
+    assert_eq!(report["branches"][0]["reason"], "edited-by-others", "{report:#}");
+    assert_eq!(fleet.forge.tip("images/podinfo-5.0.3").await, Some(review));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -332,6 +332,16 @@ impl PullRequestQueue {
         Some((progress, Arc::clone(repository.orders.get(automation)?)))
     }
 
+    /// Returns true if git has to delete a branch of an automation.
+    ///
+    /// Its pull request was closed because no policy renders it.
+    pub fn ends_branches(&self, automation: &ObjectName) -> bool {
+        let state = self.0.state.lock();
+        let Some(repository) = state.repository_of(automation) else { return false };
+        let order = repository.orders.get(automation);
+        order.is_some_and(|order| repository.snapshot.has_closed(&order.base, &order.owner))
+    }
+
     /// Takes note of the progress that an automation has reported.
     ///
     /// What waits for the report is done next.

@@ -394,12 +394,20 @@ impl Snapshot {
     ///
     /// Their pull requests are open, or we closed them while no policy rendered the branch.
     pub fn branches_for_git(&self, base: &BranchName, owner: &OwnerHash) -> BTreeSet<BranchName> {
-        let is_own = |one: &&PullRequest| {
+        let closed = self.closed(base, owner).map(|one| one.head.clone());
+        self.branches_of(base, owner).into_iter().chain(closed).collect()
+    }
+
+    /// Returns true if an automation has closed pull requests that it does not render.
+    pub(super) fn has_closed(&self, base: &BranchName, owner: &OwnerHash) -> bool {
+        self.closed(base, owner).next().is_some()
+    }
+
+    fn closed(&self, base: &BranchName, owner: &OwnerHash) -> impl Iterator<Item = &PullRequest> {
+        self.records.all_closed().filter(move |one| {
             one.base == *base
                 && Memory::of_body(&one.body).is_some_and(|memory| memory.owners.contains(owner))
-        };
-        let closed = self.records.all_closed().filter(is_own).map(|one| one.head.clone());
-        self.branches_of(base, owner).into_iter().chain(closed).collect()
+        })
     }
 
     /// Returns the branches with open pull requests of an automation.
