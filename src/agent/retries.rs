@@ -61,6 +61,11 @@ impl Retries {
         self.current = Some(Failure { message, until: None });
     }
 
+    /// Returns `true` if there is a failure without a further attempt.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.current.as_ref().is_some_and(|failure| failure.until.is_none())
+    }
+
     /// Records a success.
     pub(super) fn succeed(&mut self, operation: Operation) {
         if self.last == Some(operation) {

@@ -16,8 +16,8 @@ use crate::backoff::Backoff;
 use crate::error::chain;
 use crate::host::{Host, HostError, HostKind, HostOptions, select};
 use crate::nodes::{
-    self, AgentReport, AgentStep, Node, acknowledgment_patch, agent_report, agent_step, image_to_stage, keys,
-    report_patch,
+    self, AgentReport, AgentStep, Node, OwnUpdate, acknowledgment_patch, agent_report, agent_step,
+    image_to_stage, keys, report_patch,
 };
 
 /// The delays after failed writes; a change of the node ends one, too.
@@ -118,11 +118,7 @@ impl Worker {
     async fn advance(&mut self) -> Next {
         let now = Instant::now();
         let Some(node) = self.node.clone().filter(Node::is_labeled) else {
-            if self.staging.image().is_some() {
-                self.stop_staging();
-                self.read().await;
-            }
-            return Next::Wait(None);
+            return self.leave(now).await;
         };
         if self.rebooting_since.is_some_and(|since| since + self.times.reboot_limit <= now) {
             self.rebooting_since = None;
@@ -178,13 +174,28 @@ impl Worker {
         }
     }
 
+    /// Stops the staging of a node that is in no pool any more, again and again until it has stopped.
+    async fn leave(&mut self, now: Instant) -> Next {
+        if self.staging.image().is_some() {
+            self.stop_staging();
+        }
+        let is_delayed = !self.retries.is_due(now) && self.retries.message().is_some();
+        let may_be_staging = matches!(self.staging, Staging::Unknown) && self.host.is_some();
+        if may_be_staging && !is_delayed {
+            self.read().await;
+            return Next::Again;
+        }
+        Next::Wait(None)
+    }
+
     /// Returns the time at which the host must be read.
     ///
     /// A host that stages an image has no news before the end. One that shuts down has none but errors.
     fn next_reading(&self, now: Instant) -> Option<Instant> {
         let is_busy = self.staging.image().is_some() || self.rebooting_since.is_some();
         let is_due = || self.read_at.map_or(now, |at| at + self.times.interval);
-        (!is_busy && self.retries.message().is_none()).then(is_due)
+        let is_delayed = self.retries.message().is_some() && !self.retries.is_given_up();
+        (!is_busy && !is_delayed).then(is_due)
     }
 
     async fn read(&mut self) {
@@ -193,6 +204,12 @@ impl Worker {
                 self.state = state;
                 self.read_at = Some(Instant::now());
                 self.retries.succeed(Operation::Read);
+                let has_wish =
+                    self.node.as_ref().is_some_and(|node| node.annotation(keys::DESIRED_IMAGE).is_some());
+                if !has_wish && self.state.own_update == OwnUpdate::None && self.retries.is_given_up() {
+                    tracing::info!("the host does not ask for the reboot any more");
+                    self.retries.forget();
+                }
             }
             Err(error) => self.fail(Operation::Read, chain(&error)),
         }

@@ -1,6 +1,6 @@
 //! Hosts that boot images of bootc.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt};
 
@@ -48,18 +48,22 @@ impl Bootc {
     async fn switch(&self, image: &str) -> Result<(), CommandError> {
         let unit = format!("--unit={UNIT}");
         let arguments = ["--wait", "--collect", &unit, "bootc", "switch", image];
+        let begin = Instant::now();
         match self.on_host.run(STAGE_LIMIT, "systemd-run", &arguments).await {
             Err(CommandError::Failed { line, status, output }) => {
-                let output = self.journal().await.unwrap_or(output);
+                let output = self.journal(begin.elapsed()).await.unwrap_or(output);
                 Err(CommandError::Failed { line, status, output })
             }
             result => result.map(drop),
         }
     }
 
-    /// Returns the end of what the unit printed, which does not reach `systemd-run`.
-    async fn journal(&self) -> Option<String> {
-        let arguments = ["--quiet", "--output=cat", "--lines=20", &format!("--unit={UNIT}")];
+    /// Returns the end of what the unit printed since its beginning, which does not reach `systemd-run`.
+    ///
+    /// Earlier lines are those of an earlier run.
+    async fn journal(&self, age: Duration) -> Option<String> {
+        let (since, unit) = (format!("--since=-{}s", age.as_secs() + 1), format!("--unit={UNIT}"));
+        let arguments = ["--quiet", "--output=cat", "--lines=20", &since, &unit];
         let output = self.on_host.run(SHORT, "journalctl", &arguments).await.ok()?;
         Some(excerpt::end(&output)).filter(|text| !text.is_empty())
     }
@@ -84,7 +88,8 @@ impl Host for Bootc {
                 _ => OwnUpdate::None,
             };
             let boot_id = system::boot_id(&self.on_host).await?;
-            Ok(HostState { booted: Some(booted), staged, version, own_update, boot_id })
+            let replaceable = Some(booted.digest.clone());
+            Ok(HostState { booted: Some(booted), staged, version, own_update, replaceable, boot_id })
         }
         .boxed()
     }
@@ -131,7 +136,7 @@ mod tests {
 
     const STOP: &str = "systemctl stop tagboat-stage.service";
     const SWITCH: &str = "systemd-run --wait --collect --unit=tagboat-stage bootc switch";
-    const JOURNAL: &str = "journalctl --quiet --output=cat --lines=20 --unit=tagboat-stage";
+    const JOURNAL: &str = "journalctl --quiet --output=cat --lines=20 --since=-";
 
     /// Returns a machine without a running unit, and its host.
     fn machine() -> (Machine, Bootc) {
@@ -241,7 +246,8 @@ mod tests {
         machine.program("journalctl", r"printf 'error: no \033space\n'");
         let result = host.stage("quay.io/os/base:42").await;
         assert_eq!(result.unwrap_err().to_string(), error(r"error: no \u{1b}space"));
-        assert_eq!(machine.calls()[5], JOURNAL);
+        let call = machine.calls()[5].clone();
+        assert!(call.starts_with(JOURNAL) && call.ends_with("s --unit=tagboat-stage"), "{call}");
         machine.program("journalctl", "exit 1");
         let result = host.stage("quay.io/os/base:42").await;
         assert_eq!(result.unwrap_err().to_string(), error("Finished with result: exit-code"));

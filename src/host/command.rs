@@ -57,21 +57,25 @@ pub enum CommandError {
         cause: io::Error,
     },
     /// The program was killed at its time limit.
-    #[error("`{line}` did not end within {} s", limit.as_secs_f64())]
+    #[error("`{line}` did not end within {} s{}{output}", limit.as_secs_f64(), separator(output))]
     TimedOut {
         /// The command line without its prefix.
         line: String,
         /// The time limit.
         limit: Duration,
+        /// The end of its output, printable.
+        output: String,
     },
     /// The program was killed because of its output.
-    #[error("`{line}` printed more than {} KiB", MAX_OUTPUT / 1024)]
+    #[error("`{line}` printed more than {} KiB{}{output}", MAX_OUTPUT / 1024, separator(output))]
     TooMuchOutput {
         /// The command line without its prefix.
         line: String,
+        /// The end of its output, printable.
+        output: String,
     },
     /// The program failed.
-    #[error("`{line}` failed, {status}{}{output}", if output.is_empty() { "" } else { ": " })]
+    #[error("`{line}` failed, {status}{}{output}", separator(output))]
     Failed {
         /// The command line without its prefix.
         line: String,
@@ -118,18 +122,54 @@ impl OnHost {
             _ => CommandError::NotRun { line: line.clone(), cause },
         })?;
         let mut group = ProcessGroup(child);
-        let (status, stdout, stderr) = match timeout(limit, group.end(&line)).await {
-            Ok(end) => end?,
-            Err(_) => return Err(CommandError::TimedOut { line, limit }),
+        let mut printed = Printed::default();
+        let end = timeout(limit, group.end(&mut printed)).await;
+        let status = match end {
+            Ok(Ok(status)) => status,
+            Ok(Err(EndError::Flooded)) => {
+                return Err(CommandError::TooMuchOutput { line, output: printed.end() });
+            }
+            Ok(Err(EndError::Io(cause))) => return Err(CommandError::NotRun { line, cause }),
+            Err(_) => return Err(CommandError::TimedOut { line, limit, output: printed.end() }),
         };
         match status.code() {
-            Some(0) => Ok(stdout),
+            Some(0) => Ok(printed.stdout),
             Some(MISSING) => Err(CommandError::Missing { program: program.to_owned() }),
-            _ => {
-                let shown = if stderr.trim_ascii().is_empty() { &stdout } else { &stderr };
-                Err(CommandError::Failed { line, status, output: excerpt::end(shown) })
-            }
+            _ => Err(CommandError::Failed { line, status, output: printed.end() }),
         }
+    }
+}
+
+/// Returns the text between an error and the output of its program.
+fn separator(output: &str) -> &'static str {
+    if output.is_empty() { "" } else { ": " }
+}
+
+/// The output of a program so far.
+#[derive(Default)]
+struct Printed {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Printed {
+    /// Returns its end for an error.
+    fn end(&self) -> String {
+        excerpt::end(if self.stderr.trim_ascii().is_empty() { &self.stdout } else { &self.stderr })
+    }
+}
+
+/// The reason why a program has no exit status.
+enum EndError {
+    /// It printed more than the limit.
+    Flooded,
+    /// It cannot be read, or waited for.
+    Io(io::Error),
+}
+
+impl From<io::Error> for EndError {
+    fn from(cause: io::Error) -> Self {
+        Self::Io(cause)
     }
 }
 
@@ -143,11 +183,10 @@ impl ProcessGroup {
     /// Waits for the end of the output, then of the program.
     ///
     /// It waits in this order because the ID of the group is that of no other as long as the program is not reaped.
-    async fn end(&mut self, line: &str) -> Result<(ExitStatus, Vec<u8>, Vec<u8>), CommandError> {
+    async fn end(&mut self, printed: &mut Printed) -> Result<ExitStatus, EndError> {
         let (stdout, stderr) = (self.0.stdout.take(), self.0.stderr.take());
-        let (stdout, stderr) = tokio::try_join!(read(stdout, line), read(stderr, line))?;
-        let status = self.0.wait().await.map_err(|cause| not_run(line, cause))?;
-        Ok((status, stdout, stderr))
+        tokio::try_join!(read(stdout, &mut printed.stdout), read(stderr, &mut printed.stderr))?;
+        Ok(self.0.wait().await?)
     }
 }
 
@@ -162,20 +201,11 @@ impl Drop for ProcessGroup {
 }
 
 /// Reads a pipe to its end, or up to the limit.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, line: &str) -> Result<Vec<u8>, CommandError> {
-    let mut bytes = Vec::new();
+async fn read(pipe: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> Result<(), EndError> {
     if let Some(pipe) = pipe {
-        let mut limited = pipe.take(MAX_OUTPUT as u64 + 1);
-        limited.read_to_end(&mut bytes).await.map_err(|cause| not_run(line, cause))?;
+        pipe.take(MAX_OUTPUT as u64 + 1).read_to_end(bytes).await?;
     }
-    if bytes.len() > MAX_OUTPUT {
-        return Err(CommandError::TooMuchOutput { line: line.to_owned() });
-    }
-    Ok(bytes)
-}
-
-fn not_run(line: &str, cause: io::Error) -> CommandError {
-    CommandError::NotRun { line: line.to_owned(), cause }
+    if bytes.len() > MAX_OUTPUT { Err(EndError::Flooded) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -247,10 +277,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_program_that_never_ends_gives_the_end_of_its_output() {
+        let script = "echo 'waiting for a lock' >&2; sleep 600";
+        let error = shell(Duration::from_secs(2), script).await.unwrap_err();
+        assert_eq!(error, format!("`sh -c {script}` did not end within 2 s: waiting for a lock"));
+    }
+
+    #[tokio::test]
     async fn a_program_that_floods_its_output_is_killed() {
-        for script in ["cat /dev/zero", "cat /dev/zero >&2"] {
+        for script in ["yes", "yes >&2"] {
             let error = shell(LONG, script).await.unwrap_err();
-            assert_eq!(error, format!("`sh -c {script}` printed more than 1024 KiB"));
+            let beginning = format!("`sh -c {script}` printed more than 1024 KiB: y\\ny\\ny");
+            assert!(error.starts_with(&beginning) && error.len() < 4096, "{error}");
         }
         let most = shell(LONG, &format!("head -c {MAX_OUTPUT} /dev/zero")).await.unwrap();
         assert_eq!(most.len(), MAX_OUTPUT);

@@ -110,9 +110,11 @@ impl Host for UpdateEngine {
             let (_, _, operation, version, _): Status = self.bus.call(GET_STATUS, &()).await?;
             let own_update = own_update(&operation, &version)?;
             self.notices.lock().await.operation = operation;
+            let version = system::version(&self.on_host).await?;
             Ok(HostState {
                 own_update,
-                version: system::version(&self.on_host).await?,
+                replaceable: version.clone(),
+                version,
                 boot_id: system::boot_id(&self.on_host).await?,
                 ..HostState::default()
             })

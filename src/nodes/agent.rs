@@ -44,8 +44,26 @@ pub struct Host {
     pub version: Option<String>,
     /// The state of an update that the host makes itself.
     pub own_update: OwnUpdate,
+    /// The system that such an update replaces, by its digest or version; none if it only asks for a reboot.
+    pub replaceable: Option<String>,
     /// The ID of the current boot.
     pub boot_id: String,
+}
+
+impl Host {
+    /// Returns `true` if an image of the host is the wanted one.
+    ///
+    /// A host that was installed by a tag knows the digest of the platform's manifest only. The staged image tells that the
+    /// wanted digest is that of an index with this manifest.
+    fn equals(&self, image: &HostImage, wanted: &str) -> bool {
+        let is_twin = |staged: &HostImage| staged.is_same(image) && staged.is(wanted);
+        image.is(wanted) || self.staged.as_ref().is_some_and(is_twin)
+    }
+
+    /// Returns `true` if the booted image is the wanted one.
+    fn has_booted(&self, wanted: &str) -> bool {
+        self.booted.as_ref().is_some_and(|booted| self.equals(booted, wanted))
+    }
 }
 
 /// The state of an update that a host makes itself, without a wanted image.
@@ -98,6 +116,7 @@ pub enum AgentStep {
 #[must_use]
 pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentReport {
     let failure = failure.map(str::to_owned).or_else(|| rolled_back(node, host));
+    let failure = failure.or_else(|| has_undone_its_update(node, host));
     let failure = failure.or_else(|| needs_another_reboot(node, host)).or_else(|| has_no_images(node, host));
     let (state, message) = match failure {
         Some(message) => (AgentState::Error, message),
@@ -105,7 +124,7 @@ pub fn agent_report(node: &Node, host: &Host, failure: Option<&str>) -> AgentRep
     };
     let digest = |image: &Option<HostImage>| {
         let image = image.as_ref()?;
-        let wanted = node.annotation(keys::DESIRED_IMAGE).filter(|wanted| image.is(wanted));
+        let wanted = node.annotation(keys::DESIRED_IMAGE).filter(|wanted| host.equals(image, wanted));
         Some(wanted.and_then(digest_of).unwrap_or(&image.digest).to_owned())
     };
     AgentReport {
@@ -136,7 +155,8 @@ pub fn agent_step(node: &Node, host: &Host, report: &AgentReport) -> Option<Agen
         AgentState::Staging => image_to_stage(node, host).map(AgentStep::Stage),
         AgentState::UpdateStaged if node.stage() == Ok(Stage::Rebooting) && node.is_staged() => {
             let digest = node.desired_digest().unwrap_or_default().to_owned();
-            Some(AgentStep::Acknowledge(Attempt { digest, boot_id: host.boot_id.clone() }))
+            let replaced = host.replaceable.clone().filter(|_| digest.is_empty());
+            Some(AgentStep::Acknowledge(Attempt { digest, replaced, boot_id: host.boot_id.clone() }))
         }
         _ => None,
     }
@@ -191,7 +211,7 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
     let (attempt, booted) = (node.attempt()?, host.booted.as_ref()?);
     let wanted = node.annotation(keys::DESIRED_IMAGE)?;
     let is_attempted = !attempt.digest.is_empty() && node.desired_digest() == Some(&attempt.digest);
-    (is_attempted && attempt.boot_id != host.boot_id && !booted.is(wanted)).then(|| {
+    (is_attempted && attempt.boot_id != host.boot_id && !host.has_booted(wanted)).then(|| {
         format!(
             "the host came back with {} in place of {}; to try it again: kubectl annotate node {} {}-",
             booted.digest,
@@ -202,18 +222,37 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
     })
 }
 
+/// Returns the error of a host that came back with the system that its own update had replaced.
+///
+/// It would reboot forever, because it makes the same update again.
+fn has_undone_its_update(node: &Node, host: &Host) -> Option<String> {
+    let system = own_attempt(node, host)?.replaced?;
+    (host.replaceable.as_ref() == Some(&system)).then(|| {
+        format!("the host came back with {system}, which its update had replaced; {}", end_of_attempt(node))
+    })
+}
+
 /// Returns the error of a host that rebooted, and asks for a reboot again.
 ///
 /// There was no image to compare, and it would reboot forever if it never stopped asking.
 fn needs_another_reboot(node: &Node, host: &Host) -> Option<String> {
-    let attempt = node.attempt().filter(|attempt| attempt.digest.is_empty())?;
     let OwnUpdate::NeedsReboot(reason) = &host.own_update else { return None };
+    own_attempt(node, host)?;
+    let advice = end_of_attempt(node);
+    Some(format!("the host still needs a reboot after one; {advice}; its reason: {reason}"))
+}
+
+/// Returns the approved attempt at an update of the host's own, if the host has rebooted since.
+fn own_attempt(node: &Node, host: &Host) -> Option<Attempt> {
     let is_approved = node.stage() == Ok(Stage::Rebooting) && node.annotation(keys::DESIRED_IMAGE).is_none();
-    (is_approved && attempt.boot_id != host.boot_id).then(|| {
-        let label = format!("kubectl label node {} {}", node.name, keys::PAUSE);
-        let advice = format!("to end the attempt: {label}=true, and later {label}-");
-        format!("the host still needs a reboot after one; {advice}; its reason: {reason}")
-    })
+    node.attempt()
+        .filter(|attempt| is_approved && attempt.digest.is_empty() && attempt.boot_id != host.boot_id)
+}
+
+/// Returns the advice on the end of an attempt.
+fn end_of_attempt(node: &Node) -> String {
+    let label = format!("kubectl label node {} {}", node.name, keys::PAUSE);
+    format!("to end the attempt: {label}=true, and later {label}-")
 }
 
 /// Returns `true` if a report is about another update than that of the attempt.
@@ -255,9 +294,7 @@ fn state_of(node: &Node, host: &Host) -> (AgentState, String) {
     match image_to_stage(node, host) {
         Some(image) => (AgentState::Staging, format!("staging {image}")),
         None if wanted.is_empty() => (AgentState::UpToDate, String::new()),
-        None if host.booted.as_ref().is_some_and(|booted| booted.is(wanted)) => {
-            (AgentState::UpToDate, String::new())
-        }
+        None if host.has_booted(wanted) => (AgentState::UpToDate, String::new()),
         None => (AgentState::UpdateStaged, String::new()),
     }
 }
@@ -269,7 +306,7 @@ fn state_of(node: &Node, host: &Host) -> (AgentState, String) {
 pub fn image_to_stage(node: &Node, host: &Host) -> Option<String> {
     let wanted = node.annotation(keys::DESIRED_IMAGE)?;
     let booted = host.booted.as_ref()?;
-    let is_booted = wanted.is_empty() || booted.is(wanted);
+    let is_booted = wanted.is_empty() || host.has_booted(wanted);
     match &host.staged {
         None if is_booted => None,
         Some(staged) if is_booted && staged.is_same(booted) => None,
@@ -369,6 +406,44 @@ mod tests {
         annotations.remove(keys::DESIRED_IMAGE);
         annotations.insert(keys::ATTEMPTED.to_owned(), " 1".to_owned());
         node
+    }
+
+    #[test]
+    fn an_own_update_is_undone_if_the_host_comes_back_with_the_system_before() {
+        let mut node = attempted_without_an_image(Stage::Rebooting, AgentState::Rebooting);
+        let system = |version: &str, boot: &str| {
+            let replaceable = Some(version.to_owned()).filter(|version| !version.is_empty());
+            let host = Host { replaceable, boot_id: boot.to_owned(), ..Host::default() };
+            host
+        };
+        let attempt =
+            Attempt { digest: String::new(), replaced: Some("12".to_owned()), boot_id: "1".to_owned() };
+        assert_eq!(attempt.to_string(), "replaces=12 1");
+        assert_eq!(Attempt::parse("replaces=12 1"), Some(attempt.clone()));
+        Arc::make_mut(&mut node.annotations).insert(keys::ATTEMPTED.to_owned(), attempt.to_string());
+        assert_eq!(reported(&node, &system("12", "2")).0, AgentState::Error);
+        assert_eq!(reported(&node, &system("13", "2")), (AgentState::UpToDate, false));
+        assert_eq!(reported(&node, &system("12", "1")).0, AgentState::Rebooting, "it has not rebooted yet");
+        // An attempt of an agent of before, and a host that only asked for a reboot.
+        Arc::make_mut(&mut node.annotations).insert(keys::ATTEMPTED.to_owned(), " 1".to_owned());
+        assert_eq!(reported(&node, &system("12", "2")).0, AgentState::UpToDate);
+        // The acknowledgment has the system of the time before.
+        let mut approved = node_of(Stage::Rebooting, AgentState::UpdateStaged);
+        Arc::make_mut(&mut approved.annotations).remove(keys::DESIRED_IMAGE);
+        for version in ["12", ""] {
+            let own_update = OwnUpdate::NeedsReboot("it is".to_owned());
+            let host = Host { own_update, ..system(version, "1") };
+            let report = agent_report(&approved, &host, None);
+            let annotations = Arc::make_mut(&mut approved.annotations);
+            annotations.insert(keys::MESSAGE.to_owned(), report.message.clone());
+            annotations.retain(|key, _| {
+                ![keys::BOOTED_DIGEST, keys::STAGED_DIGEST, keys::BOOTED_VERSION].contains(&key.as_str())
+            });
+            let Some(AgentStep::Acknowledge(attempt)) = agent_step(&approved, &host, &report) else {
+                panic!("{report:?}")
+            };
+            assert_eq!(attempt.replaced.as_deref(), Some(version).filter(|version| !version.is_empty()));
+        }
     }
 
     /// The reboot failed, and nothing asks for one any more.

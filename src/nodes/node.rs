@@ -31,28 +31,40 @@ pub struct Node {
     pub boot_id: String,
 }
 
+/// The beginning of an attempt at an update of the host's own.
+const REPLACES: &str = "replaces=";
+
 /// The approval that the agent acknowledged: the value of its annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The digest of the approved image; empty without an image.
     pub digest: String,
+    /// The system that an update of the host's own replaces; none for an approved image.
+    pub replaced: Option<String>,
     /// The ID of the boot in which the agent acknowledged it.
     pub boot_id: String,
 }
 
 impl Attempt {
-    /// Parses the value `DIGEST BOOT-ID`.
+    /// Parses the value `DIGEST BOOT-ID`; without an image it is `replaces=SYSTEM BOOT-ID`, or ` BOOT-ID`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (digest, boot_id) = text.rsplit_once(' ')?;
-        (!boot_id.is_empty()).then(|| Self { digest: digest.to_owned(), boot_id: boot_id.to_owned() })
+        let (target, boot_id) = text.rsplit_once(' ')?;
+        let (digest, replaced) = match target.strip_prefix(REPLACES) {
+            Some(system) => (String::new(), Some(system.to_owned())),
+            None => (target.to_owned(), None),
+        };
+        (!boot_id.is_empty()).then(|| Self { digest, replaced, boot_id: boot_id.to_owned() })
     }
 }
 
 /// Formats the value of the annotation.
 impl std::fmt::Display for Attempt {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} {}", self.digest, self.boot_id)
+        match &self.replaced {
+            Some(system) => write!(formatter, "{REPLACES}{system} {}", self.boot_id),
+            None => write!(formatter, "{} {}", self.digest, self.boot_id),
+        }
     }
 }
 

@@ -45,6 +45,21 @@ pub fn cut(mut text: String, max: usize) -> String {
     text
 }
 
+/// Cuts the middle of a text, so that a number of characters is left; an ellipsis stands for it.
+///
+/// The end is longer than the beginning.
+#[must_use]
+pub fn cut_middle(text: String, max: usize) -> String {
+    let count = text.chars().count();
+    if count <= max {
+        return text;
+    }
+    let beginning = max.saturating_sub(1) / 3;
+    let end = max.saturating_sub(1) - beginning;
+    let kept = text.chars().take(beginning).chain([CUT]);
+    kept.chain(text.chars().skip(count - end)).collect()
+}
+
 /// Returns a time in whole seconds, which is the precision of a status.
 ///
 /// Otherwise a status would differ from itself as soon as it is read back.

@@ -3,11 +3,14 @@
 //! Conditions and container states have text that any workload can choose. It is shown in statuses, events and
 //! pages.
 
-use super::bounds::cut;
+use super::bounds::{cut, cut_middle};
 use crate::printable::printable;
 
 /// The maximum length of a message, in characters.
 pub const MAX_LENGTH: usize = 300;
+
+/// The length of a text whose end is looked for, in characters; what follows is ignored.
+const MAX_SOURCE: usize = 8192;
 
 /// Returns a text from a cluster as a message of one line.
 ///
@@ -15,19 +18,32 @@ pub const MAX_LENGTH: usize = 300;
 /// and a text of more than [`MAX_LENGTH`] characters is shortened.
 #[must_use]
 pub fn message(text: &str) -> String {
+    cut(safe_beginning(text, MAX_LENGTH), MAX_LENGTH)
+}
+
+/// Returns a text from a cluster as [`message`] does, but shortens it in its middle.
+///
+/// It is for errors that end with the output of a program, whose last words say why it failed.
+#[must_use]
+pub fn message_with_end(text: &str) -> String {
+    cut_middle(safe_beginning(text, MAX_SOURCE), MAX_LENGTH)
+}
+
+/// Returns the beginning of a text as one safe line, of at least `length` characters if the text has them.
+fn safe_beginning(text: &str, length: usize) -> String {
     let mut start = String::new();
     for word in text.split_whitespace() {
         // A character has at most four bytes.
-        if start.len() > 4 * MAX_LENGTH {
+        if start.len() > 4 * length {
             break;
         }
         if !start.is_empty() {
             start.push(' ');
         }
         // A cut before this could leave a part of a user part.
-        start.extend(without_user(word).chars().take(MAX_LENGTH + 1));
+        start.extend(without_user(word).chars().take(length + 1));
     }
-    cut(printable(&start).into(), MAX_LENGTH)
+    printable(&start).into()
 }
 
 /// Removes the user part of each URL in a word.
@@ -75,6 +91,18 @@ mod tests {
             }
         }
         assert_eq!(message(&(" ".repeat(5000) + url)), "https://git.example/x");
+    }
+
+    #[test]
+    fn the_end_of_a_long_error_is_kept() {
+        let error =
+            format!("`bootc switch` failed: {} https://bob:pw@host/x: no space left", "layer ".repeat(500));
+        let found = message_with_end(&error);
+        assert_eq!(found.chars().count(), MAX_LENGTH);
+        assert!(found.starts_with("`bootc switch` failed: layer "), "{found}");
+        assert!(found.ends_with("layer https://host/x: no space left") && found.contains('…'), "{found}");
+        assert_eq!(message_with_end(" no\tspace "), "no space");
+        assert!(message_with_end(&"ä".repeat(1_000_000)).chars().count() <= MAX_LENGTH);
     }
 
     #[test]

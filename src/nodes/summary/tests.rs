@@ -303,7 +303,10 @@ fn messages_of_hosts_are_bounded_and_printable() {
     };
     let nodes: Vec<Node> = (0..8).map(|number| error(number, &"x".repeat(5_000))).collect();
     let found = condition(&status_of(&nodes, Some(&pool())), DEGRADED);
-    assert!(found.chars().count() < MAX_MESSAGE && found.ends_with("…; 3 more"), "{found}");
+    assert!(
+        found.chars().count() < MAX_MESSAGE && found.ends_with("x; 3 more") && found.contains("xx…xx"),
+        "{found}"
+    );
     assert!(found.contains("n04: x") && !found.contains("n05"), "{found}");
     let found = condition(&status_of(&[error(1, "a\u{1b}[2J\nb")], Some(&pool())), DEGRADED);
     assert_eq!(found, r"True NodeDegraded n01: a\u{1b}[2J b");

@@ -115,6 +115,35 @@ async fn a_host_that_rolls_back_is_an_error_with_both_digests_and_is_not_reboote
     assert_eq!(scene.machine.state(), booted('3', 2));
 }
 
+/// A timer of the host stages the image, and its health check undoes it.
+#[tokio::test]
+async fn a_host_that_undoes_its_own_update_is_an_error_and_is_not_rebooted_again() {
+    let scene = Scene::without_agent(None).await;
+    scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
+    scene.machine.set_staged(&image('2'));
+    scene.until(AgentState::UpdateStaged).await;
+    scene.machine.next_boots(Boot::RolledBack);
+    scene.set_stage("rebooting").await;
+    let expected = format!(
+        "the host came back with {}, which its update had replaced; to end the attempt: ",
+        digest('1')
+    );
+    let found = scene.until_error().await;
+    assert!(found.starts_with(&expected), "{found}");
+    scene.machine.set_staged(&image('2'));
+    scene.until_read_again().await;
+    scene.machine.restart_agent();
+    scene.until_read_again().await;
+    assert_eq!((scene.reboots(), message(&scene.machine.node().await)), (1, found));
+    // A user ends the attempt.
+    scene.machine.next_boots(Boot::Staged);
+    scene.set_stage("paused").await;
+    scene.until(AgentState::UpdateStaged).await;
+    scene.set_stage("rebooting").await;
+    scene.until(AgentState::UpToDate).await;
+    assert_eq!((scene.reboots(), scene.machine.state()), (2, booted('2', 2)));
+}
+
 /// The controller has a time limit for it.
 #[tokio::test]
 async fn a_host_that_does_not_come_back_leaves_its_acknowledgment() {

@@ -81,6 +81,36 @@ async fn an_image_with_another_digest_for_the_platform_is_the_wanted_one() {
     assert_eq!(scene.stagings(), [image('2')]);
 }
 
+/// The host was installed by a tag, so it knows no digest of the index.
+#[tokio::test]
+async fn a_booted_image_with_another_digest_in_the_registry_needs_no_reboot() {
+    let scene = Scene::without_agent(Some(&image('2'))).await;
+    scene.machine.set_platform('2', '1');
+    scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
+    let node = scene.until(AgentState::UpToDate).await;
+    assert_eq!(digests(&node)[0], Some(digest('2')));
+    scene.until_read_again().await;
+    assert_eq!(scene.stagings(), [image('2')]);
+}
+
+/// A unit that cannot be stopped at first would go on staging.
+#[tokio::test]
+async fn a_node_without_labels_stops_its_staging_until_that_succeeds() {
+    let scene = Scene::without_agent(Some(&image('2'))).await;
+    scene.machine.fault("unit", "exec sleep 600");
+    scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
+    eventually("image 2 is being staged", async || scene.stagings() == [image('2')]).await;
+    let stops = || scene.machine.calls("systemctl").iter().filter(|call| call.starts_with("stop")).count();
+    let before = stops();
+    scene.machine.fault("systemctl", "echo 'Failed to connect to bus' >&2; exit 1");
+    scene.machine.patch(removal()).await;
+    eventually("a stop fails", async || stops() > before).await;
+    scene.machine.heal("systemctl");
+    eventually("the staging is stopped", async || !scene.machine.is_staging()).await;
+    // It tries after 5 s and after twice that, not all the time.
+    assert!(stops() <= before + 4, "{} stops", stops() - before);
+}
+
 #[tokio::test]
 async fn an_image_that_another_program_staged_is_replaced_by_the_booted_one() {
     let scene = Scene::wanting(&image('1')).await;

@@ -174,11 +174,34 @@ async fn a_node_with_update_engine_is_rebooted_once_approved() {
     bus.set("UPDATED_NEED_REBOOT", "4230.2.1").await;
     let node = scene.until(AgentState::UpdateStaged).await;
     assert_eq!((message(&node).as_str(), bus.reboots().len()), ("version 4230.2.1 is staged", 0));
+    scene.machine.set_next_version("4230.2.1");
     scene.set_stage("rebooting").await;
     eventually("the host is back", async || scene.machine.state().boots == 1).await;
-    scene.until(AgentState::UpToDate).await;
+    let node = scene.until(AgentState::UpToDate).await;
+    assert_eq!(node.annotation(keys::BOOTED_VERSION), Some("4230.2.1"));
     assert_eq!(bus.reboots(), [false]);
     assert!(scene.machine.calls("systemctl").is_empty());
+}
+
+/// The other partition does not boot, and update-engine stages the same version again.
+#[tokio::test]
+async fn a_host_that_falls_back_to_its_version_is_an_error_and_is_not_rebooted_again() {
+    let scene = Scene::without_agent(None).await;
+    scene.machine.remove_program("bootc");
+    let bus = scene.machine.start_bus().await;
+    scene.machine.start_agent(&scene.cluster.administrators_kubeconfig());
+    bus.set("UPDATED_NEED_REBOOT", "4230.2.1").await;
+    scene.until(AgentState::UpdateStaged).await;
+    scene.set_stage("rebooting").await;
+    let expected = format!(
+        "the host came back with 12, which its update had replaced; to end the attempt: kubectl label node {node} \
+         tagboat.dev/pause=true, and later kubectl label node {node} tagboat.dev/pause-",
+        node = scene.machine.node().await.name
+    );
+    assert_eq!(scene.until_error().await, expected);
+    bus.set("UPDATED_NEED_REBOOT", "4230.2.1").await;
+    scene.until_read_again().await;
+    assert_eq!((message(&scene.machine.node().await), bus.reboots().len()), (expected, 1));
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ impl Disk {
         disk.write("booted", &entry(image).to_string());
         disk.write("staged", "null");
         disk.write("boots", "0");
-        disk.write("root/etc/os-release", "ID=test\nVERSION_ID=\"12\"\n");
+        disk.write_version("12");
         disk.new_boot_id(0);
         disk
     }
@@ -121,11 +121,19 @@ impl Disk {
             self.write("booted", &staged);
         }
         self.write("staged", "null");
+        let version = self.read("next_version");
+        if !version.is_empty() && !is_rolled_back {
+            self.write_version(&version);
+        }
         self.remove("unit");
         let _there_is_none = fs::remove_dir_all(self.path().join("root/var/run"));
         let boots = self.state().boots + 1;
         self.new_boot_id(boots);
         self.write("boots", &boots.to_string());
+    }
+
+    fn write_version(&self, version: &str) {
+        self.write("root/etc/os-release", &format!("ID=test\nVERSION_ID=\"{version}\"\n"));
     }
 
     fn new_boot_id(&self, boots: usize) {

@@ -211,6 +211,11 @@ impl Machine {
         self.inner.disk.write(&format!("platforms/{}", digest(image)), &digest(platform));
     }
 
+    /// Sets the version of the system that the next boot boots.
+    pub(crate) fn set_next_version(&self, version: &str) {
+        self.inner.disk.write("next_version", version);
+    }
+
     /// Sets how the machine comes back from now on.
     pub(crate) fn next_boots(&self, boot: Boot) {
         *self.inner.boot.lock().unwrap() = boot;
