@@ -448,7 +448,7 @@ pub(crate) async fn branches(program: &Path, members: usize) {
     for is_at_once in [false, true] {
         let (fleet, server) = github_fleet(members).await;
         let selector = format!("--watch-label-selector=tenant={}", fleet.namespace());
-        let process = Measured::start_everywhere(program, &fleet.scene, &selector);
+        let process = Measured::start_everywhere(program, &fleet.scene, &[&selector, PUBLIC[0]]);
         fleet.all("1.0.0", "no pull request is open").await;
         if is_at_once {
             fleet.freeze(json!("release")).await;

@@ -51,11 +51,12 @@ impl Measured {
         Self::spawn(command, scene)
     }
 
-    /// Starts the program with the administrator's rights, on all namespaces.
-    pub(crate) fn start_everywhere(program: &Path, scene: &Scene, selector: &str) -> Self {
+    /// Starts the program with the administrator's rights, on all namespaces, with further arguments.
+    pub(crate) fn start_everywhere(program: &Path, scene: &Scene, arguments: &[&str]) -> Self {
         let command = &mut Command::new(program);
         command
-            .args(["controller", "--enable-leader-election", selector])
+            .args(["controller", "--enable-leader-election"])
+            .args(arguments)
             .env("KUBECONFIG", scene.cluster.administrators_kubeconfig())
             .env("RUNTIME_NAMESPACE", scene.cluster.namespace());
         Self::spawn(command, scene)

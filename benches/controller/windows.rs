@@ -102,7 +102,8 @@ async fn rest(program: &Path, members: usize, windows: Option<&str>) {
 async fn start(program: &Path, crowd: &Crowd) -> Measured {
     let tenant = crowd.scene.cluster.namespace();
     annotate_each(crowd, &json!({"metadata": {"labels": {"tenant": tenant}}})).await;
-    Measured::start_everywhere(program, &crowd.scene, &format!("--watch-label-selector=tenant={tenant}"))
+    let selector = format!("--watch-label-selector=tenant={tenant}");
+    Measured::start_everywhere(program, &crowd.scene, &[&selector])
 }
 
 async fn annotate_all(crowd: &Crowd, windows: &str) {
