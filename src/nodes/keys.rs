@@ -22,9 +22,11 @@ pub const DESIRED_IMAGE: &str = "tagboat.dev/desired-image";
 /// If the node wants its image for a shorter time, it is that time.
 pub const STATE_SINCE: &str = "tagboat.dev/state-since";
 
-/// The annotation with the pool in which a node with a slot began its rollout.
+/// The annotation with the pool of a node.
 ///
-/// A node that moves to another pool is canceled by it, also if both pools want the same image.
+/// While the node holds a slot, it is the pool in which its rollout began.
+/// A node that moves to another pool is canceled by it, also if both pools want the same image, and loses the record of its
+/// last deployment.
 pub const POOL: &str = "tagboat.dev/pool";
 
 /// The annotation of a node that the controller cordoned.

@@ -61,7 +61,7 @@ pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};
 pub use event::{PoolEvent, pool_events};
 pub use health::{Problem, next_deadline, problem};
 pub use membership::{Claim, Claims, Share};
-pub use next::{Action, CancelReason, Situation, Step, is_candidate, step};
+pub use next::{Action, CancelReason, Situation, Step, is_candidate, step, stray_step};
 pub use node::{Attempt, Node};
 pub use node_object::{NodeInfo, NodeObject, NodeSpec, NodeStatus, Readiness};
 pub use patch::{patch, removal};

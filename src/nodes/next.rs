@@ -45,6 +45,22 @@ pub struct Step {
     pub canceled: Option<CancelReason>,
 }
 
+impl Step {
+    /// Returns `true` if the step leads a node closer to its reboot.
+    #[must_use]
+    pub fn is_promotion(&self, node: &Node) -> bool {
+        use Stage::{BeforeDrain, BeforeReboot, Draining, Rebooting};
+        let leads_to_reboot = matches!(self.to, BeforeDrain | Draining | BeforeReboot | Rebooting);
+        leads_to_reboot && node.stage() != Ok(self.to)
+    }
+
+    /// Returns `true` if the step records a deployment.
+    #[must_use]
+    pub fn is_deployment(&self) -> bool {
+        self.actions.contains(&Action::RecordDeployment)
+    }
+}
+
 /// A change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -68,6 +84,8 @@ pub enum Action {
     RecordDeployment,
     /// Records that the stage begins now, so that its time limit counts.
     SetSince,
+    /// Records the pool of a node that was in another one.
+    JoinPool,
 }
 
 /// The reason of a cancellation.
@@ -90,6 +108,16 @@ pub fn step(node: &Node, pool: &Pool, situation: Situation) -> Option<Step> {
         is_unlimited.then(|| to(stage, &[Action::SetSince]))
     };
     transition(node, pool, stage, situation).or_else(set_since)
+}
+
+/// Returns the step of a node whose pool has no valid settings or image.
+///
+/// If it came from another pool, its rollout is canceled, and the booted image is kept; otherwise the node stays as it is.
+#[must_use]
+pub fn stray_step(node: &Node, pool: &str) -> Option<Step> {
+    let unknown = Pool { name: pool.to_owned(), ..Pool::default() };
+    node.left_pool(&unknown)?;
+    step(node, &unknown, Situation::default()).filter(|step| step.canceled.is_some())
 }
 
 fn transition(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> Option<Step> {
@@ -124,7 +152,8 @@ fn transition(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> O
         }
         Stage::BeforeUncordon => confirmed(HookPoint::BeforeUncordon).then(|| {
             let mut step = returned(node, pool, Stage::Idle, None);
-            step.actions.push(Action::RecordDeployment);
+            let is_deployed = node.is_deployed() && node.left_pool(pool).is_none();
+            step.actions.extend(is_deployed.then_some(Action::RecordDeployment));
             step
         }),
     }
@@ -186,7 +215,8 @@ fn at_rest(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> Opti
 fn leftovers(node: &Node, pool: &Pool) -> Vec<Action> {
     let made = node.is_made_unschedulable().then_some(Action::Uncordon);
     let guarded = node.annotation(keys::MADE_ANNOTATIONS).is_some().then_some(Action::RemoveGuards);
-    [made, guarded, image_change(node, pool)].into_iter().flatten().collect()
+    let moved = node.is_of_another_pool(&pool.name).then_some(Action::JoinPool);
+    [made, guarded, moved, image_change(node, pool)].into_iter().flatten().collect()
 }
 
 fn to(stage: Stage, actions: &[Action]) -> Step {
@@ -204,4 +234,56 @@ fn returned(node: &Node, pool: &Pool, stage: Stage, canceled: Option<CancelReaso
     let mut actions = vec![Action::ClearAllHooks, Action::Uncordon, Action::RemoveGuards];
     actions.extend(image_change(node, pool));
     Step { to: stage, actions, canceled }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::node_of;
+    use super::*;
+
+    fn of_pool(stage: Stage, agent: AgentState, pool: &str) -> Node {
+        let mut node = node_of(stage, agent);
+        Arc::make_mut(&mut node.annotations).insert(keys::POOL.to_owned(), pool.to_owned());
+        node
+    }
+
+    #[test]
+    fn a_node_that_moves_to_a_pool_without_valid_settings_is_canceled() {
+        let staged = AgentState::UpdateStaged;
+        for stage in [Stage::BeforeDrain, Stage::Draining, Stage::BeforeReboot, Stage::Rebooting] {
+            let step = stray_step(&of_pool(stage, staged, "a"), "b").unwrap();
+            let kept = [Action::ClearAllHooks, Action::Uncordon, Action::RemoveGuards, Action::KeepBooted];
+            assert_eq!((step.to, &step.actions[..]), (Stage::Idle, &kept[..]), "{stage}");
+            assert_eq!(stray_step(&of_pool(stage, staged, "b"), "b"), None, "{stage}");
+            assert_eq!(stray_step(&node_of(stage, staged), "b"), None, "{stage}");
+        }
+        for (stage, agent) in [
+            (Stage::Idle, staged),
+            (Stage::Rebooting, AgentState::Rebooting),
+            (Stage::BeforeUncordon, AgentState::UpToDate),
+        ] {
+            assert_eq!(stray_step(&of_pool(stage, agent, "a"), "b"), None, "{stage}");
+        }
+    }
+
+    /// They are taken only while the pool has the spec that was read.
+    #[test]
+    fn the_steps_up_to_the_approval_of_a_reboot_are_promotions() {
+        let step = |to| Step { to, actions: Vec::new(), canceled: None };
+        for (from, to, expected) in [
+            (Stage::Idle, Stage::BeforeDrain, true),
+            (Stage::BeforeDrain, Stage::Draining, true),
+            (Stage::Draining, Stage::BeforeReboot, true),
+            (Stage::BeforeReboot, Stage::Rebooting, true),
+            (Stage::BeforeReboot, Stage::BeforeReboot, false),
+            (Stage::Rebooting, Stage::BeforeUncordon, false),
+            (Stage::BeforeUncordon, Stage::Idle, false),
+            (Stage::Draining, Stage::Paused, false),
+        ] {
+            let node = node_of(from, AgentState::UpdateStaged);
+            assert_eq!(step(to).is_promotion(&node), expected, "{from} {to}");
+        }
+    }
 }

@@ -151,7 +151,13 @@ impl Node {
     /// It is the one in which its rollout began.
     #[must_use]
     pub fn left_pool(&self, pool: &Pool) -> Option<&str> {
-        self.annotation(keys::POOL).filter(|began| self.holds_slot() && *began != pool.name)
+        self.annotation(keys::POOL).filter(|_| self.holds_slot() && self.is_of_another_pool(&pool.name))
+    }
+
+    /// Returns `true` if the pool that is recorded on the node is another one.
+    #[must_use]
+    pub fn is_of_another_pool(&self, pool: &str) -> bool {
+        self.annotation(keys::POOL).is_some_and(|recorded| recorded != pool)
     }
 
     /// Returns `true` if the begin of the stage is unknown, or to come.
@@ -170,10 +176,22 @@ impl Node {
         self.holds_slot() || !self.is_ready
     }
 
-    /// Returns the time of the last deployment.
+    /// Returns the last deployment in a pool, digest or version, and its time.
+    ///
+    /// One in another pool is none.
     #[must_use]
-    pub fn last_deployed_at(&self) -> Option<Timestamp> {
-        self.annotation(keys::LAST_DEPLOYED_AT)?.parse().ok()
+    pub fn last_deployment(&self, pool: &str) -> Option<(&str, Timestamp)> {
+        let deployed = self.annotation(keys::LAST_DEPLOYED).unwrap_or_default();
+        let at = self.annotation(keys::LAST_DEPLOYED_AT)?.parse().ok()?;
+        (!self.is_of_another_pool(pool)).then_some((deployed, at))
+    }
+
+    /// Returns `true` if a rollout of the node has led to its image.
+    ///
+    /// Without an image, it has led to a host that needs no reboot.
+    #[must_use]
+    pub fn is_deployed(&self) -> bool {
+        if self.desired_digest().is_some() { self.has_booted() } else { self.is_done() }
     }
 
     /// Returns the approval that the agent acknowledged last.

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use tagboat_api::node_pool::MAX_VERSION;
 
 use super::keys;
 use super::node::digest_of;
-use super::{Action, Node, Pool, Stage, Step};
+use super::{Action, Node, Pool, Step};
+use crate::printable::printable;
+use crate::rollout::bounds::cut;
 
 /// The labels, annotations and fields that a patch changes; null removes one.
 #[derive(Default)]
@@ -26,7 +29,10 @@ pub fn patch(node: &Node, pool: &Pool, step: &Step, now: Timestamp) -> Value {
     if node.stage() != Ok(step.to) || !node.is_labeled() {
         changes.label(keys::STATE, step.to.as_str());
         changes.annotate(keys::STATE_SINCE, &seconds(now));
-        changes.record_pool(node, pool, step.to);
+        // Within a rollout, the pool stays the one in which it began.
+        if !(node.holds_slot() && step.to.holds_slot()) {
+            changes.record_pool(node, pool);
+        }
     }
     for action in &step.actions {
         changes.apply(node, pool, *action, now);
@@ -66,12 +72,18 @@ impl Changes {
         self.annotations.insert(key.to_owned(), json!(value));
     }
 
-    /// Records the pool of a node until the node gives its slot back.
-    fn record_pool(&mut self, node: &Node, pool: &Pool, to: Stage) {
-        if !to.holds_slot() && node.annotation(keys::POOL).is_some() {
-            self.annotations.insert(keys::POOL.to_owned(), Value::Null);
-        } else if to.holds_slot() && !node.holds_slot() {
-            self.annotate(keys::POOL, &pool.name);
+    /// Records the pool of a node, unless the node leaves all pools.
+    ///
+    /// The last deployment was one of the pool before.
+    fn record_pool(&mut self, node: &Node, pool: &Pool) {
+        if pool.name.is_empty() || node.annotation(keys::POOL) == Some(pool.name.as_str()) {
+            return;
+        }
+        self.annotate(keys::POOL, &pool.name);
+        if node.is_of_another_pool(&pool.name) {
+            for key in [keys::LAST_DEPLOYED, keys::LAST_DEPLOYED_AT] {
+                self.annotations.insert(key.to_owned(), Value::Null);
+            }
         }
     }
 
@@ -98,24 +110,26 @@ impl Changes {
                 self.annotate(keys::STATE_SINCE, &seconds(now));
             }
             Action::SetSince => self.annotate(keys::STATE_SINCE, &seconds(now)),
+            Action::JoinPool => self.record_pool(node, pool),
             Action::RecordDeployment => {
                 let digest = node.annotation(keys::DESIRED_IMAGE).and_then(digest_of);
                 if let Some(deployed) = digest.or_else(|| node.annotation(keys::BOOTED_VERSION)) {
-                    self.annotate(keys::LAST_DEPLOYED, deployed);
+                    self.annotate(keys::LAST_DEPLOYED, &cut(printable(deployed).into(), MAX_VERSION));
                     self.annotate(keys::LAST_DEPLOYED_AT, &seconds(now));
                 }
             }
         }
     }
 
+    /// Removes the keys of hooks.
+    ///
+    /// An annotation is removed also if it is not known: one with another value than `true` is not kept.
     fn clear<'k>(&mut self, node: &Node, hooks: impl IntoIterator<Item = &'k String>) {
         for key in hooks {
             if node.labels.contains_key(key) {
                 self.labels.insert(key.clone(), Value::Null);
             }
-            if node.annotations.contains_key(key) {
-                self.annotations.insert(key.clone(), Value::Null);
-            }
+            self.annotations.insert(key.clone(), Value::Null);
         }
     }
 
@@ -176,4 +190,122 @@ fn guards_of(node: &Node) -> Vec<&'static str> {
     let recorded: Vec<&str> =
         node.annotation(keys::MADE_ANNOTATIONS).unwrap_or_default().split(',').collect();
     keys::AUTOSCALER_GUARDS.into_iter().filter(|key| recorded.contains(key)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::super::testing::{IMAGE, apply, node_of};
+    use super::super::{AgentState, Availability, Hooks, Situation, Stage, availability, step};
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-23T12:00:00Z".parse().unwrap()
+    }
+
+    fn pool() -> Pool {
+        let hooks = Hooks { before_reboot: vec!["example.com/volumes".to_owned()], ..Hooks::default() };
+        Pool { name: "b".to_owned(), image: Some(IMAGE.to_owned()), hooks, ..Pool::default() }
+    }
+
+    fn with(mut node: Node, annotations: &[(&str, &str)]) -> Node {
+        for (key, value) in annotations {
+            Arc::make_mut(&mut node.annotations).insert((*key).to_owned(), (*value).to_owned());
+        }
+        node
+    }
+
+    fn without(mut node: Node, keys: &[&str]) -> Node {
+        keys.iter().for_each(|key| drop(Arc::make_mut(&mut node.annotations).remove(*key)));
+        node
+    }
+
+    /// Returns the node after its next step.
+    fn after(node: &Node, pool: &Pool) -> Node {
+        let situation = Situation { is_drained: true, ..Situation::default() };
+        let step = step(node, pool, situation).unwrap();
+        let mut patched = node.clone();
+        assert!(apply(&mut patched, &patch(node, pool, &step, now())));
+        patched
+    }
+
+    fn deployed(node: &Node) -> Option<&str> {
+        node.annotation(keys::LAST_DEPLOYED)
+    }
+
+    /// Its value is not known, because annotations of other programs are not kept.
+    #[test]
+    fn an_annotation_of_a_hook_is_removed_with_any_value() {
+        let node = node_of(Stage::Draining, AgentState::UpdateStaged);
+        let step = step(&node, &pool(), Situation { is_drained: true, ..Situation::default() }).unwrap();
+        let patch = patch(&node, &pool(), &step, now());
+        let removed = patch["metadata"]["annotations"].get("example.com/volumes");
+        assert_eq!((step.to, removed), (Stage::BeforeReboot, Some(&Value::Null)));
+        assert_eq!(patch["metadata"]["labels"].get("example.com/volumes"), None);
+        let removed = removal(&node, &pool())["metadata"]["annotations"].get("example.com/volumes").cloned();
+        assert_eq!(removed, Some(Value::Null));
+    }
+
+    /// The host came back with another image, or a user set the stage.
+    #[test]
+    fn an_image_that_is_not_booted_is_not_recorded_as_deployed() {
+        let coordinating = Pool { image: None, ..pool() };
+        let images = [keys::DESIRED_IMAGE, keys::BOOTED_DIGEST, keys::STAGED_DIGEST];
+        for (agent, booted, of_image, of_host) in [
+            (AgentState::UpToDate, "sha256:v2", Some("sha256:v2"), Some("4230.2.1")),
+            (AgentState::UpToDate, "sha256:v1", None, Some("4230.2.1")),
+            (AgentState::UpdateStaged, "sha256:v1", None, None),
+            (AgentState::Staging, "sha256:v2", Some("sha256:v2"), None),
+        ] {
+            let node = with(
+                node_of(Stage::BeforeUncordon, agent),
+                &[(keys::BOOTED_DIGEST, booted), (keys::BOOTED_VERSION, "4230.2.1")],
+            );
+            let idle = after(&node, &pool());
+            assert_eq!((idle.stage(), deployed(&idle)), (Ok(Stage::Idle), of_image), "{agent:?} {booted}");
+            let idle = after(&without(node, &images), &coordinating);
+            assert_eq!((idle.stage(), deployed(&idle)), (Ok(Stage::Idle), of_host), "{agent:?}");
+        }
+    }
+
+    #[test]
+    fn the_record_of_a_deployment_stays_with_its_pool() {
+        let delayed = Pool { post_complete_delay: Duration::from_hours(1), ..pool() };
+        let record = [(keys::LAST_DEPLOYED, "sha256:v1"), (keys::LAST_DEPLOYED_AT, "2026-11-23T11:55:00Z")];
+        let own = with(with(node_of(Stage::Idle, AgentState::UpToDate), &record), &[(keys::POOL, "b")]);
+        assert!(matches!(availability(&[&own], &delayed, now()), Availability::Delayed(_)));
+        for stage in [Stage::Idle, Stage::Draining, Stage::BeforeUncordon] {
+            let agent =
+                if stage == Stage::Draining { AgentState::UpdateStaged } else { AgentState::UpToDate };
+            let moved = with(with(node_of(stage, agent), &record), &[(keys::POOL, "a")]);
+            assert_eq!(availability(&[&moved], &delayed, now()), Availability::Open, "{stage}");
+            let joined = after(&moved, &pool());
+            assert_eq!(joined.stage(), Ok(Stage::Idle));
+            assert_eq!((joined.annotation(keys::POOL), deployed(&joined)), (Some("b"), None), "{stage}");
+            assert_eq!(joined.annotation(keys::LAST_DEPLOYED_AT), None, "{stage}");
+            assert_eq!(step(&joined, &pool(), Situation::default()), None, "{stage}");
+        }
+        // A reboot that the agent has begun ends as a rollout of the pool before.
+        let back = with(node_of(Stage::Rebooting, AgentState::UpToDate), &[(keys::POOL, "a")]);
+        let last = after(&back, &pool());
+        assert_eq!((last.stage(), last.annotation(keys::POOL)), (Ok(Stage::BeforeUncordon), Some("a")));
+    }
+
+    #[test]
+    fn the_version_that_a_host_reports_is_recorded_short_and_printable() {
+        let version = format!("1\u{1b}[2J{}", "x".repeat(1000));
+        let node = with(
+            node_of(Stage::BeforeUncordon, AgentState::UpToDate),
+            &[(keys::BOOTED_VERSION, version.as_str())],
+        );
+        let node = without(node, &[keys::DESIRED_IMAGE, keys::BOOTED_DIGEST, keys::STAGED_DIGEST]);
+        let idle = after(&node, &Pool { image: None, ..pool() });
+        let recorded = deployed(&idle).unwrap();
+        assert!(
+            recorded.starts_with(r"1\u{1b}[2Jxxx") && recorded.chars().count() == MAX_VERSION,
+            "{recorded}"
+        );
+    }
 }

@@ -184,6 +184,19 @@ impl Settings {
         Some(Pool { image: Some(image), ..self.pool.clone() })
     }
 
+    /// Returns the keys of hooks that are valid, also if other fields are not.
+    #[must_use]
+    pub fn valid_hooks(spec: &NodePoolSpec) -> Hooks {
+        let PoolHooks { before_drain, before_reboot, before_uncordon, timeout: _ } =
+            spec.hooks.clone().unwrap_or_default();
+        let [before_drain, before_reboot, before_uncordon] = [before_drain, before_reboot, before_uncordon]
+            .map(|mut keys| {
+                keys.retain(|key| check_key(key, &spec.node_selector).is_ok());
+                keys
+            });
+        Hooks { before_drain, before_reboot, before_uncordon }
+    }
+
     /// Checks the node selector alone, which decides to which pool a node belongs.
     ///
     /// # Errors

@@ -1,7 +1,5 @@
 //! The idle nodes that may begin: the slots of a pool.
 
-use std::time::Duration;
-
 use jiff::{SignedDuration, Timestamp};
 
 use super::health::Problem;
@@ -39,15 +37,15 @@ pub fn availability(nodes: &[&Node], pool: &Pool, now: Timestamp) -> Availabilit
         let opens = pool.windows.iter().filter_map(|window| window.next_opening(now)).min();
         return Availability::OutsideWindow(opens);
     }
-    match delay_end(nodes, pool.post_complete_delay) {
+    match delay_end(nodes, pool) {
         Some(end) if end > now => Availability::Delayed(end),
         _ => Availability::Open,
     }
 }
 
-fn delay_end(nodes: &[&Node], delay: Duration) -> Option<Timestamp> {
-    let newest = nodes.iter().filter_map(|node| node.last_deployed_at()).max()?;
-    newest.checked_add(SignedDuration::try_from(delay).ok()?).ok()
+fn delay_end(nodes: &[&Node], pool: &Pool) -> Option<Timestamp> {
+    let newest = nodes.iter().filter_map(|node| Some(node.last_deployment(&pool.name)?.1)).max()?;
+    newest.checked_add(SignedDuration::try_from(pool.post_complete_delay).ok()?).ok()
 }
 
 /// Returns the nodes of a pool that get a slot: by zone, then by name.

@@ -268,7 +268,7 @@ fn a_node_that_has_moved_from_another_pool_is_canceled() {
         let idle = after(&began_in(node.clone(), "others"), &pool(), Situation::default()).unwrap();
         assert!(idle.stage() == Ok(Stage::Idle) && is_as_before(&idle), "{stage}");
         assert_eq!(idle.annotation(keys::DESIRED_IMAGE), Some(IMAGE));
-        assert_eq!(idle.annotation(keys::POOL), None);
+        assert_eq!(idle.annotation(keys::POOL), Some("workers"));
         for stays in [began_in(node.clone(), "workers"), node] {
             assert_eq!(after(&stays, &pool(), Situation::default()), None, "{stage}");
         }
@@ -278,7 +278,7 @@ fn a_node_that_has_moved_from_another_pool_is_canceled() {
 }
 
 #[test]
-fn a_node_has_the_name_of_its_pool_while_it_holds_a_slot() {
+fn a_node_has_the_name_of_its_pool() {
     let granted = Situation { has_grant: true, is_drained: true, ..Situation::default() };
     let hooks = ["example.com/backup", "example.com/volumes", "example.com/check"];
     let mut node = node_of(Stage::Idle, AgentState::UpdateStaged);
@@ -287,7 +287,7 @@ fn a_node_has_the_name_of_its_pool_while_it_holds_a_slot() {
         node = after(&node, &pool(), granted).unwrap();
         let stage = node.stage().unwrap();
         stages.push(stage);
-        assert_eq!(node.annotation(keys::POOL), stage.holds_slot().then_some("workers"), "{stage}");
+        assert_eq!(node.annotation(keys::POOL), Some("workers"), "{stage}");
         node = with(node, &hooks.map(|hook| (hook, "true")));
         if stage == Stage::Rebooting {
             node = with(node, &[(keys::AGENT, "up-to-date"), (keys::BOOTED_DIGEST, "sha256:v2")]);

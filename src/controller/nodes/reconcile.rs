@@ -187,6 +187,7 @@ impl View<'_> {
     fn status(&self, blocked: &BTreeMap<String, String>, now: Timestamp) -> NodePoolStatus {
         let nodes: Vec<&Node> = self.share.nodes.iter().map(AsRef::as_ref).collect();
         let observation = Observation {
+            name: self.object.metadata.name.as_deref().unwrap_or_default(),
             generation: self.object.metadata.generation.unwrap_or_default(),
             nodes: &nodes,
             pool: self.pool,

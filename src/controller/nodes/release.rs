@@ -41,15 +41,14 @@ pub(super) async fn release_nodes<R: Registry>(pools: &NodePools<R>) {
 async fn release_all<R: Registry>(pools: &NodePools<R>) -> Result<Option<Timestamp>, ClusterError> {
     pools.fleet.read_uncertain(|change| pools.node_changed(change)).await?;
     let nodes = pools.fleet.nodes();
-    let Some((released, left)) = pools.with_claims(|claims| {
-        let left: Vec<_> =
-            nodes.iter().filter(|node| has_keys(node) && claims.owner(&node.labels).is_none()).collect();
-        claims.is_complete().then(|| (claims.released(), left))
+    let Some(left) = pools.with_claims(|claims| {
+        let left = nodes.iter().filter(|node| has_keys(node) && claims.owner(&node.labels).is_none());
+        claims.is_complete().then(|| left.map(|node| (node, claims.released(node))).collect::<Vec<_>>())
     }) else {
         return Ok(None);
     };
     let (mut next, mut failure) = (None::<Timestamp>, None);
-    for node in left {
+    for (node, released) in left {
         let now = pools.now();
         let at = match due_patch(node, &released, now) {
             Ok(patch) => {

@@ -37,6 +37,8 @@ const DIGEST_PREFIX: &str = "sha256:";
 /// The facts about a pool from which its status follows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Observation<'o> {
+    /// The name of the pool.
+    pub name: &'o str,
     /// The generation of the spec.
     pub generation: i64,
     /// The nodes of the pool, without those that stay with another one.
@@ -312,17 +314,17 @@ struct Record {
 }
 
 impl Record {
-    /// Returns the record of a node; none if no rollout of it has ended.
+    /// Returns the record of a node whose rollout has ended in the pool.
     ///
     /// The version is that of the booted image, if it is the deployed one, or else the tag of the target.
-    fn of(node: &Node, target: Option<&str>, tag: Option<&Tag>) -> Option<Self> {
+    fn of(node: &Node, observation: &Observation<'_>, target: Option<&str>) -> Option<Self> {
         let text = |text: &str| cut(printable(text).into(), MAX_VERSION);
-        let deployed = node.annotation(keys::LAST_DEPLOYED).filter(|text| !text.is_empty())?;
-        let time = whole_seconds(node.last_deployed_at()?);
+        let (deployed, at) = node.last_deployment(observation.name).filter(|(text, _)| !text.is_empty())?;
+        let time = whole_seconds(at);
         let is_booted = node.annotation(keys::BOOTED_DIGEST) == Some(deployed);
         let reported =
             node.annotation(keys::BOOTED_VERSION).filter(|version| is_booted && !version.is_empty());
-        let tag = tag.filter(|_| target == Some(deployed)).map(Tag::as_str);
+        let tag = observation.tag.filter(|_| target == Some(deployed)).map(Tag::as_str);
         let (digest, version) = if deployed.starts_with(DIGEST_PREFIX) {
             (Some(text(deployed)), reported.or(tag).map(text))
         } else {
@@ -337,7 +339,7 @@ impl Record {
 fn history(observation: &Observation<'_>, previous: &[PoolHistoryEntry]) -> Vec<PoolHistoryEntry> {
     let target = observation.pool.and_then(|pool| pool.image.as_deref()).and_then(digest_of);
     let nodes = observation.nodes.iter();
-    let mut found: Vec<Record> = nodes.filter_map(|node| Record::of(node, target, observation.tag)).collect();
+    let mut found: Vec<Record> = nodes.filter_map(|node| Record::of(node, observation, target)).collect();
     // The version of an entry is that of its newest record.
     found.sort_by(|a, b| a.time.cmp(&b.time));
     let mut records = Records::new(previous);
