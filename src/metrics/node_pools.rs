@@ -23,6 +23,7 @@ const STAGE: (f64, f64, i32) = (1.0, 86_400.0, 12);
 #[derive(Clone, Debug, Default)]
 pub struct NodePoolState {
     /// The number of nodes in each stage, also of those without any.
+    ///
     /// None while the nodes are not known, as with an invalid node selector: the last numbers stay.
     pub stages: Option<BTreeMap<&'static str, u64>>,
     /// True if the pool has a problem.

@@ -1,6 +1,5 @@
 //! The pods that must leave a node before its reboot.
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use kube::core::{Selector, SelectorExt};
@@ -57,17 +56,6 @@ impl Departures {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.to_evict.is_empty() && self.leaving.is_empty()
-    }
-
-    /// Returns a pod that should have ended by now.
-    ///
-    /// Its node or a finalizer keeps it.
-    #[must_use]
-    pub fn late(&self, now: Timestamp) -> Option<&NodePod> {
-        // The time of a deletion is that at which the pod has to be gone.
-        let is_late =
-            |pod: &&NodePod| pod.metadata.deletion_timestamp.as_ref().is_some_and(|end| end.0 < now);
-        self.leaving.iter().find(is_late)
     }
 }
 
@@ -157,9 +145,6 @@ mod tests {
         ]);
         assert_eq!(names(&found.to_evict), ["deployed", "bare", "pending", "owned-in-name"]);
         assert_eq!(names(&found.leaving), ["going"]);
-        let late = |time: &str| Some(found.late(time.parse().unwrap())?.metadata.name.clone().unwrap());
-        assert_eq!(late("2026-11-23T12:00:00Z"), None);
-        assert_eq!(late("2026-11-23T12:00:01Z").as_deref(), Some("going"));
         assert!(!found.is_empty());
     }
 

@@ -1,13 +1,37 @@
 //! The events of a pool: the differences of two statuses.
 
+use std::fmt;
+
 use tagboat_api::Condition;
 use tagboat_api::node_pool::{DEGRADED, DegradedReason, NodePoolStatus, UP_TO_DATE};
+
+/// The reason of an event of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolEventReason {
+    /// Nodes get another image, or need a reboot.
+    RolloutStarted,
+    /// All nodes are up to date.
+    RolloutCompleted,
+    /// No other node begins.
+    RolloutHalted,
+}
+
+/// Formats the name of the reason.
+impl fmt::Display for PoolEventReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::RolloutStarted => "RolloutStarted",
+            Self::RolloutCompleted => "RolloutCompleted",
+            Self::RolloutHalted => "RolloutHalted",
+        })
+    }
+}
 
 /// An event of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolEvent {
-    /// The reason: `RolloutStarted`, `RolloutCompleted` or `RolloutHalted`.
-    pub reason: &'static str,
+    /// The reason.
+    pub reason: PoolEventReason,
     /// The message.
     pub message: String,
     /// The identity of the event.
@@ -22,7 +46,7 @@ pub fn pool_events(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) 
     let before = |type_: &str| previous.and_then(|previous| condition(previous, type_));
     let target = current.target_digest.as_deref();
     let image = target.unwrap_or("the updates of their hosts");
-    let event = |reason: &'static str, message: String, before: Option<&Condition>| {
+    let event = |reason: PoolEventReason, message: String, before: Option<&Condition>| {
         let since = before.map(|before| before.last_transition_time.0.to_string()).unwrap_or_default();
         let key = format!("{reason} {} {since}", target.unwrap_or_default());
         PoolEvent { reason, message, key }
@@ -43,10 +67,11 @@ pub fn pool_events(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) 
     if is_updated == "False" && !is_begun && current.node_count > 0 {
         let waiting = current.node_count - current.updated_count;
         let message = format!("{waiting} of {} nodes get {image}", current.node_count);
-        events.push(event("RolloutStarted", message, was));
+        events.push(event(PoolEventReason::RolloutStarted, message, was));
     }
     if is_updated == "True" && was_updated == "False" && current.node_count > 0 {
-        events.push(event("RolloutCompleted", format!("all {} nodes have {image}", current.node_count), was));
+        let message = format!("all {} nodes have {image}", current.node_count);
+        events.push(event(PoolEventReason::RolloutCompleted, message, was));
     }
     let is_halted = |found: Option<&Condition>| {
         found.is_some_and(|found| found.reason == DegradedReason::RolloutHalted.to_string())
@@ -56,7 +81,7 @@ pub fn pool_events(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) 
         && is_halted(Some(is))
         && !is_halted(was)
     {
-        let mut halted = event("RolloutHalted", is.message.clone(), was);
+        let mut halted = event(PoolEventReason::RolloutHalted, is.message.clone(), was);
         // The condition can be true for another reason before and between two of them.
         halted.key = format!("{} {}", halted.key, is.message);
         events.push(halted);
@@ -93,8 +118,8 @@ mod tests {
         }
     }
 
-    fn reasons(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) -> Vec<&'static str> {
-        pool_events(previous, current).iter().map(|event| event.reason).collect()
+    fn reasons(previous: Option<&NodePoolStatus>, current: &NodePoolStatus) -> Vec<String> {
+        pool_events(previous, current).iter().map(|event| event.reason.to_string()).collect()
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | `node` | a node, with the fields that decide |
 //! | `node_object` | the Node as the API server has it |
 //! | `document` | pools with their nodes as documents |
-//! | `drain` | the pods that must leave a node |
+//! | `drain`, `drain_pace` | the pods that must leave a node; those that are evicted now |
 //! | `pool` | the settings of a pool, and their time limits |
 //! | `event` | the events of a pool |
 //! | `health` | the problems of a node, which keep it in its stage |
@@ -31,6 +31,7 @@ mod agent;
 mod agent_state;
 mod document;
 mod drain;
+mod drain_pace;
 mod event;
 mod health;
 pub mod keys;
@@ -58,7 +59,8 @@ pub use agent::{
 pub use agent_state::AgentState;
 pub use document::{NodeDocument, PoolDocument, PoolList, PoolView, claims};
 pub use drain::{Departures, DrainRules, NodePod, NodePodStatus};
-pub use event::{PoolEvent, pool_events};
+pub use drain_pace::{DrainPace, Refusal};
+pub use event::{PoolEvent, PoolEventReason, pool_events};
 pub use health::{Problem, next_deadline, problem};
 pub use membership::{Claim, Claims, Share};
 pub use next::{Action, CancelReason, Situation, Step, is_candidate, step, stray_step};

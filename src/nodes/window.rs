@@ -211,10 +211,8 @@ mod tests {
         let hour = Duration::from_hours(1);
         let error = |days: &[&str], start: &str, length: Duration, zone: &str| {
             let days: Vec<String> = days.iter().map(|day| (*day).to_owned()).collect();
-            {
-                let error = Window::new(&days, start, length, zone).unwrap_err();
-                format!("{}: {error}", error.field())
-            }
+            let error = Window::new(&days, start, length, zone).unwrap_err();
+            format!("{}: {error}", error.field())
         };
         assert!(error(&["Monday"], "23:00", hour, "").starts_with("days: `Monday`"));
         for start in ["24:00", "9:00", "23.00", "23:60", "+1:00", ""] {

@@ -1,5 +1,6 @@
 //! The events of pools and of their nodes, on the NodePool.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,7 +9,7 @@ use tagboat_api::{NodePool, ObjectName};
 use super::state::NodePools;
 use crate::controller::engine::kind::Kind;
 use crate::controller::engine::reconcile_steps::{log_event, record};
-use crate::nodes::{Node, PoolEvent, Problem, TimeLimits, problem};
+use crate::nodes::{Node, PoolEvent, PoolEventReason, Problem, TimeLimits, problem};
 use crate::objects::cluster::EventIdentity;
 use crate::objects::{Event, EventType};
 use crate::reconcile::tags::Registry;
@@ -18,8 +19,11 @@ use crate::secrets::Fingerprint;
 /// Announces an event of a pool.
 pub(super) async fn pool_event(kind: &Kind<NodePool>, pool: &NodePool, event: PoolEvent) {
     let PoolEvent { reason, message, key } = event;
-    let type_ = if reason == "RolloutHalted" { EventType::Warning } else { EventType::Normal };
-    announce(kind, pool, Event { type_, reason: reason.to_owned(), message }, key).await;
+    let type_ = match reason {
+        PoolEventReason::RolloutHalted => EventType::Warning,
+        PoolEventReason::RolloutStarted | PoolEventReason::RolloutCompleted => EventType::Normal,
+    };
+    announce(kind, pool, Event { type_, reason: reason.to_string(), message }, key).await;
 }
 
 /// Announces that a node has the image of its pool.
@@ -50,7 +54,7 @@ pub(super) async fn failures<R: Registry>(
 ) {
     let (name, now) = (ObjectName::of(pool), pools.now());
     let mut known = pools.with_memory(&name, |memory| std::mem::take(&mut memory.announced));
-    let mut announced = std::collections::BTreeMap::new();
+    let mut announced = BTreeMap::new();
     for node in nodes {
         let found = problem(node, limits, now);
         let Some(found) = found.filter(|found| *found != Problem::NotReady || node.holds_slot()) else {

@@ -1,6 +1,5 @@
 //! The drain of one node: evicts its pods until none is left that must leave.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use super::announce;
 use super::drains::{DrainId, DrainOptions};
 use super::state::{NodePools, pool_name};
 use crate::error::chain;
-use crate::nodes::{Departures, NodePod};
+use crate::nodes::{DrainPace, NodePod, Refusal};
 use crate::objects::cluster::{ApiGuard, ClusterError, Eviction, EvictionTarget, evict, list};
 use crate::reconcile::tags::Registry;
 use crate::rollout::message::message;
@@ -24,9 +23,6 @@ const EVICTIONS: usize = 10;
 
 /// The time after which a failed request is repeated.
 const RETRY: Duration = Duration::from_secs(5);
-
-/// The shortest and the longest time between two lists of the pods.
-const LISTS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
 /// The time after which a drain that does not go on is announced.
 const BLOCKED_AFTER: SignedDuration = SignedDuration::from_mins(5);
@@ -39,9 +35,7 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, id: DrainId, mu
     let api: Api<NodePod> = Api::all(objects.client().clone());
     let parameters = ListParams::default().fields(&format!("spec.nodeName={}", id.node));
     let mut knows_own = false;
-    // The times before which a pod is not evicted again, by uid.
-    let mut retries: BTreeMap<String, (Instant, String)> = BTreeMap::new();
-    let mut pause = LISTS.0;
+    let (mut pace, begun) = (DrainPace::default(), Instant::now());
     loop {
         let pods = async {
             if !knows_own {
@@ -64,31 +58,13 @@ pub(super) async fn drain<R: Registry>(pools: Arc<NodePools<R>>, id: DrainId, mu
             pools.enqueue(&options.pool);
             return;
         }
-        let late = departures.late(pools.now()).map(|pod| {
-            let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
-            format!("pod {namespace}/{name} is being deleted, and has not ended in its time")
-        });
-        let Departures { to_evict, .. } = departures;
-        retries.retain(|uid, _| to_evict.iter().any(|pod| pod.metadata.uid.as_ref() == Some(uid)));
-        let is_due = |pod: &&NodePod| {
-            let retry = pod.metadata.uid.as_ref().and_then(|uid| retries.get(uid));
-            retry.is_none_or(|(at, _)| *at <= Instant::now())
-        };
-        let due: Vec<&NodePod> = to_evict.iter().filter(is_due).collect();
+        let due = pace.due(&departures, begun.elapsed());
         let evictions: Vec<_> = due.into_iter().map(|pod| evict_pod(&pools, pod, &options).boxed()).collect();
         let answers: Vec<_> = stream::iter(evictions).buffer_unordered(EVICTIONS).collect().await;
-        let is_progress = answers.iter().any(|(_, refusal)| refusal.is_none());
-        for (uid, refusal) in answers {
-            match refusal {
-                Some((text, wait)) => retries.insert(uid, (Instant::now() + wait, text)),
-                None => retries.remove(&uid),
-            };
-        }
-        let blocked = retries.values().next().map(|(_, text)| text.clone()).or(late);
-        report_blocked(&pools, &id, &options, blocked).await;
-        pause = if is_progress { LISTS.0 } else { (pause * 3 / 2).min(LISTS.1) };
-        let retry = retries.values().map(|(at, _)| at.saturating_duration_since(Instant::now())).min();
-        sleep(retry.map_or(pause, |retry| retry.clamp(LISTS.0, pause.max(LISTS.0)))).await;
+        let wait = pace.record(answers, begun.elapsed());
+        let obstacle = pace.obstacle(&departures, pools.now());
+        report_blocked(&pools, &id, &options, obstacle).await;
+        sleep(wait).await;
     }
 }
 
@@ -106,12 +82,12 @@ async fn own_controller(
     Ok(pods.iter().find_map(NodePod::controller).map(|controller| controller.uid.clone()))
 }
 
-/// Evicts a pod, and returns its uid, and a refusal with its retry delay.
+/// Evicts a pod, and returns its UID, and the refusal if there is one.
 async fn evict_pod<R: Registry>(
     pools: &NodePools<R>,
     pod: &NodePod,
     options: &DrainOptions,
-) -> (String, Option<(String, Duration)>) {
+) -> (String, Option<Refusal>) {
     let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
     let uid = pod.uid().unwrap_or_default();
     let target =
@@ -125,7 +101,8 @@ async fn evict_pod<R: Registry>(
         Err(error) => ("failed", Some((chain(&error), RETRY))),
     };
     context.metrics.eviction(outcome);
-    let refusal = refusal.map(|(text, wait)| (message(&format!("pod {namespace}/{name}: {text}")), wait));
+    let refusal = refusal
+        .map(|(text, wait)| Refusal { text: message(&format!("pod {namespace}/{name}: {text}")), wait });
     (uid, refusal)
 }
 
