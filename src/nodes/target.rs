@@ -62,6 +62,14 @@ impl Resolution {
         self.reference != reference(name, tag) || self.next.is_none_or(|next| next <= now)
     }
 
+    /// Returns `true` if the image of this reference is still being resolved.
+    ///
+    /// The image is that of another reference then, or none.
+    #[must_use]
+    pub fn is_pending(&self, (name, tag): (&ImageName, &Tag), now: Timestamp) -> bool {
+        self.reference != reference(name, tag) || (self.image.is_none() && self.is_due((name, tag), now))
+    }
+
     /// Records the result of a resolution.
     pub fn record(
         &mut self,
@@ -118,17 +126,28 @@ mod tests {
         let image = Some(format!("r.example/os@{}", digest("0a")));
         assert_eq!((&resolution.image, resolution.next), (&image, Some(at(300))));
         assert!(!resolution.is_due((&os, &tag), at(299)) && resolution.is_due((&os, &tag), at(300)));
+        assert!(!resolution.is_pending((&os, &tag), at(300)), "the image before counts until then");
         let (other, _) = names("r.example/other");
-        assert!(resolution.is_due((&other, &tag), at(1)));
+        assert!(resolution.is_due((&other, &tag), at(1)) && resolution.is_pending((&other, &tag), at(1)));
         // A failure keeps the image, even that of another reference.
         resolution.record((&other, &tag), Err("no answer".to_owned()), INTERVAL, at(1));
         assert_eq!((&resolution.image, resolution.next), (&image, Some(at(31))));
+        assert!(!resolution.is_pending((&other, &tag), at(31)));
         assert_eq!(resolution.error.as_deref(), Some("no answer"));
         resolution.record((&other, &tag), Err("no answer".to_owned()), Duration::from_secs(2), at(31));
         assert_eq!(resolution.next, Some(at(33)));
         resolution.record((&other, &tag), Ok(Digest::parse(&digest("0b")).unwrap()), INTERVAL, at(33));
         assert_eq!(resolution.image, Some(format!("r.example/other@{}", digest("0b"))));
         assert_eq!(resolution.error, None);
+    }
+
+    #[test]
+    fn a_pool_without_any_image_waits_for_each_resolution() {
+        let (os, tag) = names("r.example/os");
+        let mut resolution = Resolution::default();
+        assert!(resolution.is_pending((&os, &tag), at(0)));
+        resolution.record((&os, &tag), Err("no answer".to_owned()), INTERVAL, at(0));
+        assert!(!resolution.is_pending((&os, &tag), at(29)) && resolution.is_pending((&os, &tag), at(30)));
     }
 
     #[test]

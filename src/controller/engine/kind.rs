@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::ResourceExt;
+use kube::core::ObjectMeta;
 use kube::core::object::HasStatus;
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
@@ -14,6 +15,7 @@ use super::in_flight::{Cancellations, InFlight};
 use super::predicates::{is_due, is_unwanted};
 use super::queue::Message;
 use super::traces::TraceLimiter;
+use super::watch::Report;
 use crate::error::chain;
 use crate::metrics::ObjectLabels;
 use crate::objects::ObjectName;
@@ -53,6 +55,12 @@ pub(crate) trait Reconciler: Send + Sync + 'static {
 
     /// Handles the effects of a change on other objects, once its own queue has it.
     fn related_changes(&self, _: &Change<Self::Object>) {}
+
+    /// Handles an object that cannot be read, before it counts as deleted.
+    fn unreadable(&self, _: &ObjectMeta) {}
+
+    /// Handles the end of such an object: it is gone, or can be read again.
+    fn no_longer_unreadable(&self, _: &ObjectName) {}
 }
 
 /// One kind of objects in the engine.
@@ -159,8 +167,17 @@ impl<K: Watched> Kind<K> {
     }
 }
 
+/// Handles a report of the watch.
+pub(super) fn reported<R: Reconciler>(reconciler: &R, report: &Report<'_, R::Object>) {
+    match report {
+        Report::Changed(change) => changed(reconciler, change),
+        Report::Unreadable(metadata) => reconciler.unreadable(metadata),
+        Report::NoLongerUnreadable(name) => reconciler.no_longer_unreadable(name),
+    }
+}
+
 /// Handles a change of an object.
-pub(super) fn changed<R: Reconciler>(reconciler: &R, change: &Change<R::Object>) {
+fn changed<R: Reconciler>(reconciler: &R, change: &Change<R::Object>) {
     if change.new.is_none() {
         forget(reconciler, &change.name);
     }

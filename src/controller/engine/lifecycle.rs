@@ -15,11 +15,11 @@ use tokio::task::JoinSet;
 use super::context::Context;
 use super::dispatcher::Dispatcher;
 use super::error::ControllerError;
-use super::kind::{Kind, KindOptions, Reconciler, changed};
+use super::kind::{Kind, KindOptions, Reconciler, reported};
 use super::lease::{Election, Leadership};
 use super::queue::Queue;
 use super::run_ids::RunIds;
-use super::watch::watch;
+use super::watch::{Report, watch};
 use crate::backoff::Backoff;
 use crate::cancel::StopToken;
 use crate::metrics::Metrics;
@@ -117,8 +117,8 @@ impl Engine {
         Box::new(move || {
             let (own, cache) = (own.clone(), own.kind().cache.clone());
             let finalizer = own.kind().options.finalizer;
-            let changed = move |change: &Change<R::Object>| changed(own.as_ref(), change);
-            watch(context.clone(), scope.clone(), cache, finalizer, changed).boxed()
+            let observe = move |report: &Report<'_, R::Object>| reported(own.as_ref(), report);
+            watch(context.clone(), scope.clone(), cache, finalizer, observe).boxed()
         })
     }
 
@@ -129,7 +129,12 @@ impl Engine {
         changed: impl Fn(&Change<K>) + Send + Sync + 'static,
     ) {
         let scope = Scope { labels: None, ..self.scope.clone() };
-        self.tasks.spawn(watch(self.context.clone(), scope, cache.clone(), None, changed));
+        let observe = move |report: &Report<'_, K>| {
+            if let Report::Changed(change) = report {
+                changed(change);
+            }
+        };
+        self.tasks.spawn(watch(self.context.clone(), scope, cache.clone(), None, observe));
     }
 
     /// Runs a task from now on until the controller shuts down.

@@ -29,7 +29,18 @@ const BACKOFF: Backoff = Backoff { first: Duration::from_secs(1), longest: Durat
 /// The reason of events about objects that cannot be read.
 const UNREADABLE: &str = "InvalidObject";
 
-/// Watches the objects of a kind, updates `cache`, and passes on each change.
+/// A report of the watch of a kind.
+#[derive(Debug)]
+pub(super) enum Report<'r, K> {
+    /// An object has changed.
+    Changed(&'r Change<K>),
+    /// An object cannot be read. The change by which it counts as deleted comes next.
+    Unreadable(&'r ObjectMeta),
+    /// An object that could not be read is gone, or can be read again.
+    NoLongerUnreadable(&'r ObjectName),
+}
+
+/// Watches the objects of a kind, updates `cache`, and reports each change.
 ///
 /// If the kind has a `finalizer` of ours, it is removed from deleted objects that cannot be read.
 pub(super) async fn watch<K: Watched>(
@@ -37,25 +48,29 @@ pub(super) async fn watch<K: Watched>(
     scope: Scope,
     cache: Cache<K>,
     finalizer: Option<&'static str>,
-    changed: impl Fn(&Change<K>),
+    report: impl Fn(&Report<'_, K>),
 ) {
     let plural = K::plural(&());
     let mut failure = String::new();
     let mut unreadable = Unreadable::default();
     watch_objects(context.objects.client().clone(), &scope, &cache, |observation| match observation {
         Observation::Changed(change) => {
-            unreadable.remove(&change.name);
-            changed(&change);
+            let was_unreadable = unreadable.remove(&change.name);
+            report(&Report::Changed(&change));
+            if was_unreadable {
+                report(&Report::NoLongerUnreadable(&change.name));
+            }
         }
         Observation::Listing => unreadable.listing = Some(BTreeSet::new()),
         Observation::Complete => {
-            unreadable.forget_unlisted();
+            unreadable.forget_unlisted().iter().map(Report::NoLongerUnreadable).for_each(|one| report(&one));
             if !std::mem::take(&mut failure).is_empty() {
                 tracing::info!(resource = %plural, "watch recovered");
             }
         }
         Observation::Unreadable { metadata, message, change } => {
-            change.iter().for_each(&changed);
+            report(&Report::Unreadable(&metadata));
+            change.iter().map(Report::Changed).for_each(|one| report(&one));
             let name = ObjectName {
                 namespace: metadata.namespace.clone().unwrap_or_default(),
                 name: metadata.name.clone().unwrap_or_default(),
@@ -107,18 +122,20 @@ impl Unreadable {
     }
 
     /// Forgets an object that was deleted or can be read now.
-    fn remove(&mut self, name: &ObjectName) {
-        self.reported.remove(name);
+    ///
+    /// Returns `true` if it was known.
+    fn remove(&mut self, name: &ObjectName) -> bool {
         if let Some(task) = self.removals.remove(name) {
             task.abort();
         }
+        self.reported.remove(name).is_some()
     }
 
-    /// Forgets the objects that a complete listing did not name.
-    fn forget_unlisted(&mut self) {
+    /// Forgets the objects that a complete listing did not name, and returns their names.
+    fn forget_unlisted(&mut self) -> Vec<ObjectName> {
         let listed = self.listing.take().unwrap_or_default();
-        self.reported.retain(|name, _| listed.contains(name));
         self.removals.retain(|name, _| listed.contains(name));
+        self.reported.extract_if(.., |name, _| !listed.contains(name)).map(|(name, _)| name).collect()
     }
 }
 
@@ -215,7 +232,7 @@ mod tests {
             .map(|defect| [unreadable.insert(&name("a"), defect), unreadable.insert(&name("a"), defect)]);
         assert_eq!(news, [[true, false]; 3]);
         // It was deleted.
-        unreadable.remove(&name("a"));
+        assert!(unreadable.remove(&name("a")) && !unreadable.remove(&name("a")));
         assert!(unreadable.reported.is_empty() && unreadable.removals.is_empty());
         // One was deleted while the watch was down, one is unchanged, one is new.
         for one in ["deleted", "same"] {
@@ -223,7 +240,7 @@ mod tests {
         }
         unreadable.listing = Some(BTreeSet::new());
         assert!(!unreadable.insert(&name("same"), defects[0]) && unreadable.insert(&name("new"), defects[0]));
-        unreadable.forget_unlisted();
+        assert_eq!(unreadable.forget_unlisted(), [name("deleted")]);
         let left: Vec<&str> = unreadable.reported.keys().map(|name| name.name.as_str()).collect();
         assert_eq!(left, ["new", "same"]);
     }

@@ -1,6 +1,7 @@
 //! The drains in progress, one for each draining node.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
@@ -57,7 +58,6 @@ pub(super) struct DrainOptions {
 impl DrainOptions {
     /// Returns the options of a pool.
     pub(super) fn new(pool: &str, settings: &Settings, own_pod: &(String, String)) -> Self {
-        let seconds = settings.grace_period.map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
         Self {
             pool: pool.to_owned(),
             is_disabled: settings.is_drain_disabled,
@@ -66,7 +66,7 @@ impl DrainOptions {
                 own_pod: Some(own_pod.clone()),
                 own_controller: None,
             },
-            grace_period: seconds,
+            grace_period: settings.grace_period.map(whole_seconds),
         }
     }
 
@@ -78,6 +78,14 @@ impl DrainOptions {
             && self.grace_period == other.grace_period
             && skip(self) == skip(other)
     }
+}
+
+/// Returns a time in whole seconds, rounded up.
+///
+/// Without a second, a pod is killed at once.
+fn whole_seconds(time: Duration) -> u32 {
+    let seconds = time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0));
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 impl Contents {
@@ -124,6 +132,18 @@ impl Drains {
     /// Ends the drains of a pool, also if its nodes are not known any more.
     pub(super) fn stop_pool(&self, pool: &str) {
         self.0.lock().drains.retain(|_, drain| drain.options.pool != pool);
+    }
+
+    /// Ends the drain of a node unless it is one of its pool.
+    pub(super) fn stop_stray(&self, node: &str, pool: Option<&str>) {
+        self.stop_strays(|name, of| name != node || pool == Some(of));
+    }
+
+    /// Ends the drains of nodes that have another pool by now, or none.
+    ///
+    /// `is_of` tells if a node, by its name, is one of a pool.
+    pub(super) fn stop_strays(&self, is_of: impl Fn(&str, &str) -> bool) {
+        self.0.lock().drains.retain(|node, drain| is_of(node, &drain.options.pool));
     }
 
     /// Ends the drain of a node that is not in its stage any more.
@@ -200,6 +220,33 @@ mod tests {
             pending()
         });
         begun
+    }
+
+    #[test]
+    fn a_grace_period_of_less_than_a_second_is_no_immediate_kill() {
+        for (milliseconds, expected) in
+            [(0, 0), (1, 1), (500, 1), (1_000, 1), (1_001, 2), (u64::MAX, u32::MAX)]
+        {
+            assert_eq!(whole_seconds(Duration::from_millis(milliseconds)), expected, "{milliseconds} ms");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_drain_of_a_node_that_has_left_its_pool_ends() {
+        let drains = Drains::default();
+        for (node, pool) in [("a", "p"), ("b", "p"), ("c", "q")] {
+            let options = DrainOptions { pool: pool.to_owned(), ..options(1) };
+            drains.ensure(node, &options, |_| pending());
+        }
+        let left = || drains.0.lock().drains.keys().cloned().collect::<Vec<String>>().join(" ");
+        drains.stop_stray("a", Some("p"));
+        assert_eq!(left(), "a b c");
+        drains.stop_stray("b", Some("q"));
+        assert_eq!(left(), "a c");
+        drains.stop_stray("c", None);
+        assert_eq!(left(), "a");
+        drains.stop_strays(|node, pool| (node, pool) != ("a", "p"));
+        assert_eq!(left(), "");
     }
 
     #[tokio::test]

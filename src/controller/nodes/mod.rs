@@ -100,17 +100,19 @@ async fn run<R: Registry>(
         tokio::join!(pools.kind.cache.wait_for_sync(), pools.fleet.cache.wait_for_sync());
         tracing::info!("reconciling node pools");
         let reconciles = dispatcher.dispatch_each(|name| {
-            reconcile(pools.clone(), name, |own, in_flight| reconcile::reconcile(own, in_flight).boxed())
+            reconcile(pools.clone(), name, |pools, in_flight| {
+                reconcile::reconcile(pools, &in_flight.name).boxed()
+            })
         });
         tokio::join!(reconciles, release::release_nodes(&pools));
     };
     let lost = engine.lead(work, end).await;
     // Before the Lease is released: no other process may drain at the same time.
-    pools.drains.clear();
+    pools.stop_tasks();
     if lost.is_none() {
         dispatcher.drain(DRAIN_TIMEOUT).await;
     }
     dispatcher.abort().await;
-    pools.drains.clear();
+    pools.stop_tasks();
     engine.shut_down(lost).await
 }

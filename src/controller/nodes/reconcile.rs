@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use jiff::Timestamp;
 use tagboat_api::node_pool::{DEGRADED, NodePoolStatus};
@@ -13,14 +14,13 @@ use super::announce;
 use super::drain::drain;
 use super::drains::DrainOptions;
 use super::state::NodePools;
-use super::target::resolve;
-use crate::controller::engine::in_flight::InFlight;
+use super::target::{Target, resolve};
 use crate::controller::engine::reconcile_steps::{Fetched, fetch, finalize, patch_status};
 use crate::metrics::NodePoolState;
 use crate::nodes::{
-    Action as Change, Availability, Departure, InvalidSpec, Node, Observation, Pool, PoolEvent, Resolution,
-    Settings, Share, Situation, Stage, Step, availability, departing_status, grants, next_deadline,
-    next_window_change, patch, pool_events, pool_status, step,
+    Availability, Departure, InvalidSpec, Node, Observation, Pool, PoolEvent, Settings, Share, Situation,
+    Stage, Step, availability, departing_status, grants, next_deadline, next_window_change, patch,
+    pool_events, pool_status, step, stray_step,
 };
 use crate::objects::cluster::ClusterError;
 use crate::reconcile::action::Action;
@@ -36,39 +36,26 @@ const PATCHES: usize = 8;
 /// Reconciles a pool.
 pub(super) async fn reconcile<R: Registry>(
     pools: &Arc<NodePools<R>>,
-    in_flight: &mut InFlight,
+    name: &ObjectName,
 ) -> Result<Action, ClusterError> {
-    let own = pools.as_ref();
-    let object = match fetch(own, &in_flight.name).await? {
+    pools.stop_stray_drains();
+    let object = match fetch(pools.as_ref(), name).await? {
         Fetched::Gone | Fetched::Suspended(_) => return Ok(Action::AwaitChange),
-        Fetched::Deleted(object) => return release_pool(own, &object).await,
+        Fetched::Deleted(object) => return release_pool(pools, &object).await,
         Fetched::Active(object) => object,
     };
     let settings = Settings::new(&object.spec);
-    let resolution = match &settings {
-        Ok(settings) => resolve(own, in_flight, &object, settings).await,
-        Err(_) => Resolution::default(),
-    };
-    own.fleet.read_uncertain(|change| own.node_changed(change)).await?;
-    let name = in_flight.name.name.clone();
-    let pool = settings.as_ref().ok().and_then(|settings| settings.pool(resolution.image.as_deref()));
-    let pool = pool.map(|pool| Pool { name: name.clone(), ..pool });
+    let target = settings.as_ref().map(|settings| resolve(pools, &object, settings)).unwrap_or_default();
+    pools.fleet.read_uncertain(|change| pools.node_changed(change)).await?;
+    let image = target.resolution.image.as_deref();
+    let pool = settings.as_ref().ok().and_then(|settings| settings.pool(image));
+    let pool = pool.map(|pool| Pool { name: name.name.clone(), ..pool });
+    let view = View { object: &object, settings: settings.as_ref(), pool: pool.as_ref(), target: &target };
     let stepped = match (&settings, &pool) {
-        (Ok(settings), Some(pool)) => take_steps(pools, &object, settings, pool).await,
-        // The nodes stay as they are.
-        _ => {
-            own.drains.stop_pool(&name);
-            Ok(())
-        }
+        (Ok(settings), Some(pool)) => take_steps(pools, &view, settings, pool).await,
+        _ => cancel_strays(pools, &object).await,
     };
-    let view = View {
-        object: &object,
-        settings: settings.as_ref(),
-        pool: pool.as_ref(),
-        resolution: &resolution,
-        share: own.share(&name),
-    };
-    let wait = report(own, &view).await?;
+    let wait = report(pools, &view).await?;
     stepped?;
     Ok(wait.map_or(Action::AwaitChange, Action::RequeueAfter))
 }
@@ -97,24 +84,25 @@ async fn release_pool<R: Registry>(pools: &NodePools<R>, object: &NodePool) -> R
 
 /// Takes the due steps of the nodes of a pool, and begins their drains.
 ///
+/// While the image of another reference is not known yet, no node is promoted for the image before.
+///
 /// # Errors
 ///
 /// The first error of a patch; the other patches are made all the same.
 async fn take_steps<R: Registry>(
     pools: &Arc<NodePools<R>>,
-    object: &NodePool,
+    view: &View<'_>,
     settings: &Settings,
     pool: &Pool,
 ) -> Result<(), ClusterError> {
-    let name = object.metadata.name.clone().unwrap_or_default();
-    let Share { nodes, .. } = pools.share(&name);
+    let Share { nodes, .. } = pools.share(&pool.name);
     let now = pools.now();
     let refs: Vec<&Node> = nodes.iter().map(AsRef::as_ref).collect();
     let granted: Vec<&str> = grants(&refs, pool, pools.fleet.is_control_plane_busy(), now)
         .into_iter()
         .map(|node| node.name.as_str())
         .collect();
-    let options = DrainOptions::new(&name, settings, &pools.options.own_pod);
+    let options = DrainOptions::new(&pool.name, settings, &pools.options.own_pod);
     for node in nodes.iter().filter(|node| node.stage() == Ok(Stage::Draining)) {
         pools.drains.ensure(&node.name, &options, |id| drain(pools.clone(), id, options.clone()));
     }
@@ -125,33 +113,69 @@ async fn take_steps<R: Registry>(
             lacks_since: node.lacks_since(now),
         };
         let step = step(node, pool, situation)?;
-        let left = node.left_pool(pool);
-        let mut pool = pool.clone();
-        if let Some(hooks) = left.and_then(|left| pools.with_claims(|claims| claims.hooks(left).cloned())) {
-            pool.hooks.add(hooks);
-        }
-        Some(async move { take(pools, object, &pool, node, step).await }.boxed())
+        let is_due = !(view.target.is_pending && step.is_promotion(node));
+        is_due.then(|| take(pools, view.object, pool.clone(), node, step).boxed())
     });
-    let steps: Vec<_> = due.collect();
-    let steps = stream::iter(steps);
-    let results: Vec<Result<(), ClusterError>> = steps.buffer_unordered(PATCHES).collect().await;
+    take_all(due.collect()).await
+}
+
+/// Cancels the rollouts of nodes that came from another pool.
+///
+/// The settings of the pool are not valid, or its tag was never resolved, so its other nodes stay as they are.
+///
+/// # Errors
+///
+/// The first error of a patch; the other patches are made all the same.
+async fn cancel_strays<R: Registry>(
+    pools: &Arc<NodePools<R>>,
+    object: &NodePool,
+) -> Result<(), ClusterError> {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    pools.drains.stop_pool(name);
+    let Share { nodes, .. } = pools.share(name);
+    let due = nodes.iter().filter_map(|node| {
+        let pool = Pool { name: name.to_owned(), ..Pool::default() };
+        Some(take(pools, object, pool, node, stray_step(node, name)?).boxed())
+    });
+    take_all(due.collect()).await
+}
+
+/// Takes steps, a few at a time.
+///
+/// # Errors
+///
+/// The first error; the other steps are taken all the same.
+async fn take_all(steps: Vec<BoxFuture<'_, Result<(), ClusterError>>>) -> Result<(), ClusterError> {
+    let results: Vec<Result<(), ClusterError>> =
+        stream::iter(steps).buffer_unordered(PATCHES).collect().await;
     results.into_iter().collect()
 }
 
 /// Takes a step of a node: one patch.
+///
+/// A promotion is not taken if the spec has changed since it was read.
 async fn take<R: Registry>(
     pools: &NodePools<R>,
     object: &NodePool,
-    pool: &Pool,
+    mut pool: Pool,
     node: &Node,
     step: Step,
 ) -> Result<(), ClusterError> {
+    if step.is_promotion(node) && !pools.is_current(object) {
+        pools.enqueue(&pool.name);
+        return Ok(());
+    }
     if step.to != Stage::Draining {
         // Before the patch: no eviction follows a cancellation.
         pools.drains.stop(&node.name);
     }
+    // The keys of both pools are removed from a node that has moved.
+    let left = node.left_pool(&pool);
+    if let Some(hooks) = left.and_then(|left| pools.with_claims(|claims| claims.hooks(left).cloned())) {
+        pool.hooks.add(hooks);
+    }
     let now = pools.now();
-    let patch = patch(node, pool, &step, now);
+    let patch = patch(node, &pool, &step, now);
     if !pools.fleet.patch(&node.name, &patch, |change| pools.node_changed(change)).await? {
         // The write that came first may have changed nothing that makes the pool due, such as a taint.
         pools.enqueue(&pool.name);
@@ -168,7 +192,7 @@ async fn take<R: Registry>(
             pools.kind.context.metrics.node_stage_ended(before.as_str(), time);
         }
     }
-    if step.actions.contains(&Change::RecordDeployment) {
+    if step.is_deployment() {
         announce::node_updated(&pools.kind, object, node, now).await;
     }
     Ok(())
@@ -179,34 +203,33 @@ struct View<'v> {
     object: &'v NodePool,
     settings: Result<&'v Settings, &'v InvalidSpec>,
     pool: Option<&'v Pool>,
-    resolution: &'v Resolution,
-    share: Share,
+    target: &'v Target,
 }
 
 impl View<'_> {
-    fn status(&self, blocked: &BTreeMap<String, String>, now: Timestamp) -> NodePoolStatus {
-        let nodes: Vec<&Node> = self.share.nodes.iter().map(AsRef::as_ref).collect();
+    fn status(&self, share: &Share, blocked: &BTreeMap<String, String>, now: Timestamp) -> NodePoolStatus {
+        let nodes: Vec<&Node> = share.nodes.iter().map(AsRef::as_ref).collect();
         let observation = Observation {
             name: self.object.metadata.name.as_deref().unwrap_or_default(),
             generation: self.object.metadata.generation.unwrap_or_default(),
             nodes: &nodes,
             pool: self.pool,
             tag: self.tag(),
-            next_tag_resolution: self.resolution.next,
-            resolution_error: self.resolution.error.as_deref(),
+            next_tag_resolution: self.target.resolution.next,
+            resolution_error: self.target.resolution.error.as_deref(),
             invalid: self.settings.err(),
-            conflicts: &self.share.conflicts,
+            conflicts: &share.conflicts,
             blocked: Some(blocked),
         };
         pool_status(&observation, self.object.status.as_ref(), now)
     }
 
-    fn metrics(&self, status: &NodePoolStatus) -> NodePoolState {
+    fn metrics(&self, share: &Share, status: &NodePoolStatus) -> NodePoolState {
         let is_known = self.settings.err().is_none_or(|invalid| !invalid.hides_nodes());
         let stages = is_known.then(|| {
             let mut stages: BTreeMap<&str, u64> =
                 Stage::ALL.iter().map(|stage| (stage.as_str(), 0)).collect();
-            for node in &self.share.nodes {
+            for node in &share.nodes {
                 *stages.entry(node.stage().unwrap_or(Stage::Idle).as_str()).or_default() += 1;
             }
             stages
@@ -221,10 +244,10 @@ impl View<'_> {
     }
 
     /// Returns the time of the next change that no event reports.
-    fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+    fn next_change(&self, share: &Share, now: Timestamp) -> Option<Timestamp> {
         let limits = self.pool.map(|pool| pool.limits).unwrap_or_default();
-        let deadlines = self.share.nodes.iter().filter_map(|node| next_deadline(node, limits, now));
-        let nodes: Vec<&Node> = self.share.nodes.iter().map(AsRef::as_ref).collect();
+        let deadlines = share.nodes.iter().filter_map(|node| next_deadline(node, limits, now));
+        let nodes: Vec<&Node> = share.nodes.iter().map(AsRef::as_ref).collect();
         let of_pool = self.pool.and_then(|pool| {
             let delayed = match availability(&nodes, pool, now) {
                 Availability::Delayed(end) => Some(end),
@@ -232,23 +255,30 @@ impl View<'_> {
             };
             next_window_change(&pool.windows, now).into_iter().chain(delayed).min()
         });
-        deadlines.chain(of_pool).chain(self.resolution.next).min()
+        deadlines.chain(of_pool).chain(self.target.next).min()
     }
 }
 
 /// Announces the events of a pool, writes its status, and returns its requeue delay.
+///
+/// While the image of another reference is not known yet, the status stays that of the spec before: a pool that had its
+/// former image everywhere is not up to date.
 async fn report<R: Registry>(
     pools: &NodePools<R>,
     view: &View<'_>,
 ) -> Result<Option<Duration>, ClusterError> {
-    let now = pools.now();
-    let name = super::state::pool_name(view.object.metadata.name.as_deref().unwrap_or_default());
-    let status = view.status(&pools.drains.blocked(), now);
+    let (now, name) = (pools.now(), view.object.metadata.name.as_deref().unwrap_or_default());
+    let share = pools.share(name);
+    let next = view.next_change(&share, now);
+    let next = next.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    if view.target.is_pending {
+        return Ok(next);
+    }
+    let status = view.status(&share, &pools.drains.blocked(), now);
     let metrics = &pools.kind.context.metrics;
-    metrics.node_pool(&name.name, Some(view.metrics(&status)));
+    metrics.node_pool(name, Some(view.metrics(&share, &status)));
     let limits = view.pool.map(|pool| pool.limits).unwrap_or_default();
-    announce::failures(pools, view.object, &view.share.nodes, limits).await;
-    let next = view.next_change(now).map(|at| Duration::try_from(at.duration_since(now)).unwrap_or_default());
+    announce::failures(pools, view.object, &share.nodes, limits).await;
     let events = pool_events(view.object.status.as_ref(), &status);
     let wait = write_status(pools, view.object, &status, &events).await?;
     Ok(wait.into_iter().chain(next).min())

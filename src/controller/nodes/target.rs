@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tagboat_api::node_pool::PullSecretReference;
+use jiff::{SignedDuration, Timestamp};
+use tagboat_api::node_pool::{PoolImage, PullSecretReference};
 use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::repository::{ImageProvider, ImageRepositorySpec};
 use tagboat_api::{GoDuration, ImageRepository, NodePool, ObjectName};
+use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::state::NodePools;
-use crate::controller::engine::in_flight::InFlight;
 use crate::nodes::{Resolution, Settings};
 use crate::reconcile::lookup::{LookupFailure, LookupFailureKind};
 use crate::reconcile::tags::{Registry, RepositoryTarget};
@@ -22,20 +24,47 @@ const TLS_ADVICE: &str = "; a pool needs a registry with TLS, or a digest in spe
 /// The time that a registry has to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Returns the resolution of a pool's tag, which is resolved now if due.
+/// The resolution of the tag of a pool, and whether its image is known.
+#[derive(Debug, Default)]
+pub(super) struct Target {
+    /// The last resolution.
+    pub(super) resolution: Resolution,
+    /// `true` if the image of the reference is not known yet.
+    ///
+    /// Then that of the reference before counts.
+    pub(super) is_pending: bool,
+    /// The time of the next resolution, or of the end of the present one.
+    pub(super) next: Option<Timestamp>,
+}
+
+/// A resolution in progress, which ends with its drop.
+#[derive(Debug)]
+pub(super) struct Resolving {
+    /// The image that is resolved, by which the resolution is known.
+    image: Arc<PoolImage>,
+    task: JoinSet<()>,
+}
+
+impl Resolving {
+    /// Returns `true` for a resolution of this image that has not ended.
+    fn is_of(&mut self, image: &PoolImage) -> bool {
+        *self.image == *image && self.task.try_join_next().is_none()
+    }
+}
+
+/// Returns the last resolution of a pool's tag, and begins a due one.
 ///
-/// Other pools are reconciled while the registry answers.
-pub(super) async fn resolve<R: Registry>(
-    pools: &NodePools<R>,
-    in_flight: &mut InFlight,
+/// The new one makes the pool due when it ends, so no reconcile waits for a registry. There is one at a time for a pool.
+pub(super) fn resolve<R: Registry>(
+    pools: &Arc<NodePools<R>>,
     object: &NodePool,
     settings: &Settings,
-) -> Resolution {
-    let name = in_flight.name.clone();
-    let Some(reference) = settings.unresolved_tag() else {
+) -> Target {
+    let (name, now) = (ObjectName::of(object), pools.now());
+    let (Some(reference), Some(image)) = (settings.unresolved_tag(), &object.spec.image) else {
         // The next tag is resolved at once.
-        pools.with_memory(&name, |memory| memory.resolution = None);
-        return Resolution::default();
+        pools.with_memory(&name, |memory| (memory.resolution, memory.resolving) = (None, None));
+        return Target::default();
     };
     let restored = || {
         let status =
@@ -43,19 +72,48 @@ pub(super) async fn resolve<R: Registry>(
         let nodes = pools.share(&name.name).nodes;
         Resolution::restored(reference, status, nodes.iter().map(AsRef::as_ref))
     };
-    let known = pools.with_memory(&name, |memory| memory.resolution.clone());
-    let mut resolution = known.unwrap_or_else(restored);
-    if resolution.is_due(reference, pools.now()) {
-        in_flight.release_slot();
-        let result = digest(pools, object, reference).await;
-        in_flight.acquire_slot().await;
-        if let Err(error) = &result {
-            tracing::warn!(error, "the tag of the image cannot be resolved; the pool keeps its image");
+    let is_known = pools.with_memory(&name, |memory| memory.resolution.is_some());
+    let restored = if is_known { Resolution::default() } else { restored() };
+    pools.with_memory(&name, |memory| {
+        let resolution = memory.resolution.get_or_insert(restored).clone();
+        let is_due = resolution.is_due(reference, now);
+        // One of another image must not replace the image of the reference.
+        memory.resolving.take_if(|resolving| !resolving.is_of(image));
+        if is_due && memory.resolving.is_none() {
+            let (image, mut task) = (Arc::new(image.clone()), JoinSet::new());
+            let (reference, resolved) = ((reference.0.clone(), reference.1.clone()), image.clone());
+            task.spawn(renew(pools.clone(), object.clone(), reference, resolved).in_current_span());
+            memory.resolving = Some(Resolving { image, task });
         }
-        resolution.record(reference, result, pools.options.tag_interval, pools.now());
+        let timeout = || now.checked_add(SignedDuration::try_from(TIMEOUT).ok()?).ok();
+        let next = if is_due { timeout() } else { resolution.next };
+        Target { is_pending: resolution.is_pending(reference, now), next, resolution }
+    })
+}
+
+/// Resolves the tag of a pool, and records the result.
+///
+/// If another resolution has taken its place, it records nothing.
+async fn renew<R: Registry>(
+    pools: Arc<NodePools<R>>,
+    object: NodePool,
+    (image_name, tag): (ImageName, Tag),
+    image: Arc<PoolImage>,
+) {
+    let reference = (&image_name, &tag);
+    let result = digest(&pools, &object, reference).await;
+    if let Err(error) = &result {
+        tracing::warn!(error, "the tag of the image cannot be resolved; the pool keeps its image");
     }
-    pools.with_memory(&name, |memory| memory.resolution = Some(resolution.clone()));
-    resolution
+    let name = ObjectName::of(&object);
+    pools.with_known_memory(&name, |memory| {
+        if memory.resolving.as_ref().is_some_and(|resolving| Arc::ptr_eq(&resolving.image, &image)) {
+            let resolution = memory.resolution.get_or_insert_default();
+            resolution.record(reference, result, pools.options.tag_interval, pools.now());
+            memory.resolving = None;
+        }
+    });
+    pools.enqueue(&name.name);
 }
 
 async fn digest<R: Registry>(

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::scene::{NodeScene, digest, image};
 use crate::support::eventually::eventually;
+use crate::support::http_front::{Front, Reply};
 use crate::support::registry::{PASSWORD, Registry, USER};
 
 async fn has_no_keys(scene: &NodeScene, node: &str) {
@@ -188,6 +189,52 @@ async fn a_pool_follows_a_tag_that_moves_in_its_registry_and_keeps_its_image_whi
     registry.push("os", "v1", "2026-01-01T00:00:00Z");
     wants(&scene, "a", &format!("{}/os@{first}", registry.address())).await;
     scene.condition("p", "Degraded", "False Healthy").await;
+}
+
+/// The reconcile waited for the registry, and then took the steps of the spec before.
+#[tokio::test]
+async fn a_pause_takes_effect_while_the_registry_does_not_answer() {
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&["a"]).await;
+    let hooks = json!({"beforeReboot": ["example.com/volumes"]});
+    scene.create_pool("p", &json!({"image": {"ref": image("2")}, "hooks": hooks})).await;
+    scene.stage("a", "2").await;
+    scene.reaches("a", "before-reboot").await;
+    let silent = Front::alone(|_| Reply::Silence);
+    let reference = format!("{}/os:v1", silent.address());
+    scene.patch_pool("p", &json!({"spec": {"image": {"ref": reference}}})).await;
+    eventually("the registry is asked", async || !silent.requests().is_empty()).await;
+    // The image is not known yet, so no reboot is approved for the one before.
+    scene.mark("a", json!({"example.com/volumes": "true"}), json!({})).await;
+    scene.patch_pool("p", &json!({"spec": {"paused": true}})).await;
+    scene.reaches("a", "paused").await;
+    assert!(!scene.keys("a").await.1, "it is uncordoned");
+    let pool = scene.pools().get(&scene.full("p")).await.unwrap();
+    let conditions = pool.status.unwrap().conditions;
+    let is_over = conditions.iter().any(|condition| condition.reason == "TagResolutionError");
+    assert!(!is_over, "the registry was given up before: {conditions:?}");
+}
+
+#[tokio::test]
+async fn hooks_with_invalid_keys_leave_the_labels_of_nodes_alone() {
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&["a", "b"]).await;
+    scene.mark("a", json!({"team": scene.full("x")}), json!({})).await;
+    let team = json!({"matchLabels": {"team": scene.full("x")}});
+    scene.create_pool_of("p", &json!({"image": {"ref": image("2")}}), team).await;
+    let hooks = json!({"beforeReboot": ["node.kubernetes.io/role", "example.com/other"]});
+    let other = json!({"matchLabels": {"team": scene.full("none")}});
+    scene.create_pool_of("q", &json!({"image": {"ref": image("2")}, "hooks": hooks}), other).await;
+    scene.condition("q", "Degraded", "True InvalidSpec").await;
+    scene.reaches("a", "idle").await;
+    let kept = json!({"node.kubernetes.io/role": "db", "example.com/other": "true"});
+    scene.mark("a", kept, json!({"example.com/other": "true"})).await;
+    scene.mark("a", json!({"team": null}), json!({})).await;
+    has_no_keys(&scene, "a").await;
+    let node = scene.node("a").await;
+    let (labels, annotations) = (node.labels(), node.annotations());
+    assert_eq!(labels.get("node.kubernetes.io/role").map(String::as_str), Some("db"));
+    assert!(labels.contains_key("example.com/other") && annotations.contains_key("example.com/other"));
 }
 
 #[tokio::test]

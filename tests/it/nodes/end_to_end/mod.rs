@@ -12,3 +12,4 @@ mod races;
 mod rollouts;
 mod scene;
 mod single_node;
+mod undecided_pools;
