@@ -421,7 +421,7 @@ impl Server for Github {
     }
 }
 
-/// A fleet at a test server of GitHub with its limits, beside a plain git server.
+/// A fleet at a plain git server and a GitHub with its limits.
 async fn github_fleet(members: usize) -> (Fleet, Github) {
     let fleet = Fleet::new(members).await;
     let hub = Hub::new();

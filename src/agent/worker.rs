@@ -174,7 +174,7 @@ impl Worker {
         }
     }
 
-    /// Stops the staging of a node that is in no pool any more, again and again until it has stopped.
+    /// Stops the staging of a node that has left its pool, until it has stopped.
     async fn leave(&mut self, now: Instant) -> Next {
         if self.staging.image().is_some() {
             self.stop_staging();

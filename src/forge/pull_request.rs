@@ -145,7 +145,9 @@ impl PullRequestEdit {
         self.title.is_some() || self.body.is_some() || self.is_closed
     }
 
-    /// Returns true if the pull request is read before it, and has to be as known.
+    /// Returns true if the pull request is read before it.
+    ///
+    /// It has to be as known then.
     ///
     /// The head of one that is closed is always read.
     pub(super) fn needs_look(&self) -> bool {

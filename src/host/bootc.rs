@@ -58,7 +58,7 @@ impl Bootc {
         }
     }
 
-    /// Returns the end of what the unit printed since its beginning, which does not reach `systemd-run`.
+    /// Returns the end of the output of the unit, which does not reach `systemd-run`.
     ///
     /// Earlier lines are those of an earlier run.
     async fn journal(&self, age: Duration) -> Option<String> {
@@ -201,11 +201,11 @@ mod tests {
         for (script, expected) in [
             ("echo 'error: must be root' >&2; exit 1", "failed, exit status: 1: error: must be root"),
             ("echo no", "`bootc status` printed no JSON: expected ident at line 1 column 2"),
-            ("cat /dev/zero", "printed more than 1024 KiB"),
+            ("yes", "printed more than 1024 KiB: "),
         ] {
             machine.program("bootc", script);
             let error = host.state().await.unwrap_err().to_string();
-            assert!(error.ends_with(expected), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 

@@ -44,7 +44,9 @@ pub struct Host {
     pub version: Option<String>,
     /// The state of an update that the host makes itself.
     pub own_update: OwnUpdate,
-    /// The system that such an update replaces, by its digest or version; none if it only asks for a reboot.
+    /// The system that such an update replaces, by its digest or version.
+    ///
+    /// There is none if the host only asks for a reboot.
     pub replaceable: Option<String>,
     /// The ID of the current boot.
     pub boot_id: String,
@@ -222,7 +224,7 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
     })
 }
 
-/// Returns the error of a host that came back with the system that its own update had replaced.
+/// Returns the error of a host that came back with the system before its own update.
 ///
 /// It would reboot forever, because it makes the same update again.
 fn has_undone_its_update(node: &Node, host: &Host) -> Option<String> {
@@ -242,7 +244,7 @@ fn needs_another_reboot(node: &Node, host: &Host) -> Option<String> {
     Some(format!("the host still needs a reboot after one; {advice}; its reason: {reason}"))
 }
 
-/// Returns the approved attempt at an update of the host's own, if the host has rebooted since.
+/// Returns the attempt at an update of the host's own, after the reboot.
 fn own_attempt(node: &Node, host: &Host) -> Option<Attempt> {
     let is_approved = node.stage() == Ok(Stage::Rebooting) && node.annotation(keys::DESIRED_IMAGE).is_none();
     node.attempt()

@@ -1,4 +1,4 @@
-//! The pace of a drain: the evictions that are due, and the time of the next list.
+//! The pace of a drain: evictions that are due, and the next list.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

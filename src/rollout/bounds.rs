@@ -45,7 +45,7 @@ pub fn cut(mut text: String, max: usize) -> String {
     text
 }
 
-/// Cuts the middle of a text, so that a number of characters is left; an ellipsis stands for it.
+/// Cuts a text to a number of characters, with an ellipsis in place of its middle.
 ///
 /// The end is longer than the beginning.
 #[must_use]

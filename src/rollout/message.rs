@@ -9,7 +9,7 @@ use crate::printable::printable;
 /// The maximum length of a message, in characters.
 pub const MAX_LENGTH: usize = 300;
 
-/// The length of a text whose end is looked for, in characters; what follows is ignored.
+/// The maximum length of a text whose end is kept, in characters.
 const MAX_SOURCE: usize = 8192;
 
 /// Returns a text from a cluster as a message of one line.
@@ -29,7 +29,9 @@ pub fn message_with_end(text: &str) -> String {
     cut_middle(safe_beginning(text, MAX_SOURCE), MAX_LENGTH)
 }
 
-/// Returns the beginning of a text as one safe line, of at least `length` characters if the text has them.
+/// Returns the beginning of a text as one safe line.
+///
+/// It has at least `length` characters, if the text has them.
 fn safe_beginning(text: &str, length: usize) -> String {
     let mut start = String::new();
     for word in text.split_whitespace() {

@@ -214,7 +214,9 @@ async fn driver() -> (ProcessReaper, u16) {
     panic!("chromedriver finds no port: {outputs:#?}");
 }
 
-/// Waits until the driver has printed its port; the error is its output if its port was taken.
+/// Waits until the driver has printed its port.
+///
+/// The error is the output of a driver whose port was taken.
 async fn port(driver: &ProcessReaper) -> Result<u16, String> {
     let begin = Instant::now();
     loop {
