@@ -14,6 +14,9 @@ use super::tree::GitTree;
 use crate::error::chain;
 use crate::update::FileTree;
 
+/// The reason for which an unrecorded commit has no tree.
+const UNRECORDED: &str = "neither the push journal nor the status names it";
+
 /// The trees that a proposal is made from.
 pub struct ProposalTrees<'t> {
     /// The tree to change.
@@ -24,8 +27,8 @@ pub struct ProposalTrees<'t> {
 
 /// The commit that the last run of a proposer left, and what came after it.
 pub struct Baseline<'t> {
-    /// The commit.
-    pub commit: CommitId,
+    /// The commit; none if no record names it.
+    pub commit: Option<CommitId>,
     /// The tip of the branch that it is compared with.
     pub tip: CommitId,
     /// Reads the author of the tip, if it is the only commit after the baseline.
@@ -50,7 +53,8 @@ pub enum BaselineTree<'t> {
 /// The commit of a baseline, before the mirror is searched for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BaselineCommit {
-    pub(super) commit: CommitId,
+    /// The commit; none if there was a run, and no record names what it left.
+    pub(super) commit: Option<CommitId>,
     /// The note of the push that made it, if that push was not reported.
     pub(super) note: Option<String>,
 }
@@ -58,13 +62,14 @@ pub(super) struct BaselineCommit {
 impl BaselineCommit {
     /// Returns the commit that an unreported push left, if it has a note.
     pub(super) fn of_push(push: &PendingPush) -> Option<Self> {
-        push.note.clone().map(|note| Self { commit: push.new, note: Some(note) })
+        push.note.clone().map(|note| Self { commit: Some(push.new), note: Some(note) })
     }
 
     /// Returns the commit that the last run left on the push branch.
     ///
     /// If that is the branch that is checked out, the status names the commit. Otherwise the journal does, if it is of the same
-    /// run as the status, or else the status names the last push. There is none on another branch or a new one.
+    /// run as the status, or else the status names the last push. There is none on another branch or a new one, and none before
+    /// the first run.
     pub(super) fn on_push_branch(
         (target, known): (&Target, &Known),
         seen: Option<&LastSeen>,
@@ -78,10 +83,11 @@ impl BaselineCommit {
         let own = seen.and_then(|seen| Some((seen, seen.own.as_ref()?)));
         let commit = match own {
             Some((_, (reference, _))) if *reference != target.push.reference() => return None,
-            Some((seen, (_, own))) if *own == pushed => seen.push,
+            Some((seen, (_, own))) if *own == pushed => Some(seen.push?),
             _ => pushed,
         };
-        Some(Self { commit: commit?, note: None })
+        let has_run = commit.is_some() || known.observed.is_some();
+        has_run.then_some(Self { commit, note: None })
     }
 
     /// Returns the commit of this branch that the last run checked out.
@@ -94,7 +100,7 @@ impl BaselineCommit {
         }
         let (name, commit) = known.observed.as_ref()?.rsplit_once("@sha1:")?;
         let commit = commit.parse().ok().filter(|_| name == branch.short())?;
-        Some(Self { commit, note: None })
+        Some(Self { commit: Some(commit), note: None })
     }
 }
 
@@ -112,13 +118,9 @@ impl BaselineFetch {
     /// # Errors
     ///
     /// If the server does not say whether it has it.
-    pub(super) fn fetch(
-        &mut self,
-        baseline: &BaselineCommit,
-        context: &AttemptContext<'_>,
-    ) -> Result<(), SyncError> {
-        self.error = match context.fetch_commit(baseline.commit) {
-            Ok(_) if context.mirror.has(baseline.commit) => None,
+    pub(super) fn fetch(&mut self, commit: CommitId, context: &AttemptContext<'_>) -> Result<(), SyncError> {
+        self.error = match context.fetch_commit(commit) {
+            Ok(_) if context.mirror.has(commit) => None,
             Ok(_) | Err(SyncError::NoCommit { .. }) => Some("the server does not have it".to_owned()),
             Err(error) if error.is_too_large() || error.failure_kind() == Some(FailureKind::Gone) => {
                 Some(chain(&error))
@@ -141,17 +143,16 @@ impl BaselineFetch {
         with: impl FnOnce(&ProposalTrees<'_>) -> T,
     ) -> Result<T, SyncError> {
         let repository = &context.mirror.repository;
-        let is_here = baseline.is_some_and(|baseline| object::has_commit(repository, baseline.commit));
-        let before = match baseline.filter(|_| is_here) {
-            Some(baseline) => Some(GitTree::of(repository, baseline.commit)?),
-            None => None,
-        };
+        let commit = baseline.and_then(|baseline| baseline.commit);
+        let here = commit.filter(|commit| object::has_commit(repository, *commit));
+        let before = here.map(|commit| GitTree::of(repository, commit)).transpose()?;
         let before_tree = match (&before, &self.error) {
             (Some(tree), _) => BaselineTree::Here(tree),
+            (None, _) if commit.is_none() => BaselineTree::Unavailable(UNRECORDED),
             (None, Some(error)) => BaselineTree::Unavailable(error),
             (None, None) => BaselineTree::Missing,
         };
-        let author = || only_author(context, baseline?.commit, tip);
+        let author = || only_author(context, commit?, tip);
         let baseline = baseline.map(|baseline| Baseline {
             commit: baseline.commit,
             tip,
@@ -206,16 +207,16 @@ mod tests {
         };
         let auto = Some(seen("refs/heads/auto", b'2'));
         for (push, seen, tip, expected) in [
-            ("main", None, Some(b'9'), Some(b'1')),
+            ("main", None, Some(b'9'), Some(Some(b'1'))),
             // The last run compared the values of another branch.
             ("main", auto.clone(), Some(b'9'), None),
             ("main", None, None, None),
-            ("auto", auto.clone(), Some(b'9'), Some(b'3')),
-            ("auto", None, Some(b'9'), Some(b'2')),
+            ("auto", auto.clone(), Some(b'9'), Some(Some(b'3'))),
+            ("auto", None, Some(b'9'), Some(Some(b'2'))),
             // The branch was deleted.
             ("auto", auto.clone(), None, None),
             // The journal is of another run.
-            ("auto", Some(seen("refs/heads/auto", b'7')), Some(b'9'), Some(b'2')),
+            ("auto", Some(seen("refs/heads/auto", b'7')), Some(b'9'), Some(Some(b'2'))),
             // The last run was on another branch.
             ("auto", Some(seen("refs/heads/main", b'2')), Some(b'9'), None),
         ] {
@@ -227,11 +228,16 @@ mod tests {
                 options: Vec::new(),
             };
             let found = BaselineCommit::on_push_branch((&target, &known), seen.as_ref(), tip.map(commit));
-            assert_eq!(found.map(|found| found.commit), expected.map(commit), "{push} {seen:?}");
+            let expected = expected.map(|expected| expected.map(commit));
+            assert_eq!(found.map(|found| found.commit), expected, "{push} {seen:?}");
         }
         let other = BaselineCommit::on_checkout(&known, None, &"refs/heads/release".parse().unwrap());
         assert_eq!(other, None);
-        // It has never pushed itself: the branch had the wanted values.
+    }
+
+    /// A lost mirror ended the holds on a branch that others had pushed.
+    #[test]
+    fn of_a_run_that_has_never_pushed_the_commit_is_known_or_lost() {
         let target = Target {
             checkout: CheckoutReference::Branch("main".parse().unwrap()),
             push: "auto".parse().unwrap(),
@@ -239,14 +245,34 @@ mod tests {
             own_branches: None,
             options: Vec::new(),
         };
-        let known = Known { pushed: None, ..known };
-        let never = LastSeen {
-            own: Some(("refs/heads/auto".parse().unwrap(), None)),
-            ..seen("refs/heads/auto", b'2')
+        let observed = Some(format!("main@sha1:{}", commit(b'1')));
+        let seen = |reference: &str, push: Option<u8>, own: Option<u8>| LastSeen {
+            checkout: commit(b'1'),
+            push: push.map(commit),
+            destination: None,
+            refspec: None,
+            branches: BTreeMap::new(),
+            own: Some((reference.parse().unwrap(), own.map(commit))),
+            must_read: false,
         };
-        for (seen, expected) in [(Some(&never), Some(b'3')), (None, None), (auto.as_ref(), None)] {
-            let found = BaselineCommit::on_push_branch((&target, &known), seen, Some(commit(b'9')));
-            assert_eq!(found.map(|found| found.commit), expected.map(commit), "{seen:?}");
+        let auto = "refs/heads/auto";
+        for (observed, seen, tip, expected) in [
+            (observed.as_ref(), Some(seen(auto, Some(b'3'), None)), Some(b'9'), Some(Some(b'3'))),
+            (observed.as_ref(), None, Some(b'9'), Some(None)),
+            // The journal is of another run.
+            (observed.as_ref(), Some(seen(auto, Some(b'3'), Some(b'2'))), Some(b'9'), Some(None)),
+            // There was no branch.
+            (observed.as_ref(), Some(seen(auto, None, None)), Some(b'9'), None),
+            (observed.as_ref(), None, None, None),
+            // The last run was on another branch.
+            (observed.as_ref(), Some(seen("refs/heads/main", Some(b'3'), None)), Some(b'9'), None),
+            // There was no run.
+            (None, None, Some(b'9'), None),
+        ] {
+            let known = Known { observed: observed.cloned(), ..Known::default() };
+            let found = BaselineCommit::on_push_branch((&target, &known), seen.as_ref(), tip.map(commit));
+            let expected = expected.map(|expected| expected.map(commit));
+            assert_eq!(found.map(|found| found.commit), expected, "{observed:?} {seen:?} {tip:?}");
         }
     }
 }

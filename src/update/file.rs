@@ -1,5 +1,7 @@
 //! Resolves the markers of one file, replaces their values, and proves that nothing else changed.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::held_values::FileHolds;
@@ -98,10 +100,11 @@ pub fn update_file(
     limits: &Limits,
 ) -> Result<FileOutcome, YamlError> {
     let source = std::str::from_utf8(content).map_err(|error| YamlError::not_utf8(content, error))?;
+    let held_lines = holds.map(|holds| holds.lines(content, limits)).transpose()?.unwrap_or_default();
     let mut update = FileUpdate {
         source,
         setters,
-        holds,
+        held_lines,
         outcome: FileOutcome::default(),
         changes: Vec::new(),
         splices: Vec::new(),
@@ -156,7 +159,8 @@ struct Replaced<'s> {
 struct FileUpdate<'s, 'a> {
     source: &'s str,
     setters: &'a Setters,
-    holds: Option<&'a FileHolds>,
+    /// The lines of the comments whose values stay as they are.
+    held_lines: BTreeSet<usize>,
     outcome: FileOutcome,
     changes: Vec<(ObjectIdentifier, Change)>,
     splices: Vec<Splice>,
@@ -190,9 +194,7 @@ impl<'s> FileUpdate<'s, '_> {
             Ok(wanted) if wanted == scalar.value && scalar.style != yaml::Style::Absent => {
                 (self.setters.outcome_of_kept(&marker, &wanted), None)
             }
-            Ok(_) if self.holds.is_some_and(|holds| holds.has(&marker.setter, &scalar.value)) => {
-                (MarkerOutcome::Held, None)
-            }
+            Ok(_) if self.held_lines.contains(&comment.line) => (MarkerOutcome::Held, None),
             Ok(wanted) => match splice::replace(self.source, &scalar, &comment, &wanted) {
                 None => (MarkerOutcome::NotOnScalar, None),
                 Some(replacement) => {

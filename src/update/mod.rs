@@ -15,7 +15,7 @@
 //! | `own_marker` | the markers of selected policies, for reports of rollouts |
 //! | `edit`, `result`, `diff` | the edits, the changes that they make, and a unified diff |
 //! | `division` | the edits of a plan, divided by groups of policies |
-//! | `held_values` | the values that an update leaves as they are |
+//! | `held_values`, `placed_marker` | the values that an update leaves as they are, and the places of marked values |
 //! | `reverts` | marked values that others took back since the last run |
 //! | `tree` | the interface to files |
 //! | `marker_index`, `markerless` | the marker index by content, and directories without markers |
@@ -40,6 +40,7 @@ pub mod marker_values;
 mod markerless;
 pub mod object;
 pub mod own_marker;
+mod placed_marker;
 pub mod plan;
 pub mod report;
 pub mod result;

@@ -343,8 +343,9 @@ impl<P: Proposer> ProposalState<P> {
         if !self.is_open() || !self.proposal.proposer.lacks_baseline() {
             return Ok(false);
         }
-        let Some(baseline) = self.baseline_commit(context, journal) else { return Ok(false) };
-        match self.baseline.fetch(&baseline, context) {
+        let commit = self.baseline_commit(context, journal).and_then(|baseline| baseline.commit);
+        let Some(commit) = commit else { return Ok(false) };
+        match self.baseline.fetch(commit, context) {
             Err(error) if error.is_interruption() => return Err(error),
             Err(error) => self.result = Some(Err(error.into())),
             Ok(()) => {}

@@ -186,11 +186,11 @@ impl<P: Proposer> BranchState<P> {
         context: &AttemptContext<'_>,
         journal: &PushJournal,
     ) -> Result<bool, SyncError> {
-        let baseline = self.baseline_commit(journal);
-        let Some(baseline) = baseline.filter(|_| self.proposal.proposer.lacks_baseline()) else {
+        let commit = self.baseline_commit(journal).and_then(|baseline| baseline.commit);
+        let Some(commit) = commit.filter(|_| self.proposal.proposer.lacks_baseline()) else {
             return Ok(false);
         };
-        match self.baseline.fetch(&baseline, context) {
+        match self.baseline.fetch(commit, context) {
             Err(error) if error.is_interruption() => return Err(error),
             Err(error) => self.result = Some(Err(error.into())),
             Ok(()) => {}

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tagboat_api::ObjectName;
 use tagboat_api::settings::OnRevert;
 
-use super::placed_marker::{Place, PlacedMarker, placed_markers};
 use crate::reference::ImageReference;
 use crate::update::error::PlanError;
 use crate::update::interrupt::{Checkpoint, Progress};
 use crate::update::marker::Marker;
+use crate::update::placed_marker::{Place, PlacedMarker, placed_markers};
 use crate::update::plan::{UpdatePlan, UpdateRequest};
 use crate::update::result::Change;
 use crate::update::tree::{FileTree, TreePath};

@@ -8,12 +8,12 @@ use foldhash::quality::FixedState;
 use memchr::memmem;
 
 use super::candidate::{Candidate, HeldBefore};
-use super::placed_marker::{Place, PlacedMarker, placed_markers};
 use crate::update::error::{PlanError, ScopeError};
-use crate::update::held_values::HeldValues;
+use crate::update::held_values::{HeldValue, HeldValues};
 use crate::update::interrupt::{Checkpoint, Progress};
 use crate::update::links::Skipped;
 use crate::update::marker::{Marker, QUOTED_TOKEN};
+use crate::update::placed_marker::{Place, PlacedMarker, placed_markers};
 use crate::update::plan::UpdateRequest;
 use crate::update::scope::{ScopeVisitor, ScopedFile, walk_scope};
 use crate::update::tree::{ContentId, Entry, EntryKind, FileTree, TreePath, WalkDecision};
@@ -48,9 +48,8 @@ pub fn reverted(
 ) -> Result<Option<Vec<Candidate>>, PlanError> {
     let setters = candidates.iter().map(|candidate| candidate.setter.as_str()).collect();
     let mut versions = Versions { current, baseline, request, setters, checkpoint, content: Vec::new() };
-    let is_reverted = |candidate: &Candidate, was: &str| match was == candidate.then {
-        true => candidate.value != candidate.then,
-        false => held.has(&candidate.policy),
+    let is_reverted = |candidate: &Candidate, was: &str| {
+        if was == candidate.then { candidate.value != candidate.then } else { held.has(&candidate.policy) }
     };
     let (mut reverted, mut new) = (Vec::new(), Vec::new());
     let mut before: (Option<&TreePath>, Option<Vec<PlacedMarker>>) = (None, None);
@@ -97,8 +96,9 @@ pub fn reverted(
 /// Returns the values of reverted markers, which an update holds.
 pub fn held_values(reverted: &[Candidate]) -> HeldValues {
     let mut held = HeldValues::default();
-    for Candidate { path, setter, value, .. } in reverted {
-        held.add(path.clone(), setter.clone(), value.clone());
+    for Candidate { path, place, setter, value, .. } in reverted {
+        let value = HeldValue { place: *place, setter: setter.clone(), value: value.clone() };
+        held.add(path.clone(), value);
     }
     held
 }
@@ -157,12 +157,17 @@ impl Versions<'_, '_> {
             if before.is_empty() {
                 continue;
             }
-            let now = self.markers(self.current, &path)?.unwrap_or_default();
-            let now: HashSet<(Place, &str)> =
-                now.iter().map(|marker| (marker.place, marker.marker.setter.as_str())).collect();
-            for marker in before {
-                if !now.contains(&(marker.place, marker.marker.setter.as_str())) {
-                    gone.entry(marker.marker.setter).or_default().insert(marker.value);
+            let now = self.markers(self.current, &path)?;
+            let places: HashSet<(Place, &str)> =
+                now.iter().flatten().map(|found| (found.place, found.marker.setter.as_str())).collect();
+            for PlacedMarker { marker, place, value, .. } in before {
+                let is_there = match &now {
+                    Some(_) => places.contains(&(place, marker.setter.as_str())),
+                    // The places are not known, and the text has the setter.
+                    None => memmem::find(&self.content, marker.setter.as_bytes()).is_some(),
+                };
+                if !is_there {
+                    gone.entry(marker.setter).or_default().insert(value);
                 }
             }
         }

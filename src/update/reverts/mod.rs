@@ -5,13 +5,11 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `placed_marker` | the marked values of a file, with their places |
 //! | `candidate` | the values that would be overwritten, and are not those of the baseline's images |
 //! | `comparison` | which of them are reverted, by the tree of the baseline |
 
 mod candidate;
 mod comparison;
-mod placed_marker;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]

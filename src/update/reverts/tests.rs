@@ -156,6 +156,19 @@ fn markers_are_followed_when_they_move_and_new_ones_are_written() {
             &["a.yaml:1"],
         ),
         ("no file", &[], &[("a.yaml", "a: '1' @p\n")], &[]),
+        // It counted as moved.
+        (
+            "a new marker beside a file that cannot be parsed any more",
+            &[("a.yaml", "a: '2' @p\n")],
+            &[("a.yaml", "a: [ '2' @p\n"), ("b.yaml", "b: '0' @p\n")],
+            &[],
+        ),
+        (
+            "a marker that moved out of a file that cannot be parsed any more",
+            &[("a.yaml", "a: '2' @p\nb: '2' @q\n")],
+            &[("a.yaml", "b: [ '2' @q\n"), ("b.yaml", "a: '1' @p\n")],
+            &["b.yaml:1"],
+        ),
         (
             "two that moved",
             &[("a.yaml", "a: '2' @p\nb: '0' @p\n")],
@@ -179,4 +192,33 @@ fn of_two_files_with_one_content_each_is_decided_alone() {
     let (found, after) = Scene { before, now, ..SCENE }.run();
     assert_eq!(found, ["a.yaml:1"]);
     assert_eq!(after, tree(&[("a.yaml", "a: '1' @p\n"), ("b.yaml", "a: '2' @p\n")]));
+}
+
+/// All values of a file that were the same as a held one were held.
+#[test]
+fn a_value_that_nobody_took_back_is_written_beside_a_held_one_that_is_the_same() {
+    let text = |a: &str, b: &str| format!("a: '{a}' @p\nb: '{b}' @p\n");
+    let now = text("2", "2");
+    for (before, wanted, expected) in [
+        // The marker `b` is paused, and a person gave it the former image.
+        (text("2", "1"), "3", &["a.yaml:2"][..]),
+        (text("1", "2"), "3", &["a.yaml:1"]),
+        (text("1", "1"), "3", &["a.yaml:1", "a.yaml:2"]),
+        (text("2", "2"), "3", &[]),
+        (text("2", "1"), "2", &[]),
+    ] {
+        let (before, now) = ([("a.yaml", before.as_str())], [("a.yaml", now.as_str())]);
+        let scene = Scene {
+            before: &before,
+            now: &now,
+            wanted: &[("p", wanted)],
+            mode: OnRevert::Pause,
+            held: &["p"],
+        };
+        let (found, after) = scene.run();
+        assert_eq!(found, expected, "{before:?}");
+        let value = |line: &str| if expected.contains(&line) { "2" } else { wanted };
+        let left = text(value("a.yaml:1"), value("a.yaml:2"));
+        assert_eq!(after, tree(&[("a.yaml", &left)]), "{before:?}");
+    }
 }

@@ -283,6 +283,88 @@ fn a_push_branch_is_compared_with_what_was_left_on_it_until_it_is_deleted() {
     );
 }
 
+/// A lost mirror ended the hold, and the revert was overwritten.
+#[test]
+fn a_revert_on_a_push_branch_that_the_automation_never_pushed_holds_after_a_lost_mirror() {
+    for mode in ["hold", "pause"] {
+        let scene = Scene::new().local();
+        // Another cluster has pushed the wanted values.
+        scene.repository.commit("auto", "Begin", &[file("app.yaml", tag_line("5.0.3"))]);
+        scene.automation_with(json!({
+            "metadata": {"annotations": {"tagboat.dev/on-revert": mode}},
+            "spec": {"git": {"push": {"branch": "auto"}}},
+        }));
+        assert_eq!(run(&scene)["outcome"], "unchanged");
+        assert!(scene.status()["lastPushCommit"].is_null());
+        scene.repository.commit("auto", "Take it back", &[file("app.yaml", tag_line("4.0.6"))]);
+        for loses in [true, false, true] {
+            if loses {
+                lose_mirror(&scene);
+            }
+            let report = run(&scene);
+            assert_eq!(
+                (&report["outcome"], &report["held"][0]["value"]),
+                (&json!("unchanged"), &json!("4.0.6"))
+            );
+            assert_eq!(scene.tag("auto"), "4.0.6");
+        }
+        let message = held(&scene);
+        let expected = "; the commit of the last run cannot be compared, so that values that differ count as taken back: \
+                        neither the push journal nor the status names it; ";
+        assert!(message.contains(expected), "{message}");
+        scene.latest("6.0.0");
+        let expected = if mode == "hold" { "6.0.0" } else { "4.0.6" };
+        run(&scene);
+        assert_eq!(scene.tag("auto"), expected);
+        // Without the status nothing is known of an earlier run.
+        lose_mirror(&scene);
+        fs::remove_dir_all(scene.state().join("objects")).unwrap();
+        assert_eq!(run(&scene).get("held"), None);
+        assert_eq!(scene.tag("auto"), "6.0.0");
+    }
+}
+
+/// All values that were the same as the paused one were paused for ever.
+#[test]
+fn a_value_that_nobody_took_back_is_written_beside_a_paused_one_that_is_the_same() {
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/on-revert": "pause"}));
+    let both = |a: &str, b: &str| {
+        let (a, b) = (tag_line(a).replace("tag: ", "a: "), tag_line(b).replace("tag: ", "b: "));
+        a + &b
+    };
+    let set = |a: &str, b: &str| scene.repository.commit("main", "Edit", &[file("app.yaml", both(a, b))]);
+    let content = || String::from_utf8(scene.repository.file("main", "app.yaml")).unwrap();
+    set("4.0.6", "4.0.6");
+    assert_eq!(run(&scene)["outcome"], "pushed");
+    set("5.0.3", "4.0.6");
+    assert_eq!(run(&scene)["held"][0]["line"], 2);
+    set("5.0.3", "5.0.3");
+    for tag in ["6.0.0", "7.0.0"] {
+        scene.latest(tag);
+        let report = run(&scene);
+        assert_eq!(
+            (&report["outcome"], &report["held"][0]["line"]),
+            (&json!("pushed"), &json!(2)),
+            "{report:#}"
+        );
+        assert_eq!(content(), both(tag, "5.0.3"));
+    }
+    set("7.0.0", "7.0.0");
+    assert_eq!(run(&scene).get("held"), None);
+}
+
+/// It counted as one that moved out of the broken file.
+#[test]
+fn a_new_marker_is_written_beside_a_file_that_cannot_be_parsed() {
+    let scene = pushed("hold");
+    let broken = file("app.yaml", format!("{}a: [\n", tag_line("5.0.3")));
+    scene.repository.commit("main", "Break", &[broken, file("new.yaml", tag_line("0.0.0"))]);
+    let report = run(&scene);
+    assert_eq!((&report["outcome"], report.get("held")), (&json!("pushed"), None), "{report:#}");
+    assert_eq!(scene.repository.file("main", "new.yaml"), tag_line("5.0.3").into_bytes());
+}
+
 #[test]
 fn with_delivery_by_branch_the_base_is_compared() {
     let scene = Scene::new();

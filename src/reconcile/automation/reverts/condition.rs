@@ -49,8 +49,17 @@ pub struct Holds {
     pub kept: BTreeMap<String, HeldPolicy>,
     /// True if an earlier run held too many policies to be named.
     pub keeps_all: bool,
-    /// The commit of the last run, if its files cannot be compared, and the reason.
-    pub unavailable: Option<(CommitId, String)>,
+    /// The commit of the last run, if its files cannot be compared.
+    pub unavailable: Option<UnavailableCommit>,
+}
+
+/// The commit of a run whose files cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnavailableCommit {
+    /// The commit, if it is known.
+    pub commit: Option<CommitId>,
+    /// The reason.
+    pub reason: String,
 }
 
 /// A marker whose value is held.
@@ -186,13 +195,15 @@ impl Holds {
                 "a hold ends when the policy selects another image, or the wanted value is in the file"
             }
         };
-        match &self.unavailable {
-            None => format!("; {end}"),
-            Some((commit, reason)) => format!(
-                "; commit {commit} of the last run cannot be compared, so that values that differ count as taken back: {}; {end}",
-                printable(reason)
-            ),
-        }
+        let Some(UnavailableCommit { commit, reason }) = &self.unavailable else { return format!("; {end}") };
+        let commit = match commit {
+            Some(commit) => format!("commit {commit}"),
+            None => "the commit".to_owned(),
+        };
+        format!(
+            "; {commit} of the last run cannot be compared, so that values that differ count as taken back: {}; {end}",
+            printable(reason)
+        )
     }
 }
 
@@ -260,10 +271,19 @@ mod tests {
         assert_eq!(holds(0, false).message(), NOTHING_HELD);
         let mut pause = holds(1, false);
         pause.mode = OnRevert::Pause;
-        pause.unavailable = Some(("3".repeat(40).parse().unwrap(), "not our ref".to_owned()));
-        let message = pause.message();
-        assert!(message.contains("cannot be compared") && message.contains("not our ref"), "{message}");
-        assert!(message.ends_with("or the annotation changes"), "{message}");
+        let third = "3".repeat(40);
+        for (commit, named) in [
+            (Some(third.parse().unwrap()), format!("; commit {third} of")),
+            (None, "; the commit of".to_owned()),
+        ] {
+            pause.unavailable = Some(UnavailableCommit { commit, reason: "not our ref".to_owned() });
+            let message = pause.message();
+            let expected = format!(
+                "{named} the last run cannot be compared, so that values that differ count as taken back: not our ref; "
+            );
+            assert!(message.contains(&expected), "{message}");
+            assert!(message.ends_with("or the annotation changes"), "{message}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::OnRevert;
 
 use super::baseline::{Note, StatusBaseline, text};
-use super::condition::{HeldMarker, Holds, RevertOutcome};
+use super::condition::{HeldMarker, Holds, RevertOutcome, UnavailableCommit};
 use super::record::{Between, HeldPolicy};
 use crate::git::{Baseline, BaselineTree, CommitId, ProposalTrees};
 use crate::update::reverts::{Candidate, HeldBefore, candidates, held_values, reverted};
@@ -103,20 +103,24 @@ impl Reverts {
         if mode == OnRevert::Overwrite {
             // Of a value that the last run left as it was, or could not read, no warning is due any more.
             let new = found.iter().filter(|found| !found.was_reverted_before);
-            self.overwritten = new.map(|found| overwritten(found, baseline)).collect();
+            if let Some(since) = baseline.commit {
+                self.overwritten = new.map(|found| overwritten(found, since)).collect();
+            }
             self.held = Some(holds);
             return Ok(None);
         }
         let known = self.status.held.as_ref().and_then(|held| held.policies.as_ref());
         let images: BTreeMap<_, _> = request.setters.images().collect();
-        let change = (reason.is_none() && !found.is_empty()).then(|| between(baseline));
+        let is_known = reason.is_none() && !found.is_empty();
+        let change = baseline.commit.filter(|_| is_known).map(|from| between(from, baseline));
         for candidate in &found {
             let Some(image) = images.get(&candidate.policy) else { continue };
             // The change of a value that was reverted before is in none of these commits.
             let known = known.and_then(|known| known.get(&candidate.policy.name));
-            let between = match candidate.was_reverted_before {
-                true => known.and_then(|known| known.between.clone()),
-                false => change.clone(),
+            let between = if candidate.was_reverted_before {
+                known.and_then(|known| known.between.clone())
+            } else {
+                change.clone()
             };
             holds.markers.push(HeldMarker {
                 policy: candidate.policy.name.clone(),
@@ -127,7 +131,9 @@ impl Reverts {
                 between,
             });
         }
-        holds.unavailable = reason.map(|reason| (baseline.commit, reason.to_owned()));
+        let unavailable =
+            |reason: &str| UnavailableCommit { commit: baseline.commit, reason: reason.to_owned() };
+        holds.unavailable = reason.map(unavailable);
         self.held = Some(holds);
         let held = held_values(&found);
         Ok((!found.is_empty()).then_some(held))
@@ -195,8 +201,8 @@ impl Reverts {
 }
 
 /// Returns the commits between which a value was changed since the last run.
-fn between(Baseline { commit, tip, author, .. }: &Baseline<'_>) -> Between {
-    Between { from: *commit, to: *tip, author: author() }
+fn between(from: CommitId, Baseline { tip, author, .. }: &Baseline<'_>) -> Between {
+    Between { from, to: *tip, author: author() }
 }
 
 /// Returns the candidates that may be reverted, if the baseline cannot be searched.
@@ -213,13 +219,13 @@ fn shortened(value: &str) -> String {
     }
 }
 
-fn overwritten(candidate: &Candidate, baseline: &Baseline<'_>) -> Overwritten {
+fn overwritten(candidate: &Candidate, since: CommitId) -> Overwritten {
     Overwritten {
         file: candidate.file.to_string(),
         line: candidate.line,
         value: shortened(&candidate.value),
         policy: candidate.policy.clone(),
-        since: baseline.commit,
+        since,
     }
 }
 

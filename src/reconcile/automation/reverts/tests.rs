@@ -76,10 +76,11 @@ fn step_without_others() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A marker, alone in a file.
+/// A marker, alone in a file or beside all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Marker {
     policy: usize,
+    /// The number of its file, or of its key if there is one file.
     file: usize,
     value: String,
 }
@@ -103,16 +104,39 @@ struct Record {
 
 type Markers = BTreeMap<usize, Marker>;
 
-fn tree(markers: &Markers) -> MemoryTree {
-    let text = |Marker { policy, value, .. }: &Marker| {
-        format!("a: \"{value}\" # {{\"$imagepolicy\": \"n:{}:tag\"}}\n", POLICIES[*policy])
-    };
-    MemoryTree(markers.values().map(|marker| (format!("{}.yaml", marker.file), text(marker))).collect())
+/// The files of a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Each marker has one.
+    Many,
+    /// All markers are in one.
+    One,
+}
+
+impl Layout {
+    /// Returns the file of a marker, and its line there.
+    fn place(self, Marker { policy, file, value }: &Marker) -> (String, String) {
+        let (path, key) = match self {
+            Self::Many => (format!("{file}.yaml"), "a".to_owned()),
+            Self::One => ("all.yaml".to_owned(), format!("k{file}")),
+        };
+        let policy = POLICIES[*policy];
+        (path, format!("{key}: \"{value}\" # {{\"$imagepolicy\": \"n:{policy}:tag\"}}\n"))
+    }
+
+    fn tree(self, markers: &Markers) -> MemoryTree {
+        let mut files = BTreeMap::<String, String>::new();
+        for (path, line) in markers.values().map(|marker| self.place(marker)) {
+            files.entry(path).or_default().push_str(&line);
+        }
+        MemoryTree(files)
+    }
 }
 
 /// A branch, and an automation of its.
 struct World {
     mode: OnRevert,
+    layout: Layout,
     tags: [u32; 2],
     markers: Markers,
     history: Vec<Markers>,
@@ -135,11 +159,12 @@ struct World {
 }
 
 impl World {
-    fn new(mode: OnRevert) -> Self {
+    fn new(mode: OnRevert, layout: Layout) -> Self {
         let marker = |number| Marker { policy: number % 2, file: number, value: "1".to_owned() };
         let markers: Markers = (0..3).map(|number| (number, marker(number))).collect();
         Self {
             mode,
+            layout,
             tags: [9, 9],
             history: vec![markers.clone()],
             records: BTreeMap::new(),
@@ -305,7 +330,7 @@ impl World {
         if !is_killed {
             self.status = status;
         }
-        self.last = Some((self.tags, tree(&self.markers), note));
+        self.last = Some((self.tags, self.layout.tree(&self.markers), note));
         self.records.clear();
         for (number, Marker { policy, value, .. }) in &self.markers {
             let is_ours = *value == self.tags[*policy].to_string();
@@ -325,10 +350,10 @@ impl World {
         let image = |policy: usize| ImageReference::parse(&format!("app:{}", self.tags[policy])).unwrap();
         let states = [0, 1].map(|policy| (name(POLICIES[policy]), PolicyState::Image(image(policy))));
         let mut request = UpdateRequest { setters: Setters::new(states.into()), ..UpdateRequest::default() };
-        let now = tree(&self.markers);
+        let now = self.layout.tree(&self.markers);
         let commit = |digit: &str| digit.repeat(40).parse().unwrap();
         let baseline = self.last.as_ref().map(|(_, tree, note)| Baseline {
-            commit: commit("1"),
+            commit: Some(commit("1")),
             tip: commit("2"),
             author: &|| None,
             note: note.as_deref(),
@@ -343,8 +368,16 @@ impl World {
             request.held = held;
             found = plan(&now, &request, &mut index, &mut |_| Ok(())).unwrap();
         }
-        let changed: BTreeSet<String> = found.edits.iter().map(|edit| edit.key.to_string()).collect();
-        let is_written = |(_, marker): &(&usize, &Marker)| changed.contains(&format!("{}.yaml", marker.file));
+        let mut after = now.clone();
+        for edit in &found.edits {
+            let path = edit.entry.path.to_string();
+            let new = edit.apply(now.0[&path].as_bytes()).unwrap();
+            after.0.insert(path, String::from_utf8(new).unwrap());
+        }
+        let is_written = |(_, marker): &(&usize, &Marker)| {
+            let (path, line) = self.layout.place(marker);
+            !after.0[&path].contains(&line)
+        };
         let written = self.markers.iter().filter(is_written).map(|(number, _)| *number).collect();
         let images = [0, 1].map(|policy| {
             let tag = self.tags[policy].to_string();
@@ -359,8 +392,9 @@ impl World {
     }
 }
 
-fn mode(is_pause: bool) -> OnRevert {
-    if is_pause { OnRevert::Pause } else { OnRevert::Hold }
+fn world() -> impl Strategy<Value = (OnRevert, Layout)> {
+    let mode = prop_oneof![Just(OnRevert::Hold), Just(OnRevert::Pause)];
+    (mode, prop_oneof![Just(Layout::Many), Just(Layout::One)])
 }
 
 proptest! {
@@ -370,9 +404,9 @@ proptest! {
     #[test]
     fn in_any_history_reverts_stay_and_all_else_is_written(
         steps in vec(prop_oneof![20 => step(), 1 => Just(Step::Forget)], 1..60),
-        is_pause in any::<bool>(),
+        (mode, layout) in world(),
     ) {
-        let mut world = World::new(mode(is_pause));
+        let mut world = World::new(mode, layout);
         for step in &steps {
             world.apply(step);
         }
@@ -386,9 +420,9 @@ proptest! {
     #[test]
     fn without_a_change_by_others_nothing_is_held(
         steps in vec(step_without_others(), 1..40),
-        is_pause in any::<bool>(),
+        (mode, layout) in world(),
     ) {
-        let mut world = World::new(mode(is_pause));
+        let mut world = World::new(mode, layout);
         for step in steps.iter().chain([&Step::Run(Fault::None)]) {
             world.apply(step);
             if let Step::Run(_) = step {

@@ -5,9 +5,9 @@ use std::hash::{BuildHasher, Hash, Hasher};
 
 use foldhash::quality::FixedState;
 
-use crate::update::marker::{self, Marker};
-use crate::update::object::{self, ObjectTracker, Part};
-use crate::update::result::ObjectIdentifier;
+use super::marker::{self, Marker};
+use super::object::{self, ObjectTracker, Part};
+use super::result::ObjectIdentifier;
 use crate::yaml::{Limits, Step, Visit, Walk, YamlError, YamlErrorKind};
 
 /// A marked value with its place in the file.
@@ -26,7 +26,7 @@ pub(super) struct PlacedMarker {
 /// The place of a value in a file: a hash of its object and path.
 ///
 /// An entry of a list is known by its `name`, or else by its index. So it stays in its place when others are added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place(u64);
 
 /// A marked value of a document whose objects are not yet known.
