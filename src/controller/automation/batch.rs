@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kube::ResourceExt;
-use tagboat_api::ImageUpdateAutomation;
-use tagboat_api::settings::{AutomationSettings, Delivery};
 use tokio::task::JoinSet;
 
+use super::predicates::may_have_own_branches;
 use super::reconcile::Reconcile;
 use super::state::Automations;
 use crate::controller::engine::queue::{DueNow, Queue};
@@ -22,7 +21,6 @@ use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::proposal::UpdateProposal;
 use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::transaction::Prepared;
-use crate::reconcile::branch_references::BranchReferences;
 use crate::reconcile::conditions;
 
 /// The automations that are due and have one namespace and one repository.
@@ -73,15 +71,6 @@ pub(super) fn start_due(automations: &Arc<Automations>, queue: &mut Queue, recon
         });
         reconciles.spawn(reconcile(automations.clone(), names, siblings));
     }
-}
-
-/// Returns true if an automation's commits may go to branches of its own.
-///
-/// With fresh push branches, that depends on its source, which is not read here. With invalid settings it has no commits.
-fn may_have_own_branches(automation: &ImageUpdateAutomation, references: BranchReferences) -> bool {
-    let settings = AutomationSettings::from_annotations(automation.annotations());
-    settings
-        .is_ok_and(|settings| settings.delivery != Delivery::Push || references == BranchReferences::Fresh)
 }
 
 /// Reconciles automations of one repository.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use kube::ResourceExt;
 use kube::core::SelectorExt;
-use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
-
 use tagboat_api::policy::TagFilter;
 use tagboat_api::selector;
-use tagboat_api::settings::{PolicySettings, own_annotations};
+use tagboat_api::settings::{AutomationSettings, Delivery, PolicySettings, own_annotations};
+use tagboat_api::{GitRepository, ImagePolicy, ImageRef, ImageUpdateAutomation};
+
+use crate::reconcile::branch_references::BranchReferences;
 
 /// Returns whether a change of a policy makes an automation due.
 ///
@@ -74,6 +75,18 @@ pub(super) fn is_due_for_source(old: Option<&GitRepository>, new: Option<&GitRep
                 || !own_annotations(old.annotations()).eq(own_annotations(new.annotations()))
         }
     }
+}
+
+/// Returns true if an automation's commits may go to branches of its own.
+///
+/// With fresh push branches, that depends on its source, which is not read here. With invalid settings it has no commits.
+pub(super) fn may_have_own_branches(
+    automation: &ImageUpdateAutomation,
+    references: BranchReferences,
+) -> bool {
+    let settings = AutomationSettings::from_annotations(automation.annotations());
+    settings
+        .is_ok_and(|settings| settings.delivery != Delivery::Push || references == BranchReferences::Fresh)
 }
 
 #[cfg(test)]

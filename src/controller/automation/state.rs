@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::namespaces::{Namespaces, changes, sets};
 use super::options::RunOptions;
 use super::places::Places;
-use super::predicates::{is_due_for_policy, is_due_for_source};
+use super::predicates::{is_due_for_policy, is_due_for_source, may_have_own_branches, source_of};
 use super::waiting::Waiting;
 use crate::cancel::StopToken;
 use crate::controller::engine::kind::{Kind, Reconciler};
@@ -115,6 +115,26 @@ impl Automations {
         }
     }
 
+    /// Handles a change of an automation for those that may wait for it.
+    ///
+    /// Without it, or with its other settings, a branch that they share may be written now.
+    fn sibling_changed(&self, change: &Change<ImageUpdateAutomation>) {
+        let has_branches =
+            |automation: &ImageUpdateAutomation| may_have_own_branches(automation, self.options.references);
+        let Some(old) = change.old.as_deref() else { return };
+        let is_same = change.new.as_deref().is_some_and(|new| has_same_settings(old, new));
+        if is_same || !has_branches(old) {
+            return;
+        }
+        for other in self.kind.cache.referrers(&source_of(old)) {
+            let name = ObjectName::of(other.as_ref());
+            let is_sibling = name != change.name && name.namespace == change.name.namespace;
+            if is_sibling && self.waiting.is_waiting(&name) && has_branches(&other) {
+                self.kind.enqueue(name);
+            }
+        }
+    }
+
     /// Forgets the unlocked key that an automation signed with, if it is unused.
     ///
     /// It is used as long as this or another automation names its Secret.
@@ -145,8 +165,15 @@ impl Reconciler for Automations {
         if let Some(old) = &change.old {
             self.forget_unused_key(old, change.new.as_deref());
         }
+        self.sibling_changed(change);
         self.rollouts.iter().for_each(|rollouts| rollouts.automation_changed(change));
     }
+}
+
+/// Returns true if two versions of an automation differ at most in the status.
+fn has_same_settings(old: &ImageUpdateAutomation, new: &ImageUpdateAutomation) -> bool {
+    // A deletion that begins changes the generation as well.
+    old.metadata.generation == new.metadata.generation && old.annotations() == new.annotations()
 }
 
 /// Returns the Secret that an automation signed with, if it is unused.

@@ -40,6 +40,11 @@ impl Waiting {
         self.entries.lock().get(name).map(|entry| entry.known.clone())
     }
 
+    /// Returns true if values of an automation wait.
+    pub(super) fn is_waiting(&self, name: &ObjectName) -> bool {
+        self.entries.lock().get(name).is_some_and(|entry| entry.known.wait.is_some())
+    }
+
     /// Records the wait of an automation.
     pub(super) fn set(&self, name: &ObjectName, known: KnownWait) {
         let look_again = known.wait.as_ref().and_then(Wait::next_look);
@@ -116,8 +121,8 @@ mod tests {
         assert_eq!(waiting.take_ended(at(11)), []);
         waiting.postpone(&name("a"), Some(at(12)));
         assert_eq!(waiting.take_ended(at(20)), [name("a")]);
-        assert!(waiting.known(&name("b")).is_some());
+        assert!(waiting.known(&name("b")).is_some() && waiting.is_waiting(&name("b")));
         waiting.forget(&name("b"));
-        assert!(waiting.known(&name("b")).is_none());
+        assert!(waiting.known(&name("b")).is_none() && !waiting.is_waiting(&name("b")));
     }
 }

@@ -139,6 +139,38 @@ async fn a_shared_branch_has_the_commits_of_all_when_one_is_due() {
     scene.repository.assert_sound();
 }
 
+/// Without an interval, it waited for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_automation_is_due_when_the_one_that_delays_its_branch_changes_or_is_deleted() {
+    let scene = two_on_one_branch().await;
+    let windows = |value: &Value| json!({"metadata": {"annotations": {"tagboat.dev/windows": value}}});
+    let closed = json!("[{name: past, kind: allow, from: 2020-01-01T00:00, until: 2020-01-02T00:00}]");
+    scene.patch(Kind::Automation, "app", &json!({"spec": {"interval": "0s"}})).await;
+    scene.patch(Kind::Automation, "web", &windows(&closed)).await;
+    let controller = scene.controller().start();
+    let waits = async || {
+        let is = |status: &Value| {
+            condition(status, "UpdatesWaiting").is_some_and(|found| {
+                let message = found["message"].as_str().unwrap();
+                found["status"] == "True" && message.contains("/web, which changes the same branch and waits")
+            })
+        };
+        scene.until("app", "it waits for the other", |object| is(&object.data["status"])).await;
+    };
+    waits().await;
+    assert!(scene.repository.id("refs/heads/images").is_none());
+    scene.patch(Kind::Automation, "web", &windows(&Value::Null)).await;
+    both_are_there(&scene).await;
+    scene.patch(Kind::Automation, "web", &windows(&closed)).await;
+    tokio::join!(scene.choose("app", "3.0.0"), scene.choose("web", "3.0.0"));
+    waits().await;
+    has(&scene, "images", "app", "2.0.0").await;
+    scene.delete(Kind::Automation, "web").await;
+    has(&scene, "images", "app", "3.0.0").await;
+    controller.end().await;
+    scene.repository.assert_sound();
+}
+
 /// An automation that fails for ever must not delay the others for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_automation_that_fails_or_is_suspended_does_not_delay_a_shared_branch_for_ever() {

@@ -89,6 +89,11 @@ impl WriteGate {
         self.quiet.iter_mut().for_each(|quiet| quiet.observe(images, now));
     }
 
+    /// Returns the changes of the images that the quiet period counts.
+    pub fn image_changes(&self) -> Option<&ImageChanges> {
+        self.quiet.as_ref().and_then(QuietPeriod::changes)
+    }
+
     /// Returns the state at the present time.
     ///
     /// It is closed if the rules cannot be read.
@@ -149,8 +154,7 @@ impl WriteGate {
         by: String,
         (until, look_again): (Option<Timestamp>, Option<Timestamp>),
     ) -> Closed {
-        let changes = self.quiet.as_ref().and_then(QuietPeriod::changes).cloned();
-        Closed { reason, by, until, look_again, changes }
+        Closed { reason, by, until, look_again, changes: self.image_changes().cloned() }
     }
 }
 

@@ -82,10 +82,15 @@ impl RunWait {
     /// Records the values that wait for release groups.
     pub fn wait_for_groups(&mut self, waiting: &BTreeMap<ObjectName, usize>) {
         let Some(by) = self.groups.by().filter(|_| !waiting.is_empty()) else { return };
-        let policies = waiting.keys().map(|policy| policy.name.clone()).collect();
-        let (reason, values) = (WaitReason::ReleaseGroupIncomplete, waiting.values().sum());
-        let (until, look_again, changes) = (None, None, None);
-        self.group_wait = Some(Wait { reason, by, until, look_again, policies, values, changes });
+        self.group_wait = Some(Wait {
+            reason: WaitReason::ReleaseGroupIncomplete,
+            by,
+            until: None,
+            look_again: None,
+            policies: waiting.keys().map(|policy| policy.name.clone()).collect(),
+            values: waiting.values().sum(),
+            changes: None,
+        });
     }
 
     /// Returns the policies of incomplete release groups.
@@ -169,7 +174,10 @@ impl RunWait {
             Closed { reason, by, until, look_again: look_again.or(now), changes: None }
         };
         let closed = self.gate_state.lock().as_ref().and_then(|state| state.closed.clone());
-        self.wait = Some(Wait::at(closed.unwrap_or_else(by_another), policies, values));
+        let wait = Wait::at(closed.unwrap_or_else(by_another), policies, values);
+        // The own quiet period has ended, and must not begin anew while the branch waits for others.
+        let changes = self.gate.as_ref().and_then(WriteGate::image_changes);
+        self.wait = Some(Wait { changes: changes.cloned(), ..wait });
     }
 
     /// Returns the waiting after a run that succeeded.

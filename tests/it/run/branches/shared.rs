@@ -13,7 +13,7 @@ use crate::support::program::{Run, run as run_program, tagboat};
 use crate::support::remote_fleet::{RemoteFleet, git_repository};
 use crate::support::shifted_clock::ShiftedClock;
 
-fn line(name: &str, version: &str) -> String {
+pub(super) fn line(name: &str, version: &str) -> String {
     format!("{name}: {version} {}\n", marker(&format!("default:{name}:tag")))
 }
 
@@ -50,7 +50,7 @@ fn run(fleet: &RemoteFleet) -> [Vec<String>; 2] {
 }
 
 /// A fleet with a marked file for each of them.
-fn of_two_files() -> RemoteFleet {
+pub(super) fn of_two_files() -> RemoteFleet {
     let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
     RemoteFleet::of_files(&files, Settings::default())
 }
