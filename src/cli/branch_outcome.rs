@@ -153,6 +153,8 @@ pub(super) enum PullRequestReasonKind {
     NothingLeft,
     /// The forge failed.
     ForgeFailed,
+    /// A change may not be made yet.
+    Waiting,
 }
 
 impl Branch {
@@ -244,6 +246,7 @@ impl PullRequest {
                 PullRequestReason::NothingLeft => PullRequestReasonKind::NothingLeft,
             },
             OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_) => PullRequestReasonKind::ForgeFailed,
+            OutcomeReason::Waiting(_) => PullRequestReasonKind::Waiting,
         });
         Self {
             branch: outcome.branch.to_string(),

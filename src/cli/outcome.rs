@@ -292,6 +292,15 @@ impl Outcome {
         }];
     }
 
+    /// Sets what waits at the forge; this comes after the result.
+    pub(super) fn set_withheld(&mut self, namespace: &str, wait: &WaitOutcome) {
+        self.set_wait(namespace, wait);
+        if self.outcome == OutcomeKind::Unchanged {
+            self.outcome = OutcomeKind::Waiting;
+            self.message = self.waiting.first().map(|wait| wait.message.clone());
+        }
+    }
+
     /// Sets the values that are held.
     pub(super) fn set_held(&mut self, namespace: &str, outcome: &RevertOutcome) {
         let RevertOutcome::Known(holds) = outcome else { return };

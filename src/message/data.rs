@@ -152,7 +152,7 @@ impl MessageData {
     }
 
     /// The number of changes.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.files.values().flat_map(BTreeMap::values).map(|update| update.changes.len()).sum()
     }
 

@@ -250,6 +250,9 @@ impl<'i> Work<'i> {
         };
         let is_dry_run = self.inputs.choice.is_dry_run;
         self.outcome.set_pull_requests(&progress, is_dry_run);
+        let withheld = order.withheld(&progress).filter(|_| self.outcome.waiting.is_empty());
+        let withheld = withheld.map_or(WaitOutcome::Unknown, WaitOutcome::Waiting);
+        self.outcome.set_withheld(&self.automation.namespace().unwrap_or_default(), &withheld);
         for error in progress.errors() {
             let sentence = prefixed(&self.outcome, &error);
             self.outcome.errors.push(sentence);
@@ -262,7 +265,7 @@ impl<'i> Work<'i> {
         }
         let forge = ForgeProgress::Known(Box::new(progress));
         let delivered = Delivered { forge, ..order.delivered.clone() };
-        if let Err(error) = self.save_condition(&delivered) {
+        if let Err(error) = self.save_conditions(&delivered, &withheld) {
             self.outcome.errors.push(prefixed(&self.outcome, &chain(&error)));
         }
     }
@@ -299,14 +302,16 @@ impl<'i> Work<'i> {
         }
     }
 
-    /// Saves the condition `Delivery` after the forge was asked.
-    fn save_condition(&self, delivered: &Delivered) -> Result<(), StateError> {
+    /// Saves the conditions `Delivery` and `UpdatesWaiting` after the forge was asked.
+    fn save_conditions(&self, delivered: &Delivered, wait: &WaitOutcome) -> Result<(), StateError> {
         let Some(state) = &self.inputs.store.state else { return Ok(()) };
         let mut automation = self.automation.clone();
         state.load_automation(&mut automation)?;
         let Some(status) = &automation.status else { return Ok(()) };
         let run = ReconcileRun::of(&automation, self.inputs.started);
-        let status = delivered.on(status, run.generation, Timestamp::now());
+        let now = Timestamp::now();
+        let status = delivered.on(status, run.generation, now);
+        let status = wait.on(&status, run.generation, now);
         state.save_automation(&automation, &status)
     }
 

@@ -276,7 +276,7 @@ impl Reconcile {
         reverts: &RevertOutcome,
     ) -> WaitOutcome {
         let (waiting, name) = (&self.automations.waiting, &self.in_flight.name);
-        let outcome = proposal.map_or(WaitOutcome::Unknown, |found| found.wait_outcome(conclusion));
+        let outcome = proposal.map_or(WaitOutcome::Unknown, |found| self.wait_outcome(found, conclusion));
         let is_skipped = matches!(conclusion, Conclusion::Success { outcome: Outcome::NothingNew, .. });
         match (&outcome, proposal.and_then(|found| found.known_wait(conclusion, &outcome))) {
             (_, Some(known)) => waiting.set(name, known),
@@ -291,6 +291,18 @@ impl Reconcile {
             self.automations.kind.context.metrics.set_write_state(name, state);
         }
         outcome
+    }
+
+    /// Returns the wait of the run, or that of withheld changes at the forge.
+    fn wait_outcome(&self, proposal: &UpdateProposal, conclusion: &Conclusion) -> WaitOutcome {
+        let outcome = proposal.wait_outcome(conclusion);
+        let is_closed = proposal.wait.gate_state().is_some_and(|gate| gate.closed.is_some());
+        if outcome != WaitOutcome::Nothing || !is_closed {
+            return outcome;
+        }
+        let known = self.automations.pull_requests.progress(&self.in_flight.name);
+        let withheld = known.and_then(|(progress, order)| order.withheld(&progress));
+        withheld.map_or(outcome, WaitOutcome::Waiting)
     }
 
     /// Hands the pull requests over, and returns the delivery of the run.

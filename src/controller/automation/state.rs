@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::namespaces::{Namespaces, changes, sets};
 use super::options::RunOptions;
 use super::places::Places;
-use super::predicates::{is_due_for_policy, is_due_for_source, may_have_own_branches, source_of};
+use super::predicates::{is_due_for_policy, is_due_for_source, may_have_own_branches};
 use super::waiting::Waiting;
 use crate::cancel::StopToken;
 use crate::controller::engine::kind::{Kind, Reconciler};
@@ -126,7 +126,7 @@ impl Automations {
         if is_same || !has_branches(old) {
             return;
         }
-        for other in self.kind.cache.referrers(&source_of(old)) {
+        for other in self.kind.cache.referrers(&old.git_repository()) {
             let name = ObjectName::of(other.as_ref());
             let is_sibling = name != change.name && name.namespace == change.name.namespace;
             if is_sibling && self.waiting.is_waiting(&name) && has_branches(&other) {

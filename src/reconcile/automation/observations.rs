@@ -8,6 +8,8 @@ use super::findings::Findings;
 use super::report::Report;
 use super::reverts::RevertOutcome;
 use super::waiting::WaitOutcome;
+use crate::objects::{Event, EventType};
+use crate::reconcile::conditions::{self, ConditionType};
 use crate::reconcile::run::ReconcileRun;
 
 /// The observations of a run.
@@ -37,5 +39,19 @@ impl Report {
             .with_delivery(observed.delivery, conclusion, run, now)
             .with_reverts(observed.reverts, run, now)
             .with_wait(observed.wait, run, now)
+    }
+
+    /// Adds the waiting of a run, and an event if the reason is another one.
+    #[must_use]
+    fn with_wait(mut self, outcome: &WaitOutcome, run: &ReconcileRun, now: Timestamp) -> Self {
+        if let WaitOutcome::Waiting(wait) = outcome {
+            let (reason, message) = (wait.reason.reason().to_string(), wait.to_string());
+            let before = conditions::find(&self.status.conditions, ConditionType::UpdatesWaiting);
+            if before.is_none_or(|before| before.reason != reason) {
+                self.wait_event = Some(Event { type_: EventType::Normal, reason, message });
+            }
+        }
+        self.status = outcome.on(&self.status, run.generation, now);
+        self
     }
 }

@@ -98,10 +98,16 @@ impl Fleet {
     /// The condition `Delivery` of an automation, as `Status Reason message`.
     #[track_caller]
     pub(super) fn delivery(&self) -> String {
+        self.condition("Delivery")
+    }
+
+    /// A condition of an automation, as `Status Reason message`.
+    #[track_caller]
+    pub(super) fn condition(&self, type_: &str) -> String {
         let place = self.root.path().join("state/objects/ImageUpdateAutomation/default/fleet.json");
         let object: Value = serde_json::from_slice(&fs::read(place).unwrap()).unwrap();
         let mut conditions = object["status"]["conditions"].as_array().unwrap().iter();
-        let found = conditions.find(|condition| condition["type"] == "Delivery").unwrap();
+        let found = conditions.find(|condition| condition["type"] == type_).unwrap();
         let text = |member: &str| found[member].as_str().unwrap();
         format!("{} {} {}", text("status"), text("reason"), text("message"))
     }

@@ -82,14 +82,39 @@ async fn nothing_is_changed_at_the_forge_while_a_window_is_closed() {
     let mut closed = merging("immediately", None);
     closed["windows"] = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]".into();
     fleet.write(&closed, "5.0.3");
-    assert_eq!(action(&fleet.run()), "left");
+    for _ in 0..2 {
+        // Nothing said that the merge waits.
+        let report = fleet.run();
+        assert_eq!(
+            (action(&report).as_str(), &report["outcome"]),
+            ("left (waiting)", &json!("waiting")),
+            "{report:#}"
+        );
+        assert_eq!(report["pullRequests"][0]["reason"], "waiting");
+        let by = "deny window `long` of automation default/fleet";
+        let message = format!("1 value of podinfo waits: {by}; until 2200-01-01T00:00:00Z");
+        let expected = json!([{
+            "policies": ["default/podinfo"], "reason": "WindowClosed", "by": by, "until": "2200-01-01T00:00:00Z",
+            "message": message,
+        }]);
+        assert_eq!((&report["waiting"], &report["message"]), (&expected, &json!(message)));
+        let number = &before["number"];
+        let delivery = format!(
+            "True Current 1 open: #{number}; a change of #{number} waits: {by}; until 2200-01-01T00:00:00Z"
+        );
+        assert_eq!(fleet.delivery(), delivery);
+        assert_eq!(fleet.condition("UpdatesWaiting"), format!("True WindowClosed {message}"));
+        assert_eq!(fleet.condition("Ready"), format!("True Succeeded {message}"));
+    }
     assert_eq!(
         (fleet.pull().await["state"].as_str(), &fleet.pull().await["updated_at"]),
         (Some("open"), &before["updated_at"])
     );
     fleet.write(&merging("immediately", None), "5.0.3");
     // Gitea may still check whether it can be merged.
-    assert!(matches!(action(&fleet.run()).as_str(), "merged" | "kept"));
+    let report = fleet.run();
+    assert!(matches!(action(&report).as_str(), "merged" | "kept"), "{report:#}");
+    assert_eq!(report["waiting"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

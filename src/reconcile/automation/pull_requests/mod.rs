@@ -27,7 +27,7 @@ mod second;
 mod snapshot;
 
 pub use order::{BranchContent, PullRequestOrder};
-pub use outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+pub use outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange};
 pub use progress::{PullRequestEvent, PullRequestProgress, open_beside_problem, open_in, with_open};
 pub use queue::{OnProgress, PullRequestQueue, PullRequestQueueOptions, RepositoryKey};
 pub use run::{PullRequestRun, PullRequestSetupError};

@@ -8,7 +8,8 @@ use tagboat_api::settings::{PullRequestSettings, TemplateLanguage};
 
 use super::super::delivered::Delivered;
 use super::super::delivery::{BranchState, ImageHash, LeftBranch, OwnerHash, PolicyHash};
-use super::super::waiting::WriteGate;
+use super::super::waiting::{Closed, Wait, WriteGate};
+use super::progress::PullRequestProgress;
 use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, LeftReason};
 use crate::message::MessageData;
 
@@ -29,7 +30,7 @@ impl BranchContent {
 }
 
 /// The pull requests that an automation wants after a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PullRequestOrder {
     /// The automation.
     pub automation: ObjectName,
@@ -62,20 +63,38 @@ pub struct PullRequestOrder {
 impl PullRequestOrder {
     /// Returns true if another order wants the same of the forge.
     ///
-    /// The commits that git has reported do not count, nor do the pull requests that were reported, nor the age of
-    /// facts and of the order.
+    /// The commits that git has reported do not count, nor do the pull requests that were reported, the gate, and the age
+    /// of facts and of the order.
     pub(super) fn wants_same(&self, other: &Self) -> bool {
-        let dated = |(branch, facts): (&BranchName, &BranchFacts)| {
-            (branch.clone(), BranchFacts { is_unknown: false, ..*facts })
-        };
-        let plain = |order: &Self| Self {
-            delivered: order.delivered.without_commits(),
-            reported_open: BTreeSet::new(),
-            facts: order.facts.iter().map(dated).collect(),
-            made_at: self.made_at,
-            ..order.clone()
-        };
-        plain(self) == plain(other)
+        self.wish() == other.wish()
+    }
+
+    /// Returns what is wanted of the forge.
+    fn wish(&self) -> impl PartialEq {
+        let Self { automation, owner, base, settings, language, rendered, readable, contents, .. } = self;
+        let dated = |facts: &BranchFacts| BranchFacts { is_unknown: false, ..*facts };
+        let facts: Vec<_> = self.facts.iter().map(|(branch, facts)| (branch, dated(facts))).collect();
+        let by = (automation, owner, base, settings, language);
+        (by, rendered, readable, contents, facts, self.delivered.without_commits())
+    }
+
+    /// Returns true if the automation's own windows and quiet period are overridden.
+    pub(super) fn ignores_own(&self) -> bool {
+        self.gate.as_ref().is_some_and(|gate| gate.ignores_own)
+    }
+
+    /// Returns the wait of images whose pull requests may not be opened or merged yet.
+    pub fn withheld(&self, progress: &PullRequestProgress) -> Option<Wait> {
+        let withheld = progress.outcomes.iter().filter_map(|outcome| {
+            let change = outcome.withheld().filter(|change| change.delays_images)?;
+            Some((&self.contents.get(&outcome.branch)?.data, &change.rule))
+        });
+        let (data, rules): (Vec<&MessageData>, Vec<&Closed>) = withheld.unzip();
+        let rule = (*rules.first()?).clone();
+        let images = data.iter().flat_map(|data| data.images());
+        let policies: BTreeSet<String> = images.map(|image| image.policy.name.clone()).collect();
+        let values = data.iter().map(|data| data.count()).sum();
+        Some(Wait::at(rule, policies.into_iter().collect(), values))
     }
 
     /// Returns the outcome of git for a branch, if there is one.

@@ -1,9 +1,11 @@
 //! The outcome for the pull request of one branch.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::delivery::PullRequestReason;
+use super::super::waiting::Closed;
 use crate::forge::ForgeError;
 use crate::git::{BranchName, CommitId};
 
@@ -92,6 +94,17 @@ pub enum OutcomeReason {
     ForgeFailed(ForgeError),
     /// There is no text for it.
     NoText(String),
+    /// A change waits.
+    Waiting(WithheldChange),
+}
+
+/// A change at the forge that may not be made yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldChange {
+    /// The rule that delays it.
+    pub rule: Closed,
+    /// True if it would open or merge the pull request, so that images wait.
+    pub delays_images: bool,
 }
 
 impl PullRequestOutcome {
@@ -123,6 +136,19 @@ impl PullRequestOutcome {
     /// Returns true if the forge failed, or the pull request has no text.
     pub fn has_failed(&self) -> bool {
         matches!(self.reason, Some(OutcomeReason::ForgeFailed(_) | OutcomeReason::NoText(_)))
+    }
+
+    /// Returns the outcome with the change that waits, if there is one.
+    pub(super) fn with_withheld(self, withheld: Option<WithheldChange>) -> Self {
+        Self { reason: withheld.map(OutcomeReason::Waiting).or(self.reason), ..self }
+    }
+
+    /// Returns the change that waits, if there is one.
+    pub(super) fn withheld(&self) -> Option<&WithheldChange> {
+        match &self.reason {
+            Some(OutcomeReason::Waiting(withheld)) => Some(withheld),
+            _ => None,
+        }
     }
 
     /// Returns the sentence about a merge that the forge refuses, if it does.
@@ -171,6 +197,14 @@ impl PullRequestOutcome {
             .to_owned(),
             OutcomeReason::ForgeFailed(error) => error.to_string(),
             OutcomeReason::NoText(error) => error.clone(),
+            OutcomeReason::Waiting(WithheldChange { rule: Closed { by, until, .. }, .. }) => {
+                format!("a change waits: {by}; {}", end_of(*until))
+            }
         })
     }
+}
+
+/// Returns the end of a wait as a phrase.
+pub(super) fn end_of(until: Option<Timestamp>) -> String {
+    until.map_or_else(|| "no end is known".to_owned(), |until| format!("until {until}"))
 }

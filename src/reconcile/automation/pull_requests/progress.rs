@@ -1,12 +1,13 @@
 //! The pull requests of an automation as it reports them: condition `Delivery`, events.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use tagboat_api::Reason;
 
 use super::super::delivery::PullRequestReason;
-use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::super::waiting::Closed;
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange, end_of};
 use super::snapshot::Snapshot;
 use crate::forge::{ForgeError, PullRequest, PullRequestState};
 use crate::objects::{Event, EventType};
@@ -14,6 +15,9 @@ use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 
 /// The maximum number of pull requests that a message names.
 const NAMED: usize = 1_000;
+
+/// The maximum number of waiting changes that a message names.
+const NAMED_WAITING: usize = 20;
 
 /// The word after the number of open pull requests in a message.
 const OPEN: &str = " open";
@@ -181,8 +185,31 @@ impl PullRequestProgress {
         if parts.is_empty() {
             parts.push("no pull request is open".to_owned());
         }
+        parts.extend(self.waiting());
         parts.extend(self.outcomes.iter().flat_map(|outcome| outcome.refused.iter().cloned()));
         (True, Reason::Current, parts.join(PART))
+    }
+
+    /// Returns a phrase about the changes that wait for each rule.
+    fn waiting(&self) -> Vec<String> {
+        let mut rules = BTreeMap::<(&str, Option<Timestamp>), Vec<String>>::new();
+        for outcome in &self.outcomes {
+            if let Some(WithheldChange { rule: Closed { by, until, .. }, .. }) = outcome.withheld() {
+                let name = outcome.number.map(|number| format!("#{number}"));
+                let name = name.unwrap_or_else(|| format!("branch '{}'", outcome.branch));
+                rules.entry((by.as_str(), *until)).or_default().push(name);
+            }
+        }
+        let phrase = |((by, until), names): ((&str, Option<Timestamp>), Vec<String>)| {
+            let more = match names.len().saturating_sub(NAMED_WAITING) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (changes, wait) = if names.len() == 1 { ("a change", "waits") } else { ("changes", "wait") };
+            let named = names[..names.len().min(NAMED_WAITING)].join(", ");
+            format!("{changes} of {named}{more} {wait}: {by}{PART}{}", end_of(until))
+        };
+        rules.into_iter().map(phrase).collect()
     }
 
     /// Returns sentences about wishes that the forge refused, such as a merge or a reviewer.
@@ -341,6 +368,7 @@ mod tests {
 
     use PullRequestVerb::{Closed, Kept, Left, Merged, Opened};
 
+    use super::super::super::waiting::{self, WaitReason};
     use super::*;
 
     fn outcome(number: u64, action: PullRequestVerb) -> PullRequestOutcome {
@@ -371,8 +399,39 @@ mod tests {
         let unmerged = PullRequestOutcome { merge_refusal: Some("no rule".to_owned()), ..outcome(12, Kept) };
         let limited = ForgeError::RateLimited { host: "h".to_owned(), retry_after: Duration::from_secs(9) };
         let retry: Timestamp = "2026-01-01T00:00:05Z".parse().unwrap();
+        let waiting = |until: Option<&str>, outcome: PullRequestOutcome| PullRequestOutcome {
+            reason: Some(OutcomeReason::Waiting(WithheldChange {
+                rule: waiting::Closed {
+                    reason: WaitReason::WindowClosed,
+                    by: "deny window `night` of automation shop/app".to_owned(),
+                    until: until.map(|until| until.parse().unwrap()),
+                    look_again: None,
+                    changes: None,
+                },
+                delays_images: true,
+            })),
+            ..outcome
+        };
+        let branch = |number| PullRequestOutcome { number: None, ..outcome(number, Left) };
+        let open = PullRequestOutcome { is_open: true, ..outcome(12, Left) };
+        let until = Some("2026-12-02T06:00:00Z");
         for (progress, expected) in [
             (progress(vec![]), "True Current no pull request is open"),
+            (
+                progress(vec![waiting(until, open.clone()), outcome(14, Kept)]),
+                "True Current 2 open: #12, #14; a change of #12 waits: deny window `night` of automation shop/app; until \
+                 2026-12-02T06:00:00Z",
+            ),
+            (
+                progress(vec![waiting(None, branch(1)), waiting(None, open)]),
+                "True Current 1 open: #12; changes of branch 'b1', #12 wait: deny window `night` of automation shop/app; no end is \
+                 known",
+            ),
+            (
+                progress(vec![waiting(None, branch(1))]),
+                "True Current no pull request is open; a change of branch 'b1' waits: deny window `night` of automation shop/app; \
+                 no end is known",
+            ),
             (
                 progress(vec![outcome(12, Kept), outcome(14, Opened), refused.clone()]),
                 "True Current 2 open: #12, #14; refused by a person: #9",

@@ -29,7 +29,7 @@ use crate::git::BranchName;
 use crate::metrics::Metrics;
 use crate::tenancy::BlockingPool;
 
-/// The delay until changes are tried again that an automation may not make now.
+/// The maximum delay until changes are tried again that an automation may not make now.
 const WITHHELD_DELAY: Duration = Duration::from_secs(60);
 
 /// The time for which orders are collected before a round.
@@ -312,10 +312,13 @@ impl PullRequestQueue {
     }
 
     /// Has the pull requests of an automation listed again, unless that was done within `age`.
-    pub fn touch(&self, automation: &ObjectName, age: Duration) {
+    ///
+    /// The gate is that of the present run.
+    pub fn touch(&self, automation: &ObjectName, gate: Option<WriteGate>, age: Duration) {
         let mut state = self.0.state.lock();
         let Some(key) = state.automations.get(automation).cloned() else { return };
         let Some(repository) = state.repositories.get_mut(&key) else { return };
+        repository.set_gate(automation, gate);
         if repository.is_older(age) {
             self.0.wake(&key, repository);
             repository.end_delay(age);
@@ -483,6 +486,7 @@ impl Shared {
             // The report may have come during the round.
             repository.awaits_report = has_put_off;
             repository.is_due |= has_failed || has_withheld || has_put_off && repository.reports != reports;
+            repository.end_overrides(&orders);
             let notified = repository.take(&orders, &outcome, retry);
             repository.forget_past(&orders);
             notified
@@ -491,7 +495,8 @@ impl Shared {
         if let Some(notify) = &self.options.on_progress {
             notified.iter().for_each(|name| notify(name));
         }
-        delay.or(has_withheld.then_some(WITHHELD_DELAY))
+        let end = outcome.all().filter_map(|one| one.withheld()?.rule.until).min();
+        delay.or_else(|| has_withheld.then(|| withheld_delay(end, Timestamp::now())))
     }
 
     /// Has a new token requested once if the API has refused it.
@@ -554,8 +559,32 @@ impl Drop for Running<'_> {
     }
 }
 
+/// Returns the delay until withheld changes are tried again.
+///
+/// `end` is the first end of a rule that is known.
+fn withheld_delay(end: Option<Timestamp>, now: Timestamp) -> Duration {
+    let left = end.map(|end| Duration::try_from(end.duration_since(now)).unwrap_or_default());
+    left.map_or(WITHHELD_DELAY, |left| left.min(WITHHELD_DELAY))
+}
+
 /// Returns the time after a delay, in whole seconds.
 fn time_after(delay: Duration) -> Option<Timestamp> {
     let seconds = Timestamp::now().as_second().checked_add(i64::try_from(delay.as_secs()).ok()?)?;
     Timestamp::from_second(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn withheld_changes_are_tried_again_when_their_rule_ends_or_after_a_minute() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        for (end, expected) in
+            [(None, 60), (Some(1_007), 7), (Some(5_000), 60), (Some(1_000), 0), (Some(10), 0)]
+        {
+            let delay = withheld_delay(end.map(at), at(1_000));
+            assert_eq!(delay, Duration::from_secs(expected), "{end:?}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use tagboat_api::ObjectName;
 use tokio::sync::Notify;
 
 use super::super::forge_login::ForgeAccess;
+use super::super::waiting::WriteGate;
 use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::PullRequestOutcome;
@@ -87,6 +88,26 @@ impl Repository {
         }
     }
 
+    /// Sets the gate of an automation whose order stays the same.
+    pub(super) fn set_gate(&mut self, automation: &ObjectName, gate: Option<WriteGate>) {
+        if let Some(order) = self.orders.get_mut(automation) {
+            Arc::make_mut(order).gate = gate;
+        }
+    }
+
+    /// Ends the overrides of the orders of a round.
+    ///
+    /// A person has forced one run, and no later one.
+    pub(super) fn end_overrides(&mut self, done: &BTreeMap<ObjectName, Arc<PullRequestOrder>>) {
+        for (name, done) in done.iter().filter(|(_, done)| done.ignores_own()) {
+            // The order of a later run has its own round.
+            let order = self.orders.get_mut(name).filter(|order| order.made_at == done.made_at);
+            for gate in order.into_iter().filter_map(|order| Arc::make_mut(order).gate.as_mut()) {
+                gate.ignores_own = false;
+            }
+        }
+    }
+
     /// Takes the outcome of a round, and returns the automations to notify.
     pub(super) fn take(
         &mut self,
@@ -101,7 +122,7 @@ impl Repository {
             let mut outcomes: Vec<PullRequestOutcome> =
                 outcome.branches.values().filter(is_own).cloned().collect();
             // Automations that share a branch may know different tips of it. The round went by the one of the outcome.
-            for one in outcomes.iter().filter(|one| !one.has_failed()) {
+            for one in outcomes.iter().filter(|one| !one.has_failed() && one.withheld().is_none()) {
                 if let Some(tip) = one.commit {
                     self.handled.insert(one.branch.clone(), tip);
                 }
@@ -278,6 +299,7 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
 mod tests {
     use futures::FutureExt;
 
+    use super::super::super::waiting::WriteRules;
     use super::super::outcome::PullRequestVerb;
     use super::super::round_tests::order;
     use super::*;
@@ -323,6 +345,34 @@ mod tests {
             repository.awaits_report = is_awaited;
             assert_eq!(repository.announced(&automation, &PullRequestProgress::default()), is_awaited);
             assert_eq!(repository.changed.notified().now_or_never().is_some(), is_awaited);
+        }
+    }
+
+    /// Rounds of hours later merged in the closed window.
+    #[test]
+    fn an_override_ends_with_the_first_round_of_its_run() {
+        let mut repository = repository();
+        let gate = |ignores_own| {
+            let rules = WriteRules { ignores_own, ..WriteRules::default() };
+            Some(rules.gate(order(&["a"]).automation, None, None))
+        };
+        let forced = PullRequestOrder { gate: gate(true), ..order(&["a"]) };
+        let name = forced.automation.clone();
+        repository.orders.insert(name.clone(), Arc::new(forced.clone()));
+        let round = repository.orders.clone();
+        let is_forced = |repository: &Repository| repository.orders[&name].ignores_own();
+        // A report during the round changes nothing, and a later run has its own round.
+        repository.announced(&name, &PullRequestProgress::default());
+        repository.end_overrides(&round);
+        assert!(!is_forced(&repository));
+        let later = PullRequestOrder { made_at: forced.made_at + Duration::from_secs(1), ..forced };
+        repository.orders.insert(name.clone(), Arc::new(later));
+        repository.end_overrides(&round);
+        assert!(is_forced(&repository));
+        // A run in which git finds nothing new keeps its order.
+        for forces in [false, true, false] {
+            repository.set_gate(&name, gate(forces));
+            assert_eq!(is_forced(&repository), forces);
         }
     }
 

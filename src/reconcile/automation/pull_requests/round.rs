@@ -19,7 +19,7 @@ use super::super::delivery::{
 use super::super::waiting::{Closed, WriteGate};
 use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
-use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange};
 use super::snapshot::Snapshot;
 use crate::forge::{
     Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState, SeparateParts,
@@ -237,7 +237,7 @@ impl<F: Forge> Round<'_, F> {
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let wanted = self.wanted(base, branch);
         if let Some(labelled) = snapshot.handed_back((base, branch), &self.owners_on(base))
-            && self.may_write(&wanted.orders).await
+            && self.closed(&wanted.orders).await.is_none()
         {
             snapshot.take_back(self.forge, &labelled, self.is_dry_run).await?;
         }
@@ -275,17 +275,17 @@ impl<F: Forge> Round<'_, F> {
         } else {
             decision
         };
-        let decision = self.held(decision, &wanted.orders).await;
+        let (decision, withheld) = self.held(decision, &wanted.orders).await;
         let decision = self.after_report(decision, state, &wanted.orders, branch);
         let opened_by_others = match self.carry_out(&decision, (base, branch), snapshot).await? {
-            Done::Outcome(done) => return Ok(Some(self.with_tip(*done, state))),
+            Done::Outcome(done) => return Ok(Some(self.with_tip(done.with_withheld(withheld), state))),
             Done::Nothing => return Ok(None),
             Done::Found => decide(&request, state, snapshot.found(base, branch))?,
         };
-        let opened_by_others = self.held(opened_by_others, &wanted.orders).await;
+        let (opened_by_others, withheld) = self.held(opened_by_others, &wanted.orders).await;
         let opened_by_others = self.after_report(opened_by_others, state, &wanted.orders, branch);
         match self.carry_out(&opened_by_others, (base, branch), snapshot).await? {
-            Done::Outcome(done) => Ok(Some(self.with_tip(*done, state))),
+            Done::Outcome(done) => Ok(Some(self.with_tip(done.with_withheld(withheld), state))),
             Done::Nothing | Done::Found => Ok(None),
         }
     }
@@ -305,14 +305,20 @@ impl<F: Forge> Round<'_, F> {
     }
 
     /// Withholds a change while one of the automations may not write.
-    pub(super) async fn held(&self, decision: Decision, orders: &[&Arc<PullRequestOrder>]) -> Decision {
-        use PullRequestAction::{Keep, Leave, Nothing};
+    ///
+    /// The second value is the change, if it is withheld.
+    pub(super) async fn held(
+        &self,
+        decision: Decision,
+        orders: &[&Arc<PullRequestOrder>],
+    ) -> (Decision, Option<WithheldChange>) {
+        use PullRequestAction::{Keep, Leave, Nothing, Open};
         let is_change = decision.merge.is_some() || !matches!(decision.action, Nothing | Keep | Leave);
-        if !is_change || self.may_write(orders).await {
-            return decision;
-        }
-        let action = if decision.number.is_some() { Leave } else { Nothing };
-        Decision { action, merge: None, ..decision }
+        let closed = if is_change { self.closed(orders).await } else { None };
+        let Some(rule) = closed else { return (decision, None) };
+        let delays_images = decision.merge.is_some() || matches!(decision.action, Open(_));
+        let left = Decision { action: Leave, merge: None, ..decision };
+        (left, Some(WithheldChange { rule, delays_images }))
     }
 
     /// Puts a text and a merge off that would hide an unreported refresh.
@@ -355,13 +361,13 @@ impl<F: Forge> Round<'_, F> {
         is_reported
     }
 
-    /// Returns true if all of the automations may write now.
-    async fn may_write(&self, orders: &[&Arc<PullRequestOrder>]) -> bool {
+    /// Returns the rule by which one of the automations may not write now.
+    async fn closed(&self, orders: &[&Arc<PullRequestOrder>]) -> Option<Closed> {
         let gates: Vec<WriteGate> = orders.iter().filter_map(|order| order.gate.clone()).collect();
-        let Some(closed) = closed_gate(self.pool, gates).await else { return true };
+        let closed = closed_gate(self.pool, gates).await?;
         tracing::info!("a change of a pull request waits: {}", closed.by);
         self.has_withheld.store(true, Ordering::Relaxed);
-        false
+        Some(closed)
     }
 
     /// Renders the text of a branch on the blocking pool.
@@ -456,9 +462,10 @@ impl<F: Forge> Round<'_, F> {
             others: &others,
             limit: self.limit,
         })?;
-        let decision = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
+        let (decision, withheld) = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
         match self.carry_out(&decision, (base, branch), snapshot).await? {
             Done::Outcome(done) => {
+                let done = done.with_withheld(withheld);
                 if let PullRequestAction::Close(edit) = decision.action
                     && !self.is_dry_run
                     && !done.is_open
@@ -467,7 +474,7 @@ impl<F: Forge> Round<'_, F> {
                     let closed = PullRequest { state: PullRequestState::Closed, body, ..open };
                     snapshot.close_unwanted(closed);
                 }
-                Ok(Some(*done))
+                Ok(Some(done))
             }
             Done::Nothing | Done::Found => Ok(None),
         }

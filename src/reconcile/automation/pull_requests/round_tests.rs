@@ -11,6 +11,7 @@ use tagboat_api::{ObjectName, Reason};
 
 use super::super::delivered::{Delivered, ForgeProgress};
 use super::super::delivery::{Memory, OwnerHash, PullRequestReason};
+use super::super::waiting::WriteRules;
 use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
@@ -23,6 +24,7 @@ use crate::forge::{
 };
 use crate::git::{BranchAction, BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 use crate::message::MessageData;
+use crate::schedule::Windows;
 use crate::tenancy::BlockingPool;
 
 /// A forge without pull requests, where the search for those of some branches fails.
@@ -446,6 +448,52 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
             assert_eq!(*forge.changes.lock(), changes, "{name}");
             assert_eq!(round.has_put_off.into_inner(), is_put_off, "{name}");
         }
+    }
+}
+
+/// Nothing said that a pull request was not opened, changed or merged.
+#[tokio::test]
+async fn a_change_that_waits_for_a_window_is_reported() {
+    let (mut wanted, [told, untold]) = kept();
+    wanted.reported_open = BTreeSet::from([7]);
+    let closed = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
+    let gate = |ignores_own| {
+        let rules = WriteRules { ignores_own, ..WriteRules::default() };
+        let windows: Windows = closed.parse().unwrap();
+        Some(rules.gate(wanted.automation.clone(), Some(Arc::new(windows)), None))
+    };
+    let by_hand = MergeTime::ByHand;
+    for (listed, merge, ignores_own, verb, number, changes) in [
+        (Some(&told), MergeTime::Immediately, true, "merged", Some(7), &["merge"][..]),
+        (Some(&told), MergeTime::Immediately, false, "left", Some(7), &[]),
+        (Some(&untold), MergeTime::Immediately, false, "left", Some(7), &[]),
+        (Some(&told), by_hand, false, "kept", Some(7), &[]),
+        // Its text would be changed.
+        (Some(&untold), by_hand, false, "left", Some(7), &[]),
+        // It would be opened.
+        (None, by_hand, false, "left", None, &[]),
+    ] {
+        let mut order = PullRequestOrder { gate: gate(ignores_own), ..wanted.clone() };
+        order.settings.merge = merge;
+        let forge =
+            Failing { listed: Mutex::new(listed.into_iter().cloned().collect()), ..Failing::default() };
+        let done = round_of(&forge, vec![order.clone()], &mut Snapshot::default(), false).await;
+        let found = done.all().next().unwrap();
+        assert_eq!((found.action.name(), found.number), (verb, number), "{listed:?}");
+        assert_eq!(*forge.changes.lock(), changes, "{listed:?}");
+        let is_left = verb == "left";
+        let until: Option<jiff::Timestamp> = found.withheld().map(|withheld| withheld.rule.until.unwrap());
+        let expected = is_left.then(|| "2200-01-01T00:00:00Z".parse().unwrap());
+        assert_eq!(until, expected, "{listed:?}");
+        assert_eq!(found.is_open, listed.is_some() && !ignores_own);
+        let outcomes = (vec![found.clone()], None);
+        let progress = PullRequestProgress::after(None, outcomes, &BTreeSet::new(), &Snapshot::default());
+        let message = order.withheld(&progress).map(|wait| wait.to_string());
+        // Images wait if it would be opened or merged.
+        let delays_images = is_left && (listed.is_none() || merge == MergeTime::Immediately);
+        assert_eq!(message.is_some(), delays_images, "{listed:?}");
+        let by = ": deny window `long` of automation apps/fleet; until 2200-01-01T00:00:00Z";
+        assert!(message.is_none_or(|message| message.ends_with(by)));
     }
 }
 

@@ -163,6 +163,6 @@ impl PullRequestRun {
 
     /// Has the pull requests listed again after a run in which git found nothing new.
     pub fn touch(&self, interval: Duration) {
-        self.queue.touch(&self.automation, interval / 2);
+        self.queue.touch(&self.automation, self.gate.clone(), interval / 2);
     }
 }

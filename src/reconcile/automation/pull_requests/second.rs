@@ -25,7 +25,7 @@ impl<F: Forge> Round<'_, F> {
         let first = snapshot.found(base, branch).open.filter(|first| first.number < second.number);
         let Some(first) = first else { return Ok(None) };
         let decision = decide_second(second, first, (&self.owners_on(base), readable), self.limit)?;
-        let decision = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
+        let (decision, _) = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
         let PullRequestAction::Close(edit) = &decision.action else { return Ok(None) };
         if !self.is_dry_run {
             if is_open(&self.forge.edit(second, edit).await?) {

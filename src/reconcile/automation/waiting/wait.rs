@@ -4,14 +4,12 @@ use std::fmt;
 
 use jiff::Timestamp;
 use tagboat_api::Reason;
+use tagboat_api::automation::ImageUpdateAutomationStatus;
 
 use super::gate::Closed;
 use super::quiet::ImageChanges;
-use crate::objects::{Event, EventType};
-use crate::reconcile::automation::report::Report;
 use crate::reconcile::conditions::ConditionStatus::{False, True};
-use crate::reconcile::conditions::{self, ConditionType, ConditionsBuilder};
-use crate::reconcile::run::ReconcileRun;
+use crate::reconcile::conditions::{ConditionType, ConditionsBuilder};
 use crate::schedule::ClosedReason;
 
 /// The maximum number of policies that a message names.
@@ -109,12 +107,11 @@ impl fmt::Display for Wait {
             more => format!(" and {more} more"),
         };
         let (values, wait) = if self.values == 1 { ("value", "waits") } else { ("values", "wait") };
-        match self.policies.is_empty() {
-            true => formatter.write_str("a push waits")?,
-            false => {
-                let names = self.policies[..named].join(", ");
-                write!(formatter, "{} {values} of {names}{more} {wait}", self.values)?;
-            }
+        if self.policies.is_empty() {
+            formatter.write_str("a push waits")?;
+        } else {
+            let names = self.policies[..named].join(", ");
+            write!(formatter, "{} {values} of {names}{more} {wait}", self.values)?;
         }
         write!(formatter, ": {}; ", self.by)?;
         match self.until {
@@ -138,35 +135,34 @@ pub enum WaitOutcome {
     Waiting(Wait),
 }
 
-impl Report {
-    /// Adds the waiting of a run.
+impl WaitOutcome {
+    /// Returns a status with the condition `UpdatesWaiting`.
     ///
     /// While something waits, Ready has its message, so that commands of Flux show it.
     #[must_use]
-    pub fn with_wait(mut self, outcome: &WaitOutcome, run: &ReconcileRun, now: Timestamp) -> Self {
-        let mut builder = ConditionsBuilder::new(&self.status.conditions, run.generation);
-        let before = conditions::find(&self.status.conditions, ConditionType::UpdatesWaiting);
-        match outcome {
-            WaitOutcome::Unknown => return self,
-            WaitOutcome::NoRules => builder.remove(ConditionType::UpdatesWaiting),
-            WaitOutcome::Nothing => {
+    pub fn on(
+        &self,
+        status: &ImageUpdateAutomationStatus,
+        generation: i64,
+        now: Timestamp,
+    ) -> ImageUpdateAutomationStatus {
+        let mut builder = ConditionsBuilder::new(&status.conditions, generation);
+        match self {
+            Self::Unknown => return status.clone(),
+            Self::NoRules => builder.remove(ConditionType::UpdatesWaiting),
+            Self::Nothing => {
                 builder.set(ConditionType::UpdatesWaiting, False, Reason::NothingWaiting, NOTHING_WAITS);
             }
-            WaitOutcome::Waiting(wait) => {
-                let (reason, message) = (wait.reason.reason(), wait.to_string());
-                if before.is_none_or(|before| before.reason != reason.to_string()) {
-                    let reason = reason.to_string();
-                    let event = Event { type_: EventType::Normal, reason, message: message.clone() };
-                    self.wait_event = Some(event);
-                }
-                builder.set(ConditionType::UpdatesWaiting, True, reason, &message);
+            Self::Waiting(wait) => {
+                let message = wait.to_string();
+                builder.set(ConditionType::UpdatesWaiting, True, wait.reason.reason(), &message);
                 if builder.is(ConditionType::Ready, True) {
                     builder.set(ConditionType::Ready, True, Reason::Succeeded, &message);
                 }
             }
         }
-        self.status.conditions = builder.build(&self.status.conditions, now);
-        self
+        let conditions = builder.build(&status.conditions, now);
+        ImageUpdateAutomationStatus { conditions, ..status.clone() }
     }
 }
 
