@@ -103,6 +103,22 @@ impl Agenda {
         blockers.min_by_key(|blocker| self.sources[blocker.source].rule.reason())
     }
 
+    /// Returns whether the agenda is closed, and the time until which that is certain.
+    pub(super) fn closing(&self, phases: &[Vec<Phase>]) -> Phase {
+        Phase::any(self.sources.iter().zip(phases).map(|(source, phases)| source.rule.closing(phases)))
+    }
+
+    /// Returns the time until which the first blocker is certainly the same.
+    ///
+    /// No source after it matters.
+    pub(super) fn cause_holds_until(&self, blocker: &Blocker, phases: &[Vec<Phase>]) -> Option<Timestamp> {
+        let rank = |source: usize| (self.sources[source].rule.reason(), source);
+        let before = (0..self.sources.len()).filter(|source| rank(*source) < rank(blocker.source));
+        let begins = before.map(|source| self.sources[source].rule.closing(&phases[source]).until);
+        let ends = self.sources[blocker.source].rule.cause_holds_until(&phases[blocker.source]);
+        begins.chain([ends]).flatten().min()
+    }
+
     pub(super) fn cause(&self, blocker: Blocker) -> Cause {
         Cause { source: self.sources[blocker.source].name.clone(), kind: blocker.kind }
     }
@@ -155,19 +171,27 @@ impl Rule {
     }
 
     /// Returns the reason of an agenda that the rule closes.
-    pub(super) fn reason(&self) -> ClosedReason {
+    fn reason(&self) -> ClosedReason {
         match self {
             Self::Freeze(_) | Self::Invalid(_) => ClosedReason::Frozen,
             Self::Windows(_) => ClosedReason::WindowClosed,
         }
     }
 
-    /// Returns `true` if the rule never allows anything again.
-    pub(super) fn is_final(&self, phases: &[Phase]) -> bool {
+    /// Returns whether the rule closes an agenda, and the time until which that is certain.
+    fn closing(&self, phases: &[Phase]) -> Phase {
         match self {
-            Self::Freeze(_) => phases.iter().any(|phase| phase.is_active && phase.until.is_none()),
-            Self::Windows(windows) => windows.is_over(phases),
-            Self::Invalid(_) => true,
+            Self::Freeze(_) => Phase::any(phases.iter().copied()),
+            Self::Windows(windows) => windows.closing(phases),
+            Self::Invalid(_) => Phase { is_active: true, until: None },
+        }
+    }
+
+    /// Returns the time until which the rule closes an agenda for the same cause.
+    fn cause_holds_until(&self, phases: &[Phase]) -> Option<Timestamp> {
+        match self {
+            Self::Freeze(_) | Self::Invalid(_) => self.closing(phases).until,
+            Self::Windows(windows) => windows.cause_holds_until(phases),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The next changes of an agenda.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::agenda::{Agenda, Blocker, Rule, State};
 use super::cause::{Cause, CauseKind};
@@ -41,12 +41,14 @@ pub struct Outlook {
 impl Outlook {
     pub(super) fn new(agenda: &Agenda, now: Timestamp) -> Self {
         let mut search = Search::new(agenda, now);
-        let state = match &search.blocker {
-            Some(blocker) => State::Closed(agenda.cause(blocker.clone())),
-            None => State::Open,
+        let blocker = search.blocker();
+        let cause_holds_until = blocker.as_ref().and_then(|blocker| search.clone().end_of_cause(blocker));
+        let found = search.next_change();
+        let (state, valid_until) = match blocker {
+            Some(blocker) => (State::Closed(agenda.cause(blocker)), cause_holds_until),
+            None => (State::Open, found.holds_until()),
         };
-        let Found { change, cause_holds_until } = search.next_change();
-        Self { state, next: change, valid_until: cause_holds_until }
+        Self { state, next: found.change(), valid_until }
     }
 }
 
@@ -66,118 +68,116 @@ impl Iterator for Changes<'_> {
     type Item = Change;
 
     fn next(&mut self) -> Option<Change> {
-        self.0.next_change().change
+        self.0.next_change().change()
     }
 }
 
-/// The result of a search.
-struct Found {
-    change: Option<Change>,
-    /// The time until which the cause certainly stays the same; without one, forever.
-    cause_holds_until: Option<Timestamp>,
+/// The result of a search for a change.
+enum Found {
+    /// The change.
+    Change(Change),
+    /// There is none.
+    Never,
+    /// There is none before this time; the search ended there.
+    NotBefore(Timestamp),
 }
 
-/// The result of a step.
-enum Step {
-    Moved,
-    /// No phase ends any more.
-    Final,
-    /// The step needs too many phases. Up to this time, nothing changes.
-    TooMany(Timestamp),
+impl Found {
+    fn holds_until(&self) -> Option<Timestamp> {
+        match self {
+            Self::Change(change) => Some(change.at),
+            Self::Never => None,
+            Self::NotBefore(time) => Some(*time),
+        }
+    }
+
+    fn change(self) -> Option<Change> {
+        match self {
+            Self::Change(change) => Some(change),
+            Self::Never | Self::NotBefore(_) => None,
+        }
+    }
 }
 
-/// A search that moves from one end of a phase to the next.
+/// A search that moves from one time to the next at which something may change.
 #[derive(Clone, Debug)]
 struct Search<'a> {
     agenda: &'a Agenda,
     now: Timestamp,
     /// The phases of all rules now.
     phases: Vec<Vec<Phase>>,
-    /// The cause of the state now.
-    blocker: Option<Blocker>,
 }
 
 impl<'a> Search<'a> {
     fn new(agenda: &'a Agenda, now: Timestamp) -> Self {
-        let phases = agenda.phases(now);
-        let blocker = agenda.first_blocker(&phases);
-        Self { agenda, now, phases, blocker }
+        Self { agenda, now, phases: agenda.phases(now) }
+    }
+
+    /// Returns the rule that closes the agenda now.
+    fn blocker(&self) -> Option<Blocker> {
+        self.agenda.first_blocker(&self.phases)
     }
 
     /// Moves to the next change between open and closed.
+    ///
+    /// Each step leaves out what cannot matter: the windows during a freeze, for instance.
     fn next_change(&mut self) -> Found {
         let mut budget = MAX_PHASES;
-        let mut cause_holds_until = None;
+        let mut blocker = self.blocker();
         loop {
-            if self.is_settled() || (cause_holds_until.is_some() && self.never_opens()) {
-                return Found { change: None, cause_holds_until };
+            let Some(until) = self.agenda.closing(&self.phases).until else { return Found::Never };
+            if !self.move_to(until, &mut budget) {
+                return Found::NotBefore(until);
             }
-            let before = self.blocker.clone();
-            match self.step(&mut budget) {
-                Step::Moved => {}
-                Step::Final => return Found { change: None, cause_holds_until },
-                Step::TooMany(time) => {
-                    return Found { change: None, cause_holds_until: cause_holds_until.or(Some(time)) };
-                }
-            }
-            if self.blocker == before {
-                continue;
-            }
-            cause_holds_until.get_or_insert(self.now);
-            let (is_open, blocker) = match (before, &self.blocker) {
+            let before = std::mem::replace(&mut blocker, self.blocker());
+            let (is_open, by) = match (before, &blocker) {
                 (Some(before), None) => (true, self.opened_by(before)),
                 (None, Some(blocker)) => (false, blocker.clone()),
                 _ => continue,
             };
-            let change = Change { at: self.now, is_open, by: self.agenda.cause(blocker) };
-            return Found { change: Some(change), cause_holds_until };
+            return Found::Change(Change { at: self.now, is_open, by: self.agenda.cause(by) });
         }
     }
 
-    /// Moves to the next end of a phase.
-    fn step(&mut self, budget: &mut usize) -> Step {
-        let ends = self.phases.iter().flatten().filter_map(|phase| phase.until);
-        let Some(now) = ends.min() else { return Step::Final };
+    /// Returns the time until which a rule certainly closes the agenda, and no rule before it does.
+    fn end_of_cause(mut self, blocker: &Blocker) -> Option<Timestamp> {
+        let mut budget = MAX_PHASES;
+        loop {
+            let until = self.agenda.cause_holds_until(blocker, &self.phases)?;
+            if !self.move_to(until, &mut budget) || self.blocker().as_ref() != Some(blocker) {
+                return Some(until);
+            }
+        }
+    }
+
+    /// Moves to a time, unless that takes more phases than are left.
+    fn move_to(&mut self, now: Timestamp, budget: &mut usize) -> bool {
+        let is_over = |phase: &Phase| phase.until.is_some_and(|until| until <= now);
+        let count = self.phases.iter().flatten().filter(|phase| is_over(phase)).count();
+        let Some(rest) = budget.checked_sub(count) else { return false };
+        *budget = rest;
         for (source, phases) in self.agenda.sources().iter().zip(&mut self.phases) {
-            for (part, phase) in phases.iter_mut().enumerate() {
-                if phase.until != Some(now) {
-                    continue;
-                }
-                let Some(rest) = budget.checked_sub(1) else { return Step::TooMany(now) };
-                *budget = rest;
+            for (part, phase) in phases.iter_mut().enumerate().filter(|(_, phase)| is_over(phase)) {
                 *phase = source.rule.phase(part, now).unwrap_or(*phase);
             }
         }
         self.now = now;
-        self.blocker = self.agenda.first_blocker(&self.phases);
-        Step::Moved
+        true
     }
 
-    /// Returns `true` if a rule never allows anything again.
-    fn never_opens(&self) -> bool {
-        let mut rules = self.agenda.sources().iter().zip(&self.phases);
-        rules.any(|(source, phases)| source.rule.is_final(phases))
-    }
-
-    /// Returns `true` if the cause stays the same, because no rule before it begins.
-    fn is_settled(&self) -> bool {
-        let Some(blocker) = &self.blocker else { return false };
-        let rank = |source: usize| (self.agenda.sources()[source].rule.reason(), source);
-        let is_before = |source: &usize| rank(*source) <= rank(blocker.source);
-        let mut earlier = (0..self.phases.len()).filter(is_before).flat_map(|source| &self.phases[source]);
-        let has_no_ends = earlier.all(|phase| phase.until.is_none());
-        has_no_ends && self.agenda.sources()[blocker.source].rule.is_final(&self.phases[blocker.source])
-    }
-
-    /// Returns the rule that opened the agenda, given the one that closed it before.
-    fn opened_by(&self, before: Blocker) -> Blocker {
-        match (&before.kind, &self.agenda.sources()[before.source].rule) {
+    /// Returns the rule that opened the agenda, given one that closed it before.
+    ///
+    /// Another one may have closed it last.
+    fn opened_by(&self, earlier: Blocker) -> Blocker {
+        let just_before = self.now.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(self.now);
+        let last = self.agenda.first_blocker(&self.agenda.phases(just_before)).unwrap_or(earlier);
+        match (&last.kind, &self.agenda.sources()[last.source].rule) {
             (CauseKind::OutsideAllow, Rule::Windows(windows)) => {
-                let allow = windows.active_allow(&self.phases[before.source]);
+                let allow = windows.active_allow(&self.phases[last.source]);
                 let kind = allow.map(|entry| CauseKind::Allow { entry: entry.name().to_owned() });
-                Blocker { source: before.source, kind: kind.unwrap_or(before.kind) }
+                Blocker { source: last.source, kind: kind.unwrap_or(last.kind) }
             }
-            _ => before,
+            _ => last,
         }
     }
 }
@@ -273,6 +273,49 @@ mod tests {
         assert_eq!(closed.valid_until, Some(at("2026-12-01T12:00:00Z")));
         assert_eq!(closed.valid_until, closed.next.map(|change| change.at));
         assert!(!closed.state.is_open());
+    }
+
+    /// The search ended in the phases of frequent windows, and said that no end was known.
+    #[test]
+    fn the_end_of_a_freeze_is_known_beside_frequent_windows() {
+        let frequent = "{name: often, kind: allow, cron: '*/10 * * * *', window: 5m}";
+        let night = "{name: night, kind: deny, cron: '0 0 * * *', window: 6h}";
+        let holidays = "{name: holidays, kind: deny, from: 2026-11-20T00:00, until: 2027-01-04T08:00}";
+        let audit = || freeze("{reason: audit, until: 2027-01-04T08:00}");
+        let opens = |by: &str| format!("2027-01-04T08:00:00Z open {by}");
+        for (sources, opens, valid_until) in [
+            (
+                vec![windows(&format!("[{frequent}]")), audit()],
+                opens("freeze of shop: audit"),
+                "2027-01-04T08:00:00Z",
+            ),
+            (
+                vec![windows(&format!("[{frequent}, {holidays}]"))],
+                opens("deny window `holidays` of app"),
+                "2027-01-04T08:00:00Z",
+            ),
+            (
+                vec![windows(&format!("[{frequent}]")), windows(&format!("[{holidays}]"))],
+                // The first list closes first as well.
+                opens("allow window `often` of app"),
+                "2026-12-01T00:05:00Z",
+            ),
+            (
+                vec![windows(&format!("[{night}, {frequent}]")), audit()],
+                opens("freeze of shop: audit"),
+                "2027-01-04T08:00:00Z",
+            ),
+        ] {
+            let outlook = Agenda::new(sources).outlook(at("2026-12-01T00:00:00Z"));
+            let found = (described(&outlook.next.unwrap()), outlook.valid_until);
+            assert_eq!(found, (opens, Some(at(valid_until))));
+        }
+        // The window that closes last is named, not the one that closed first.
+        let sources = vec![windows(&format!("[{night}]")), freeze("{until: 2026-12-03T02:00}")];
+        assert_eq!(
+            changes(sources, "2026-12-01T12:00:00Z")[0],
+            "2026-12-03T06:00:00Z open deny window `night` of app"
+        );
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! A list of windows.
 
 use std::str::FromStr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
 
 use super::annotation;
 use super::cause::CauseKind;
@@ -13,7 +16,8 @@ use super::period::Phase;
 /// It is closed while a `deny` entry is active. If it has `allow` entries, it is open only while one of them is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Windows {
-    entries: Vec<Entry>,
+    /// Clones share them: a parsed cron expression takes some KiB.
+    entries: Arc<[Entry]>,
 }
 
 impl Windows {
@@ -41,10 +45,22 @@ impl Windows {
         allow.find(|(_, phase)| phase.is_active).map(|(entry, _)| entry)
     }
 
-    /// Returns `true` if the list never opens again, because its `allow` entries are over.
-    pub(super) fn is_over(&self, phases: &[Phase]) -> bool {
-        let mut allow = self.of_kind(EntryKind::Allow, phases).map(|(_, phase)| phase).peekable();
-        allow.peek().is_some() && allow.all(|phase| !phase.is_active && phase.until.is_none())
+    /// Returns whether the list is closed, and the time until which that is certain.
+    pub(super) fn closing(&self, phases: &[Phase]) -> Phase {
+        let of_kind = |kind| Phase::any(self.of_kind(kind, phases).map(|(_, phase)| phase));
+        let has_allow = self.entries.iter().any(|entry| entry.kind() == EntryKind::Allow);
+        let outside_allow = has_allow.then(|| of_kind(EntryKind::Allow).inverted());
+        Phase::any([of_kind(EntryKind::Deny)].into_iter().chain(outside_allow))
+    }
+
+    /// Returns the time until which a closed list is closed for the same cause.
+    ///
+    /// During a `deny` entry, only those before it matter.
+    pub(super) fn cause_holds_until(&self, phases: &[Phase]) -> Option<Timestamp> {
+        let is_deny = |index: usize| self.entries[index].kind() == EntryKind::Deny;
+        let deny = (0..phases.len()).find(|index| is_deny(*index) && phases[*index].is_active);
+        let matters = |index: &usize| deny.is_none_or(|deny| *index <= deny && is_deny(*index));
+        (0..phases.len()).filter(matters).filter_map(|index| phases[index].until).min()
     }
 
     fn of_kind<'a, 'b>(
