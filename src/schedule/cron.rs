@@ -9,8 +9,19 @@ use super::error::EntryDefect;
 /// The maximum length of a field, in bytes.
 const MAX_LENGTH: usize = 256;
 
+/// The number of hours of a day.
+const HOURS: usize = 24;
+
 /// The day from which the first start is searched.
 const FIRST_DAY: DateTime = date(2000, 1, 1).at(0, 0, 0, 0);
+
+/// A cron expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Expression {
+    pub(super) cron: Cron,
+    /// True if the field of the hour is `*`, or `*` with a step of one.
+    pub(super) has_any_hour: bool,
+}
 
 /// A field of a cron expression.
 struct Field {
@@ -51,14 +62,14 @@ impl Field {
 /// Parses an expression of five fields that occurs at some time.
 ///
 /// A day matches if its day of month or its day of week does; if one of the two fields begins with `*`, both must.
-pub(super) fn parse(text: &str) -> Result<Cron, EntryDefect> {
+pub(super) fn parse(text: &str) -> Result<Expression, EntryDefect> {
     let invalid = |field: &Field| EntryDefect::CronField {
         cron: text.to_owned(),
         field: field.name,
         allowed: field.allowed,
     };
     let fields: Vec<&str> = text.split_ascii_whitespace().collect();
-    let &[_, _, day_of_month, _, day_of_week] = fields.as_slice() else {
+    let &[_, hour, day_of_month, _, day_of_week] = fields.as_slice() else {
         return Err(EntryDefect::CronFields { cron: text.to_owned(), fields: fields.len() });
     };
     let mut fields_with_values = FIELDS.iter().zip(&fields);
@@ -72,10 +83,11 @@ pub(super) fn parse(text: &str) -> Result<Cron, EntryDefect> {
         .dom_and_dow(must_match_both)
         .build();
     let cron = parser.parse(&fields.join(" ")).map_err(|_| invalid(first_invalid(&fields)))?;
-    match cron.find_next_occurrence(&FIRST_DAY, true) {
-        Ok(_) => Ok(cron),
-        Err(_) => Err(EntryDefect::Never(text.to_owned())),
+    if cron.find_next_occurrence(&FIRST_DAY, true).is_err() {
+        return Err(EntryDefect::Never(text.to_owned()));
     }
+    let has_any_hour = hour.starts_with('*') && cron.pattern.hours.values().len() == HOURS;
+    Ok(Expression { cron, has_any_hour })
 }
 
 /// Returns the field that the parser does not accept.
@@ -95,7 +107,7 @@ mod tests {
 
     /// The first starts of an expression in 2026.
     fn starts(text: &str, count: usize) -> Vec<String> {
-        let cron = parse(text).unwrap();
+        let Expression { cron, .. } = parse(text).unwrap();
         let starts = cron.iter_from(date(2026, 1, 1).at(0, 0, 0, 0), croner::Direction::Forward);
         starts.take(count).map(|start| start.strftime("%m-%d %H:%M").to_string()).collect()
     }
@@ -126,6 +138,16 @@ mod tests {
         }
     }
 
+    /// A list of all hours is not the same: its author wants each of them once.
+    #[test]
+    fn an_hour_with_a_star_and_without_a_step_is_any_hour() {
+        for (hour, expected) in
+            [("*", true), ("*/1", true), ("*/2", false), ("0-23", false), ("0-23/1", false), ("9", false)]
+        {
+            assert_eq!(parse(&format!("0 {hour} * * *")).unwrap().has_any_hour, expected, "{hour}");
+        }
+    }
+
     #[test]
     fn only_five_fields_are_accepted() {
         for (text, fields) in
@@ -133,6 +155,10 @@ mod tests {
         {
             let expected = EntryDefect::CronFields { cron: text.to_owned(), fields };
             assert_eq!(parse(text).unwrap_err(), expected);
+        }
+        for (text, expected) in [("@daily", "which has 1 field: "), ("", "which has 0 fields: ")] {
+            let sentence = parse(text).unwrap_err().to_string();
+            assert!(sentence.contains(expected), "{sentence}");
         }
     }
 

@@ -94,7 +94,7 @@ pub enum EntryDefect {
     #[error("timeZone is `{}`, which is unknown: write a name of the IANA database, such as Europe/Berlin", shown(.0))]
     Zone(String),
     /// The cron expression does not have five fields.
-    #[error("cron is `{}`, which has {fields} fields: write minute, hour, day of month, month and day of week", shown(.cron))]
+    #[error("cron is `{}`, which has {fields} field{}: write minute, hour, day of month, month and day of week", shown(.cron), plural(*.fields))]
     CronFields {
         /// The expression.
         cron: String,
@@ -136,6 +136,11 @@ pub enum EntryDefect {
         /// The end.
         until: String,
     },
+}
+
+/// Returns the ending of the noun after a number.
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// Truncates a long value, and escapes characters that cannot be printed.

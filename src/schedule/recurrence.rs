@@ -1,31 +1,29 @@
 //! The starts of a cron expression in a time zone.
 
-use croner::Cron;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::cron::Expression;
 use super::local_time::{first_instant, last_change};
 use super::period::Phase;
 
 /// A window that begins at the starts of a cron expression.
 ///
 /// Its length is elapsed time, and windows that overlap are one. A start that a clock change skips takes place right
-/// after the gap, and one that occurs twice takes place the first time. As in Vixie's cron, this does not hold for
-/// an expression that starts in every hour of a day: its starts follow the clock. Otherwise a window of an hour at
-/// each hour would leave an hour uncovered when clocks go back.
+/// after the gap, and one that occurs twice takes place the first time. As in Vixie's cron, this does not hold if
+/// the hour is `*`: then the starts follow the clock. Otherwise a window of an hour at each hour would leave an hour
+/// uncovered when clocks go back. A list of hours or a step follows the rule, so that no start in a gap is lost.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recurrence {
-    cron: Cron,
+    expression: Expression,
     length: SignedDuration,
     zone: TimeZone,
-    follows_clock: bool,
 }
 
 impl Recurrence {
-    pub(super) fn new(cron: Cron, length: SignedDuration, zone: TimeZone) -> Self {
-        let follows_clock = cron.pattern.hours.values().len() == 24;
-        Self { cron, length, zone, follows_clock }
+    pub(super) fn new(expression: Expression, length: SignedDuration, zone: TimeZone) -> Self {
+        Self { expression, length, zone }
     }
 
     /// Returns whether a window is active, and the time until which that is certain.
@@ -41,26 +39,28 @@ impl Recurrence {
 
     /// Returns the last start up to a time.
     fn last_start(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.follows_clock {
+        let Expression { cron, has_any_hour } = &self.expression;
+        if *has_any_hour {
             let now = now.to_zoned(self.zone.clone());
-            return self.cron.find_previous_occurrence(&now, true).ok().map(|start| start.timestamp());
+            return cron.find_previous_occurrence(&now, true).ok().map(|start| start.timestamp());
         }
         let local = match self.shown_before(now) {
-            Some(end) => self.cron.find_previous_occurrence(&end, false),
-            None => self.cron.find_previous_occurrence(&self.zone.to_datetime(now), true),
+            Some(end) => cron.find_previous_occurrence(&end, false),
+            None => cron.find_previous_occurrence(&self.zone.to_datetime(now), true),
         };
         first_instant(&self.zone, local.ok()?)
     }
 
     /// Returns the first start after a time.
     fn next_start(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.follows_clock {
+        let Expression { cron, has_any_hour } = &self.expression;
+        if *has_any_hour {
             let now = now.to_zoned(self.zone.clone());
-            return self.cron.find_next_occurrence(&now, false).ok().map(|start| start.timestamp());
+            return cron.find_next_occurrence(&now, false).ok().map(|start| start.timestamp());
         }
         let local = match self.shown_before(now) {
-            Some(end) => self.cron.find_next_occurrence(&end, true),
-            None => self.cron.find_next_occurrence(&self.zone.to_datetime(now), false),
+            Some(end) => cron.find_next_occurrence(&end, true),
+            None => cron.find_next_occurrence(&self.zone.to_datetime(now), false),
         };
         first_instant(&self.zone, local.ok()?)
     }
@@ -119,10 +119,12 @@ mod tests {
             ("0 3 * * *", autumn, ["25T02:00", "26T02:00", "27T02:00"]),
             ("30 1-3 * * *", autumn, ["24T23:30", "25T00:30", "25T02:30"]),
             ("0 */2 * * 0", autumn, ["24T22:00", "25T00:00", "25T03:00"]),
-            // Every hour: the starts follow the clock.
+            // Any hour: the starts follow the clock. With a list of all hours, each takes place once.
             ("30 * 29 3 *", spring, ["28T23:30", "29T00:30", "29T01:30"]),
             ("30 * * * *", "2026-10-24T23:40:00Z", ["25T00:30", "25T01:30", "25T02:30"]),
-            ("30 0-23 * * *", "2026-10-24T23:40:00Z", ["25T00:30", "25T01:30", "25T02:30"]),
+            ("30 */1 * * *", "2026-10-24T23:40:00Z", ["25T00:30", "25T01:30", "25T02:30"]),
+            ("30 0-23 * * *", "2026-10-24T23:40:00Z", ["25T00:30", "25T02:30", "25T03:30"]),
+            ("30 0-23 29 3 *", spring, ["28T23:30", "29T00:30", "29T01:00"]),
         ] {
             assert_eq!(starts(&recurrence(cron, 60, "Europe/Berlin"), from, 3), expected, "{cron} {from}");
         }

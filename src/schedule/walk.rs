@@ -44,7 +44,7 @@ struct Window {
     cron: &'static str,
     minutes: usize,
     starts_at: fn(&Local) -> bool,
-    /// The expression starts in every hour.
+    /// The hour is `*`.
     is_hourly: bool,
 }
 
@@ -115,7 +115,7 @@ const WINDOWS: [Window; 10] = [
         cron: "15 0-23 * * 0",
         minutes: 30,
         starts_at: |local| local.weekday == Weekday::Sunday && local.minute == 15,
-        is_hourly: true,
+        is_hourly: false,
     },
     Window { cron: "* 2 * * *", minutes: 1, starts_at: |local| local.hour == 2, is_hourly: false },
 ];
