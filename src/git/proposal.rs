@@ -191,6 +191,10 @@ pub struct Known {
     /// True if nothing has changed on our side since the last run.
     /// If the remote is unchanged too, there is nothing to do.
     pub is_unchanged: bool,
+    /// True if the last run read the files and pushed nothing, because nothing may be pushed.
+    ///
+    /// Then there is nothing to do either while the remote is as that run found it.
+    pub has_waited: bool,
     /// The revision at which nothing is to be done.
     pub revision: Option<String>,
     /// The revision in the object's status that the last run observed.

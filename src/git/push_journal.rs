@@ -27,6 +27,8 @@ pub(super) struct PushJournal {
     pub(super) own_tips: BTreeMap<RefName, Vec<OwnTip>>,
     /// The remote after each proposer's last run.
     pub(super) seen: BTreeMap<String, LastSeen>,
+    /// The remote in which each proposer read the files that it may not push yet.
+    pub(super) waiting: BTreeMap<String, LastSeen>,
 }
 
 /// A push that was about to be made.
@@ -231,17 +233,23 @@ impl PushJournal {
     /// If the file system refuses.
     pub(super) fn forget(folder: &Path, gone: &BTreeSet<String>) -> io::Result<Vec<String>> {
         let mut journal = Self::load(folder);
-        let Self { pending, pending_branches, seen, .. } = &mut journal;
+        let Self { pending, pending_branches, seen, waiting, .. } = &mut journal;
         let mut is_known = |name: &String| {
             pending.remove(name).is_some()
                 | pending_branches.remove(name).is_some()
                 | seen.remove(name).is_some()
+                | waiting.remove(name).is_some()
         };
         let found: Vec<String> = gone.iter().filter(|name| is_known(name)).cloned().collect();
         if !found.is_empty() {
             journal.store(folder)?;
         }
         Ok(found)
+    }
+
+    /// Returns true if a proposer that waits has read the files in this state of the remote.
+    pub(super) fn has_waited_in(&self, name: &str, now: &LastSeen) -> bool {
+        self.waiting.get(name).is_some_and(|before| now.is_like(before))
     }
 
     /// Returns true if the refspec of the last push is still to be pushed.
@@ -295,13 +303,13 @@ impl PushJournal {
 
     /// Forgets the tips of branches that no proposer has any more; `used` are in use.
     pub(super) fn forget_unused_tips(&mut self, used: &BTreeSet<RefName>) {
-        let Self { own_tips, seen, pending_branches, .. } = self;
+        let Self { own_tips, seen, waiting, pending_branches, .. } = self;
         let pending: BTreeSet<&RefName> =
             pending_branches.values().flatten().map(|pending| &pending.reference).collect();
         own_tips.retain(|reference, _| {
             used.contains(reference)
                 || pending.contains(reference)
-                || seen.values().any(|seen| seen.branches.contains_key(reference))
+                || seen.values().chain(waiting.values()).any(|seen| seen.branches.contains_key(reference))
         });
     }
 

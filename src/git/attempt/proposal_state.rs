@@ -145,10 +145,17 @@ impl<P: Proposer> ProposalState<P> {
         let is_reported = |pending: &PendingPush| {
             pending.is_branch_done && !pending.is_refspec_pending() && known.has_pushed(pending.commit)
         };
-        if !known.is_unchanged || !journal.pending.get(name).is_none_or(is_reported) {
+        if !known.is_unchanged {
             return;
         }
         let now = self.seen(source.revision.commit, context.old, context);
+        if known.has_waited && journal.has_waited_in(name, &now) {
+            self.result = Some(Ok(Outcome::NothingNew));
+            return;
+        }
+        if !journal.pending.get(name).is_none_or(is_reported) {
+            return;
+        }
         // The status suffices if the branch that is checked out is the push branch.
         let is_in_status = target.refspec.is_none()
             && target.checkout.branch().as_ref() == Some(&target.push)
@@ -421,6 +428,8 @@ impl<P: Proposer> ProposalState<P> {
             // The next run must not take the files for unchanged. An earlier push is reported by the run that does not wait:
             // until then its record is the baseline.
             journal.seen.get_mut(&self.proposal.name).into_iter().for_each(|seen| seen.must_read = true);
+            let now = self.seen(source.revision.commit, context.old, context);
+            journal.waiting.insert(self.proposal.name.clone(), now);
             self.result = Some(Ok(Outcome::Waiting { source: source.revision }));
             return;
         }
@@ -478,6 +487,7 @@ impl<P: Proposer> ProposalState<P> {
         if let Some(before) = journal.seen.get(&name).filter(|before| before.refspec == now.refspec) {
             now.destination = now.destination.or(before.destination);
         }
+        journal.waiting.remove(&name);
         journal.seen.insert(name, now);
     }
 

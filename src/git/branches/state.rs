@@ -136,8 +136,11 @@ impl<P: Proposer> BranchState<P> {
     pub(super) fn is_unchanged(&self, context: &AttemptContext<'_>, journal: &PushJournal) -> bool {
         let Proposal { name, known, .. } = &self.proposal;
         let is_like_before = || {
-            let now = self.seen(|branch| context.listing.commit(&branch.reference()));
-            now.zip(journal.seen.get(name)).is_some_and(|(now, before)| now.is_like(before))
+            let Some(now) = self.seen(|branch| context.listing.commit(&branch.reference())) else {
+                return false;
+            };
+            journal.seen.get(name).is_some_and(|before| now.is_like(before))
+                || (known.has_waited && journal.has_waited_in(name, &now))
         };
         known.is_unchanged && !journal.pending_branches.contains_key(name) && is_like_before()
     }
@@ -231,14 +234,16 @@ impl<P: Proposer> BranchState<P> {
         let has_failed = outcomes.values().any(|one| {
             matches!(
                 one.action,
-                BranchAction::Failed { .. }
-                    | BranchAction::Left(LeftReason::Waiting { .. } | LeftReason::SharedWith { .. })
+                BranchAction::Failed { .. } | BranchAction::Left(LeftReason::SharedWith { .. })
             )
         });
+        let waits = outcomes.values().any(|one| one.waits_for().is_some());
+        let name = &self.proposal.name;
+        journal.seen.remove(name);
+        journal.waiting.remove(name);
         if let Some(seen) = seen.filter(|_| !has_failed) {
-            journal.seen.insert(self.proposal.name.clone(), seen);
-        } else {
-            journal.seen.remove(&self.proposal.name);
+            let states = if waits { &mut journal.waiting } else { &mut journal.seen };
+            states.insert(name.clone(), seen);
         }
         let branches = outcomes.into_values().collect();
         self.result = Some(Ok(Outcome::Branches { base, branches, is_dry_run: false }));

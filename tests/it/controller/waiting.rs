@@ -170,6 +170,42 @@ async fn an_invalid_list_of_windows_stalls_until_it_is_corrected() {
     controller.end().await;
 }
 
+/// With a push branch of its own, a refspec or branches of its own, each reconcile read the files.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_files_are_read_once_while_an_automation_waits() {
+    for (push, delivery) in [
+        (json!({"branch": "main"}), "push"),
+        (json!({"branch": "bots"}), "push"),
+        (json!({"branch": "main", "refspec": "refs/heads/main:refs/heads/copy"}), "push"),
+        (json!({"branch": "main"}), "branch"),
+    ] {
+        let scene = Scene::new(&["app"]).await;
+        let annotations = json!({
+            "tagboat.dev/windows": closed_until(never()), "tagboat.dev/delivery": delivery,
+        });
+        let spec = json!({"interval": "1s", "git": {"push": push}});
+        let patch = json!({"metadata": {"annotations": annotations}, "spec": spec});
+        scene.patch(Kind::Automation, "app", &patch).await;
+        let builder = scene.controller();
+        let metrics = builder.metrics.clone();
+        let controller = builder.start();
+        scene.choose("app", "2.0.0").await;
+        waits(&scene, "WindowClosed").await;
+        let skipped = || {
+            let text = metrics.to_text();
+            let count =
+                |line: &str| line.strip_prefix(r#"tagboat_runs_total{outcome="skipped"} "#)?.parse().ok();
+            text.lines().find_map(count).unwrap_or(0)
+        };
+        eventually(&format!("nothing is read: {push} {delivery}"), async || skipped() >= 3).await;
+        waits(&scene, "WindowClosed").await;
+        assert_eq!(pushes(&scene), 0);
+        set_windows(&scene, None).await;
+        eventually("a push", async || pushes(&scene) > 0).await;
+        controller.end().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_show_the_wait_and_go_with_it() {
     let scene = Scene::new(&["app"]).await;

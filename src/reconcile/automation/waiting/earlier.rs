@@ -47,6 +47,7 @@ impl EarlierRun {
         let is_as_observed = status.is_some_and(|status| status.observed_policies == *policies);
         let for_writer = Known {
             is_unchanged: known.is_some() || (!was_waiting && is_as_observed),
+            has_waited: known.as_ref().and_then(|known| known.wait.as_ref()).is_some_and(Wait::is_of_all),
             revision: match &known {
                 Some(known) => Some(known.revision.clone()),
                 None => status.and_then(|status| status.observed_source_revision.clone()),

@@ -87,6 +87,11 @@ impl Wait {
         Self { reason, by, until, look_again, policies, values, changes }
     }
 
+    /// Returns true if the whole automation waits, and not a release group alone.
+    pub fn is_of_all(&self) -> bool {
+        self.reason != WaitReason::ReleaseGroupIncomplete
+    }
+
     /// Returns the time of the next look at the rules, if one is needed.
     pub fn next_look(&self) -> Option<Timestamp> {
         self.until.into_iter().chain(self.look_again).min()
