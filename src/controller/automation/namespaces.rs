@@ -5,8 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use kube::core::ApiResource;
 use kube::runtime::watcher::Event;
 use kube::{Api, ResourceExt};
@@ -18,8 +20,8 @@ use tokio::time::{sleep, timeout};
 
 use super::refused_reads::{Refusal, RefusedReads};
 use crate::cancel::BootTime;
-use crate::controller::engine::forbidden;
 use crate::controller::engine::refusals::Refusals;
+use crate::controller::engine::{forbidden, is_permitted};
 use crate::objects::cluster::{Cache, Change, ClusterError, ClusterObjects, NamespaceObject, watch_closely};
 use crate::reconcile::automation::waiting::{NamespaceRules, RulesError, RulesReader};
 
@@ -37,19 +39,6 @@ const LONGEST_REUSE: Duration = Duration::from_millis(500);
 /// The maximum time for which reconciles wait for the first list.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The error of annotations that decide about writes.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NamespaceError {
-    /// They are not known.
-    #[error("the annotations of namespace {namespace} cannot be read")]
-    Unreadable {
-        /// The name of the Namespace.
-        namespace: String,
-        /// The cause.
-        source: ClusterError,
-    },
-}
-
 /// The annotations of Namespaces that decide about writes. Clones share them.
 #[derive(Clone)]
 pub(super) struct Namespaces(Arc<State>);
@@ -60,13 +49,21 @@ struct State {
     own: String,
     is_watched: bool,
     cache: Cache<NamespaceObject>,
-    /// The last sign of life of the watch; none while it is refused.
+    /// The last sign of life of the watch; none while it is refused or fails.
     alive: Mutex<Option<BootTime>>,
     /// True once a watch has begun or was refused.
     is_settled: watch::Sender<bool>,
     refused: Mutex<RefusedReads>,
     /// The last answers to requests, each with its time.
     recent: Mutex<BTreeMap<String, Answer>>,
+}
+
+/// A watch that the API server has refused.
+struct RefusedWatch {
+    /// The reason.
+    refusal: String,
+    /// True if it was accepted before.
+    has_begun: bool,
 }
 
 /// The annotations of a Namespace, with the time of the request.
@@ -103,8 +100,9 @@ impl Namespaces {
         }
         let (mut refusals, mut logged) = (Refusals::default(), None);
         loop {
-            let refusal = self.0.watch_until_refused(&changed).await;
-            if self.0.alive.lock().take().is_some() {
+            let RefusedWatch { refusal, has_begun } = self.0.watch_until_refused(&changed).await;
+            self.0.lost();
+            if has_begun {
                 (refusals, logged) = (Refusals::default(), None);
             }
             self.0.settle();
@@ -128,15 +126,8 @@ impl Namespaces {
         let (namespaces, watched) = (self.clone(), self.clone());
         let is_cached = move || watched.0.is_known(BootTime::now());
         let reader = RulesReader::new(move |namespace| {
-            let read = |namespace: &str| {
-                namespaces.annotations(namespace).map_err(
-                    |NamespaceError::Unreadable { namespace, source }| RulesError::Unreadable {
-                        namespace,
-                        cause: source.to_string(),
-                    },
-                )
-            };
-            let (own, of_controller) = (read(namespace)?, read(namespaces.own())?);
+            let own = namespaces.annotations(namespace)?;
+            let of_controller = namespaces.annotations(namespaces.own())?;
             Ok(NamespaceRules::of(&own).with_freeze_all(namespaces.own(), &of_controller))
         });
         reader.cached_while(is_cached)
@@ -150,7 +141,7 @@ impl Namespaces {
     /// # Errors
     ///
     /// The Namespace cannot be read.
-    pub(super) fn annotations(&self, namespace: &str) -> Result<BTreeMap<String, String>, NamespaceError> {
+    pub(super) fn annotations(&self, namespace: &str) -> Result<BTreeMap<String, String>, RulesError> {
         let now = BootTime::now();
         if let Some(known) = self.0.known(namespace, now).or_else(|| self.0.recent(namespace, now)) {
             return Ok(known);
@@ -167,20 +158,27 @@ impl Namespaces {
 
 impl State {
     /// Watches all Namespaces until the API server refuses that, and returns the reason.
-    async fn watch_until_refused(self: &Arc<Self>, changed: &impl Fn(&Change<NamespaceObject>)) -> String {
+    async fn watch_until_refused(
+        self: &Arc<Self>,
+        changed: &impl Fn(&Change<NamespaceObject>),
+    ) -> RefusedWatch {
         let (client, resource) = (self.objects.client(), ApiResource::erase::<NamespaceObject>(&()));
         for verb in ["list", "watch"] {
             let review = forbidden(client, None, &resource, verb, None);
-            if let Ok(Some(missing)) = timeout(REQUEST_TIMEOUT, review).await {
-                return missing;
+            if let Ok(Some(refusal)) = timeout(REQUEST_TIMEOUT, review).await {
+                return RefusedWatch { refusal, has_begun: false };
             }
         }
         let (refuse, refusal) = oneshot::channel();
         let (mut refuse, mut failure) = (Some(refuse), String::new());
-        let own = self.clone();
+        let (own, has_begun) = (self.clone(), Arc::new(AtomicBool::new(false)));
+        let begins = has_begun.clone();
         let watching = watch_closely(
             client,
-            move || own.is_alive(BootTime::now()),
+            move || {
+                begins.store(true, Ordering::Relaxed);
+                own.is_alive(BootTime::now());
+            },
             |event| match event {
                 Ok(event) => {
                     if matches!(event, Event::InitDone | Event::Apply(_) | Event::Delete(_))
@@ -195,6 +193,8 @@ impl State {
                     refuse.take().into_iter().for_each(|refuse| drop(refuse.send(error.to_string())));
                 }
                 Err(error) => {
+                    // A change may have been missed, until a watch is accepted again.
+                    self.lost();
                     let message = error.to_string();
                     if message != failure {
                         tracing::error!(error = message, "watch of namespaces failed, retrying");
@@ -203,10 +203,16 @@ impl State {
                 }
             },
         );
-        tokio::select! {
+        let refusal = tokio::select! {
             () = watching => String::new(),
             refusal = refusal => refusal.unwrap_or_default(),
-        }
+        };
+        RefusedWatch { refusal, has_begun: has_begun.load(Ordering::Relaxed) }
+    }
+
+    /// Records that the watch shows nothing at present.
+    fn lost(&self) {
+        *self.alive.lock() = None;
     }
 
     /// Records a sign of life of the watch.
@@ -242,7 +248,7 @@ impl State {
     }
 
     /// Requests the annotations of a Namespace.
-    async fn read(&self, namespace: &str, now: BootTime) -> Result<BTreeMap<String, String>, NamespaceError> {
+    async fn read(&self, namespace: &str, now: BootTime) -> Result<BTreeMap<String, String>, RulesError> {
         let api: Api<NamespaceObject> = Api::all(self.objects.client().clone());
         let request = self.objects.guard().send(namespace, api.get_opt(namespace));
         let answer = timeout(REQUEST_TIMEOUT, request).await;
@@ -253,7 +259,7 @@ impl State {
                 }
                 return Ok(found.map(|found| found.annotations().clone()).unwrap_or_default());
             }
-            Err(error) if error.is_forbidden() => match self.refused.lock().add(namespace, now) {
+            Err(error) if error.is_forbidden() => match self.refusal(namespace, now).await {
                 Refusal::Unconfirmed => error,
                 Refusal::Confirmed { is_news } => {
                     if is_news {
@@ -267,24 +273,37 @@ impl State {
                 error
             }
         };
-        Err(NamespaceError::Unreadable { namespace: namespace.to_owned(), source })
+        Err(RulesError::Unreadable { namespace: namespace.to_owned(), source: Arc::new(source) })
+    }
+
+    /// Handles a refused read of a Namespace.
+    ///
+    /// An API server that does not know all roles yet refuses the review of the role as well, so that nothing is confirmed.
+    async fn refusal(&self, namespace: &str, now: BootTime) -> Refusal {
+        let refusal = self.refused.lock().add(namespace, now);
+        if refusal != Refusal::Unconfirmed {
+            return refusal;
+        }
+        let attributes = ResourceAttributes {
+            resource: Some("namespaces".to_owned()),
+            verb: Some("get".to_owned()),
+            // A role of the Namespace may permit it.
+            namespace: Some(namespace.to_owned()),
+            name: Some(namespace.to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let review = timeout(REQUEST_TIMEOUT, is_permitted(self.objects.client(), attributes)).await;
+        match review {
+            Ok(Some(false)) => self.refused.lock().confirm(namespace),
+            _ => refusal,
+        }
     }
 }
 
 /// Returns whether a change of a Namespace adds or changes an annotation.
 pub(super) fn sets(change: &Change<NamespaceObject>, annotation: &str) -> bool {
-    let [old, new] = values(change, annotation);
+    let [old, new] = [&change.old, &change.new].map(|object| object.as_ref()?.annotations().get(annotation));
     new.is_some() && new != old
-}
-
-/// Returns whether a change of a Namespace adds, changes or removes an annotation.
-pub(super) fn changes(change: &Change<NamespaceObject>, annotation: &str) -> bool {
-    let [old, new] = values(change, annotation);
-    new != old
-}
-
-fn values<'c>(change: &'c Change<NamespaceObject>, annotation: &str) -> [Option<&'c String>; 2] {
-    [&change.old, &change.new].map(|object| object.as_ref()?.annotations().get(annotation))
 }
 
 /// Returns whether a change of a Namespace is one of our annotations.
@@ -319,18 +338,22 @@ mod tests {
     /// Returns a client of an API server with the Namespace `shop`.
     ///
     /// It sends `event` to each watch. Of a Namespace with the name of a status code, it answers with that code.
-    fn client(may_watch: bool, event: Value) -> Client {
+    /// Reviews of the role are refused, or say whether it permits what is asked.
+    fn client(is_permitted: Option<bool>, event: Value) -> Client {
         let service = service_fn(move |request: Request<kube::client::Body>| {
             let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
             let shop = namespace("shop", &[("freeze", "incident")]);
             let answer = match path.rsplit('/').next() {
-                Some("selfsubjectaccessreviews") => json!({
-                    "apiVersion": "authorization.k8s.io/v1",
-                    "kind": "SelfSubjectAccessReview",
-                    "metadata": {},
-                    "spec": {},
-                    "status": {"allowed": may_watch},
-                }),
+                Some("selfsubjectaccessreviews") => match is_permitted {
+                    Some(is_permitted) => json!({
+                        "apiVersion": "authorization.k8s.io/v1",
+                        "kind": "SelfSubjectAccessReview",
+                        "metadata": {},
+                        "spec": {},
+                        "status": {"allowed": is_permitted},
+                    }),
+                    None => json!({"status": "Failure", "code": 403, "message": "no"}),
+                },
                 Some("namespaces") if query.contains("watch=true") => event.clone(),
                 Some("namespaces") => json!({"metadata": {"resourceVersion": "1"}, "items": [shop]}),
                 Some("shop") => shop,
@@ -364,7 +387,7 @@ mod tests {
     #[tokio::test]
     async fn each_namespace_is_read_where_the_watch_is_refused() {
         let namespaces =
-            Namespaces::new(ClusterObjects::new(client(false, Value::Null)), "own".to_owned(), true);
+            Namespaces::new(ClusterObjects::new(client(Some(false), Value::Null)), "own".to_owned(), true);
         let own = namespaces.clone();
         let watch = tokio::spawn(async move { own.watch(|_| panic!("nothing is watched")).await });
         namespaces.wait_for_sync().await;
@@ -372,16 +395,28 @@ mod tests {
             ("shop", Ok(1)),
             ("404", Ok(0)),
             ("500", Err("the annotations of namespace 500 cannot be read: no")),
-            ("403", Err("the annotations of namespace 403 cannot be read: no")),
+            ("403", Ok(0)),
         ] {
             assert_eq!(annotations(&namespaces, namespace).await, expected.map_err(str::to_owned));
         }
-        // The refusal is confirmed.
-        let later = BootTime::now() + Duration::from_secs(20);
-        assert!(namespaces.0.read("403", later).await.unwrap().is_empty());
-        assert_eq!(annotations(&namespaces, "403").await, Ok(0));
         assert!(!watch.is_finished());
         watch.abort();
+    }
+
+    /// Each Namespace without an annotation was frozen for the time of the confirmation.
+    #[tokio::test]
+    async fn a_refusal_counts_at_once_if_the_role_does_not_permit_the_read() {
+        let refusal = Err("the annotations of namespace 403 cannot be read: no".to_owned());
+        for (is_permitted, expected) in [(Some(false), Ok(0)), (Some(true), refusal.clone()), (None, refusal)]
+        {
+            let client = client(is_permitted, Value::Null);
+            let namespaces = Namespaces::new(ClusterObjects::new(client), "own".to_owned(), false);
+            assert_eq!(annotations(&namespaces, "403").await, expected, "{is_permitted:?}");
+            // Otherwise it counts once it has lasted.
+            let later = BootTime::now() + Duration::from_secs(20);
+            assert!(namespaces.0.read("403", later).await.unwrap().is_empty());
+            assert_eq!(annotations(&namespaces, "403").await, Ok(0));
+        }
     }
 
     #[tokio::test]
@@ -389,7 +424,8 @@ mod tests {
         let mut changed = namespace("shop", &[("freeze", "incident"), ("windows", "[]")]);
         changed["metadata"]["resourceVersion"] = json!("2");
         let event = json!({"type": "MODIFIED", "object": changed});
-        let namespaces = Namespaces::new(ClusterObjects::new(client(true, event)), "own".to_owned(), true);
+        let namespaces =
+            Namespaces::new(ClusterObjects::new(client(Some(true), event)), "own".to_owned(), true);
         assert_eq!(namespaces.0.known("shop", BootTime::now()), None);
         let (changes, own) = (watch::Sender::new(0), namespaces.clone());
         let mut seen = changes.subscribe();
@@ -406,14 +442,14 @@ mod tests {
     #[test]
     fn a_freeze_that_is_set_differs_from_one_that_is_lifted() {
         let none = &[][..];
-        for (old, new, sets_freeze, changes_freeze) in [
-            (Some(none), Some(&[("freeze", "a")][..]), true, true),
-            (None, Some(&[("freeze", "a")]), true, true),
-            (Some(&[("freeze", "a")]), Some(&[("freeze", "b")]), true, true),
-            (Some(&[("freeze", "a")]), Some(&[("freeze", "a"), ("windows", "[]")]), false, false),
-            (Some(&[("freeze", "a")]), Some(none), false, true),
-            (Some(&[("freeze", "a")]), None, false, true),
-            (Some(none), Some(&[("freeze-all", "")]), false, false),
+        for (old, new, sets_freeze) in [
+            (Some(none), Some(&[("freeze", "a")][..]), true),
+            (None, Some(&[("freeze", "a")]), true),
+            (Some(&[("freeze", "a")]), Some(&[("freeze", "b")]), true),
+            (Some(&[("freeze", "a")]), Some(&[("freeze", "a"), ("windows", "[]")]), false),
+            (Some(&[("freeze", "a")]), Some(none), false),
+            (Some(&[("freeze", "a")]), None, false),
+            (Some(none), Some(&[("freeze-all", "")]), false),
         ] {
             let object = |annotations: Option<&[(&str, &str)]>| {
                 annotations.map(|annotations| {
@@ -422,8 +458,7 @@ mod tests {
             };
             let name = ObjectName { namespace: String::new(), name: "shop".to_owned() };
             let change = Change { name, old: object(old), new: object(new) };
-            let found = (sets(&change, "tagboat.dev/freeze"), changes(&change, "tagboat.dev/freeze"));
-            assert_eq!(found, (sets_freeze, changes_freeze), "{old:?} {new:?}");
+            assert_eq!(sets(&change, "tagboat.dev/freeze"), sets_freeze, "{old:?} {new:?}");
             assert!(is_news(&change));
             assert!(!is_news(&Change { old: change.new.clone(), ..change }));
         }

@@ -1,6 +1,7 @@
 //! The reads of Namespaces that the API server refuses, as a value without a clock.
 //!
-//! An API server that starts does not know all roles yet. So a refusal counts once it has lasted.
+//! An API server that starts does not know all roles yet. So a refusal counts once a review of the role has confirmed it, or
+//! once it has lasted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -43,7 +44,6 @@ pub(super) enum Refusal {
 impl RefusedReads {
     /// Adds a refusal.
     pub(super) fn add(&mut self, namespace: &str, now: BootTime) -> Refusal {
-        let is_first = !self.is_any_confirmed();
         self.0.retain(|_, refused| now.since(refused.last) < LONGEST_MEMORY);
         let new = Refused { first: now, last: now, is_confirmed: false };
         let refused = self.0.entry(namespace.to_owned()).or_insert(new);
@@ -51,8 +51,17 @@ impl RefusedReads {
             refused.first = now;
         }
         refused.last = now;
-        refused.is_confirmed |= now.since(refused.first) >= CONFIRMATION;
-        if refused.is_confirmed { Refusal::Confirmed { is_news: is_first } } else { Refusal::Unconfirmed }
+        if refused.is_confirmed {
+            return Refusal::Confirmed { is_news: false };
+        }
+        if now.since(refused.first) >= CONFIRMATION { self.confirm(namespace) } else { Refusal::Unconfirmed }
+    }
+
+    /// Confirms the refusal of a Namespace: the role does not permit the read.
+    pub(super) fn confirm(&mut self, namespace: &str) -> Refusal {
+        let is_news = !self.is_any_confirmed();
+        self.0.get_mut(namespace).into_iter().for_each(|refused| refused.is_confirmed = true);
+        Refusal::Confirmed { is_news }
     }
 
     /// Handles a read that failed otherwise: the API server may start anew.
@@ -121,5 +130,14 @@ mod tests {
         assert_eq!([reads.succeeded("a"), reads.succeeded("c"), reads.succeeded("b")], [false, false, true]);
         assert_eq!(reads.add("a", later), Refusal::Unconfirmed);
         assert!(!reads.succeeded("a"));
+    }
+
+    #[test]
+    fn a_review_confirms_a_refusal_at_once() {
+        let (mut reads, start) = (RefusedReads::default(), BootTime::now());
+        assert_eq!([reads.add("a", start), reads.confirm("a")], [Refusal::Unconfirmed, NEWS]);
+        assert_eq!(reads.add("a", start), KNOWN);
+        assert_eq!([reads.add("b", start), reads.confirm("b")], [Refusal::Unconfirmed, KNOWN]);
+        assert_eq!([reads.succeeded("a"), reads.succeeded("b")], [false, true]);
     }
 }

@@ -9,7 +9,7 @@ use tagboat_api::{GitRepository, ImagePolicy, ImageUpdateAutomation};
 
 use super::compare::Comparisons;
 use super::memory::Memory;
-use super::namespaces::{Namespaces, changes, sets};
+use super::namespaces::{Namespaces, sets};
 use super::options::RunOptions;
 use super::places::Places;
 use super::predicates::{is_due_for_policy, is_due_for_source, may_have_own_branches};
@@ -101,11 +101,8 @@ impl Automations {
         let namespace = &change.name.name;
         let is_own = *namespace == self.namespaces.own();
         let freezes_all = is_own && sets(change, FREEZE_ALL);
-        let concerned = if is_own && changes(change, FREEZE_ALL) {
-            self.kind.cache.all()
-        } else {
-            self.kind.cache.in_namespace(namespace)
-        };
+        // On the controller's Namespace, a misspelt annotation may be the freeze of all automations.
+        let concerned = if is_own { self.kind.cache.all() } else { self.kind.cache.in_namespace(namespace) };
         for automation in concerned {
             let name = ObjectName::of(automation.as_ref());
             if freezes_all || (name.namespace == *namespace && sets(change, FREEZE)) {

@@ -28,8 +28,8 @@ mod traces;
 mod watch;
 
 pub(super) use lifecycle::{Engine, WatchOnDemand};
-pub(crate) use preflight::forbidden;
 pub(super) use preflight::{Access, Requirement, wait_until_ready};
+pub(crate) use preflight::{forbidden, is_permitted};
 
 pub use error::ControllerError;
 pub use lease::Election;

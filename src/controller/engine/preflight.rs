@@ -122,6 +122,16 @@ pub(crate) async fn forbidden(
         verb: Some(verb.to_owned()),
         ..Default::default()
     };
+    let is_permitted = is_permitted(client, attributes).await?;
+    let plural = &resource.plural;
+    let name = part.map_or(plural.clone(), |part| format!("{plural}/{part}"));
+    (!is_permitted).then(|| format!("the role of the controller does not allow it to {verb} {name}"))
+}
+
+/// Returns whether the role permits a request.
+///
+/// If the API server does not answer, or does not permit the question, it is `None`.
+pub(crate) async fn is_permitted(client: &Client, attributes: ResourceAttributes) -> Option<bool> {
     let review = SelfSubjectAccessReview {
         spec: SelfSubjectAccessReviewSpec {
             resource_attributes: Some(attributes),
@@ -130,12 +140,8 @@ pub(crate) async fn forbidden(
         ..Default::default()
     };
     let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    // If the review itself is forbidden, the watch shows what is.
     let status = api.create(&PostParams::default(), &review).await.ok()?.status;
-    let plural = &resource.plural;
-    let name = part.map_or(plural.clone(), |part| format!("{plural}/{part}"));
-    (!status.is_some_and(|status| status.allowed))
-        .then(|| format!("the role of the controller does not allow it to {verb} {name}"))
+    Some(status.is_some_and(|status| status.allowed))
 }
 
 /// Lists one object of a kind, to check that the kind can be watched.

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, Patch, PatchParams};
+use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use tagboat::objects::cluster::Scope;
 
 use super::hung_servers::{pushing, set_long_timeout};
 use super::pod::Pod;
 use super::scene::{Controller, Kind, Scene, condition};
-use crate::support::api_server::{Call, Fault as ApiFault, Faults};
+use crate::support::api_server::{Call, Ending, Fault as ApiFault, Faults};
 use crate::support::eventually::eventually;
 use crate::support::git_host::{Fault, Operation};
 
@@ -33,6 +34,14 @@ async fn watching_all(scene: &Scene, faults: &Faults, namespace: &str) -> Contro
 
 fn watches(call: &Call) -> bool {
     call.is("watch", "namespaces")
+}
+
+fn lists_or_watches(call: &Call) -> bool {
+    ["list", "watch"].contains(&call.verb) && call.resource == "namespaces"
+}
+
+fn is_waiting(status: &Value) -> bool {
+    condition(status, "UpdatesWaiting").is_some_and(|found| found["status"] == "True")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,6 +83,51 @@ async fn a_changed_annotation_of_ours_starts_a_reconcile() {
     controller.end().await;
 }
 
+/// Only the automations of the controller's own Namespace learned that the misspelt freeze was gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_misspelt_freeze_of_all_namespaces_ends_for_all_automations_when_it_is_removed() {
+    let scene = Scene::new(&["app"]).await;
+    let own = scene.cluster.another_namespace().await;
+    let controller = watching_all(&scene, &Faults::default(), &own).await;
+    scene.ready("app").await;
+    annotate(&scene, &own, &json!({"tagboat.dev/freezeall": "incident 4711"})).await;
+    let is_seen = |status: &Value| condition(status, "UpdatesWaiting").is_some();
+    scene.until("app", "the annotation is seen", |object| is_seen(&object.data["status"])).await;
+    scene.choose("app", "2.0.0").await;
+    let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
+    let found = condition(&status, "UpdatesWaiting").unwrap();
+    assert_eq!(found["reason"], "Frozen", "{found}");
+    assert!(found["message"].as_str().unwrap().contains("tagboat.dev/freezeall"), "{found}");
+    // The interval is ten minutes.
+    annotate(&scene, &own, &json!({"tagboat.dev/freezeall": null})).await;
+    scene.lands("app", "2.0.0").await;
+    controller.end().await;
+}
+
+/// For a minute, the annotations that the watch had shown last counted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_watch_fails_namespaces_are_read_before_each_push() {
+    let scene = Scene::new(&["app"]).await;
+    let faults = Faults::default();
+    let controller = watching_all(&scene, &faults, "none").await;
+    scene.ready("app").await;
+    eventually("namespaces are watched", async || faults.calls().iter().any(watches)).await;
+    faults.next(usize::MAX, ApiFault::Broken, lists_or_watches);
+    faults.forget_calls();
+    faults.end_watches(Ending::Reset, watches);
+    eventually("the watch fails", async || faults.calls().iter().any(lists_or_watches)).await;
+    let namespace = scene.cluster.namespace();
+    annotate(&scene, namespace, &json!({"tagboat.dev/freeze": "incident 4711"})).await;
+    scene.choose("app", "2.0.0").await;
+    let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
+    let found = condition(&status, "UpdatesWaiting").unwrap();
+    assert!(found["message"].as_str().unwrap().contains("incident 4711"), "{found}");
+    annotate(&scene, namespace, &json!({"tagboat.dev/freeze": null})).await;
+    faults.heal();
+    scene.lands("app", "2.0.0").await;
+    controller.end().await;
+}
+
 /// A request to watch ends after some seconds, so that a dead connection is noticed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_watch_begins_again_in_short_intervals_without_a_list() {
@@ -93,9 +147,7 @@ async fn the_watch_begins_again_in_short_intervals_without_a_list() {
 async fn a_refused_watch_is_logged_once_and_keeps_nothing_from_working() {
     let scene = Scene::new(&["app"]).await;
     let faults = Faults::default();
-    faults.next(usize::MAX, ApiFault::Forbidden, |call| {
-        ["list", "watch"].contains(&call.verb) && call.resource == "namespaces"
-    });
+    faults.next(usize::MAX, ApiFault::Forbidden, lists_or_watches);
     let kubeconfig = scene.cluster.faulty_kubeconfig(&faults).await;
     let label = json!({"metadata": {"labels": {"tenant": scene.cluster.namespace()}}});
     scene.patch(Kind::Automation, "app", &label).await;
@@ -124,9 +176,7 @@ async fn a_controller_of_one_namespace_watches_no_namespaces() {
     let faults = Faults::default();
     let controller = scene.controller().through(scene.cluster.faulty_client(&faults)).start();
     scene.ready("app").await;
-    let is_cluster_wide =
-        |call: &Call| call.resource == "namespaces" && ["list", "watch"].contains(&call.verb);
-    assert!(!faults.calls().iter().any(is_cluster_wide), "{:?}", faults.calls());
+    assert!(!faults.calls().iter().any(lists_or_watches), "{:?}", faults.calls());
     controller.end().await;
 }
 
@@ -134,9 +184,7 @@ async fn a_controller_of_one_namespace_watches_no_namespaces() {
 async fn without_the_watch_namespaces_are_read_before_each_push() {
     let scene = Scene::new(&["app"]).await;
     let faults = Faults::default();
-    faults.next(usize::MAX, ApiFault::Forbidden, |call| {
-        ["list", "watch"].contains(&call.verb) && call.resource == "namespaces"
-    });
+    faults.next(usize::MAX, ApiFault::Forbidden, lists_or_watches);
     let own = scene.cluster.another_namespace().await;
     let controller = watching_all(&scene, &faults, &own).await;
     scene.ready("app").await;
@@ -151,9 +199,6 @@ async fn without_the_watch_namespaces_are_read_before_each_push() {
         tokio::time::sleep(Duration::from_millis(600)).await;
         let before = pushes();
         scene.choose("app", tag).await;
-        let is_waiting = |status: &Value| {
-            condition(status, "UpdatesWaiting").is_some_and(|found| found["status"] == "True")
-        };
         let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
         let found = condition(&status, "UpdatesWaiting").unwrap();
         assert_eq!(found["reason"], "Frozen", "{found}");
@@ -186,4 +231,43 @@ async fn without_any_permission_for_namespaces_one_line_says_that_freezes_are_no
     let lines = pod.lines();
     let is_warning = |line: &&Value| line["msg"] == "freezes and windows of namespaces are not seen";
     assert_eq!(lines.iter().filter(is_warning).count(), 1, "{lines:#?}");
+}
+
+/// The first write waited for 15 seconds, and was reported as frozen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_without_namespaces_delays_no_write() {
+    let scene = Scene::new(&["app"]).await;
+    let resources = [
+        "imageupdateautomations",
+        "imageupdateautomations/status",
+        "imagepolicies",
+        "gitrepositories",
+        "secrets",
+        "events",
+        "leases",
+    ];
+    let rule = json!({
+        "apiGroups": ["", "image.toolkit.fluxcd.io", "source.toolkit.fluxcd.io", "coordination.k8s.io"],
+        "resources": resources,
+        "verbs": ["*"],
+    });
+    scene.cluster.grant("writer", rule).await;
+    let token = scene.cluster.token("writer").await;
+    let own = scene.cluster.client_with(&token).await;
+    let permitted = Api::<DynamicObject>::default_namespaced_with(own, &Kind::Automation.resource());
+    eventually("the role counts", async || permitted.get("app").await.is_ok()).await;
+    scene.choose("app", "2.0.0").await;
+    let arguments = ["controller", "--controllers=automation", "--watch-all-namespaces=false"];
+    let mut pod = Pod::start_with(&scene, &token, &arguments);
+    scene.lands("app", "2.0.0").await;
+    let status = scene.ready("app").await;
+    assert_eq!(condition(&status, "UpdatesWaiting"), None, "{status}");
+    assert_eq!(pod.terminate().0, Some(0));
+    let lines = pod.lines();
+    let count = |text: &str| {
+        let is_it = |line: &&Value| line["msg"].as_str().is_some_and(|message| message.contains(text));
+        lines.iter().filter(is_it).count()
+    };
+    let found = ["freezes and windows of namespaces are not seen", "cannot be read"].map(count);
+    assert_eq!(found, [1, 0], "{lines:#?}");
 }

@@ -103,8 +103,9 @@ impl WriteGate {
         let agenda = match agenda {
             Ok(agenda) => agenda,
             Err(error) => {
-                let is_unreadable = matches!(error, RulesError::Unreadable { .. });
-                let look_again = later(times[0], UNWATCHED_PAUSE).filter(|_| is_unreadable);
+                // The correction of an annotation is noticed only if Namespaces are watched.
+                let is_unwatched = !self.rules.is_cached() || matches!(error, RulesError::Unreadable { .. });
+                let look_again = later(times[0], UNWATCHED_PAUSE).filter(|_| is_unwatched);
                 let closed = self.closed(WaitReason::Frozen, chain(&error), (None, look_again));
                 let (has_windows, has_rules) = (true, true);
                 return GateState { has_windows, has_rules, closed: Some(closed), changes: Vec::new() };
@@ -248,8 +249,10 @@ mod tests {
 
     #[test]
     fn a_gate_is_closed_if_its_rules_cannot_be_read_or_by_the_time_before_a_change_of_the_clock() {
-        let unreadable =
-            || RulesError::Unreadable { namespace: "shop".to_owned(), cause: "timed out".to_owned() };
+        let unreadable = || RulesError::Unreadable {
+            namespace: "shop".to_owned(),
+            source: Arc::new(std::io::Error::other("timed out")),
+        };
         let mut gate = gate(NIGHT, &[], &[]);
         let [day, evening] =
             ["2026-12-01T12:00:00Z", "2026-12-01T20:00:00Z"].map(|text| text.parse().unwrap());
@@ -278,6 +281,17 @@ mod tests {
         assert_eq!(found(&gate), (WaitReason::Frozen, opens, thaws));
         gate.rules = gate.rules.cached_while(|| false);
         assert_eq!(found(&gate), (WaitReason::Frozen, opens, Some(evening + UNWATCHED_PAUSE)));
+    }
+
+    /// Without a watch, nobody noticed that the annotation was removed.
+    #[test]
+    fn a_misspelt_freeze_is_looked_at_again_where_namespaces_are_not_watched() {
+        let evening: Timestamp = "2026-12-01T18:30:00Z".parse().unwrap();
+        let mut gate = gate("[]", &[], &[("freezeall", "")]);
+        let look_again = |gate: &WriteGate| gate.state_at([evening, evening]).closed.unwrap().look_again;
+        assert_eq!(look_again(&gate), None);
+        gate.rules = gate.rules.cached_while(|| false);
+        assert_eq!(look_again(&gate), Some(evening + UNWATCHED_PAUSE));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The annotations that decide when an automation may write.
 
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
@@ -169,8 +170,8 @@ pub fn own_windows(
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RulesError {
     /// The windows of the automation are not valid.
-    #[error("annotation {WINDOWS}: {0}")]
-    Windows(SettingsError),
+    #[error("annotation {WINDOWS}")]
+    Windows(#[source] SettingsError),
     /// A Namespace has an annotation that does not exist.
     #[error(
         "namespace {namespace} has the unknown annotation {annotation}: allowed are {FREEZE}, {FREEZE_ALL} and {WINDOWS}"
@@ -182,12 +183,12 @@ pub enum RulesError {
         annotation: String,
     },
     /// The annotations of a Namespace cannot be read.
-    #[error("the annotations of namespace {namespace} cannot be read: {cause}")]
+    #[error("the annotations of namespace {namespace} cannot be read")]
     Unreadable {
         /// The Namespace.
         namespace: String,
         /// The cause.
-        cause: String,
+        source: Arc<dyn Error + Send + Sync>,
     },
 }
 
