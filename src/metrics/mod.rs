@@ -262,6 +262,7 @@ impl fmt::Debug for Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Agenda, Rule, Source};
 
     fn labels(name: &str) -> ObjectLabels {
         ObjectLabels { kind: "ImageUpdateAutomation", name: name.to_owned(), namespace: "n".to_owned() }
@@ -352,7 +353,10 @@ mod tests {
         let automation = ObjectName { namespace: "n".to_owned(), name: "a".to_owned() };
         let opens = Timestamp::from_second(4_102_444_800).unwrap();
         let waiting = WaitingImages { reason: "WindowClosed".to_owned(), policies: 2, until: Some(opens) };
-        let windows = WriteWindows { is_open: false, changes: vec![(opens, true)] };
+        let windows = "[{name: x, kind: deny, from: 2000-01-01T00:00, until: 2100-01-01T00:00}]";
+        let rule = Rule::Windows(windows.parse().unwrap());
+        let agenda = Agenda::new(vec![Source { name: "x".to_owned(), rule }]);
+        let windows = WriteWindows::new(agenda, Timestamp::now());
         let state = WriteState { windows: Some(windows), waiting: Some(waiting), held: Some(3) };
         metrics.set_write_state(&automation, state);
         let text = metrics.to_text();

@@ -14,9 +14,10 @@ use prometheus_client::registry::Unit;
 use tagboat_api::ObjectName;
 
 use super::labels::ObjectLabels;
+use crate::schedule::{Agenda, Outlook};
 
 /// The images that an automation does not write, and the times at which it may.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteState {
     /// Its windows and freezes; none if it has none.
     pub windows: Option<WriteWindows>,
@@ -27,12 +28,43 @@ pub struct WriteState {
 }
 
 /// The windows and freezes of an automation, together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteWindows {
-    /// True if they allowed a write when they were looked at.
-    pub is_open: bool,
-    /// The next changes in their order, each with true if it opens them.
-    pub changes: Vec<(Timestamp, bool)>,
+#[derive(Clone, Debug, PartialEq)]
+pub enum WriteWindows {
+    /// They are not known, so that nothing may be written.
+    Unknown,
+    /// They are known, also for later times.
+    Known {
+        /// The windows and freezes.
+        agenda: Agenda,
+        /// Their state and its next change.
+        outlook: Outlook,
+    },
+}
+
+impl WriteWindows {
+    /// Creates the windows and freezes of an agenda.
+    pub fn new(agenda: Agenda, now: Timestamp) -> Self {
+        let outlook = agenda.outlook(now);
+        Self::Known { agenda, outlook }
+    }
+
+    /// Updates the outlook, once it does not hold any more.
+    fn refresh(&mut self, now: Timestamp) {
+        let Self::Known { agenda, outlook } = self else { return };
+        if outlook.valid_until.is_some_and(|until| until <= now) {
+            *outlook = agenda.outlook(now);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self, Self::Known { outlook, .. } if outlook.state.is_open())
+    }
+
+    /// Returns the time at which they open, if they are closed and it is known.
+    fn opens(&self) -> Option<Timestamp> {
+        let Self::Known { outlook, .. } = self else { return None };
+        outlook.next.as_ref().filter(|change| change.is_open).map(|change| change.at)
+    }
 }
 
 /// The images that wait.
@@ -48,19 +80,19 @@ pub struct WaitingImages {
 
 impl WriteState {
     /// Returns true if windows and freezes allow a write; none without them.
-    fn is_open(&self, now: Timestamp) -> Option<bool> {
-        let windows = self.windows.as_ref()?;
-        let last = windows.changes.iter().take_while(|(at, _)| *at <= now).last();
-        Some(last.map_or(windows.is_open, |(_, is_open)| *is_open))
+    fn is_open(&self) -> Option<bool> {
+        self.windows.as_ref().map(WriteWindows::is_open)
     }
 
     /// Returns the time of the next write; none if it is now or unknown.
     fn next_write(&self, now: Timestamp) -> Option<Timestamp> {
         let wait = self.waiting.as_ref().and_then(|waiting| waiting.until).filter(|until| *until > now);
-        wait.or_else(|| {
-            let windows = self.windows.as_ref().filter(|_| self.is_open(now) == Some(false))?;
-            windows.changes.iter().find(|(at, is_open)| *is_open && *at > now).map(|(at, _)| *at)
-        })
+        wait.or_else(|| self.windows.as_ref()?.opens())
+    }
+
+    /// Updates what has changed with the time.
+    fn refresh(&mut self, now: Timestamp) {
+        self.windows.iter_mut().for_each(|windows| windows.refresh(now));
     }
 }
 
@@ -95,7 +127,12 @@ struct WaitingLabels {
 
 impl Collector for Waits {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let (known, now) = (self.known.lock().clone(), Timestamp::now());
+        let now = Timestamp::now();
+        let known = {
+            let mut known = self.known.lock();
+            known.values_mut().for_each(|state| state.refresh(now));
+            known.clone()
+        };
         if known.is_empty() {
             return Ok(());
         }
@@ -125,7 +162,7 @@ impl Collector for Waits {
         let help = "1 if windows and freezes allow a write, else 0";
         let mut metric = encoder.encode_descriptor("tagboat_window_open", help, None, MetricType::Gauge)?;
         for (automation, state) in &known {
-            let Some(is_open) = state.is_open(now) else { continue };
+            let Some(is_open) = state.is_open() else { continue };
             ConstGauge::new(i64::from(is_open)).encode(metric.encode_family(&labels(automation))?)?;
         }
         let help = "The end of the wait or of the closed window, in seconds since 1970";
@@ -143,28 +180,42 @@ impl Collector for Waits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::{Rule, Source};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
     }
 
+    /// After four changes, the state was that of the last one.
     #[test]
     fn windows_change_without_another_look() {
-        let windows =
-            WriteWindows { is_open: true, changes: vec![(at(10), false), (at(20), true), (at(30), false)] };
-        let waiting = WaitingImages { reason: "QuietPeriod".to_owned(), policies: 1, until: Some(at(12)) };
-        let state = WriteState { windows: Some(windows), ..WriteState::default() };
-        let both = WriteState { waiting: Some(waiting), ..state.clone() };
+        // 10 to 20 seconds after each minute.
+        let windows = "[{name: x, kind: deny, from: 1970-01-01T00:00:10, until: 1970-01-01T00:00:20},\
+                        {name: y, kind: deny, cron: '* * * * *', window: 10s}]";
+        let rule = Rule::Windows(windows.parse().unwrap());
+        let agenda = Agenda::new(vec![Source { name: "app".to_owned(), rule }]);
+        let waiting = WaitingImages { reason: "QuietPeriod".to_owned(), policies: 1, until: Some(at(25)) };
+        let windows = Some(WriteWindows::new(agenda, at(5)));
+        let mut state = WriteState { windows, ..WriteState::default() };
         for (now, is_open, next, next_of_both) in [
-            (9, true, None, Some(12)),
-            (10, false, Some(20), Some(12)),
-            (19, false, Some(20), Some(20)),
-            (20, true, None, None),
-            (30, false, None, None),
+            (5, false, Some(20), Some(25)),
+            (10, false, Some(20), Some(25)),
+            (19, false, Some(20), Some(25)),
+            (20, true, None, Some(25)),
+            (30, true, None, None),
+            (60, false, Some(70), Some(70)),
+            (70, true, None, None),
+            (600, false, Some(610), Some(610)),
+            (615, true, None, None),
+            (86_400, false, Some(86_410), Some(86_410)),
         ] {
-            let found = (state.is_open(at(now)), state.next_write(at(now)), both.next_write(at(now)));
+            state.refresh(at(now));
+            let both = WriteState { waiting: Some(waiting.clone()), ..state.clone() };
+            let found = (state.is_open(), state.next_write(at(now)), both.next_write(at(now)));
             assert_eq!(found, (Some(is_open), next.map(at), next_of_both.map(at)), "{now}");
         }
-        assert_eq!(WriteState::default().is_open(at(0)), None);
+        let unknown = WriteState { windows: Some(WriteWindows::Unknown), ..WriteState::default() };
+        assert_eq!((unknown.is_open(), unknown.next_write(at(0))), (Some(false), None));
+        assert_eq!(WriteState::default().is_open(), None);
     }
 }

@@ -287,7 +287,7 @@ impl Reconcile {
         }
         let gate = proposal.and_then(|proposal| proposal.wait.gate_state());
         let held = reverts.held_policies(&self.started.previous.conditions);
-        if let Some(state) = write_state(gate.as_ref(), &outcome, held) {
+        if let Some(state) = write_state(gate.as_ref(), &outcome, held, Timestamp::now()) {
             self.automations.kind.context.metrics.set_write_state(name, state);
         }
         outcome

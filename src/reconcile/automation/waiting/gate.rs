@@ -19,9 +19,6 @@ const UNWATCHED_PAUSE: SignedDuration = SignedDuration::from_secs(20);
 /// The time after which the clock is read again after it was changed.
 const CLOCK_PAUSE: SignedDuration = SignedDuration::from_secs(60);
 
-/// The number of changes that a state has.
-const CHANGES: usize = 4;
-
 /// Decides, each time it is asked, whether an automation may write.
 #[derive(Clone, Debug)]
 pub struct WriteGate {
@@ -42,7 +39,7 @@ pub struct WriteGate {
 }
 
 /// The state of a gate.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GateState {
     /// True if there is a window or a freeze, be it active or not.
     pub has_windows: bool,
@@ -50,8 +47,8 @@ pub struct GateState {
     pub has_rules: bool,
     /// The rule that closes it.
     pub closed: Option<Closed>,
-    /// The next changes of windows and freezes, each with true if it opens them.
-    pub changes: Vec<(Timestamp, bool)>,
+    /// The windows and freezes, with those that are overridden; none if they cannot be read.
+    pub agenda: Option<Agenda>,
 }
 
 /// A rule that closes a gate.
@@ -96,34 +93,37 @@ impl WriteGate {
 
     /// Returns the state at several times, of which each must be open.
     fn state_at(&self, times: [Timestamp; 2]) -> GateState {
-        let own = self.own.as_deref().filter(|windows| !windows.entries().is_empty());
-        let counted = own.filter(|_| !self.ignores_own);
+        let own = self.own.as_deref();
         let rules = self.rules.read(&self.automation.namespace);
-        let agenda = rules.and_then(|rules| rules.agenda(&self.automation, counted, &self.parsed));
-        let agenda = match agenda {
-            Ok(agenda) => agenda,
+        let agendas = rules.and_then(|rules| {
+            let agenda = |own| rules.agenda(&self.automation, own, &self.parsed);
+            let all = agenda(own)?;
+            let counted = if self.ignores_own { agenda(None)? } else { all.clone() };
+            Ok((all, counted))
+        });
+        let (all, counted) = match agendas {
+            Ok(agendas) => agendas,
             Err(error) => {
                 // The correction of an annotation is noticed only if Namespaces are watched.
                 let is_unwatched = !self.rules.is_cached() || matches!(error, RulesError::Unreadable { .. });
                 let look_again = later(times[0], UNWATCHED_PAUSE).filter(|_| is_unwatched);
                 let closed = self.closed(WaitReason::Frozen, chain(&error), (None, look_again));
                 let (has_windows, has_rules) = (true, true);
-                return GateState { has_windows, has_rules, closed: Some(closed), changes: Vec::new() };
+                return GateState { has_windows, has_rules, closed: Some(closed), agenda: None };
             }
         };
         let [now, unchanged] = times;
         let by_changed_clock = || {
-            let closed = self.closed_at(unchanged, &agenda).filter(|_| unchanged != now)?;
+            let closed = self.closed_at(unchanged, &counted).filter(|_| unchanged != now)?;
             let by = format!("{}, by the time before the system clock was changed", closed.by);
             Some(Closed { by, until: None, look_again: later(now, CLOCK_PAUSE), ..closed })
         };
-        let has_windows = !agenda.sources().is_empty() || own.is_some();
-        let changes = agenda.changes(now).take(CHANGES);
+        let has_windows = !all.sources().is_empty();
         GateState {
             has_windows,
             has_rules: self.quiet.is_some() || has_windows,
-            closed: self.closed_at(now, &agenda).or_else(by_changed_clock),
-            changes: changes.map(|change| (change.at, change.is_open)).collect(),
+            closed: self.closed_at(now, &counted).or_else(by_changed_clock),
+            agenda: Some(all),
         }
     }
 
@@ -301,6 +301,7 @@ mod tests {
             let gate = WriteGate { ignores_own: true, ..gate(NIGHT, of_namespace, &[]) };
             let state = gate.state_at([evening, evening]);
             assert_eq!((state.has_windows, state.has_rules, state.closed.is_some()), (true, true, is_closed));
+            assert!(!state.agenda.unwrap().state(evening).is_open(), "{of_namespace:?}");
         }
     }
 }
