@@ -11,7 +11,7 @@ use tagboat_api::{Condition, ImagePolicy, ImageRef, Reason};
 use super::facts::{Facts, Origin};
 use super::held::ExplainedHold;
 use super::report::{
-    Closed, ExplainedPolicy, ExplainedRule, ExplainedWait, Explanation, NextChange, PolicyState,
+    ClosingRule, ExplainedPolicy, ExplainedRule, ExplainedWait, Explanation, NextChange, PolicyState,
 };
 use crate::error::chain;
 use crate::objects::ObjectName;
@@ -19,7 +19,9 @@ use crate::reconcile::automation::request::{self, ImageOverrides};
 use crate::reconcile::automation::reverts::HeldRecord;
 use crate::reconcile::automation::transaction::observed;
 use crate::reconcile::automation::waiting::{
-    BY_OTHERS, FREEZE_ALL, GroupHolds, ParsedRules, QuietPeriod, ReportedWait, own_windows,
+    BY_CHANGED_CLOCK, BY_OTHERS, FREEZE, GroupHolds, ParsedRules, QuietPeriod, ReportedWait, WINDOWS,
+    WaitReason, own_windows, source_of_all_namespaces, source_of_automation, source_of_namespace,
+    unknown_annotation_of,
 };
 use crate::reconcile::conditions::{self, ConditionStatus, ConditionType};
 use crate::schedule::{Agenda, CauseKind, Rule, State};
@@ -83,7 +85,7 @@ struct Judge<'f> {
     /// The cause for which the next run writes nothing, besides windows and freezes.
     obstacle: Option<String>,
     /// The rule that closes the automation.
-    closed: Option<Closed>,
+    closed: Option<ClosingRule>,
 }
 
 impl Judge<'_> {
@@ -108,7 +110,7 @@ impl Judge<'_> {
             Err(error) => {
                 let by = chain(&error);
                 self.errors.push(by.clone());
-                self.closed = Some(Closed { reason: "Frozen", by, until: None });
+                self.closed = Some(ClosingRule { reason: WaitReason::Frozen, by, until: None });
                 None
             }
         }
@@ -148,7 +150,7 @@ impl Judge<'_> {
             .collect();
         if let State::Closed(cause) = agenda.state(at) {
             let until = explanation.next.first().map(|change| change.at);
-            self.closed = Some(Closed { reason: cause.reason().as_str(), by: cause.to_string(), until });
+            self.closed = Some(ClosingRule { reason: cause.reason().into(), by: cause.to_string(), until });
         }
     }
 
@@ -232,10 +234,10 @@ impl Judge<'_> {
             let ReportedWait { reason, by, until, message, .. } = wait;
             explanation.waiting.push(ExplainedWait { policies: of_reported, reason, by, until, message });
         }
-        if let Some(Closed { reason, by, until }) = gate.filter(|_| !of_gate.is_empty()) {
+        if let Some(ClosingRule { reason, by, until }) = gate.filter(|_| !of_gate.is_empty()) {
             let verb = if of_gate.len() == 1 { "waits" } else { "wait" };
             let message = format!("{} {verb}: {}", of_gate.join(", "), sentence(&by, until));
-            let reason = reason.to_owned();
+            let reason = reason.reason().to_string();
             explanation.waiting.push(ExplainedWait { policies: of_gate, reason, by, until, message });
         }
         if let Some(by) = request.groups.by().filter(|_| !of_groups.is_empty()) {
@@ -257,29 +259,29 @@ impl Judge<'_> {
     }
 
     /// Returns the quiet period, if it delays the images.
-    fn quiet(&self, images: &BTreeMap<String, ImageRef>) -> Option<Closed> {
+    fn quiet(&self, images: &BTreeMap<String, ImageRef>) -> Option<ClosingRule> {
         let mut quiet = QuietPeriod::new(self.settings.as_ref()?, Some(&self.status))?;
         quiet.observe(images, self.moment.now);
         let (by, until) = quiet.delay(self.moment.at, &ObjectName::of(&self.facts.automation))?;
-        Some(Closed { reason: "QuietPeriod", by, until: Some(until) })
+        Some(ClosingRule { reason: WaitReason::QuietPeriod, by, until: Some(until) })
     }
 
     /// Returns true if a wait that the last run reported lasts.
     ///
     /// The present annotations decide, as far as they can be read.
     /// At another time, windows and freezes are those of that time.
-    fn lasts(&self, wait: &ReportedWait, quiet: Option<&Closed>, groups: &GroupHolds) -> bool {
-        let is_current = match wait.reason.as_str() {
-            "Frozen" | "WindowClosed" => {
+    fn lasts(&self, wait: &ReportedWait, quiet: Option<&ClosingRule>, groups: &GroupHolds) -> bool {
+        let is_current = match wait.reason() {
+            Some(WaitReason::Frozen | WaitReason::WindowClosed) => {
                 let is_believed = self.closed.is_some() || !self.is_read(&wait.by);
                 self.moment.is_now && is_believed
             }
-            "QuietPeriod" if wait.by.starts_with(BY_OTHERS) => self.moment.is_now,
-            "QuietPeriod" if self.settings.is_some() => {
+            Some(WaitReason::QuietPeriod) if wait.by.starts_with(BY_OTHERS) => self.moment.is_now,
+            Some(WaitReason::QuietPeriod) if self.settings.is_some() => {
                 quiet.is_some_and(|quiet| (&quiet.by, quiet.until) == (&wait.by, wait.until))
             }
-            "ReleaseGroupIncomplete" => groups.are_incomplete(),
-            _ => true,
+            Some(WaitReason::ReleaseGroupIncomplete) => groups.are_incomplete(),
+            Some(WaitReason::QuietPeriod) | None => true,
         };
         wait.until.is_none_or(|until| until > self.moment.at) && is_current
     }
@@ -289,18 +291,18 @@ impl Judge<'_> {
     /// The manifests have all of them, while a controller may know of more.
     fn is_read(&self, by: &str) -> bool {
         let name = ObjectName::of(&self.facts.automation);
-        let is_of = |owner: String| by.contains(&owner);
-        let is_own = self.settings.is_some() && is_of(format!(" of automation {name}"));
-        let is_unknown = is_of(format!("namespace {} has the unknown annotation ", name.namespace));
-        let is_of_namespace = is_unknown || is_of(format!(" of namespace {} (tagboat.dev/", name.namespace));
+        let is_of = |source: &str| by.contains(&format!(" of {source}"));
+        let is_own = self.settings.is_some() && is_of(&source_of_automation(&name));
+        let is_of_namespace = by.contains(&unknown_annotation_of(&name.namespace))
+            || [FREEZE, WINDOWS].iter().any(|one| is_of(&source_of_namespace(&name.namespace, one)));
         // After a change of its clock, the controller counts a time that is not known here.
-        let is_of_clock = is_of("the system clock was changed".to_owned());
+        let is_of_clock = by.ends_with(BY_CHANGED_CLOCK);
         let is_of_others = by.starts_with(BY_OTHERS);
         match &self.facts.origin {
             _ if is_of_others => false,
             Origin::Manifests => true,
             Origin::Cluster { controller } => {
-                let of_all = format!(" of all namespaces by {FREEZE_ALL} of namespace {controller}");
+                let of_all = format!(" of {}", source_of_all_namespaces(controller));
                 let mut ends = by.match_indices(&of_all).map(|(at, _)| &by[at + of_all.len()..]);
                 let is_of_all = ends.any(|end| end.is_empty() || end.starts_with(':'));
                 let is_of_namespaces = is_of_namespace || is_of_all;

@@ -14,6 +14,7 @@ use crate::cli::Failure;
 use crate::cli::terminal::{Palette, cell, column_width};
 use crate::objects::ObjectName;
 use crate::printable::printable;
+use crate::reconcile::automation::waiting::WaitReason;
 
 /// The explanation of what an automation does not write.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -39,7 +40,7 @@ pub(in crate::cli) struct Explanation {
     pub(super) error: Option<String>,
     /// The rule that closes the automation.
     #[serde(skip)]
-    pub(super) closed: Option<Closed>,
+    pub(super) closed: Option<ClosingRule>,
     /// The windows and freezes that apply.
     #[serde(skip)]
     pub(super) rules: Vec<ExplainedRule>,
@@ -107,9 +108,9 @@ pub(super) enum PolicyState {
 
 /// A rule that closes an automation.
 #[derive(Clone, Debug)]
-pub(super) struct Closed {
+pub(super) struct ClosingRule {
     /// The reason of the condition.
-    pub(super) reason: &'static str,
+    pub(super) reason: WaitReason,
     pub(super) by: String,
     pub(super) until: Option<Timestamp>,
 }
@@ -191,8 +192,8 @@ fn write(explanation: &Explanation, palette: Palette, text: &mut String) -> std:
     line("Automation", &explanation.automation.to_string())?;
     line("Time", &explanation.at.to_string())?;
     let state = match &explanation.closed {
-        Some(Closed { by, until: Some(until), .. }) => format!("closed: {by}; until {until}"),
-        Some(Closed { by, until: None, .. }) => format!("closed: {by}; no end is known"),
+        Some(ClosingRule { by, until: Some(until), .. }) => format!("closed: {by}; until {until}"),
+        Some(ClosingRule { by, until: None, .. }) => format!("closed: {by}; no end is known"),
         None if explanation.rules.is_empty() => "open; no window and no freeze applies".to_owned(),
         None => "open".to_owned(),
     };

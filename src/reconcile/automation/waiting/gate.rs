@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use tagboat_api::{ImageRef, ObjectName};
 
 use super::clock::SteadyClock;
+use super::phrases::BY_CHANGED_CLOCK;
 use super::quiet::{ImageChanges, QuietPeriod};
 use super::rules::{ParsedRules, RulesError, RulesReader};
 use super::wait::WaitReason;
@@ -115,7 +116,7 @@ impl WriteGate {
         let [now, unchanged] = times;
         let by_changed_clock = || {
             let closed = self.closed_at(unchanged, &counted).filter(|_| unchanged != now)?;
-            let by = format!("{}, by the time before the system clock was changed", closed.by);
+            let by = format!("{}{BY_CHANGED_CLOCK}", closed.by);
             Some(Closed { by, until: None, look_again: later(now, CLOCK_PAUSE), ..closed })
         };
         let has_windows = !all.sources().is_empty();
@@ -259,7 +260,7 @@ mod tests {
         let closed = gate.state_at([day, evening]).closed.unwrap();
         assert_eq!(closed.until, None);
         assert_eq!(closed.look_again, Some(day + CLOCK_PAUSE));
-        assert!(closed.by.ends_with(", by the time before the system clock was changed"), "{}", closed.by);
+        assert!(closed.by.ends_with(BY_CHANGED_CLOCK), "{}", closed.by);
         gate.rules = RulesReader::new(move |_| Err(unreadable()));
         let expected = "Frozen the annotations of namespace shop cannot be read: timed out until ?";
         assert_eq!(shown(&gate, "2026-12-01T12:00:00Z"), expected);

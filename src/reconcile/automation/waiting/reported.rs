@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use tagboat_api::Condition;
 
 use super::quiet::ImageChanges;
+use super::wait::WaitReason;
 use crate::reconcile::conditions::{self, ConditionType};
 
 /// A wait that the last run reported.
@@ -38,6 +39,11 @@ impl ReportedWait {
         Some(Self { reason, message, by, until, policies, has_more })
     }
 
+    /// Returns the reason; none if it is that of another version.
+    pub fn reason(&self) -> Option<WaitReason> {
+        WaitReason::ALL.into_iter().find(|one| one.reason().to_string() == self.reason)
+    }
+
     /// Returns true if it is the wait of a policy.
     pub fn is_of(&self, policy: &str) -> bool {
         self.policies.iter().any(|name| name == policy)
@@ -67,7 +73,7 @@ fn parts(message: &str) -> Option<(String, Option<Timestamp>, Vec<String>, bool)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reconcile::automation::waiting::{Closed, Wait, WaitReason};
+    use crate::reconcile::automation::waiting::{Closed, Wait};
 
     fn reported(status: &str, message: &str) -> Option<ReportedWait> {
         let condition = serde_json::from_value(serde_json::json!({
@@ -98,6 +104,7 @@ mod tests {
             let message = Wait::at(closed, names.clone(), values).to_string();
             let found = reported("True", &message).unwrap();
             assert_eq!((found.by.as_str(), found.until, &found.message), (by, until, &message));
+            assert_eq!(found.reason(), Some(WaitReason::WindowClosed));
             let named = names.len().min(500);
             assert_eq!((&found.policies[..], found.has_more), (&names[..named], names.len() > named));
             assert!(found.policies.iter().all(|name| found.is_of(name)) && !found.is_of("other"));

@@ -9,11 +9,14 @@ use parking_lot::Mutex;
 use tagboat_api::settings::{AutomationSettings, own_annotations};
 use tagboat_api::{ObjectName, Reason};
 
+use super::phrases::{
+    source_of_all_namespaces, source_of_automation, source_of_namespace, unknown_annotation_of,
+};
 use crate::error::ReconcileError;
 use crate::schedule::{Agenda, Freeze, Rule, SettingsError, Source, Windows};
 
 /// The annotation with the windows of an automation or of a Namespace.
-const WINDOWS: &str = "tagboat.dev/windows";
+pub const WINDOWS: &str = "tagboat.dev/windows";
 
 /// The annotation by which a Namespace stops its automations.
 pub const FREEZE: &str = "tagboat.dev/freeze";
@@ -84,14 +87,14 @@ impl NamespaceRules {
             return Err(RulesError::Unknown { namespace, annotation });
         }
         let own = own.map(|windows| Source {
-            name: format!("automation {automation}"),
+            name: source_of_automation(automation),
             rule: Rule::Windows(windows.clone()),
         });
         let freezes =
             self.freeze_all.iter().filter_map(|(namespace, value)| freeze(FREEZE_ALL, namespace, value));
         let own_freeze = self.freeze.iter().filter_map(|value| freeze(FREEZE, namespace, value));
         let windows = self.windows.iter().map(|value| Source {
-            name: format!("namespace {namespace} ({WINDOWS})"),
+            name: source_of_namespace(namespace, WINDOWS),
             rule: match parsed.windows(value) {
                 Ok(windows) => Rule::Windows(windows.as_ref().clone()),
                 Err(error) => Rule::Invalid(error),
@@ -119,8 +122,8 @@ fn freeze(annotation: &str, namespace: &str, value: &str) -> Option<Source> {
         Err(error) => Rule::Invalid(error),
     };
     let name = match annotation {
-        FREEZE_ALL => format!("all namespaces by {annotation} of namespace {namespace}"),
-        _ => format!("namespace {namespace} ({annotation})"),
+        FREEZE_ALL => source_of_all_namespaces(namespace),
+        _ => source_of_namespace(namespace, annotation),
     };
     Some(Source { name, rule })
 }
@@ -173,9 +176,7 @@ pub enum RulesError {
     #[error("annotation {WINDOWS}")]
     Windows(#[source] SettingsError),
     /// A Namespace has an annotation that does not exist.
-    #[error(
-        "namespace {namespace} has the unknown annotation {annotation}: allowed are {FREEZE}, {FREEZE_ALL} and {WINDOWS}"
-    )]
+    #[error("{}{annotation}: allowed are {FREEZE}, {FREEZE_ALL} and {WINDOWS}", unknown_annotation_of(.namespace))]
     Unknown {
         /// The Namespace.
         namespace: String,
