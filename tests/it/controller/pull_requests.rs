@@ -59,46 +59,6 @@ async fn a_pull_request_lives_and_each_action_has_one_event() {
     controller.end().await;
 }
 
-/// Later rounds merged by the override of that run, in the closed window.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_forced_run_lets_one_round_through_a_closed_window() {
-    let own = Delivery::new("forced").await;
-    let closed = "[{name: long, kind: deny, from: 2020-01-01T00:00, until: 2200-01-01T00:00}]";
-    own.annotate(json!({"tagboat.dev/windows": closed, "tagboat.dev/pull-request-merge": "immediately"}))
-        .await;
-    own.scene.choose("app", "2.0.0").await;
-    let controller = own.scene.controller().start();
-    let reason = |status: &Value| {
-        let found = condition(status, "UpdatesWaiting")?;
-        (found["status"] == "True").then(|| found["reason"].as_str().unwrap().to_owned())
-    };
-    let is_closed = |status: &Value| reason(status).as_deref() == Some("WindowClosed");
-    own.scene.until("app", "the window is closed", |object| is_closed(&object.data["status"])).await;
-    assert!(own.pulls().await.is_empty());
-    let force = async |token: &str| {
-        let forced = json!({"reconcile.fluxcd.io/requestedAt": token, "reconcile.fluxcd.io/forceAt": token});
-        own.annotate(forced).await;
-    };
-    force("1").await;
-    // The merge comes after the report, in another round, and waits.
-    let waits = "True Current 1 open: #1; a change of #1 waits: deny window `long` of automation ";
-    let is_delayed =
-        |status: &Value| delivery(status).is_some_and(|found| found.starts_with(waits)) && is_closed(status);
-    own.scene.until("app", waits, |object| is_delayed(&object.data["status"])).await;
-    assert_eq!(own.pulls().await[0]["merged"], false);
-    // Git finds nothing new in the next one, and the forge is asked all the same.
-    let mut token = 1;
-    eventually("it is merged by force", async || {
-        token += 1;
-        force(&token.to_string()).await;
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        own.pulls().await[0]["merged"] == true
-    })
-    .await;
-    own.until("True Current no pull request is open").await;
-    controller.end().await;
-}
-
 /// Those beyond the limit of 25 events of an object were lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_many_pull_requests_has_an_event() {
