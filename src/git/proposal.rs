@@ -191,7 +191,7 @@ pub struct Known {
     /// True if nothing has changed on our side since the last run.
     /// If the remote is unchanged too, there is nothing to do.
     pub is_unchanged: bool,
-    /// True if the last run read the files and pushed nothing, because nothing may be pushed.
+    /// True if the last run read the files, and nothing might be pushed.
     ///
     /// Then there is nothing to do either while the remote is as that run found it.
     pub has_waited: bool,

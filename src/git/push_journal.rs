@@ -247,7 +247,7 @@ impl PushJournal {
         Ok(found)
     }
 
-    /// Returns true if a proposer that waits has read the files in this state of the remote.
+    /// Returns true if a waiting proposer has read the files of this state.
     pub(super) fn has_waited_in(&self, name: &str, now: &LastSeen) -> bool {
         self.waiting.get(name).is_some_and(|before| now.is_like(before))
     }

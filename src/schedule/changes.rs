@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns the time until which a rule certainly closes the agenda, and no rule before it does.
+    /// Returns the time until which a rule is certainly the first blocker.
     fn end_of_cause(mut self, blocker: &Blocker) -> Option<Timestamp> {
         let mut budget = MAX_PHASES;
         loop {
@@ -275,7 +275,7 @@ mod tests {
         assert!(!closed.state.is_open());
     }
 
-    /// The search ended in the phases of frequent windows, and said that no end was known.
+    /// The search ended in the phases of frequent windows without a result.
     #[test]
     fn the_end_of_a_freeze_is_known_beside_frequent_windows() {
         let frequent = "{name: often, kind: allow, cron: '*/10 * * * *', window: 5m}";

@@ -19,7 +19,7 @@ const FIRST_DAY: DateTime = date(2000, 1, 1).at(0, 0, 0, 0);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Expression {
     pub(super) cron: Cron,
-    /// True if the field of the hour is `*`, or `*` with a step of one.
+    /// True if the hour is `*`, perhaps with a step of one.
     pub(super) has_any_hour: bool,
 }
 
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// A list of all hours is not the same: its author wants each of them once.
+    /// In a list of all hours, each of them takes place once.
     #[test]
     fn an_hour_with_a_star_and_without_a_step_is_any_hour() {
         for (hour, expected) in

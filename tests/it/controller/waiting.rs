@@ -170,7 +170,7 @@ async fn an_invalid_list_of_windows_stalls_until_it_is_corrected() {
     controller.end().await;
 }
 
-/// With a push branch of its own, a refspec or branches of its own, each reconcile read the files.
+/// Each reconcile read the files, except on the branch of the checkout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_files_are_read_once_while_an_automation_waits() {
     for (push, delivery) in [

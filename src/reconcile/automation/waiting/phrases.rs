@@ -4,7 +4,7 @@ use tagboat_api::ObjectName;
 
 use super::rules::FREEZE_ALL;
 
-/// The end of the phrase about a rule that counts by the time before a change of the clock.
+/// The end of the phrase about the time before a change of the clock.
 pub const BY_CHANGED_CLOCK: &str = ", by the time before the system clock was changed";
 
 /// Returns the name of the windows of an automation.
