@@ -1,6 +1,6 @@
 //! Decides which candidates are reverted, by the tree of the baseline.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
 
@@ -83,12 +83,19 @@ pub fn reverted(
         let mut values = gone.get(&candidate.setter).into_iter().flatten();
         values.any(|was| is_reverted(candidate, was))
     });
-    reverted.extend(moved.into_iter().cloned());
-    let taken_back: BTreeSet<_> =
-        reverted.iter().map(|candidate| (candidate.setter.clone(), candidate.value.clone())).collect();
-    let is_copy =
-        |candidate: &&Candidate| taken_back.contains(&(candidate.setter.clone(), candidate.value.clone()));
-    reverted.extend(new.into_iter().filter(is_copy).cloned());
+    reverted.extend(moved.into_iter().map(|candidate| {
+        let was_wanted = gone.get(&candidate.setter).is_some_and(|values| values.contains(&candidate.then));
+        Candidate { was_reverted_before: !was_wanted, ..candidate.clone() }
+    }));
+    // A copy was reverted when all of its originals were.
+    let mut originals: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for Candidate { setter, value, was_reverted_before, .. } in &reverted {
+        *originals.entry((setter.clone(), value.clone())).or_insert(true) &= *was_reverted_before;
+    }
+    reverted.extend(new.into_iter().filter_map(|candidate| {
+        let was_reverted_before = *originals.get(&(candidate.setter.clone(), candidate.value.clone()))?;
+        Some(Candidate { was_reverted_before, ..candidate.clone() })
+    }));
     reverted.sort_by(|left, right| (&left.path, left.line).cmp(&(&right.path, right.line)));
     Ok(Some(reverted))
 }

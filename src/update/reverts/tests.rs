@@ -6,7 +6,7 @@ use tagboat_api::ObjectName;
 use tagboat_api::settings::OnRevert;
 
 use super::testing::MemoryTree;
-use super::{HeldBefore, RevertQuery, candidates, held_values, reverted};
+use super::{Candidate, HeldBefore, RevertQuery, candidates, held_values, reverted};
 use crate::reference::ImageReference;
 use crate::update::{MarkerIndex, PolicyState, Setters, UpdateRequest, plan};
 
@@ -45,6 +45,12 @@ const SCENE: Scene<'_> =
 impl Scene<'_> {
     /// Returns the reverted values as `FILE:LINE`, and the tree after the update.
     fn run(&self) -> (Vec<String>, MemoryTree) {
+        let (found, after) = self.candidates();
+        (found.iter().map(|found| format!("{}:{}", found.file, found.line)).collect(), after)
+    }
+
+    /// Returns the reverted values, and the tree after the update.
+    fn candidates(&self) -> (Vec<Candidate>, MemoryTree) {
         let (before, now) = (tree(self.before), tree(self.now));
         let states = images(self.wanted).into_iter().map(|(name, image)| (name, PolicyState::Image(image)));
         let setters = Setters::new(states.collect());
@@ -68,8 +74,7 @@ impl Scene<'_> {
             let new = edit.apply(now.0[&path].as_bytes()).unwrap();
             after.0.insert(path, String::from_utf8(new).unwrap());
         }
-        let held: Vec<String> = found.iter().map(|found| format!("{}:{}", found.file, found.line)).collect();
-        (held, after)
+        (found, after)
     }
 }
 
@@ -182,6 +187,42 @@ fn markers_are_followed_when_they_move_and_new_ones_are_written() {
         let left = after.0.values().flat_map(|text| text.lines()).filter(|line| line.contains("imagepolicy"));
         let held = left.filter(|line| !line.contains("'2'")).count();
         assert_eq!(held, expected.len(), "{what}: {after:?}");
+    }
+}
+
+/// The commits and the author of the move were named as those of the revert.
+#[test]
+fn a_held_marker_that_moves_or_is_copied_was_reverted_before() {
+    let list = |name: &str| format!("- name: {name}\n  tag: '1' @p\n");
+    let (old, renamed) = (list("x"), list("y"));
+    let one = "a: '1' @p\n";
+    for (what, before, now, expected) in [
+        ("a file that moved", &[("a.yaml", one)][..], &[("b.yaml", one)][..], &[("b.yaml", true)][..]),
+        ("another name", &[("a.yaml", old.as_str())], &[("a.yaml", renamed.as_str())], &[("a.yaml", true)]),
+        (
+            "a copy",
+            &[("a.yaml", one)],
+            &[("0.yaml", one), ("a.yaml", one)],
+            &[("0.yaml", true), ("a.yaml", true)],
+        ),
+        (
+            "a copy of a file that moved",
+            &[("a.yaml", one)],
+            &[("b.yaml", one), ("c.yaml", one)],
+            &[("b.yaml", true), ("c.yaml", true)],
+        ),
+        ("a move with the revert", &[("a.yaml", "a: '2' @p\n")], &[("b.yaml", one)], &[("b.yaml", false)]),
+        (
+            "a copy of a new revert",
+            &[("a.yaml", "a: '2' @p\n")],
+            &[("a.yaml", one), ("b.yaml", one)],
+            &[("a.yaml", false), ("b.yaml", false)],
+        ),
+    ] {
+        let (found, _) = Scene { before, now, held: &["p"], ..SCENE }.candidates();
+        let found: Vec<(&str, bool)> =
+            found.iter().map(|found| (&*found.file, found.was_reverted_before)).collect();
+        assert_eq!(found, expected, "{what}");
     }
 }
 

@@ -192,6 +192,35 @@ fn a_force_push_a_move_and_a_copy_are_reverts() {
     assert_eq!(files(&run(&scene)), ["apps/app.yaml", "copy.yaml"]);
 }
 
+/// The commits and the author of the move or of the copy were named.
+#[test]
+fn a_held_marker_that_moves_or_is_copied_keeps_the_commits_of_the_revert() {
+    let named = |tag: &str, name: &str| file("app.yaml", format!("- {name}: x\n  {}", tag_line(tag)));
+    let scene = pushed("hold");
+    scene.repository.commit("main", "A list", &[named("5.0.3", "name")]);
+    assert_eq!(run(&scene)["outcome"], "unchanged");
+    let from = scene.repository.id("main").unwrap();
+    let to = scene.repository.commit("main", "Take it back", &[named("4.0.6", "name")]);
+    let between = json!([from, to]);
+    let held = |count: usize| {
+        let report = run(&scene);
+        let held = report["held"].as_array().unwrap();
+        assert_eq!(held.len(), count, "{report:#}");
+        for held in held {
+            assert_eq!((&held["between"], &held["author"]), (&between, &json!("Tester")), "{report:#}");
+        }
+    };
+    held(1);
+    scene.repository.commit("main", "Restructure", &[named("4.0.6", "key")]);
+    held(1);
+    let moved = [removed("app.yaml"), file("apps/app.yaml", tag_line("4.0.6"))];
+    scene.repository.commit("main", "Move it", &moved);
+    held(1);
+    scene.repository.commit("main", "Copy it", &[file("apps/a.yaml", tag_line("4.0.6"))]);
+    held(2);
+    held(2);
+}
+
 #[test]
 fn a_baseline_that_the_server_has_not_any_more_holds_what_differs() {
     let scene = pushed("hold");
