@@ -130,8 +130,13 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
         0 => String::new(),
         number => format!("; {} could not be written", count(number, "file")),
     };
+    let markers = &report.plan.markers;
+    let number_of = |outcome| markers.iter().filter(|marker| marker.outcome == outcome).count();
+    let (current, waiting) = (number_of(MarkerOutcome::Current), number_of(MarkerOutcome::Waiting));
     let what = match (files, report.mode) {
         (0, _) if report.not_written > 0 => "Changed nothing".to_owned(),
+        // The values of a release group are not among the changes.
+        (0, _) if waiting > 0 => format!("Still to change: {}", count(waiting, "value")),
         (0, _) => "Nothing to change".to_owned(),
         (files, mode) => {
             let verb = match mode {
@@ -142,11 +147,10 @@ fn write_summary(report: &Report<'_>, text: &mut String) -> std::fmt::Result {
             format!("{verb} {} in {}", count(report.result.edits(), "value"), count(files, "file"))
         }
     };
-    let markers = &report.plan.markers;
-    let current = markers.iter().filter(|marker| marker.outcome == MarkerOutcome::Current).count();
+    let waiting = if waiting > 0 { format!(", {waiting} waiting") } else { String::new() };
     writeln!(
         text,
-        "\n{what}{failed}; {} read, {} found, {current} already current, {} unresolved, {} unreadable.",
+        "\n{what}{failed}; {} read, {} found, {current} already current{waiting}, {} unresolved, {} unreadable.",
         count(report.plan.files, "file"),
         count(markers.len(), "marker"),
         report.plan.warnings().count(),

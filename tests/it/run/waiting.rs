@@ -239,6 +239,36 @@ fn a_namespace_that_cannot_be_parsed_stops_the_run() {
     }
 }
 
+/// The member that waits was not counted.
+#[test]
+fn the_summary_counts_the_values_that_wait_for_a_release_group() {
+    let scene = Scene::new().local();
+    let member = |name: &str, tag: &str| {
+        let object = json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImagePolicy",
+            "metadata": {"name": name, "namespace": "default", "annotations": {"tagboat.dev/release-group": "shop"}},
+            "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
+            "status": {"latestRef": {"name": "ghcr.io/stefanprodan/podinfo", "tag": tag}},
+        });
+        let file = if name == "podinfo" { "policy.yaml".to_owned() } else { format!("policy-{name}.yaml") };
+        scene.write(&file, &object.to_string());
+    };
+    member("podinfo", "5.0.3");
+    member("other", "5.0.3");
+    scene.run_with_state(NONE).with_status(0);
+    member("podinfo", "6.0.0");
+    let text = scene.run_with_state(NONE).with_status(0).output;
+    let summary =
+        "Still to change: 1 value; 1 file read, 1 marker found, 0 already current, 1 waiting, 0 unresolved";
+    assert!(text.contains(summary), "{text}");
+    // The same with a window.
+    let scene = Scene::new().local();
+    annotated(&scene, &json!({"tagboat.dev/windows": CLOSED}));
+    let text = scene.run_with_state(NONE).with_status(0).output;
+    let summary = "Still to change: 1 value in 1 file; 1 file read, 1 marker found, 0 already current, 1 waiting, 0 unresolved";
+    assert!(text.contains(summary), "{text}");
+}
+
 #[test]
 fn own_branches_wait_and_stay_as_they_are() {
     let scene = Scene::new().local();
