@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::OnceLock;
 
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value};
 
@@ -133,6 +134,7 @@ impl Kind {
 #[derive(Clone, Debug, Default)]
 pub struct KnownFields {
     of: [[OnceLock<Fields>; VERSIONS.len()]; KINDS.len()],
+    namespace: OnceLock<Fields>,
     metadata: OnceLock<Fields>,
 }
 
@@ -141,9 +143,10 @@ const VERSIONS: [&str; 2] = [VERSION, DEPRECATED_VERSION];
 impl KnownFields {
     /// Lists the parts of a manifest that its kind does not allow, in order.
     ///
-    /// Returns `None` for a kind or version that is not in this crate. Keys of maps, such as labels, are free. Of
-    /// GitRepository only a part of Flux's schema is known, so none of its fields is ever unknown, and neither is one
-    /// of the metadata, which programs write too. Empty strings, which in Go equal absent fields, are left to the parser.
+    /// Returns `None` for a kind or version that is neither in this crate nor a Namespace. Keys of maps, such as labels,
+    /// are free. Of GitRepository only a part of Flux's schema is known, so none of its own fields is ever unknown. Fields
+    /// inside those of the metadata are not unknown either, because programs write them. Empty strings, which in Go equal
+    /// absent fields, are left to the parser.
     #[must_use]
     pub fn violations(
         &self,
@@ -152,18 +155,12 @@ impl KnownFields {
         kind: &str,
         manifest: &Value,
     ) -> Option<Vec<Violation>> {
-        let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
-        let of_version = &self.of[index][VERSIONS.iter().position(|known| *known == version)?];
+        let known = self.fields(group, version, kind)?;
         let Value::Object(fields) = manifest else {
             let mismatch = TypeMismatch::new(manifest, &BTreeSet::from([ValueType::Mapping]));
             return Some(vec![Violation::WrongType { path: String::new(), mismatch }]);
         };
         let mut violations = Vec::new();
-        if let Some(metadata) = fields.get("metadata") {
-            check("metadata", metadata, self.metadata.get_or_init(Fields::of::<ObjectMeta>), &mut violations);
-            violations.retain(|violation| !matches!(violation, Violation::UnknownField { .. }));
-        }
-        let known = of_version.get_or_init(|| KINDS[index].fields(version));
         check_object("", fields, known, &mut violations);
         if group == SOURCE_GROUP {
             violations.retain(|violation| !matches!(violation, Violation::UnknownField { .. }));
@@ -171,8 +168,39 @@ impl KnownFields {
         if version == DEPRECATED_VERSION {
             violations.retain(|violation| !is_still_read(kind, violation));
         }
-        Some(violations)
+        let of_metadata = fields.get("metadata").map(|metadata| self.violations_of_metadata(metadata));
+        Some(of_metadata.into_iter().flatten().chain(violations).collect())
     }
+
+    fn violations_of_metadata(&self, metadata: &Value) -> Vec<Violation> {
+        let known = self.metadata.get_or_init(Fields::of::<ObjectMeta>);
+        let mut violations = Vec::new();
+        check("metadata", metadata, known, &mut violations);
+        let is_own =
+            |path: &str| path.strip_prefix("metadata.").is_some_and(|name| metadata.get(name).is_some());
+        violations.retain(|violation| match violation {
+            Violation::UnknownField { path, .. } => is_own(path),
+            _ => true,
+        });
+        violations
+    }
+
+    /// Returns the fields of a kind.
+    fn fields(&self, group: &str, version: &str, kind: &str) -> Option<&Fields> {
+        if (group, version, kind) == ("", "v1", "Namespace") {
+            return Some(self.namespace.get_or_init(namespace_fields));
+        }
+        let index = KINDS.iter().position(|known| known.group == group && known.name == kind)?;
+        let of_version = &self.of[index][VERSIONS.iter().position(|known| *known == version)?];
+        Some(of_version.get_or_init(|| KINDS[index].fields(version)))
+    }
+}
+
+/// Returns the fields of a Namespace, in whose status anything may be.
+fn namespace_fields() -> Fields {
+    let mut fields = Fields::of::<Namespace>();
+    fields.named.insert("status".to_owned(), Fields::default());
+    fields
 }
 
 fn is_still_read(kind: &str, violation: &Violation) -> bool {
@@ -262,7 +290,7 @@ mod tests {
         let manifest = json!({
             "apiVersion": "image.toolkit.fluxcd.io/v1",
             "kind": "ImageRepository",
-            "metadata": { "name": "app", "whatever": true },
+            "metadata": { "name": "app", "annotation": {}, "whatever": true },
             "spce": {},
             "spec": {
                 "image": "ghcr.io/org/app",
@@ -276,6 +304,8 @@ mod tests {
         assert_eq!(
             image("v1", "ImageRepository", &manifest),
             [
+                "unknown field `metadata.annotation`: did you mean `annotations`?",
+                "unknown field `metadata.whatever`",
                 "unknown field `spce`",
                 "unknown field `spec.intervall`: did you mean `interval`?",
                 "unknown field `spec.registry`",
@@ -373,7 +403,9 @@ mod tests {
         assert_eq!(defects, ["`metadata` must be a mapping, but is a list"]);
         let defects = image("v1", "ImagePolicy", &json!([]));
         assert_eq!(defects, ["the manifest must be a mapping, but is a list"]);
-        let metadata = json!({ "any": 1, "namespace": 5, "labels": ["a"], "ownerReferences": [["v1"]] });
+        let metadata = json!({
+            "namespace": 5, "labels": ["a"], "managedFields": [{ "any": 1 }], "ownerReferences": [["v1"]],
+        });
         assert_eq!(
             image("v1", "ImagePolicy", &json!({ "metadata": metadata })),
             [
@@ -382,6 +414,60 @@ mod tests {
                 "`metadata.ownerReferences[0]` must be a mapping, but is a list",
             ]
         );
+    }
+
+    #[test]
+    fn the_metadata_of_a_git_repository_is_known() {
+        let manifest = json!({ "metadata": { "annotation": {} }, "spec": { "verify": {} } });
+        let violations =
+            KnownFields::default().violations("source.toolkit.fluxcd.io", "v1", "GitRepository", &manifest);
+        let found: Vec<String> = violations.unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(found, ["unknown field `metadata.annotation`: did you mean `annotations`?"]);
+    }
+
+    /// A setting in a field that nothing reads was lost.
+    #[test]
+    fn the_fields_of_a_namespace_are_those_of_kubernetes() {
+        let known = KnownFields::default();
+        for (manifest, expected) in [
+            (
+                json!({
+                    "apiVersion": "v1", "kind": "Namespace",
+                    "metadata": { "name": "shop", "labels": null, "annotations": { "a": "b" }, "creationTimestamp": null },
+                    "spec": { "finalizers": ["kubernetes"] },
+                    "status": { "phase": "Active", "any": 1 },
+                }),
+                &[][..],
+            ),
+            (json!({ "annotations": {} }), &["unknown field `annotations`"]),
+            (
+                json!({ "spec": { "finalizer": [] } }),
+                &["unknown field `spec.finalizer`: did you mean `finalizers`?"],
+            ),
+            (json!({ "spec": [] }), &["`spec` must be a mapping, but is a list"]),
+            (
+                json!({ "metadata": { "Annotations": {} } }),
+                &["unknown field `metadata.Annotations`: did you mean `annotations`?"],
+            ),
+            (
+                json!({ "metadata": { "tagboat.dev/freeze": "x" } }),
+                &["unknown field `metadata.tagboat.dev/freeze`"],
+            ),
+            (
+                json!({ "metadata": { "annotations": ["tagboat.dev/freeze"] } }),
+                &["`metadata.annotations` must be a mapping, but is a list"],
+            ),
+            (
+                json!({ "metadata": { "annotations": { "tagboat.dev/freeze": 4711 } } }),
+                &[
+                    "`metadata.annotations.tagboat.dev/freeze` must be a string, but is `4711`; put it in quotes",
+                ],
+            ),
+        ] {
+            let violations = known.violations("", "v1", "Namespace", &manifest).unwrap();
+            let found: Vec<String> = violations.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expected, "{manifest}");
+        }
     }
 
     /// The parser itself would take a list for a mapping.

@@ -40,6 +40,11 @@ impl Defect {
         self.named(ManifestKind::Flux(Kind::Repository))
     }
 
+    /// Returns whether it is a Namespace that cannot be read, with any freeze of its.
+    pub fn is_of_namespace(&self) -> bool {
+        self.object.as_ref().is_some_and(|(kind, _)| *kind == ManifestKind::Namespace)
+    }
+
     /// Returns whether the object is unknown.
     ///
     /// It may then be any object, and more than one.

@@ -57,6 +57,19 @@ pub enum ManifestError {
         /// The document's kind.
         kind: String,
     },
+    /// Almost a Namespace, whose windows and freezes would be lost.
+    #[error(
+        "{}: a Namespace has the apiVersion v1 and the kind Namespace, and not {api_version:?} and {kind:?}",
+        file.display()
+    )]
+    NoNamespace {
+        /// The file.
+        file: PathBuf,
+        /// The document's apiVersion.
+        api_version: String,
+        /// The document's kind.
+        kind: String,
+    },
     /// The object has no name.
     #[error("{}: {kind} without a metadata.name that is a string", file.display())]
     NoName {

@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use tagboat_api::settings::own_annotations;
 use tagboat_api::{GitRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, KnownFields};
 
+use crate::error::chain;
 use crate::objects::ObjectName;
 use crate::secrets::Secret;
 use kind::ManifestKind;
@@ -298,6 +299,10 @@ fn take(
             Ok((manifest, notes)) => {
                 manifests.notes.extend(notes);
                 manifests.objects.extend(manifest);
+            }
+            // It has no setting of ours, and other tools may render it.
+            Err(defect) if source.origin == Origin::Optional => {
+                manifests.notes.push(format!("{}; the object is skipped", chain(&defect.error)));
             }
             Err(defect) => defects.push(*defect),
         }

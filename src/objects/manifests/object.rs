@@ -1,9 +1,11 @@
 //! Parses a document into a typed object.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tagboat_api::nearest::nearest;
 use tagboat_api::object_name::{validate_name, validate_namespace};
 use tagboat_api::substitution::contains_placeholder;
 use tagboat_api::unknown_fields::Violation;
@@ -48,18 +50,21 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
     let Some(kind) = ManifestKind::of(group, &kind) else {
         return match group {
             IMAGE_GROUP => Err(ManifestError::UnknownKind { file: file.to_owned(), api_version, kind }),
+            "" if is_like_namespace(&kind, &document.value) => {
+                Err(ManifestError::NoNamespace { file: file.to_owned(), api_version, kind })
+            }
             _ => Ok(foreign(file, &api_version, &kind)),
         };
     };
     if !kind.versions().contains(&version) {
-        if matches!(kind, ManifestKind::Secret | ManifestKind::ServiceAccount | ManifestKind::Namespace) {
-            return Ok(foreign(file, &api_version, kind.name()));
-        }
-        let (file, group, kind) = (file.to_owned(), group.to_owned(), kind.name().to_owned());
-        return Err(ManifestError::UnknownVersion { file, api_version, group, kind });
-    }
-    if kind == ManifestKind::Namespace {
-        return Ok(namespace(file, &document.value));
+        let (file, group, name) = (file.to_owned(), group.to_owned(), kind.name().to_owned());
+        return match kind {
+            ManifestKind::Secret | ManifestKind::ServiceAccount => Ok(foreign(&file, &api_version, &name)),
+            ManifestKind::Namespace => Err(ManifestError::NoNamespace { file, api_version, kind: name }),
+            ManifestKind::Flux(_) => {
+                Err(ManifestError::UnknownVersion { file, api_version, group, kind: name })
+            }
+        };
     }
     let mut parser = Parser { file, version, kind, name: String::new(), notes: Vec::new() };
     let mut value = document.value;
@@ -79,19 +84,21 @@ fn parse_object(file: &Path, document: Document, known: &KnownFields) -> Result<
     Ok(Parsed { object: Some(object), notes: parser.notes })
 }
 
-/// Parses a Namespace, of which only labels and annotations matter; all other fields are ignored.
-fn namespace(file: &Path, value: &Value) -> Parsed {
-    if name_of(value).is_none() {
-        return unsupported(file, "a Namespace without a name");
-    }
-    let values = |member: &str| value["metadata"][member].as_object().into_iter().flatten();
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let labels = values("labels").filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect();
-    // A value without quotes, such as `4711`, counts as it is written: a freeze must not be lost.
-    let annotation = |value: &Value| text(value).unwrap_or_else(|| value.to_string());
-    let annotations = values("annotations").map(|(name, value)| (name.clone(), annotation(value))).collect();
-    let object = Object::Namespace { labels, annotations };
-    Parsed { object: Some(object), notes: Vec::new() }
+/// Returns true if an object of the core group is a misspelt Namespace.
+fn is_like_namespace(kind: &str, value: &Value) -> bool {
+    let name = ManifestKind::Namespace.name();
+    value["metadata"].is_object() && (kind.eq_ignore_ascii_case(name) || nearest(kind, [name]).is_some())
+}
+
+/// Takes the labels and annotations of a Namespace whose fields have been checked.
+///
+/// A value without a text is empty, as in a cluster.
+fn namespace(value: &Value) -> Object {
+    let texts = |member: &str| -> BTreeMap<String, String> {
+        let values = value["metadata"][member].as_object().into_iter().flatten();
+        values.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
+    };
+    Object::Namespace { labels: texts("labels"), annotations: texts("annotations") }
 }
 
 fn foreign(file: &Path, api_version: &str, kind: &str) -> Parsed {
@@ -137,14 +144,21 @@ impl Parser<'_> {
         let name = name.ok_or_else(no_name)?.to_owned();
         let namespace = metadata.get("namespace").and_then(Value::as_str).filter(|text| !text.is_empty());
         let namespace = namespace.unwrap_or(DEFAULT_NAMESPACE).to_owned();
-        self.name = format!("{} {namespace}/{name}", self.kind.name());
+        // A Namespace is in none, and its name is that of one.
+        let is_namespace = self.kind == ManifestKind::Namespace;
+        self.name = if is_namespace {
+            format!("{} {name}", self.kind.name())
+        } else {
+            format!("{} {namespace}/{name}", self.kind.name())
+        };
         let invalid = |field: &str, cause| self.invalid(field.to_owned(), FieldError::Name(cause));
         // A name with a placeholder gets its value when the manifest is applied; here it must not lead to another path.
         let is_open = |text: &str| contains_placeholder(text) && !text.contains('/');
         if !is_open(&name) {
-            validate_name(&name).map_err(|cause| invalid("metadata.name", cause))?;
+            let validate = if is_namespace { validate_namespace } else { validate_name };
+            validate(&name).map_err(|cause| invalid("metadata.name", cause))?;
         }
-        if !is_open(&namespace) {
+        if !is_namespace && !is_open(&namespace) {
             validate_namespace(&namespace).map_err(|cause| invalid("metadata.namespace", cause))?;
         }
         // A namespace of a wrong type stays, for the check of types.
@@ -237,7 +251,7 @@ impl Parser<'_> {
             }
             ManifestKind::Secret => Object::Secret(secret::values(value)),
             ManifestKind::ServiceAccount => Object::ServiceAccount(names(&value["imagePullSecrets"])),
-            ManifestKind::Namespace => unreachable!("a Namespace is read by its labels alone"),
+            ManifestKind::Namespace => namespace(&value),
         })
     }
 

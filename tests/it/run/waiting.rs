@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::scene::Scene;
-use crate::support::fleet::tag_line;
+use crate::support::fleet::{podinfo, tag_line};
 use crate::support::git_host::{Operation, Settings};
 use crate::support::program::{Run, update};
 
@@ -158,15 +158,15 @@ fn a_freeze_names_its_reason_and_an_invalid_value_is_one() {
         assert!(message.starts_with(&format!("1 value of podinfo waits: {expected}")), "{message}");
         assert_eq!(scene.tag("main"), "4.0.6");
     }
-    // Without quotes, in another manifest, or misspelt.
-    for (annotations, expected) in [
-        (json!({"tagboat.dev/freeze": 4711}), 0),
-        (json!({"tagboat.dev/freez": "x"}), 0),
-        (json!({"tagboat.dev/freeze": "incident: db is down"}), 0),
+    // Without a value, misspelt, or almost YAML.
+    for annotations in [
+        json!({"tagboat.dev/freeze": null}),
+        json!({"tagboat.dev/freez": "x"}),
+        json!({"tagboat.dev/freeze": "incident: db is down"}),
     ] {
         let scene = Scene::new().local();
         namespace(&scene, "default", &annotations);
-        let report = report(&scene.run_with_state(["--output", "json"]).with_status(expected));
+        let report = report(&scene.run_with_state(["--output", "json"]).with_status(0));
         assert_eq!(report["waiting"][0]["reason"], "Frozen", "{report:#}");
     }
     let scene = Scene::new().local();
@@ -237,6 +237,112 @@ fn a_namespace_that_cannot_be_parsed_stops_the_run() {
         assert!(run.errors.contains("the manifest is not YAML"), "{run:?}");
         assert_eq!(scene.tag("main"), "4.0.6");
     }
+}
+
+/// Its freeze was dropped, and the image was pushed.
+#[test]
+fn a_malformed_namespace_stops_the_run() {
+    let freeze = json!({"tagboat.dev/freeze": "x"});
+    let metadata = |metadata: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    let named = |name: Value| metadata(json!({"name": name, "annotations": freeze}));
+    let list = "is not valid at metadata.annotations: it must be a mapping, but is a list";
+    let no_name = "Namespace without a metadata.name that is a string";
+    for (object, words) in [
+        (metadata(json!({"name": "default", "annotations": ["tagboat.dev/freeze"]})), list),
+        (metadata(json!({"name": "default", "annotations": [freeze]})), list),
+        (
+            metadata(json!({"name": "default", "annotations": "tagboat.dev/freeze"})),
+            "Namespace default is not valid at metadata.annotations: it must be a mapping, but is a string",
+        ),
+        (
+            metadata(json!({"name": "default", "annotations": {"tagboat.dev/freeze": 4711}})),
+            "is not valid at metadata.annotations.tagboat.dev/freeze: it must be a string, but is `4711`; put it in quotes",
+        ),
+        (
+            metadata(json!({"name": "default", "annotation": freeze})),
+            "Namespace default has an unknown field metadata.annotation; did you mean annotations?",
+        ),
+        (
+            metadata(json!({"name": "default", "Annotations": freeze})),
+            "Namespace default has an unknown field metadata.Annotations; did you mean annotations?",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}, "annotations": freeze}),
+            "Namespace default has an unknown field annotations",
+        ),
+        (
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "annotations": freeze}, "sepc": 1}),
+            "Namespace default has an unknown field sepc; did you mean spec?",
+        ),
+        (
+            named(json!("Default")),
+            "Namespace Default is not valid at metadata.name: a lowercase RFC 1123 label",
+        ),
+        (named(json!("default ")), "is not valid at metadata.name: a lowercase RFC 1123 label"),
+        (named(json!("a.default")), "is not valid at metadata.name: a lowercase RFC 1123 label"),
+        (named(json!(123)), no_name),
+        (named(json!(["default"])), no_name),
+        (metadata(json!({"annotations": freeze})), no_name),
+        (
+            json!({"apiVersion": "v1", "kind": "namespace", "metadata": {"name": "default", "annotations": freeze}}),
+            "a Namespace has the apiVersion v1 and the kind Namespace",
+        ),
+        (
+            json!({"kind": "Namespace", "metadata": {"name": "default", "annotations": freeze}}),
+            "a Namespace has the apiVersion v1 and the kind Namespace",
+        ),
+    ] {
+        let scene = Scene::new().local();
+        scene.write("namespace.yaml", &object.to_string());
+        let run = scene.run_with_state(NONE).with_status(1);
+        assert!(run.only_error().contains(words), "{words}: {run:?}");
+        assert_eq!(scene.tag("main"), "4.0.6");
+    }
+}
+
+/// It was read as if the field was absent.
+#[test]
+fn a_misspelt_field_of_metadata_stops_the_run() {
+    let misspelt = json!({"tagboat.dev/on-revert": "hold"});
+    let automation = |scene: &Scene| scene.automation_with(json!({"metadata": {"annotation": misspelt}}));
+    let policy = |scene: &Scene| {
+        let text = podinfo().replace("labels: {}", &format!("annotation: {misspelt}"));
+        scene.write("policy.yaml", &text);
+    };
+    for (object, misspell) in [
+        ("ImageUpdateAutomation default/fleet", &automation as &dyn Fn(&Scene)),
+        ("ImagePolicy default/podinfo", &policy as &dyn Fn(&Scene)),
+    ] {
+        let scene = Scene::new().local();
+        misspell(&scene);
+        let run = scene.run_with_state(NONE).with_status(1);
+        let words = format!("{object} has an unknown field metadata.annotation; did you mean annotations?");
+        assert!(run.only_error().ends_with(&words), "{run:?}");
+        assert_eq!(scene.tag("main"), "4.0.6");
+    }
+}
+
+/// Other tools have Namespaces too, and templates of them.
+#[test]
+fn namespaces_without_our_annotations_stop_no_run() {
+    let scene = Scene::new().local();
+    let live = json!({
+        "apiVersion": "v1", "kind": "Namespace",
+        "metadata": {
+            "name": "other", "uid": "1", "resourceVersion": "7", "creationTimestamp": null, "labels": {"a": "b"},
+            "managedFields": [{"manager": "x", "fieldsV1": {"f:metadata": {}}, "other": 1}],
+        },
+        "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active", "more": [1]},
+    });
+    scene.write("live.yaml", &live.to_string());
+    scene.write(
+        "rendered.yaml",
+        "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: 'Name of {{ .Release }}/x'\n",
+    );
+    let run = scene.run_with_state(NONE).with_status(0);
+    let words = "rendered.yaml: Namespace Name of {{ .Release }}/x is not valid at metadata.name: a lowercase RFC 1123 label";
+    assert!(run.errors.contains(words) && run.errors.contains("; the object is skipped"), "{run:?}");
+    assert_eq!(scene.tag("main"), "5.0.3");
 }
 
 /// The member that waits was not counted.
