@@ -7,7 +7,7 @@ use tagboat_api::settings::LongDuration;
 
 use super::cron;
 use super::error::EntryDefect;
-use super::local_time::{parse_time, time_zone};
+use super::local_time::{is_later_on_clocks, parse_time, time_zone};
 use super::period::{Period, Phase};
 use super::recurrence::Recurrence;
 use crate::printable::is_unprintable;
@@ -130,8 +130,13 @@ pub(super) fn period(
     if let (Some(begins), Some(ends)) = (period.from, period.until)
         && ends <= begins
     {
-        let text = |value: Option<&str>| value.unwrap_or_default().to_owned();
-        return Err(EntryDefect::Order { from: text(from), until: text(until) });
+        let [from, until] = [from, until].map(|value| value.unwrap_or_default().to_owned());
+        return Err(if begins == ends && is_later_on_clocks(&from, &until) {
+            let zone = zone.iana_name().unwrap_or_default().to_owned();
+            EntryDefect::Skipped { from, until, zone }
+        } else {
+            EntryDefect::Order { from, until }
+        });
     }
     Ok(period)
 }

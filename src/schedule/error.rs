@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::printable::printable;
 
+/// The last time that can be given.
+pub(super) const LAST: &str = "9999-12-30T22:00Z";
+
 /// The maximum number of characters of a value in a message.
 const MAX_SHOWN: usize = 160;
 
@@ -127,6 +130,24 @@ pub enum EntryDefect {
         field: &'static str,
         /// The value.
         value: String,
+    },
+    /// A time is later than any that can be given.
+    #[error("{field} is `{}`, which is too late: write a time up to {}", shown(.value), LAST)]
+    TooLate {
+        /// Name of the field.
+        field: &'static str,
+        /// The value.
+        value: String,
+    },
+    /// Clocks skip the time between the beginning and the end.
+    #[error("until is `{}`, which is the same moment as from, `{}`: clocks in {} go forward then; write a later time", shown(.until), shown(.from), shown(.zone))]
+    Skipped {
+        /// The beginning.
+        from: String,
+        /// The end.
+        until: String,
+        /// Name of the time zone.
+        zone: String,
     },
     /// The end is not after the beginning.
     #[error("until is `{}`, which is not after from, `{}`: write a later time", shown(.until), shown(.from))]

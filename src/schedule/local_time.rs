@@ -21,17 +21,32 @@ pub(super) fn time_zone(name: Option<&str>) -> Result<TimeZone, EntryDefect> {
 /// Parses a time such as `2026-12-18T12:00`, with seconds or an offset if it has them.
 ///
 /// Without an offset it is a time of the zone.
-pub(super) fn parse_time(
-    field: &'static str,
-    value: &str,
-    zone: &TimeZone,
-) -> Result<Timestamp, EntryDefect> {
-    let time = match shape(value) {
-        Some(Shape::Local) => value.parse().ok().and_then(|local| first_instant(zone, local)),
-        Some(Shape::WithOffset) => value.parse().ok(),
-        None => None,
+///
+/// # Errors
+///
+/// If the value has another form, or is no time of the calendar, or is too late.
+pub fn parse_time(field: &'static str, value: &str, zone: &TimeZone) -> Result<Timestamp, EntryDefect> {
+    let not_a_time = || EntryDefect::Time { field, value: value.to_owned() };
+    let Shape { local, offset } = shape(value).ok_or_else(not_a_time)?;
+    let local: DateTime = local.parse().map_err(|_| not_a_time())?;
+    let time = match offset {
+        None => first_instant(zone, local),
+        Some(offset) => {
+            // The offset alone, at a time that any offset allows.
+            let _: Timestamp = format!("2000-01-01T00:00{offset}").parse().map_err(|_| not_a_time())?;
+            value.parse().ok()
+        }
     };
-    time.ok_or_else(|| EntryDefect::Time { field, value: value.to_owned() })
+    time.ok_or_else(|| EntryDefect::TooLate { field, value: value.to_owned() })
+}
+
+/// Returns true if clocks show the second of two local times later.
+pub(super) fn is_later_on_clocks(from: &str, until: &str) -> bool {
+    let local = |value: &str| {
+        let shape = shape(value).filter(|shape| shape.offset.is_none())?;
+        shape.local.parse::<DateTime>().ok()
+    };
+    local(from).zip(local(until)).is_some_and(|(from, until)| from < until)
 }
 
 /// Returns the first instant at which clocks show a time or a later one.
@@ -56,23 +71,26 @@ pub(super) fn last_change(zone: &TimeZone, now: Timestamp) -> Option<(Timestamp,
     Some((at, zone.to_offset(just_before).to_datetime(at)))
 }
 
-enum Shape {
-    Local,
-    WithOffset,
+/// The parts of a time.
+struct Shape<'v> {
+    local: &'v str,
+    offset: Option<&'v str>,
 }
 
-/// Returns the shape of a time in ISO 8601 with minutes or seconds.
-fn shape(value: &str) -> Option<Shape> {
+/// Returns the parts of a time in ISO 8601 with minutes or seconds.
+fn shape(value: &str) -> Option<Shape<'_>> {
     let (date, time) = value.split_once('T')?;
     let (clock, offset) = time.split_at(time.find(['Z', '+', '-']).unwrap_or(time.len()));
     let is_clock = has_pattern(clock, "00:00") || has_pattern(clock, "00:00:00");
-    if !has_pattern(date, "0000-00-00") || !is_clock {
+    // The parser would take a leap second for the one before it.
+    if !has_pattern(date, "0000-00-00") || !is_clock || clock.get(5..) == Some(":60") {
         return None;
     }
+    let is_offset = || offset == "Z" || offset.get(1..).is_some_and(|offset| has_pattern(offset, "00:00"));
+    let (local, _) = value.split_at(value.len() - offset.len());
     match offset {
-        "" => Some(Shape::Local),
-        "Z" => Some(Shape::WithOffset),
-        _ => has_pattern(offset.get(1..)?, "00:00").then_some(Shape::WithOffset),
+        "" => Some(Shape { local, offset: None }),
+        _ => is_offset().then_some(Shape { local, offset: Some(offset) }),
     }
 }
 
@@ -88,6 +106,7 @@ fn has_pattern(text: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::error::LAST;
 
     #[test]
     fn a_time_has_an_offset_or_is_local() {
@@ -133,10 +152,38 @@ mod tests {
             "2026-12-18T12:00[Europe/Berlin]",
             "2026-12-18T12:00+01:00[Europe/Berlin]",
             "2026-12-18T12:00:00.5",
+            "2026-12-18T23:59:60",
+            "2026-12-18T23:59:60Z",
+            "2026-12-18T12:00+01:99",
             "２026-12-18T12:00",
         ] {
             let expected = EntryDefect::Time { field: "from", value: value.to_owned() };
             assert_eq!(parse_time("from", value, &TimeZone::UTC), Err(expected), "{value}");
+        }
+    }
+
+    /// The sentence said that it is no time.
+    #[test]
+    fn a_time_that_is_too_late_is_named_as_that() {
+        let late = |value: &str, zone: &str| {
+            let zone = time_zone(Some(zone)).unwrap();
+            match parse_time("until", value, &zone) {
+                Ok(time) => Ok(time.to_string()),
+                Err(defect) => Err(defect.to_string()),
+            }
+        };
+        assert_eq!(late("9999-12-30T22:00", "UTC").unwrap(), "9999-12-30T22:00:00Z");
+        assert_eq!(late(LAST, "UTC").unwrap(), "9999-12-30T22:00:00Z");
+        for (value, zone) in [
+            ("9999-12-30T22:01", "UTC"),
+            ("9999-12-31T23:59", "UTC"),
+            ("9999-12-31T00:00", "America/New_York"),
+            ("9999-12-31T23:59Z", "UTC"),
+            ("9999-12-31T23:59-12:00", "UTC"),
+        ] {
+            let expected =
+                format!("until is `{value}`, which is too late: write a time up to 9999-12-30T22:00Z");
+            assert_eq!(late(value, zone), Err(expected), "{value} {zone}");
         }
     }
 

@@ -40,4 +40,5 @@ pub use changes::{Change, Changes, Outlook};
 pub use entry::{Entry, EntryKind};
 pub use error::{EntryDefect, EntryPlace, SettingsError};
 pub use freeze::Freeze;
+pub use local_time::parse_time;
 pub use windows::Windows;

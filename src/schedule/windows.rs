@@ -210,6 +210,21 @@ mod tests {
                 "entry `x`: until is `2026-12-18T13:00+01:00`, which is not after from, `2026-12-18T12:00`: write a \
                  later time",
             ),
+            // Clocks skip both times, or one, or neither.
+            (
+                "name: x, kind: deny, from: 2027-03-28T02:10, until: 2027-03-28T02:50, timeZone: Europe/Berlin",
+                "entry `x`: until is `2027-03-28T02:50`, which is the same moment as from, `2027-03-28T02:10`: clocks in \
+                 Europe/Berlin go forward then; write a later time",
+            ),
+            (
+                "name: x, kind: deny, from: 2027-03-28T02:10, until: 2027-03-28T03:00, timeZone: Europe/Berlin",
+                "entry `x`: until is `2027-03-28T03:00`, which is the same moment as from, `2027-03-28T02:10`: clocks in \
+                 Europe/Berlin go forward then; write a later time",
+            ),
+            (
+                "name: x, kind: deny, from: 2027-03-28T02:50, until: 2027-03-28T02:10, timeZone: Europe/Berlin",
+                "entry `x`: until is `2027-03-28T02:10`, which is not after from, `2027-03-28T02:50`: write a later time",
+            ),
         ] {
             assert_eq!(error(&format!("[{{{entry}}}]")), sentence, "{entry}");
         }

@@ -21,7 +21,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::Timestamp;
-use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::query::ObjectQuery;
@@ -30,6 +29,7 @@ use crate::cli::cluster::ClusterArguments;
 use crate::cli::output::{OutputFormat, to_json};
 use crate::cli::runtime;
 use crate::cli::terminal::{Palette, print, say};
+use crate::schedule::{EntryDefect, parse_time};
 use facts::Found;
 use judge::Moment;
 pub(in crate::cli) use report::Explanation;
@@ -92,12 +92,14 @@ impl AutomationArguments {
     }
 }
 
-/// Reads a time, in UTC unless it has an offset.
+/// Reads a time as that of a window, in UTC unless it has an offset.
 fn time(text: &str) -> Result<Timestamp, String> {
-    let local = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
-    let time = text.parse::<Timestamp>().ok().or_else(|| local().map(|zoned| zoned.timestamp()));
-    time.ok_or_else(|| {
-        "write a time such as 2026-12-18T12:00, or with an offset such as 2026-12-18T12:00+01:00".to_owned()
+    parse_time("the time", text, &TimeZone::UTC).map_err(|defect| match defect {
+        EntryDefect::Time { .. } => {
+            "write a time such as 2026-12-18T12:00, or with an offset such as 2026-12-18T12:00+01:00"
+                .to_owned()
+        }
+        defect => defect.to_string(),
     })
 }
 
@@ -139,12 +141,29 @@ mod tests {
             ("2026-12-18T12:00:30", "2026-12-18T12:00:30Z"),
             ("2026-12-18T12:00Z", "2026-12-18T12:00:00Z"),
             ("2026-12-18T12:00+01:00", "2026-12-18T11:00:00Z"),
-            ("2026-12-18", "2026-12-18T00:00:00Z"),
         ] {
             assert_eq!(time(text).unwrap().to_string(), expected, "{text}");
         }
-        for text in ["", "tomorrow", "12:00", "2026-13-18T12:00", "-1h"] {
+    }
+
+    /// A time zone was ignored, so that the answer was for another time.
+    #[test]
+    fn a_time_of_another_form_than_that_of_windows_is_refused() {
+        for text in [
+            "",
+            "tomorrow",
+            "12:00",
+            "2026-12-18",
+            "2026-13-18T12:00",
+            "-1h",
+            "2026-12-18T12:00[America/New_York]",
+            "2026-12-18T12:00-05:00[America/New_York]",
+            "2026-12-18T12",
+            "20261218T1200",
+            "2026-12-18T23:59:60",
+        ] {
             assert!(time(text).unwrap_err().starts_with("write a time such as "), "{text}");
         }
+        assert!(time("9999-12-31T23:59").unwrap_err().contains("which is too late"));
     }
 }
