@@ -2,8 +2,8 @@
 //!
 //! [`lint`] takes files ([`source`]) and gives a [`Report`] of [`finding`]s. It finds the objects in them ([`object`])
 //! and checks them against their schema ([`schema`]), the table of settings ([`annotation`]) and the rules of their
-//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]); reads windows and freezes
-//! ([`windows`]); renders templates ([`template`], [`delivery`]) and looks up
+//! controllers ([`automation`], [`policy`], [`filter`], [`selector`]), and Namespaces ([`namespace`]) with their windows
+//! and freezes ([`windows`]); renders templates ([`template`], [`delivery`]) and looks up
 //! the policies of markers ([`marker`], [`policy_names`]) and of [`release_groups`]. Patches of kustomizations are not taken for whole objects
 //! ([`kustomize`]). Locations come from `yaml/tree`.
 //!
@@ -16,6 +16,7 @@ mod filter;
 pub mod finding;
 mod kustomize;
 mod marker;
+mod namespace;
 mod object;
 mod policy;
 mod policy_names;
@@ -150,6 +151,7 @@ fn check_objects<'a>(
 ) -> Vec<ExpectedPolicy<'a>> {
     let schemas = Schemas::new();
     let mut located: Vec<Located<'a>> = Vec::new();
+    let mut namespaces = Vec::new();
     let charts = Charts::among(documents);
     for document in documents.iter().filter(|document| document.role == Role::Manifest) {
         if charts.have_template(document.name) {
@@ -157,9 +159,10 @@ fn check_objects<'a>(
             continue;
         }
         let mut findings = Findings::new(document.name, found);
-        windows::check_namespaces(&document.roots, &mut findings);
+        let is_patch = kustomizations.is_patch(document.name);
+        namespaces.extend(namespace::check(document, is_patch, &mut findings));
         for object in object::objects(&document.roots, &mut findings) {
-            let is_patch = kustomizations.is_patch(document.name) || object.has_directive();
+            let is_patch = is_patch || object.has_directive();
             let missing = schemas.check(&object, &mut findings);
             annotation::check(&object, &mut findings);
             windows::check(&object, &mut findings);
@@ -169,6 +172,7 @@ fn check_objects<'a>(
             located.push(Located { file: document.name, object, is_patch, missing });
         }
     }
+    namespace::check_contradictions(&namespaces, found);
     let mut namesakes: BTreeMap<(Kind, &str), Vec<&Located<'a>>> = BTreeMap::new();
     for one in &located {
         // The namespace may be filled in later.

@@ -56,12 +56,14 @@ impl<'n> Object<'n> {
 
     /// Returns true if it declares itself a patch, with a directive of strategic merge patches.
     pub(super) fn has_directive(&self) -> bool {
-        fn search(node: &Node) -> bool {
-            node.fields().iter().any(|field| field.name.starts_with('$') || search(field.value))
-                || node.items().iter().any(|item| search(item))
-        }
-        search(self.node)
+        has_directive(self.node)
     }
+}
+
+/// Returns true if a node contains a directive of strategic merge patches.
+pub(super) fn has_directive(node: &Node) -> bool {
+    node.fields().iter().any(|field| field.name.starts_with('$') || has_directive(field.value))
+        || node.items().iter().any(|item| has_directive(item))
 }
 
 /// Returns all documents of a file, with lists replaced by their items.

@@ -1,6 +1,6 @@
 //! Checks the fields of an object against the schema of its kind.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -78,26 +78,10 @@ impl Schemas {
     pub(super) fn check(&self, object: &Object<'_>, findings: &mut Findings<'_>) -> Vec<Missing> {
         let schema = crds::schema(&self.0, object.kind.group(), object.version, object.kind.name())
             .expect("every kind that is looked at has a schema in both versions");
-        let mut check = Check { findings, kind: object.kind, missing: Vec::new() };
-        let sections = ["apiVersion", "kind", "metadata", "spec", "status"];
-        for field in object.node.fields() {
-            let at = Location::of(field.key);
-            match field.name {
-                "spec" => {
-                    let properties = schema.properties.as_ref();
-                    let spec = properties.and_then(|properties| properties.get("spec"));
-                    check.value("spec", field.value, spec.expect("every kind has a spec"), at);
-                }
-                "metadata" => check.metadata(field.value, at),
-                name if sections.contains(&name) || name.starts_with('$') => {}
-                name => {
-                    let free = sections.into_iter().filter(|name| object.node.field(name).is_none());
-                    let hint = hint(nearest(name, free));
-                    check.findings.add(at, Rule::UnknownField, unknown(object.kind, name, &hint));
-                }
-            }
-        }
-        check.duplicates(object.node, "");
+        let mut check = Check { findings, kind: CheckedKind::Flux(object.kind), missing: Vec::new() };
+        let properties = schema.properties.as_ref();
+        let spec = properties.and_then(|properties| properties.get("spec"));
+        check.object(object.node, spec.expect("every kind has a spec"));
         if object.name().is_empty() && object.node.text_at(&["metadata", "generateName"]).is_none() {
             check
                 .missing
@@ -119,17 +103,63 @@ impl Schemas {
     }
 }
 
-fn unknown(kind: Kind, path: &str, hint: &str) -> String {
+/// Checks all fields of a Namespace except its status.
+pub(super) fn check_namespace(node: &Node, findings: &mut Findings<'_>) {
+    let of_type =
+        |type_: &str| JSONSchemaProps { type_: Some(type_.to_owned()), ..JSONSchemaProps::default() };
+    let names = JSONSchemaPropsOrArray::Schema(Box::new(of_type("string")));
+    let finalizers = JSONSchemaProps { items: Some(names), ..of_type("array") };
+    let properties = BTreeMap::from([("finalizers".to_owned(), finalizers)]);
+    let spec = JSONSchemaProps { properties: Some(properties), ..of_type("object") };
+    Check { findings, kind: CheckedKind::Namespace, missing: Vec::new() }.object(node, &spec);
+}
+
+fn unknown(kind: CheckedKind, path: &str, hint: &str) -> String {
     format!("{} has no field `{path}`{hint}", kind.name())
+}
+
+/// A kind whose fields are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CheckedKind {
+    Flux(Kind),
+    Namespace,
+}
+
+impl CheckedKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flux(kind) => kind.name(),
+            Self::Namespace => "Namespace",
+        }
+    }
 }
 
 struct Check<'f, 'a> {
     findings: &'f mut Findings<'a>,
-    kind: Kind,
+    kind: CheckedKind,
     missing: Vec<Missing>,
 }
 
 impl Check<'_, '_> {
+    /// Checks all fields of an object.
+    fn object(&mut self, node: &Node, spec: &JSONSchemaProps) {
+        let sections = ["apiVersion", "kind", "metadata", "spec", "status"];
+        for field in node.fields() {
+            let at = Location::of(field.key);
+            match field.name {
+                "spec" => self.value("spec", field.value, spec, at),
+                "metadata" => self.metadata(field.value, at),
+                name if sections.contains(&name) || name.starts_with('$') => {}
+                name => {
+                    let free = sections.into_iter().filter(|name| node.field(name).is_none());
+                    let hint = hint(nearest(name, free));
+                    self.findings.add(at, Rule::UnknownField, unknown(self.kind, name, &hint));
+                }
+            }
+        }
+        self.duplicates(node, "");
+    }
+
     fn invalid(&mut self, location: Location, path: &str, what: impl std::fmt::Display) {
         self.findings.add(location, Rule::InvalidValue, format!("`{path}` {what}"));
     }
@@ -180,7 +210,8 @@ impl Check<'_, '_> {
             } else if let Some(JSONSchemaPropsOrBool::Schema(schema)) = &schema.additional_properties {
                 self.value(&path, field.value, schema, at);
             } else if let Some(named) = named.filter(|named| !named.is_empty()) {
-                let others = OTHER_GIT_FIELDS.into_iter().filter(|_| self.kind == Kind::GitRepository);
+                let is_git = self.kind == CheckedKind::Flux(Kind::GitRepository);
+                let others = OTHER_GIT_FIELDS.into_iter().filter(|_| is_git);
                 if field.name.starts_with('$') || others.clone().any(|other| other == field.name) {
                     continue;
                 }
@@ -188,7 +219,7 @@ impl Check<'_, '_> {
                 let near =
                     nearest(field.name, named.keys().map(String::as_str).chain(others).filter(is_free));
                 // Flux may have added fields to GitRepository that are unknown here; a misspelling is reported anyway.
-                if self.kind != Kind::GitRepository || near.is_some() {
+                if !is_git || near.is_some() {
                     let sentence = unknown(self.kind, &path, &hint(near));
                     self.findings.add(at, Rule::UnknownField, sentence);
                 }
@@ -242,7 +273,7 @@ impl Check<'_, '_> {
         let error = match schema.pattern.as_deref() {
             Some(duration::PATTERN) => duration.to_duration().err(),
             Some(duration::PATTERN_WITHOUT_HOURS) => duration.to_duration_without_hours().err(),
-            Some(_) if self.kind == Kind::GitRepository && path == "spec.url" => {
+            Some(_) if self.kind == CheckedKind::Flux(Kind::GitRepository) && path == "spec.url" => {
                 if !["http://", "https://", "ssh://"].iter().any(|scheme| text.starts_with(scheme)) {
                     let is_local = ["file://", "/", "./", "../"].iter().any(|start| text.starts_with(start));
                     let sentence = if is_local {
@@ -260,8 +291,8 @@ impl Check<'_, '_> {
         if let Some(error) = error {
             self.findings.add(location, Rule::InvalidValue, format!("`{path}`: {error}"));
         }
-        let starts_reconciles =
-            path == "spec.interval" && matches!(self.kind, Kind::Automation | Kind::Repository);
+        let starts_reconciles = path == "spec.interval"
+            && matches!(self.kind, CheckedKind::Flux(Kind::Automation | Kind::Repository));
         if starts_reconciles && duration.to_duration().is_ok_and(|interval| interval.is_zero()) {
             self.invalid(
                 location,
@@ -290,6 +321,10 @@ impl Check<'_, '_> {
                 }
                 "labels" | "annotations" if !field.value.is_null() => {
                     self.invalid(at, &path, "must be a mapping");
+                }
+                // The name of a Namespace is that of a namespace.
+                "name" if self.kind == CheckedKind::Namespace => {
+                    self.name(&path, field.value, validate_namespace);
                 }
                 "name" => self.name(&path, field.value, validate_name),
                 "namespace" => self.name(&path, field.value, validate_namespace),

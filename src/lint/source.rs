@@ -72,7 +72,12 @@ fn has_near_marker(content: &[u8]) -> bool {
 fn has_objects(name: &str, content: &[u8]) -> bool {
     // Namespaces have no group, and matter only with an annotation.
     let has = |text: &str| memmem::find(content, text.as_bytes()).is_some();
-    is_kustomization(name) || API_GROUPS.iter().any(|group| has(group)) || (has("Namespace") && has(PREFIX))
+    is_kustomization(name) || API_GROUPS.iter().any(|group| has(group)) || has(PREFIX)
+}
+
+/// Returns true if a file may have a Namespace with a setting.
+fn has_namespace(content: &[u8]) -> bool {
+    ["Namespace", PREFIX].iter().all(|text| memmem::find(content, text.as_bytes()).is_some())
 }
 
 /// A parsed YAML file.
@@ -104,9 +109,10 @@ impl<'a> Document<'a> {
 
     /// Returns true if the file must be valid YAML.
     ///
-    /// It mentions Flux's image objects or has a marker.
+    /// It mentions Flux's image objects or a Namespace with a setting, or has a marker.
     pub(super) fn must_be_yaml(&self) -> bool {
-        self.has_marker() || (self.text.contains(IMAGE_GROUP) && !self.is_templated())
+        let has_objects = || self.text.contains(IMAGE_GROUP) || has_namespace(self.text.as_bytes());
+        self.has_marker() || (has_objects() && !self.is_templated())
     }
 
     pub(super) fn has_marker(&self) -> bool {
@@ -157,6 +163,7 @@ pub(super) fn not_text(content: &[u8], role: Role) -> Option<Location> {
     let matters = matches!(role, Role::Template(_))
         || [marker::QUOTED_TOKEN, IMAGE_GROUP.as_bytes()]
             .iter()
-            .any(|group| memmem::find(content, group).is_some());
+            .any(|group| memmem::find(content, group).is_some())
+        || has_namespace(content);
     matters.then_some(Location { line, column })
 }

@@ -1,14 +1,11 @@
 //! Checks windows and freezes, of automations and of Namespaces.
 
-use std::rc::Rc;
-
 use tagboat_api::Kind;
 use tagboat_api::settings::PREFIX;
 use tagboat_api::substitution::contains_placeholder;
 
-use super::annotation;
 use super::finding::{Findings, Location, Rule};
-use super::object::{Object, flatten};
+use super::object::Object;
 use crate::schedule::{Freeze, SettingsError, Windows};
 use crate::yaml::Node;
 
@@ -19,19 +16,11 @@ pub(super) fn check(object: &Object<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Checks the windows and freezes of the Namespaces in a file.
-pub(super) fn check_namespaces(roots: &[Rc<Node>], findings: &mut Findings<'_>) {
-    let is_namespace = |node: &&Node| {
-        (node.text_at(&["apiVersion"]), node.text_at(&["kind"])) == (Some("v1"), Some("Namespace"))
-    };
-    for node in flatten(roots).into_iter().filter(is_namespace) {
-        if let Some(annotations) = node.at(&["metadata", "annotations"]) {
-            annotation::check_namespace(annotations, findings);
-        }
-        check_annotation(node, "windows", windows, findings);
-        check_annotation(node, "freeze", freeze, findings);
-        check_annotation(node, "freeze-all", freeze, findings);
-    }
+/// Checks the windows and freezes of a Namespace.
+pub(super) fn check_namespace(node: &Node, findings: &mut Findings<'_>) {
+    check_annotation(node, "windows", windows, findings);
+    check_annotation(node, "freeze", freeze, findings);
+    check_annotation(node, "freeze-all", freeze, findings);
 }
 
 fn windows(text: &str) -> Result<(), SettingsError> {
