@@ -7,6 +7,8 @@ use tempfile::TempDir;
 
 use super::program;
 use crate::run::scene::Scene;
+use crate::support::content::file;
+use crate::support::fleet::tag_line;
 use crate::support::manifests::policy;
 use crate::support::program::{Run, run};
 
@@ -170,6 +172,65 @@ fn what_is_wrong_exits_with_1() {
     }
 }
 
+/// They were called open, and `tagboat run` refuses to begin.
+#[test]
+fn what_a_run_refuses_is_not_open() {
+    let good = || app(&json!({}), &json!({}));
+    let frozen = |value: &str| namespace(&json!({"tagboat.dev/freeze": value}));
+    let metadata =
+        |metadata: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}).to_string();
+    for (manifests, words) in [
+        (
+            vec![good(), web("2.0.0"), frozen("a"), frozen("b")],
+            "Namespace shop is defined twice, with different values of tagboat.dev/freeze: keep one",
+        ),
+        (
+            vec![app(&json!({"tagboat.dev/windows": "foo"}), &json!({})), web("2.0.0")],
+            "annotation tagboat.dev/windows: it is not a list of windows: ",
+        ),
+        (
+            vec![
+                good(),
+                web("2.0.0"),
+                metadata(json!({"name": "shop", "annotations": ["tagboat.dev/freeze"]})),
+            ],
+            "2.yaml: Namespace shop is not valid at metadata.annotations: it must be a mapping, but is a list",
+        ),
+        // Its freeze of all namespaces would count.
+        (
+            vec![
+                good(),
+                web("2.0.0"),
+                metadata(json!({"name": "x", "annotation": {"tagboat.dev/freeze-all": ""}})),
+            ],
+            "2.yaml: Namespace x has an unknown field metadata.annotation; did you mean annotations?",
+        ),
+        (vec![good(), web("2.0.0"), "tagboat.dev/: [".to_owned()], "2.yaml:1:"),
+    ] {
+        let ended = explain(&manifests, &JSON).with_status(1);
+        let document = ended.json();
+        assert!(document["error"].as_str().unwrap().contains(words), "{document:#}");
+        assert_eq!((&document["open"], &document["next"]), (&json!(false), &json!([])), "{document:#}");
+        let reason = document["policies"][0]["reason"].as_str().unwrap();
+        assert!(reason.starts_with("not written yet: ") && reason.contains(words), "{reason}");
+        let text = explain(&manifests, &["app"]).with_status(1).output;
+        let line = text.lines().find(|line| line.starts_with("Writes:")).unwrap();
+        assert!(line.starts_with("Writes:     closed: ") && line.contains(words), "{line}");
+    }
+}
+
+/// A misspelt path looked like a state without a run.
+#[test]
+fn a_state_directory_that_does_not_exist_is_named() {
+    let manifests = [app(&json!({}), &json!({})), web("2.0.0")];
+    let note = "the state directory typo does not exist, so no earlier run is known";
+    let arguments = ["app", "--state", "typo"];
+    let text = explain(&manifests, &arguments).with_status(0);
+    assert!(text.output.contains(&format!("Note:       {note}\n")), "{text:?}");
+    let json = explain(&manifests, &[&arguments[..], &["--output", "json"]].concat()).with_status(0);
+    assert_eq!(json.errors, format!("note: {note}\n"));
+}
+
 #[test]
 fn wrong_usage_exits_with_2() {
     let manifests = [app(&json!({}), &json!({})), app(&json!({}), &json!({})).replace("shop", "other")];
@@ -179,6 +240,10 @@ fn wrong_usage_exits_with_2() {
         (&["shop/app", "--namespace", "other"], "shop/app is not in the namespace other"),
         (&["/app"], "[NAMESPACE/]NAME"),
         (&["shop/app", "--at", "tomorrow"], "write a time such as 2026-12-18T12:00"),
+        (
+            &["shop/app", "--at", "2026-12-18T12:00[America/New_York]"],
+            "write a time such as 2026-12-18T12:00, or with an offset such as 2026-12-18T12:00+01:00",
+        ),
         (&["shop/app", "--context", "x"], "cannot be used with"),
         (&["shop/app", "--controller-namespace", "x"], "cannot be used with"),
         (&[], "<NAME>"),
@@ -271,4 +336,78 @@ fn a_freeze_that_is_gone_from_the_manifests_is_not_believed() {
     let document =
         explain(&manifests(&json!({"tagboat.dev/freeze": "incident"})), &JSON).with_status(1).json();
     assert_eq!((&document["open"], &document["waiting"][0]["message"]), (&json!(false), &json!(message)));
+}
+
+/// The image was called written.
+#[test]
+fn a_hold_whose_annotation_is_gone_is_not_written_yet() {
+    let scene = Scene::new().local();
+    let hold = |annotations: Value| scene.automation_with(json!({"metadata": {"annotations": annotations}}));
+    hold(json!({"tagboat.dev/on-revert": "hold"}));
+    scene.run_with_state([""; 0]).with_status(0);
+    scene.repository.commit("main", "Take it back", &[file("app.yaml", tag_line("4.0.6"))]);
+    scene.run_with_state([""; 0]).with_status(0);
+    let policy = |status: i32| {
+        let mut command = program();
+        command.args(["explain", "automation", "fleet", "--output", "json", "--policies"]);
+        command.arg(scene.root().join("manifests")).arg("--state").arg(scene.state());
+        run(&mut command).with_status(status).json()["policies"][0].take()
+    };
+    assert_eq!(policy(1)["state"], "held");
+    for annotations in [json!({}), json!({"tagboat.dev/on-revert": "overwrite"})] {
+        hold(annotations);
+        assert_eq!(policy(0)["reason"], "not written yet: the next run is due");
+    }
+}
+
+/// The former reason and end were shown.
+#[test]
+fn a_freeze_that_was_changed_since_the_last_run_is_shown_as_it_is_now() {
+    let scene = Scene::new().local();
+    let freeze = |value: &str| {
+        let metadata = json!({"name": "default", "annotations": {"tagboat.dev/freeze": value}});
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+        scene.write("namespace.yaml", &object.to_string());
+    };
+    freeze("{reason: audit, until: 2199-12-01T00:00}");
+    scene.run_with_state([""; 0]).with_status(0);
+    let explained = || {
+        let mut command = program();
+        command.args(["explain", "automation", "fleet", "--output", "json", "--policies"]);
+        command.arg(scene.root().join("manifests")).arg("--state").arg(scene.state());
+        let document = run(&mut command).with_status(1).json();
+        let [by, until] = ["by", "until"].map(|member| document["waiting"][0][member].clone());
+        let reason = document["policies"][0]["reason"].as_str().unwrap().to_owned();
+        assert!(reason.starts_with(by.as_str().unwrap()), "{document:#}");
+        (by, until)
+    };
+    let by = |reason: &str| json!(format!("freeze of namespace default (tagboat.dev/freeze): {reason}"));
+    assert_eq!(explained(), (by("audit"), json!("2199-12-01T00:00:00Z")));
+    freeze("{reason: incident, until: 2199-12-24T00:00}");
+    assert_eq!(explained(), (by("incident"), json!("2199-12-24T00:00:00Z")));
+    freeze("{reason: audit}");
+    assert_eq!(explained(), (by("audit"), json!(null)));
+}
+
+/// The present time was shown as the end.
+#[test]
+fn a_quiet_period_of_an_image_that_no_run_has_seen_has_no_end_yet() {
+    let scene = Scene::new().local();
+    scene.automation_with(json!({"metadata": {"annotations": {"tagboat.dev/quiet-period": "1h"}}}));
+    scene.run_with_state([""; 0]).with_status(0);
+    let waiting = || {
+        let mut command = program();
+        command.args(["explain", "automation", "fleet", "--output", "json", "--policies"]);
+        command.arg(scene.root().join("manifests")).arg("--state").arg(scene.state());
+        run(&mut command).with_status(1).json()["waiting"][0].take()
+    };
+    let by = "quiet period of 1h of automation default/fleet (tagboat.dev/quiet-period)";
+    scene.latest("6.0.0");
+    scene.run_with_state([""; 0]).with_status(0);
+    let first = waiting();
+    assert!(first["by"] == by && first["until"].is_string(), "{first:#}");
+    scene.latest("7.0.0");
+    let second = waiting();
+    assert_eq!(second["by"], format!("{by}, which the next run begins anew"), "{second:#}");
+    assert_eq!(second["until"], json!(null));
 }

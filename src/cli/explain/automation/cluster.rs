@@ -37,6 +37,7 @@ pub(super) async fn facts(
         automation,
         policies: policies.into_iter().map(Arc::new).collect(),
         rules: NamespaceRules::default(),
+        refusals: Vec::new(),
         unread: Vec::new(),
         notes: Vec::new(),
         origin: Origin::Cluster { controller: controller.to_owned() },

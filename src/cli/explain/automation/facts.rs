@@ -30,7 +30,9 @@ pub(super) struct Facts {
     pub(super) policies: Vec<Arc<ImagePolicy>>,
     /// The windows and freezes of Namespaces, as far as they can be read.
     pub(super) rules: NamespaceRules,
-    /// The annotations that cannot be read, one sentence each.
+    /// The errors for which `tagboat run` writes nothing, one sentence each.
+    pub(super) refusals: Vec<String>,
+    /// What cannot be read, one sentence each.
     pub(super) unread: Vec<String>,
     /// Notes, one sentence each.
     pub(super) notes: Vec<String>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use tagboat_api::automation::ImageUpdateAutomationStatus;
 use tagboat_api::settings::{AutomationSettings, Delivery, OnRevert};
@@ -33,8 +33,37 @@ const CHANGES: usize = 5;
 ///
 /// With `hold`, another image ends it.
 fn holds(held: &HeldRecord, policy: &str, image: Option<&ImageRef>) -> bool {
+    match held.mode {
+        OnRevert::Hold => holds_image(held, policy, image),
+        OnRevert::Overwrite | OnRevert::Pause => held.has(policy),
+    }
+}
+
+/// The images that the last run did not write, by the status.
+struct LastRun {
+    wait: Option<ReportedWait>,
+    held: Option<HeldRecord>,
+}
+
+impl LastRun {
+    fn of(status: &ImageUpdateAutomationStatus) -> Self {
+        let conditions = &status.conditions;
+        Self { wait: ReportedWait::of(conditions), held: HeldRecord::of_conditions(conditions) }
+    }
+
+    /// Returns true if the last run wanted an image and did not write it.
+    ///
+    /// The status names it among those that it wanted.
+    fn kept_out(&self, policy: &str, image: Option<&ImageRef>) -> bool {
+        let waited = self.wait.as_ref().is_some_and(|wait| wait.is_of(policy));
+        waited || self.held.as_ref().is_some_and(|held| holds_image(held, policy, image))
+    }
+}
+
+/// Returns true if a run held an image of a policy, or an unknown one.
+fn holds_image(held: &HeldRecord, policy: &str, image: Option<&ImageRef>) -> bool {
     let is_other = match (held.named().get(policy), image) {
-        (Some(named), Some(image)) => held.mode == OnRevert::Hold && named.image != image.to_string(),
+        (Some(named), Some(image)) => named.image != image.to_string(),
         _ => false,
     };
     held.has(policy) && !is_other
@@ -60,16 +89,18 @@ pub(super) fn explain(facts: &Facts, moment: Moment) -> Explanation {
         moment,
         status: facts.automation.status.clone().unwrap_or_default(),
         settings: None,
-        errors: facts.unread.clone(),
-        obstacle: None,
+        errors: facts.refusals.iter().chain(&facts.unread).cloned().collect(),
+        refusal: facts.refusals.first().cloned(),
+        obstacle: facts.refusals.first().cloned(),
         closed: None,
     };
     let agenda = judge.agenda(&name);
     judge.judge_rules(agenda.as_ref(), &mut explanation);
     judge.judge_run();
     judge.judge_policies(&mut explanation);
-    explanation.open = judge.closed.is_none();
-    explanation.closed = judge.closed;
+    let refused = judge.refusal.map(|by| ClosingRule { reason: WaitReason::Frozen, by, until: None });
+    explanation.closed = refused.or(judge.closed);
+    explanation.open = explanation.closed.is_none();
     explanation.error = (!judge.errors.is_empty()).then(|| judge.errors.join("; "));
     explanation
 }
@@ -82,6 +113,8 @@ struct Judge<'f> {
     settings: Option<AutomationSettings>,
     /// The errors, one sentence each.
     errors: Vec<String>,
+    /// The error for which no run writes anything, whatever windows and freezes allow.
+    refusal: Option<String>,
     /// The cause for which the next run writes nothing, besides windows and freezes.
     obstacle: Option<String>,
     /// The rule that closes the automation.
@@ -101,7 +134,8 @@ impl Judge<'_> {
             Err(errors) => Err(chain(&errors)),
         };
         let own = own.unwrap_or_else(|error| {
-            self.obstacle = Some(error.clone());
+            self.refusal.get_or_insert(error.clone());
+            self.obstacle.get_or_insert(error.clone());
             self.fail(error);
             None
         });
@@ -144,12 +178,16 @@ impl Judge<'_> {
                 closed_by: closed.map(|cause| cause.to_string()),
             });
         }
-        let changes = agenda.changes(at).take(CHANGES);
-        explanation.next = changes
+        let changes: Vec<NextChange> = agenda
+            .changes(at)
+            .take(CHANGES)
             .map(|change| NextChange { at: change.at, open: change.is_open, by: change.by.to_string() })
             .collect();
+        let until = changes.first().map(|change| change.at);
+        if self.refusal.is_none() {
+            explanation.next = changes;
+        }
         if let State::Closed(cause) = agenda.state(at) {
-            let until = explanation.next.first().map(|change| change.at);
             self.closed = Some(ClosingRule { reason: cause.reason().into(), by: cause.to_string(), until });
         }
     }
@@ -187,15 +225,18 @@ impl Judge<'_> {
         let wanted = observed(&request.update);
         request.hold_groups(&self.facts.automation, policies, &given);
         let quiet = self.quiet(&observed(&request.update));
-        let reported = ReportedWait::of(&self.status.conditions);
-        let reported = reported.filter(|wait| self.lasts(wait, quiet.as_ref(), &request.groups));
+        let last_run = LastRun::of(&self.status);
         let gate = self.closed.clone().or(quiet);
-        let held = self.held();
+        let reported = last_run.wait.clone();
+        let reported = reported.filter(|wait| self.lasts(wait, gate.as_ref(), &request.groups));
+        let held = self.held(last_run.held.as_ref());
         let (mut of_reported, mut of_gate, mut of_groups, mut unwritten) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
         for (policy, _) in request.update.setters.selected() {
             let image = wanted.get(&policy.name);
-            let is_written = image.is_none() || self.status.observed_policies.get(&policy.name) == image;
+            let was_kept_out = last_run.kept_out(&policy.name, image);
+            let was_wanted = self.status.observed_policies.get(&policy.name) == image;
+            let is_written = image.is_none() || (was_wanted && !was_kept_out);
             let is_reported = reported
                 .as_ref()
                 .is_some_and(|wait| wait.is_of(&policy.name) || (wait.has_more && !is_written));
@@ -222,7 +263,7 @@ impl Judge<'_> {
                 (PolicyState::Written, self.written().to_owned())
             } else {
                 unwritten += 1;
-                (PolicyState::Written, self.not_written())
+                (PolicyState::Written, self.not_written(was_kept_out))
             };
             let image = image.map(ImageRef::to_string);
             explanation.policies.push(ExplainedPolicy { policy: policy.to_string(), image, state, reason });
@@ -249,8 +290,8 @@ impl Judge<'_> {
     }
 
     /// Returns what the last run held, unless the setting holds nothing any more.
-    fn held(&self) -> Option<HeldRecord> {
-        let record = HeldRecord::of_conditions(&self.status.conditions)?;
+    fn held(&self, record: Option<&HeldRecord>) -> Option<HeldRecord> {
+        let record = record?.clone();
         match self.settings.as_ref().map(|settings| settings.on_revert) {
             Some(OnRevert::Overwrite) => None,
             Some(mode) => Some(HeldRecord { mode, ..record }),
@@ -259,29 +300,49 @@ impl Judge<'_> {
     }
 
     /// Returns the quiet period, if it delays the images.
+    ///
+    /// A change counts when a run sees it. A controller does so at once, and `tagboat run` when it is called.
     fn quiet(&self, images: &BTreeMap<String, ImageRef>) -> Option<ClosingRule> {
-        let mut quiet = QuietPeriod::new(self.settings.as_ref()?, Some(&self.status))?;
-        quiet.observe(images, self.moment.now);
-        let (by, until) = quiet.delay(self.moment.at, &ObjectName::of(&self.facts.automation))?;
-        Some(ClosingRule { reason: WaitReason::QuietPeriod, by, until: Some(until) })
+        let known = QuietPeriod::new(self.settings.as_ref()?, Some(&self.status))?;
+        let delay_of_run = |time| {
+            let mut quiet = known.clone();
+            quiet.observe(images, time);
+            quiet.delay(self.moment.at, &ObjectName::of(&self.facts.automation))
+        };
+        let now = self.moment.now;
+        let (by, until) = delay_of_run(now)?;
+        let later = now.checked_add(SignedDuration::from_secs(1)).unwrap_or(now);
+        let is_known = self.facts.origin != Origin::Manifests
+            || delay_of_run(later).is_some_and(|(_, of_later)| of_later == until);
+        let reason = WaitReason::QuietPeriod;
+        Some(if is_known {
+            ClosingRule { reason, by, until: Some(until) }
+        } else {
+            ClosingRule { reason, by: format!("{by}, which the next run begins anew"), until: None }
+        })
     }
 
     /// Returns true if a wait that the last run reported lasts.
     ///
     /// The present annotations decide, as far as they can be read.
     /// At another time, windows and freezes are those of that time.
-    fn lasts(&self, wait: &ReportedWait, quiet: Option<&ClosingRule>, groups: &GroupHolds) -> bool {
+    fn lasts(&self, wait: &ReportedWait, gate: Option<&ClosingRule>, groups: &GroupHolds) -> bool {
+        let is_now = self.moment.is_now;
+        let is_of_gate = || gate.is_some_and(|gate| (&gate.by, gate.until) == (&wait.by, wait.until));
         let is_current = match wait.reason() {
-            Some(WaitReason::Frozen | WaitReason::WindowClosed) => {
-                let is_believed = self.closed.is_some() || !self.is_read(&wait.by);
-                self.moment.is_now && is_believed
+            Some(WaitReason::Frozen | WaitReason::WindowClosed | WaitReason::QuietPeriod)
+                if wait.by.starts_with(BY_OTHERS) =>
+            {
+                is_now && gate.is_none()
             }
-            Some(WaitReason::QuietPeriod) if wait.by.starts_with(BY_OTHERS) => self.moment.is_now,
-            Some(WaitReason::QuietPeriod) if self.settings.is_some() => {
-                quiet.is_some_and(|quiet| (&quiet.by, quiet.until) == (&wait.by, wait.until))
+            Some(WaitReason::Frozen | WaitReason::WindowClosed) => {
+                is_now && (is_of_gate() || !self.is_read(&wait.by))
+            }
+            Some(WaitReason::QuietPeriod) => {
+                is_of_gate() || (self.settings.is_none() && self.closed.is_none())
             }
             Some(WaitReason::ReleaseGroupIncomplete) => groups.are_incomplete(),
-            Some(WaitReason::QuietPeriod) | None => true,
+            None => true,
         };
         wait.until.is_none_or(|until| until > self.moment.at) && is_current
     }
@@ -340,11 +401,12 @@ impl Judge<'_> {
     }
 
     /// Returns the sentence for an image that is not written, although nothing holds it back.
-    fn not_written(&self) -> String {
+    fn not_written(&self, was_kept_out: bool) -> String {
         let has_run = self.status.last_automation_run_time.is_some();
         let why = match (&self.obstacle, &self.facts.origin) {
             (Some(obstacle), _) => obstacle.as_str(),
             (None, _) if !self.moment.is_now => "a run at that time may write it",
+            (None, _) if was_kept_out => "the next run is due",
             (None, Origin::Cluster { .. }) if has_run => "the next run is due",
             (None, Origin::Cluster { .. }) => "the automation has not run yet",
             (None, Origin::Manifests) if has_run => "tagboat run has not run since it was selected",

@@ -15,6 +15,7 @@ const NOON: &str = "2026-12-01T12:00:00Z";
 const EVENING: &str = "2026-12-01T20:00:00Z";
 
 /// An automation with one policy `web`, and what is known about it.
+#[derive(Clone)]
 struct Case {
     annotations: Value,
     namespace: Value,
@@ -25,6 +26,7 @@ struct Case {
     /// The condition `type status reason message`, in its parts.
     condition: Option<[&'static str; 4]>,
     is_suspended: bool,
+    refusals: &'static [&'static str],
     origin: Origin,
     at: &'static str,
     is_now: bool,
@@ -39,6 +41,7 @@ impl Default for Case {
             observed: Some("1.0.0"),
             condition: None,
             is_suspended: false,
+            refusals: &[],
             origin: Origin::Cluster { controller: "flux-system".to_owned() },
             at: NOON,
             is_now: true,
@@ -78,6 +81,7 @@ impl Case {
             automation: automation.unwrap(),
             policies: vec![Arc::new(policy.unwrap())],
             rules: NamespaceRules::of(&namespace).with_freeze_all("shop", &namespace),
+            refusals: self.refusals.iter().map(|refusal| (*refusal).to_owned()).collect(),
             unread: Vec::new(),
             notes: Vec::new(),
             origin: self.origin.clone(),
@@ -319,6 +323,22 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
             "freeze of all namespaces by tagboat.dev/freeze-all of namespace flux-system-2: audit; no end is known"
                 .to_owned(),
         ),
+        // The image of the last run was to be written in another place as well, when the freeze ended.
+        (
+            Case {
+                condition: Some([
+                    "UpdatesWaiting",
+                    "True",
+                    "Frozen",
+                    "1 value of web waits: freeze of namespace shop (tagboat.dev/freeze); no end is known",
+                ]),
+                observed: Some("2.0.0"),
+                origin: Origin::Manifests,
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
         (
             Case {
                 condition: Some(reported("1 value of other waits: x; no end is known")),
@@ -368,6 +388,37 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
                     "TakenBack",
                     "tagboat.dev/on-revert is hold and keeps out ghcr.io/org/web:2.0.0 of web; y",
                 ]),
+                observed: Some("2.0.0"),
+                origin: Origin::Manifests,
+                ..Case::default()
+            },
+            Written,
+            "not written yet: the next run is due".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some([
+                    "RevertHeld",
+                    "True",
+                    "TakenBack",
+                    "tagboat.dev/on-revert is hold and keeps out ghcr.io/org/web:2.0.0 of web; y",
+                ]),
+                observed: Some("2.0.0"),
+                annotations: json!({"tagboat.dev/on-revert": "overwrite"}),
+                namespace: json!({"tagboat.dev/freeze": "x"}),
+                ..Case::default()
+            },
+            Waiting,
+            "freeze of namespace shop (tagboat.dev/freeze): x; no end is known".to_owned(),
+        ),
+        (
+            Case {
+                condition: Some([
+                    "RevertHeld",
+                    "True",
+                    "TakenBack",
+                    "tagboat.dev/on-revert is hold and keeps out ghcr.io/org/web:2.0.0 of web; y",
+                ]),
                 ..Case::default()
             },
             Written,
@@ -382,6 +433,135 @@ fn the_state_of_a_policy_follows_from_the_status_and_the_time() {
         let is_good = matches!(state, Written | NoImage) && explanation.error.is_none();
         let is_waiting = !explanation.waiting.is_empty();
         assert_eq!(explanation.done().is_ok(), is_good && !is_waiting, "{reason}");
+    }
+}
+
+/// The rule that the last run reported was shown with its former end.
+#[test]
+fn a_rule_that_has_changed_since_the_last_run_is_shown_as_it_is_now() {
+    let message = |by: &str, until: &str| -> &'static str {
+        let end = if until.is_empty() { "no end is known".to_owned() } else { format!("until {until}") };
+        format!("1 value of web waits: {by}; {end}").leak()
+    };
+    let freeze = |reason: &str| format!("freeze of namespace shop (tagboat.dev/freeze): {reason}");
+    let window = |name: &str| format!("deny window `{name}` of automation shop/app");
+    let list = |name: &str| own(&NIGHT.replace("night", name));
+    let (first, second) = ("2026-12-02T00:00:00Z", "2026-12-24T00:00:00Z");
+    let morning = "2026-12-02T06:00:00Z";
+    let frozen = |value: &str| json!({"tagboat.dev/freeze": value});
+    let audit = (freeze("audit"), first);
+    let quiet = "quiet period of 5m of automation shop/app (tagboat.dev/quiet-period)".to_owned();
+    let others = "automation shop/other, which changes the same branch and waits".to_owned();
+    for (reason, (by, until), annotations, namespace, expected) in [
+        // It is the same.
+        (
+            "Frozen",
+            audit.clone(),
+            json!({}),
+            frozen("{reason: audit, until: 2026-12-02T00:00}"),
+            (freeze("audit"), first),
+        ),
+        (
+            "Frozen",
+            audit.clone(),
+            json!({}),
+            frozen("{reason: incident, until: 2026-12-24T00:00}"),
+            (freeze("incident"), second),
+        ),
+        (
+            "Frozen",
+            audit.clone(),
+            json!({}),
+            frozen("{reason: audit, until: 2026-12-24T00:00}"),
+            (freeze("audit"), second),
+        ),
+        ("Frozen", audit.clone(), json!({}), frozen("audit"), (freeze("audit"), "")),
+        ("Frozen", audit, list("night"), json!({}), (window("night"), morning)),
+        ("WindowClosed", (window("a"), morning), list("b"), json!({}), (window("b"), morning)),
+        // A freeze comes first.
+        ("WindowClosed", (window("night"), morning), list("night"), frozen("x"), (freeze("x"), "")),
+        (
+            "QuietPeriod",
+            (quiet, "2026-12-01T20:04:00Z"),
+            json!({"tagboat.dev/quiet-period": "5m"}),
+            frozen("x"),
+            (freeze("x"), ""),
+        ),
+        ("Frozen", (others.clone(), ""), json!({}), frozen("x"), (freeze("x"), "")),
+        ("QuietPeriod", (others.clone(), ""), json!({}), json!({}), (others, "")),
+    ] {
+        for observed in ["1.0.0", "2.0.0"] {
+            let explanation = Case {
+                condition: Some(["UpdatesWaiting", "True", reason, message(&by, until)]),
+                annotations: annotations.clone(),
+                namespace: namespace.clone(),
+                observed: Some(observed),
+                at: EVENING,
+                ..Case::default()
+            }
+            .explain();
+            let [wait] = &explanation.waiting[..] else { panic!("{explanation:?}") };
+            let end =
+                |until: Option<jiff::Timestamp>| until.map(|until| until.to_string()).unwrap_or_default();
+            assert_eq!((wait.by.as_str(), end(wait.until).as_str()), (expected.0.as_str(), expected.1));
+            let [policy] = &explanation.policies[..] else { panic!("{explanation:?}") };
+            assert_eq!(policy.state, PolicyState::Waiting);
+            assert!(policy.reason.starts_with(&expected.0), "{}", policy.reason);
+            assert!(wait.message.contains(&expected.0), "{}", wait.message);
+            if let Some(closed) = &explanation.closed {
+                assert_eq!(
+                    (closed.by.as_str(), end(closed.until).as_str()),
+                    (expected.0.as_str(), expected.1)
+                );
+            }
+        }
+    }
+}
+
+/// They were called open, and a run refuses to begin.
+#[test]
+fn without_valid_settings_nothing_is_open() {
+    const DEFECT: &str =
+        "Namespace shop is defined twice, with different values of tagboat.dev/freeze: keep one";
+    for (case, by) in [
+        (Case { refusals: &[DEFECT], origin: Origin::Manifests, ..Case::default() }, DEFECT),
+        (
+            Case { annotations: own("foo"), ..Case::default() },
+            "annotation tagboat.dev/windows: it is not a list of windows: ",
+        ),
+        (
+            Case {
+                annotations: json!({"tagboat.dev/window": "x"}),
+                namespace: json!({"tagboat.dev/windows": NIGHT}),
+                ..Case::default()
+            },
+            "annotation tagboat.dev/window (value `x`) is not a setting of ImageUpdateAutomation",
+        ),
+    ] {
+        for at in [NOON, EVENING] {
+            let explanation = Case { at, ..case.clone() }.explain();
+            assert!(!explanation.open && explanation.next.is_empty(), "{explanation:?}");
+            assert!(explanation.closed.as_ref().unwrap().by.starts_with(by), "{explanation:?}");
+            assert!(explanation.error.as_ref().unwrap().contains(by), "{explanation:?}");
+        }
+        let reason = case.explain().policies[0].reason.clone();
+        assert!(reason.starts_with(&format!("not written yet: {by}")), "{reason}");
+    }
+}
+
+/// A change counts when a run sees it, and none has seen this image.
+#[test]
+fn the_next_run_begins_the_quiet_period_of_an_image_anew() {
+    let by = "quiet period of 1h of automation shop/app (tagboat.dev/quiet-period)";
+    let cluster = Origin::Cluster { controller: "flux-system".to_owned() };
+    for (origin, expected) in [
+        (Origin::Manifests, format!("{by}, which the next run begins anew; no end is known")),
+        (cluster, format!("{by}; until 2026-12-01T13:00:00Z")),
+    ] {
+        let annotations = json!({"tagboat.dev/quiet-period": "1h"});
+        let explanation = Case { annotations, origin, ..Case::default() }.explain();
+        assert_eq!(explanation.policies[0].reason, expected);
+        assert_eq!(explanation.waiting[0].reason, "QuietPeriod");
     }
 }
 

@@ -34,9 +34,9 @@ pub(super) fn facts(
             || defect.policy().is_some_and(|policy| policy.namespace == name.namespace)
     };
     let (needed, others): (Vec<&Defect>, Vec<&Defect>) = defects.iter().partition(is_needed);
-    // Such a manifest may be anything, such as a policy or a Namespace with a freeze.
-    let (unknown, others): (Vec<&Defect>, Vec<&Defect>) =
-        others.into_iter().partition(|defect| defect.is_unattributed());
+    // Such a manifest is a Namespace that may have a freeze, or it may be anything. A run refuses it.
+    let (refused, others): (Vec<&Defect>, Vec<&Defect>) =
+        others.into_iter().partition(|defect| defect.is_unattributed() || defect.is_of_namespace());
     warn(&others);
     let found = manifests.automations().find(|automation| ObjectName::of(*automation) == name);
     let Some(automation) = found.filter(|_| needed.is_empty()) else {
@@ -47,10 +47,12 @@ pub(super) fn facts(
         automation: automation.clone(),
         policies: Vec::new(),
         rules: NamespaceRules::default(),
-        unread: sentences(&unknown),
+        refusals: sentences(&refused),
+        unread: Vec::new(),
         notes: Vec::new(),
         origin: Origin::Manifests,
     };
+    facts.notes.extend(state.and_then(missing));
     match state.map(StateDirectory::new) {
         None => facts.policies = own.cloned().map(Arc::new).collect(),
         Some(state) => {
@@ -63,9 +65,17 @@ pub(super) fn facts(
     let rules = namespace_rules(&manifests).map_err(|error| error.to_string());
     match rules.and_then(|rules| rules.read(&name.namespace).map_err(|error| chain(&error))) {
         Ok(rules) => facts.rules = rules,
-        Err(error) => facts.unread.push(error),
+        Err(error) => facts.refusals.push(error),
     }
     Ok(Found::Facts(Box::new(facts)))
+}
+
+/// Returns a note if there is no state directory.
+fn missing(state: &Path) -> Option<String> {
+    let is_missing = matches!(state.try_exists(), Ok(false));
+    is_missing.then(|| {
+        format!("the state directory {} does not exist, so no earlier run is known", state.display())
+    })
 }
 
 /// Returns a policy with its status in the state, or else in its manifest.
