@@ -211,6 +211,11 @@ impl Worker {
                     self.retries.forget();
                 }
             }
+            // A host that shuts down may not answer any more; another attempt at it would reboot it again.
+            Err(error) if self.retries.is_given_up() => {
+                tracing::error!("{}", chain(&error));
+                self.read_at = Some(Instant::now());
+            }
             Err(error) => self.fail(Operation::Read, chain(&error)),
         }
     }

@@ -229,7 +229,9 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
 /// It would reboot forever, because it makes the same update again.
 fn has_undone_its_update(node: &Node, host: &Host) -> Option<String> {
     let system = own_attempt(node, host)?.replaced?;
-    (host.replaceable.as_ref() == Some(&system)).then(|| {
+    // After a boot, update-engine may start later than the agent, which knows the version only until then.
+    let booted = host.replaceable.as_ref().or(host.version.as_ref());
+    (booted == Some(&system)).then(|| {
         format!("the host came back with {system}, which its update had replaced; {}", end_of_attempt(node))
     })
 }
@@ -425,6 +427,8 @@ mod tests {
         Arc::make_mut(&mut node.annotations).insert(keys::ATTEMPTED.to_owned(), attempt.to_string());
         assert_eq!(reported(&node, &system("12", "2")).0, AgentState::Error);
         assert_eq!(reported(&node, &system("13", "2")), (AgentState::UpToDate, false));
+        let before_update_engine = Host { version: Some("12".to_owned()), ..system("", "2") };
+        assert_eq!(reported(&node, &before_update_engine).0, AgentState::Error);
         assert_eq!(reported(&node, &system("12", "1")).0, AgentState::Rebooting, "it has not rebooted yet");
         // An attempt of an agent of before, and a host that only asked for a reboot.
         Arc::make_mut(&mut node.annotations).insert(keys::ATTEMPTED.to_owned(), " 1".to_owned());

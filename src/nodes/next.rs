@@ -215,8 +215,9 @@ fn at_rest(node: &Node, pool: &Pool, stage: Stage, situation: Situation) -> Opti
 fn leftovers(node: &Node, pool: &Pool) -> Vec<Action> {
     let made = node.is_made_unschedulable().then_some(Action::Uncordon);
     let guarded = node.annotation(keys::MADE_ANNOTATIONS).is_some().then_some(Action::RemoveGuards);
-    let moved = node.is_of_another_pool(&pool.name).then_some(Action::JoinPool);
-    [made, guarded, moved, image_change(node, pool)].into_iter().flatten().collect()
+    let has_moved = node.is_of_another_pool(&pool.name);
+    let moved = [Action::ClearAllHooks, Action::JoinPool].map(|action| has_moved.then_some(action));
+    [made, guarded].into_iter().chain(moved).chain([image_change(node, pool)]).flatten().collect()
 }
 
 fn to(stage: Stage, actions: &[Action]) -> Step {

@@ -188,10 +188,11 @@ impl Node {
 
     /// Returns `true` if a rollout of the node has led to its image.
     ///
-    /// Without an image, it has led to a host that needs no reboot.
+    /// Without an image, it has led to a host that needed no reboot, and may be at its next update by now.
     #[must_use]
     pub fn is_deployed(&self) -> bool {
-        if self.desired_digest().is_some() { self.has_booted() } else { self.is_done() }
+        let needs_none = || matches!(self.agent(), Some(AgentState::UpToDate | AgentState::Staging));
+        if self.desired_digest().is_some() { self.has_booted() } else { needs_none() }
     }
 
     /// Returns the approval that the agent acknowledged last.

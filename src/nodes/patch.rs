@@ -257,7 +257,8 @@ mod tests {
             (AgentState::UpToDate, "sha256:v2", Some("sha256:v2"), Some("4230.2.1")),
             (AgentState::UpToDate, "sha256:v1", None, Some("4230.2.1")),
             (AgentState::UpdateStaged, "sha256:v1", None, None),
-            (AgentState::Staging, "sha256:v2", Some("sha256:v2"), None),
+            // A host that updates itself looks for the next update while the hooks run.
+            (AgentState::Staging, "sha256:v2", Some("sha256:v2"), Some("4230.2.1")),
         ] {
             let node = with(
                 node_of(Stage::BeforeUncordon, agent),

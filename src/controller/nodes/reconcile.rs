@@ -19,7 +19,7 @@ use crate::controller::engine::reconcile_steps::{Fetched, fetch, finalize, patch
 use crate::metrics::NodePoolState;
 use crate::nodes::{
     Availability, Departure, InvalidSpec, Node, Observation, Pool, PoolEvent, Settings, Share, Situation,
-    Stage, Step, availability, departing_status, grants, next_deadline, next_window_change, patch,
+    Stage, Step, availability, departing_status, grants, keys, next_deadline, next_window_change, patch,
     pool_events, pool_status, step, stray_step,
 };
 use crate::objects::cluster::ClusterError;
@@ -170,7 +170,7 @@ async fn take<R: Registry>(
         pools.drains.stop(&node.name);
     }
     // The keys of both pools are removed from a node that has moved.
-    let left = node.left_pool(&pool);
+    let left = node.annotation(keys::POOL).filter(|_| node.is_of_another_pool(&pool.name));
     if let Some(hooks) = left.and_then(|left| pools.with_claims(|claims| claims.hooks(left).cloned())) {
         pool.hooks.add(hooks);
     }

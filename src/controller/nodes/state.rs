@@ -141,7 +141,9 @@ impl<R: Registry> NodePools<R> {
         self.drains.node_changed(&change.name.name, old.as_deref(), new.as_deref());
         let none = BTreeMap::new();
         let [before, after] = [&old, &new].map(|node| node.as_ref().map_or(&none, |node| &node.labels));
-        self.with_claims(|claims| self.drains.stop_stray(&change.name.name, claims.owner(after)));
+        // The drains are locked first elsewhere, so not within the claims.
+        let owner = self.with_claims(|claims| claims.owner(after).map(str::to_owned));
+        self.drains.stop_stray(&change.name.name, owner.as_deref());
         let is_of_control_plane = [&old, &new].into_iter().flatten().any(|node| node.is_control_plane());
         if is_of_control_plane {
             // All pools share its slot.

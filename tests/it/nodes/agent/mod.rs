@@ -71,8 +71,13 @@ impl Scene {
 
     /// Waits until the agent has read the host a few times more.
     async fn until_read_again(&self) {
-        let before = self.machine.calls("cat").len();
-        eventually("the host is read", async || self.machine.calls("cat").len() >= before + 3).await;
+        self.until_read_again_by("cat").await;
+    }
+
+    /// Waits until a program has been called a few times more.
+    async fn until_read_again_by(&self, program: &str) {
+        let before = self.machine.calls(program).len();
+        eventually("the host is read", async || self.machine.calls(program).len() >= before + 3).await;
     }
 
     /// The number of times that the agent has asked for a reboot.
