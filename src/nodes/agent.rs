@@ -417,8 +417,7 @@ mod tests {
         let mut node = attempted_without_an_image(Stage::Rebooting, AgentState::Rebooting);
         let system = |version: &str, boot: &str| {
             let replaceable = Some(version.to_owned()).filter(|version| !version.is_empty());
-            let host = Host { replaceable, boot_id: boot.to_owned(), ..Host::default() };
-            host
+            Host { replaceable, boot_id: boot.to_owned(), ..Host::default() }
         };
         let attempt =
             Attempt { digest: String::new(), replaced: Some("12".to_owned()), boot_id: "1".to_owned() };

@@ -102,7 +102,7 @@ impl PoolView {
         let claims = claims(&pools);
         let mut by_pool: BTreeMap<String, Vec<Arc<NodeObject>>> = BTreeMap::new();
         for node in nodes {
-            if let Some(pool) = claims.holder(&node.labels) {
+            if let Some(pool) = claims.holder(&node) {
                 by_pool.entry(pool.to_owned()).or_default().push(node);
             }
         }
@@ -296,7 +296,7 @@ mod tests {
         let labels = json!({"role": "worker", "tagboat.dev/state": "idle"});
         let nodes = || {
             vec![
-                node("a", &labels, &json!({}), true),
+                node("a", &labels, &json!({"tagboat.dev/pool": "y"}), true),
                 node("b", &json!({"role": "worker"}), &json!({}), true),
                 node("c", &json!({"tagboat.dev/state": "idle"}), &json!({}), true),
             ]
@@ -313,5 +313,14 @@ mod tests {
         assert_eq!(shown(vec![pool("x", LATE, false), pool("y", EARLY, false)]), ["x: ", "y: a"]);
         assert_eq!(shown(vec![pool("x", LATE, false), pool("y", EARLY, true)]), ["x: a", "y: "]);
         assert_eq!(shown(vec![pool("y", EARLY, true)]), ["y: a"]);
+        // The controller keeps the nodes of an older pool whose selector is not valid.
+        let invalid = |created: &str| {
+            let mut object = serde_json::to_value(pool("y", created, false).as_ref()).unwrap();
+            object["spec"]["nodeSelector"] = json!({"matchLabels": {"a b": "c"}});
+            Arc::new(serde_json::from_value::<NodePool>(object).unwrap())
+        };
+        assert_eq!(shown(vec![pool("x", LATE, false), invalid(EARLY)]), ["x: ", "y: a"]);
+        assert_eq!(shown(vec![pool("x", EARLY, false), invalid(LATE)]), ["x: a", "y: "]);
+        assert_eq!(shown(vec![invalid(EARLY)]), ["y: a"]);
     }
 }

@@ -12,7 +12,7 @@ use kube::ResourceExt;
 use kube::core::{Selector, SelectorExt};
 use tagboat_api::NodePool;
 
-use super::{Conflict, Hooks, Node, Pool, Settings, keys};
+use super::{Conflict, Hooks, Node, NodeObject, Pool, Settings, keys};
 
 /// The claim of a pool to nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,14 +141,19 @@ impl Claims {
         self.selecting(labels).next()
     }
 
-    /// Returns the pool that holds a node with these labels.
+    /// Returns the pool that holds a node.
     ///
     /// That is its pool, or the deleted one that it leaves. A node that the controller has not labeled is in no pool yet.
     #[must_use]
-    pub fn holder<'c>(&'c self, labels: &'c BTreeMap<String, String>) -> Option<&'c str> {
+    pub fn holder<'c>(&'c self, node: &'c NodeObject) -> Option<&'c str> {
+        let labels = node.labels.as_ref();
         let leaves = || self.0.iter().find(|claim| claim.is_deleted && claim.selects(labels));
-        let owner = || self.owner(labels).or_else(|| leaves().map(|claim| claim.pool.as_str()));
-        labels.contains_key(keys::STATE).then(owner).flatten()
+        let holder = || {
+            let owner = self.owner(labels);
+            let recorded = self.recorded(node.annotations.get(keys::POOL).map(String::as_str), owner);
+            recorded.or(owner).or_else(|| leaves().map(|claim| claim.pool.as_str()))
+        };
+        labels.contains_key(keys::STATE).then(holder).flatten()
     }
 
     /// Returns the live pools that select a node, the oldest first.
@@ -188,9 +193,9 @@ impl Claims {
     /// Returns the pool on whose record a node stays, although another pool selects it.
     ///
     /// It is older, and its selector was never valid in this process.
-    fn recorded<'c>(&'c self, node: &Node, owner: &Claim) -> Option<&'c str> {
-        let recorded = node.annotation(keys::POOL).filter(|_| node.is_labeled())?;
-        let older = self.0.iter().take_while(|claim| claim.pool != owner.pool);
+    fn recorded<'c>(&'c self, recorded: Option<&str>, owner: Option<&str>) -> Option<&'c str> {
+        let recorded = recorded?;
+        let older = self.0.iter().take_while(|claim| owner != Some(claim.pool.as_str()));
         let mut undecided = older.filter(|claim| claim.is_undecided() && claim.selector.is_none());
         undecided.find(|claim| claim.pool == recorded).map(|claim| claim.pool.as_str())
     }
@@ -204,7 +209,8 @@ impl Claims {
         };
         for node in nodes.filter(|node| own.selects(&node.labels)) {
             let mut pools = self.selecting(&node.labels);
-            let owner = self.recorded(node, own).or_else(|| pools.next());
+            let recorded = node.annotation(keys::POOL).filter(|_| node.is_labeled());
+            let owner = self.recorded(recorded, Some(pool)).or_else(|| pools.next());
             // The owner names the pool after it, and another one names the owner.
             let (is_own, other) = if owner == Some(pool) { (true, pools.next()) } else { (false, owner) };
             if let Some(other) = other {

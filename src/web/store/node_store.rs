@@ -161,7 +161,7 @@ impl Observed<NodeObject> for NodeStore {
         let claims = claims(&self.shared.pools.all());
         let shown = |node: &Option<Arc<NodeObject>>| {
             let node = node.as_deref()?;
-            Some((claims.holder(&node.labels)?.to_owned(), NodeDocument::new(node)))
+            Some((claims.holder(node)?.to_owned(), NodeDocument::new(node)))
         };
         let (old, new) = (shown(&change.old), shown(&change.new));
         if old != new {
