@@ -17,7 +17,7 @@ use super::node::reboots;
 use super::{AgentState, Claim, Claims, Node, NodeObject, Problem, Stage, keys};
 use crate::printable::printable;
 use crate::rollout::bounds::{cut, whole_seconds};
-use crate::rollout::message::message_with_end;
+use crate::rollout::message::{MAX_LENGTH, message_with_end};
 
 /// Pools of nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -180,7 +180,7 @@ impl NodeDocument {
             booted_version: text(keys::BOOTED_VERSION),
             staged_digest: text(keys::STAGED_DIGEST),
             message: annotation(keys::MESSAGE)
-                .map(|text| message_with_end(text))
+                .map(|text| message_with_end(text, MAX_LENGTH))
                 .or_else(not_ready)
                 .or_else(no_report),
         }

@@ -47,15 +47,15 @@ pub fn cut(mut text: String, max: usize) -> String {
 
 /// Cuts a text to a number of characters, with an ellipsis in place of its middle.
 ///
-/// The end is longer than the beginning.
+/// A quarter of it is the end.
 #[must_use]
 pub fn cut_middle(text: String, max: usize) -> String {
     let count = text.chars().count();
     if count <= max {
         return text;
     }
-    let beginning = max.saturating_sub(1) / 3;
-    let end = max.saturating_sub(1) - beginning;
+    let end = max / 4;
+    let beginning = max.saturating_sub(1) - end;
     let kept = text.chars().take(beginning).chain([CUT]);
     kept.chain(text.chars().skip(count - end)).collect()
 }

@@ -21,12 +21,12 @@ pub fn message(text: &str) -> String {
     cut(safe_beginning(text, MAX_LENGTH), MAX_LENGTH)
 }
 
-/// Returns a text from a cluster as [`message`] does, but shortens it in its middle.
+/// Returns a text as [`message`] does, but shortens it in its middle.
 ///
 /// It is for errors that end with the output of a program, whose last words say why it failed.
 #[must_use]
-pub fn message_with_end(text: &str) -> String {
-    cut_middle(safe_beginning(text, MAX_SOURCE), MAX_LENGTH)
+pub fn message_with_end(text: &str, max: usize) -> String {
+    cut_middle(safe_beginning(text, MAX_SOURCE), max)
 }
 
 /// Returns the beginning of a text as one safe line.
@@ -99,12 +99,12 @@ mod tests {
     fn the_end_of_a_long_error_is_kept() {
         let error =
             format!("`bootc switch` failed: {} https://bob:pw@host/x: no space left", "layer ".repeat(500));
-        let found = message_with_end(&error);
+        let found = message_with_end(&error, MAX_LENGTH);
         assert_eq!(found.chars().count(), MAX_LENGTH);
         assert!(found.starts_with("`bootc switch` failed: layer "), "{found}");
         assert!(found.ends_with("layer https://host/x: no space left") && found.contains('…'), "{found}");
-        assert_eq!(message_with_end(" no\tspace "), "no space");
-        assert!(message_with_end(&"ä".repeat(1_000_000)).chars().count() <= MAX_LENGTH);
+        assert_eq!(message_with_end(" no\tspace ", MAX_LENGTH), "no space");
+        assert!(message_with_end(&"ä".repeat(1_000_000), MAX_LENGTH).chars().count() <= MAX_LENGTH);
     }
 
     #[test]

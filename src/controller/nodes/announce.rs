@@ -13,7 +13,7 @@ use crate::nodes::{Node, PoolEvent, PoolEventReason, Problem, TimeLimits, proble
 use crate::objects::cluster::EventIdentity;
 use crate::objects::{Event, EventType};
 use crate::reconcile::tags::Registry;
-use crate::rollout::message::{message, message_with_end};
+use crate::rollout::message::{MAX_LENGTH, message, message_with_end};
 use crate::secrets::Fingerprint;
 
 /// Announces an event of a pool.
@@ -60,7 +60,7 @@ pub(super) async fn failures<R: Registry>(
         let Some(found) = found.filter(|found| *found != Problem::NotReady || node.holds_slot()) else {
             continue;
         };
-        let text = message_with_end(&format!("{}: {found}", node.name));
+        let text = message_with_end(&format!("{}: {found}", node.name), MAX_LENGTH);
         let fingerprint = Fingerprint::of([text.as_str()]);
         if known.remove(&node.name) != Some(fingerprint) {
             let since = node.since().map(|since| since.to_string()).unwrap_or_default();

@@ -19,7 +19,7 @@ use super::node::digest_of;
 use super::{AgentState, Availability, InvalidSpec, Node, Pool, Problem, Stage, availability, keys, problem};
 use crate::printable::printable;
 use crate::reference::Tag;
-use crate::rollout::bounds::{cut, cut_middle, whole_seconds};
+use crate::rollout::bounds::{cut, whole_seconds};
 use crate::rollout::message::{message, message_with_end};
 use crate::rollout::records::Records;
 
@@ -302,7 +302,7 @@ fn listed(texts: impl Iterator<Item = String>) -> String {
     texts.truncate(MAX_NAMED);
     // A part of the message for each text, so that a long one hides no other.
     let length = MAX_MESSAGE / (texts.len() + 1);
-    let texts: Vec<String> = texts.iter().map(|text| cut_middle(message_with_end(text), length)).collect();
+    let texts: Vec<String> = texts.iter().map(|text| message_with_end(text, length)).collect();
     let more = if rest > 0 { format!("; {rest} more") } else { String::new() };
     texts.join("; ") + &more
 }
