@@ -23,7 +23,7 @@ pub fn message(text: &str) -> String {
 
 /// Returns a text as [`message`] does, but shortens it in its middle.
 ///
-/// It is for errors that end with the output of a program, whose last words say why it failed.
+/// It has at most `max` characters. It is for errors that end with the output of a program, whose last words say why it failed.
 #[must_use]
 pub fn message_with_end(text: &str, max: usize) -> String {
     cut_middle(safe_beginning(text, MAX_SOURCE), max)
