@@ -370,13 +370,15 @@ fn find_repository<'a>(
 /// Reports branches that automations render alike and cannot share.
 fn check_collisions(delivered: &[Delivered<'_>], pushed: &[Pushed<'_>], found: &mut Vec<Finding>) {
     // Automations whose base is unknown are compared with each other: they have that of their GitRepository.
-    let mut first: BTreeMap<(BranchOf<'_>, bool), &Delivered<'_>> = BTreeMap::new();
+    // Those of different namespaces share no branch, because their runs are separate.
+    let mut first: BTreeMap<(Option<&str>, BranchOf<'_>, bool), &Delivered<'_>> = BTreeMap::new();
     for automation in delivered.iter().filter(|automation| !is_suspended(automation.whole.object)) {
         let is_known = !contains_substitution(&automation.settings.push_branch);
         for branch in automation.branches.iter().filter(|_| is_known) {
             let of_branch = (&automation.repository, branch);
             let pushed = pushed.iter().find(|one| (&one.repository, &one.branch) == of_branch);
-            let other = *first.entry((of_branch, automation.base.is_some())).or_insert(automation);
+            let place = (automation.whole.object.namespace(), of_branch, automation.base.is_some());
+            let other = *first.entry(place).or_insert(automation);
             let sentence = match pushed {
                 Some(Pushed { object, .. }) => Some(format!(
                     "the branch {branch} would be made anew here without the commits that {} pushes to it: set another name here or \
