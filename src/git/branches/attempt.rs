@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
-use super::landed::has_landed;
+use super::landed::may_have_landed;
 use super::model::{
     Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
     DroppedCommit, FileChange, LeftReason, Refresh,
@@ -48,6 +48,8 @@ pub(in crate::git) struct BranchAttempt<P: Proposer> {
     pub(super) failed: BTreeMap<BranchName, String>,
     /// The commits that branches lose, in earlier attempts too.
     dropped: BTreeMap<BranchName, Vec<DroppedCommit>>,
+    /// The branches that were deleted, in earlier attempts too.
+    pub(super) deleted: BTreeSet<BranchName>,
 }
 
 /// A branch and its drafts in one attempt.
@@ -65,7 +67,7 @@ pub(super) struct Branch {
     read: Option<ReadBranch>,
     /// True if the base has lost the commit on which the branch was made.
     has_lost_base: bool,
-    /// True if nothing is wanted of the branch, and the base has its change.
+    /// True if nothing is wanted of the branch, and the base has or may have its change.
     has_landed: bool,
     pub(super) decision: Decision,
     /// The commits that were made.
@@ -116,8 +118,15 @@ impl<P: Proposer> BranchAttempt<P> {
     pub(in crate::git) fn new(proposals: Vec<Proposal<P>>, is_dry_run: bool) -> Self {
         let limit = message_limit(proposals.len());
         let states = proposals.into_iter().map(|proposal| BranchState::new(proposal, limit)).collect();
-        let (packs, failed) = (NewPacks::default(), BTreeMap::new());
-        Self { states, is_dry_run, packs, forge_failure: None, failed, dropped: BTreeMap::new() }
+        Self {
+            states,
+            is_dry_run,
+            packs: NewPacks::default(),
+            forge_failure: None,
+            failed: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            deleted: BTreeSet::new(),
+        }
     }
 
     /// Returns the answers, once all proposals have one.
@@ -424,7 +433,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 branch.read = Some(read);
             }
             if let Some(under) = under.filter(|_| branch.may_be_stale()) {
-                branch.has_landed = has_landed(context, under, tip, base)?;
+                branch.has_landed = may_have_landed(context, under, tip, base)?;
             }
         }
         Ok(())
@@ -453,9 +462,12 @@ impl<P: Proposer> BranchAttempt<P> {
                 Err(error) => return Err(deadline.into_cancelled().unwrap_or(error)),
             };
             branch.decision = decide(!branch.drafts.is_empty(), &found, branch.tip, branch.facts);
+            if branch.decision == Decision::Delete && !self.may_delete(branch, journal) {
+                branch.decision = Decision::Leave(LeftReason::NothingLeft);
+            }
             branch.decision = self.of_unparsable(branch, journal);
             if matches!(branch.decision, Decision::Rebuild | Decision::Delete) {
-                self.dropped.insert(branch.name.clone(), self.dropped(branch, journal));
+                self.add_dropped(branch, journal);
             }
             let is_push = match branch.decision {
                 Decision::Create | Decision::Rebuild | Decision::Delete => true,
@@ -519,14 +531,48 @@ impl<P: Proposer> BranchAttempt<P> {
         dropped
     }
 
+    /// Returns the names of the proposals with a part in a branch.
+    ///
+    /// One that does not render the branch now has none, as one that is not in the transaction.
+    fn participants(&self, branch: &Branch) -> BTreeSet<&str> {
+        let has_part = |state: &&BranchState<P>| {
+            let facts = state.proposal.proposer.branches().remove(&branch.name);
+            facts.is_some_and(|facts| branch.drafts.is_empty() || !facts.is_abandoned)
+        };
+        let open = self.states.iter().filter(|state| state.is_open());
+        open.filter(has_part).map(|state| state.proposal.name.as_str()).collect()
+    }
+
+    /// Returns true unless a stale branch has a commit of a proposer that does not permit the end of the branch.
+    fn may_delete(&self, branch: &Branch, journal: &PushJournal) -> bool {
+        let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
+        // Without the journal, the commits were found to be those of the present proposers.
+        let Some(own) = own.filter(|_| !branch.facts.is_finished) else { return true };
+        let open = self.states.iter().filter(|state| state.is_open());
+        let permits = |state: &&BranchState<P>| {
+            let facts = state.proposal.proposer.branches().remove(&branch.name);
+            facts.is_some_and(|facts| facts.is_deleted_if_stale)
+        };
+        let names: BTreeSet<&str> =
+            open.filter(permits).map(|state| object_of(&state.proposal.name)).collect();
+        own.members.keys().all(|member| names.contains(object_of(member)))
+    }
+
+    /// Adds the commits that a branch loses to those that it has lost in earlier attempts.
+    fn add_dropped(&mut self, branch: &Branch, journal: &PushJournal) {
+        let more = self.dropped(branch, journal);
+        let dropped = self.dropped.entry(branch.name.clone()).or_default();
+        dropped.retain(|before| more.iter().all(|now| now.name != before.name));
+        dropped.extend(more);
+    }
+
     /// Returns the commits that a branch loses if it is made anew or deleted.
     fn dropped(&self, branch: &Branch, journal: &PushJournal) -> Vec<DroppedCommit> {
         let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) else {
             return Vec::new();
         };
-        let takes_part =
-            |name: &str| self.states.iter().any(|state| state.is_open() && state.proposal.name == name);
-        let absent = own.members.keys().filter(|name| !takes_part(name));
+        let participants = self.participants(branch);
+        let absent = own.members.keys().filter(|name| !participants.contains(name.as_str()));
         let dropped = absent.map(|name| DroppedCommit {
             name: object_of(name).to_owned(),
             reason: match self.absence(branch, name) {
@@ -577,11 +623,10 @@ impl<P: Proposer> BranchAttempt<P> {
         }
         let is_fresh = |below: CommitId| branch.refresh == Refresh::WhenNeeded || below == base;
         if let Some(own) = journal.own_tip(&branch.name, tip) {
-            let participants = self.states.iter().filter(|state| state.is_open());
             let wanted = Wanted {
                 change: &branch.change,
                 members: &self.members(branch),
-                participants: &participants.map(|state| state.proposal.name.as_str()).collect(),
+                participants: &self.participants(branch),
                 is_fresh: is_fresh(own.base) && !branch.has_lost_base,
             };
             let awaited = |name: &str| match self.absence(branch, name) {
@@ -703,6 +748,7 @@ impl<P: Proposer> BranchAttempt<P> {
     fn set_outcomes(&mut self, branch: &Branch, failure: Option<&String>) {
         let action = match (&branch.decision, failure) {
             (_, Some(message)) => BranchAction::Failed { message: message.clone() },
+            (Decision::Nothing, None) if self.deleted.contains(&branch.name) => BranchAction::Deleted,
             (Decision::Nothing, None) => return,
             (Decision::Create, None) => BranchAction::Created,
             (Decision::Rebuild, None) => BranchAction::Rebuilt,

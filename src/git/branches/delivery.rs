@@ -178,6 +178,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 }
                 None => {
                     journal.own_tips.remove(&reference);
+                    self.deleted.insert(name.clone());
                 }
             },
             Some(PushResult::Stale | PushResult::Refused(_)) => {

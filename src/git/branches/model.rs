@@ -286,8 +286,8 @@ impl fmt::Display for LeftReason {
             }
             Self::SharedWith { name } => write!(
                 formatter,
-                "is left alone, because it has a commit of automation {name}, which took no part in this run or failed; a run in \
-                 which all automations of the branch succeed makes it anew"
+                "is left alone, because it has a commit of automation {name}, which took no part in this run or failed, or \
+                 has a policy without an image; a run in which all automations of the branch succeed makes it anew"
             ),
             Self::Unreadable { message } => {
                 write!(formatter, "is left alone, because its commits cannot be read: {message}")

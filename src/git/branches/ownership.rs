@@ -62,15 +62,22 @@ fn is_plain_merge(
     (ancestor, ours, theirs): (CommitId, CommitId, CommitId),
     merge: CommitId,
 ) -> Result<bool, SyncError> {
+    let expected = object::find_commit(repository, merge)?.tree_id();
+    Ok(merged_tree(repository, (ancestor, ours, theirs))? == Some(expected))
+}
+
+/// Returns the tree of a merge of two commits; none if git cannot merge them without a conflict.
+pub(super) fn merged_tree(
+    repository: &Repository,
+    (ancestor, ours, theirs): (CommitId, CommitId, CommitId),
+) -> Result<Option<Oid>, SyncError> {
     let tree = |commit| -> Result<_, SyncError> { Ok(object::find_commit(repository, commit)?.tree()?) };
     let options = MergeOptions::new();
     let merged = repository.merge_trees(&tree(ancestor)?, &tree(ours)?, &tree(theirs)?, Some(&options));
-    let Ok(mut merged) = merged else { return Ok(false) };
-    if merged.has_conflicts() {
-        return Ok(false);
+    match merged {
+        Ok(mut merged) if !merged.has_conflicts() => Ok(Some(merged.write_tree_to(repository)?)),
+        _ => Ok(None),
     }
-    let expected = object::find_commit(repository, merge)?.tree_id();
-    Ok(merged.write_tree_to(repository)? == expected)
 }
 
 /// Returns true if a commit changes contents of files only, and each as `owns` permits.

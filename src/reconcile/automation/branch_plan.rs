@@ -207,6 +207,12 @@ fn refresh(settings: &AutomationSettings) -> Refresh {
     }
 }
 
+/// Returns true if each selected policy has an image and a branch.
+pub(super) fn is_complete(request: &Request, bundles: &Bundles) -> bool {
+    let mut selected = request.update.setters.selected();
+    bundles.invalid.is_empty() && selected.all(|(_, image)| image.is_some())
+}
+
 impl BranchPlan {
     /// Renders the names of the branches for the selected policies.
     ///
@@ -277,8 +283,7 @@ impl BranchPlan {
     ) -> Result<(), BranchPlanError> {
         let mut bundles = self.naming.bundles(request, policies)?;
         self.series.refuse(self.target(), &mut bundles);
-        let has_images = request.update.setters.selected().all(|(_, image)| image.is_some());
-        self.is_complete = has_images && bundles.invalid.is_empty();
+        self.is_complete = is_complete(request, &bundles);
         self.bundles = bundles;
         Ok(())
     }

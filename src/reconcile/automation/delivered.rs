@@ -463,7 +463,7 @@ mod tests {
         let name = ConditionType::Delivery.to_string();
         let found = report.status.conditions.iter().find(|condition| condition.type_ == name).unwrap();
         let expected = "branch 'a' is left alone, because it has a commit of automation shop/two, which took no part in this \
-            run or failed; a run in which all automations of the branch succeed makes it anew";
+            run or failed, or has a policy without an image; a run in which all automations of the branch succeed makes it anew";
         assert_eq!((found.reason.as_str(), found.message.as_str()), ("EditedByOthers", expected));
         assert_eq!(report.action, Action::RequeueAfter(AWAITED));
         let kept = reported(vec![branch("a", BranchAction::Kept, None)]);

@@ -71,7 +71,14 @@ struct Sibling {
     name: ObjectName,
     naming: BranchNaming,
     /// The branches, once they are rendered; none if that is not possible.
-    bundles: OnceLock<Option<Bundles>>,
+    rendered: OnceLock<Option<Rendered>>,
+}
+
+/// The branches of an automation.
+struct Rendered {
+    bundles: Bundles,
+    /// True if each selected policy has an image and a branch.
+    is_complete: bool,
 }
 
 impl Siblings {
@@ -143,8 +150,8 @@ impl Known {
             match branch_plan::base(&target, &settings, inputs.references) {
                 Ok(Some(base)) => {
                     let naming = BranchNaming::of(automation, &settings, &target, base);
-                    let (automation, bundles) = (automation.clone(), OnceLock::new());
-                    siblings.push(Sibling { automation, name, naming, bundles });
+                    let (automation, rendered) = (automation.clone(), OnceLock::new());
+                    siblings.push(Sibling { automation, name, naming, rendered });
                 }
                 Ok(None) => {
                     for branch in target.pushed_branches() {
@@ -163,15 +170,16 @@ impl Known {
 
     /// Returns false if an automation has no commit on a branch of another any more.
     ///
-    /// One whose settings are invalid, or whose branches cannot be rendered, may have one again.
+    /// One whose settings are invalid, or whose branches cannot all be rendered, may have one again.
     fn may_share(&self, by: &ObjectName, branch: &BranchName, other: &ObjectName) -> bool {
         if self.pushing.contains(other) {
             return false;
         }
         let find = |name: &ObjectName| self.siblings.iter().find(|sibling| sibling.name == *name);
         let (Some(own), Some(other)) = (find(by), find(other)) else { return true };
+        let renders = |rendered: &Rendered| rendered.bundles.branches.contains_key(branch);
         own.target().shares_transaction(other.target())
-            && other.bundles(&self.inputs).is_none_or(|bundles| bundles.branches.contains_key(branch))
+            && other.rendered(&self.inputs).is_none_or(|rendered| !rendered.is_complete || renders(rendered))
     }
 
     fn find_series(&self) -> BranchSeries {
@@ -186,7 +194,7 @@ impl Known {
                 automation: &sibling.name,
                 created: sibling.created(),
                 target: sibling.target(),
-                bundles: sibling.bundles(&self.inputs)?,
+                bundles: &sibling.rendered(&self.inputs)?.bundles,
             })
         });
         BranchSeries::of(rendered.collect(), self.pushed.clone())
@@ -212,17 +220,19 @@ impl Sibling {
         self.automation.metadata.creation_timestamp.as_ref().map(|time| time.0)
     }
 
-    fn bundles(&self, inputs: &SiblingInputs) -> Option<&Bundles> {
-        self.bundles.get_or_init(|| self.render(inputs)).as_ref()
+    fn rendered(&self, inputs: &SiblingInputs) -> Option<&Rendered> {
+        self.rendered.get_or_init(|| self.render(inputs)).as_ref()
     }
 
-    fn render(&self, inputs: &SiblingInputs) -> Option<Bundles> {
+    fn render(&self, inputs: &SiblingInputs) -> Option<Rendered> {
         let policies = || inputs.policies.iter().map(Arc::as_ref);
         let mut request = request::of_automation(&self.automation, policies(), &inputs.given).ok()?;
         if policies().any(GroupHolds::concern) {
             request.hold_groups(&self.automation, policies(), &inputs.given);
         }
-        self.naming.bundles(&request, &inputs.policies).ok()
+        let bundles = self.naming.bundles(&request, &inputs.policies).ok()?;
+        let is_complete = branch_plan::is_complete(&request, &bundles);
+        Some(Rendered { bundles, is_complete })
     }
 }
 
@@ -299,7 +309,7 @@ mod tests {
 
     fn rendered(siblings: &Siblings) -> usize {
         let known = siblings.0.known.get().unwrap();
-        known.siblings.iter().filter(|sibling| sibling.bundles.get().is_some()).count()
+        known.siblings.iter().filter(|sibling| sibling.rendered.get().is_some()).count()
     }
 
     #[test]
@@ -353,6 +363,19 @@ mod tests {
             // One of this name was deleted, and this is another.
             assert_eq!(absence("shop/two 0"), Absence::Dropped(Gone));
         }
+    }
+
+    /// Its branch is unknown until the policy has an image.
+    #[test]
+    fn the_commit_of_an_automation_whose_policy_has_no_image_is_awaited() {
+        let mut inputs = inputs();
+        Arc::make_mut(&mut inputs.policies[0]).status = None;
+        let two = automation("two", "main", "{{ .Policy.Name }}", &json!({}));
+        let siblings = Siblings::new(vec![automation("one", "main", "images", &json!({})), two], |_| false);
+        siblings.find_series(&inputs);
+        let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
+        let absence = siblings.absence(&by, &"images".parse().unwrap(), "shop/two 1");
+        assert_eq!(absence, Absence::Awaited("shop/two".to_owned()));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod many;
 mod ownership;
 mod refresh;
 mod shared;
+mod shared_images;
 mod shared_waits;
 mod stale;
 

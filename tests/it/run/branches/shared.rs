@@ -19,7 +19,7 @@ pub(super) fn line(name: &str, version: &str) -> String {
 
 /// Writes automations `one` and `two` that share the branch `images`.
 /// Each has the policy of its name.
-fn write(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str) {
+pub(super) fn write(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str) {
     write_with(fleet, tag_of_one, tag_of_two, &json!({}));
 }
 
@@ -42,7 +42,7 @@ fn write_with(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str, of_two: &
 }
 
 #[track_caller]
-fn run(fleet: &RemoteFleet) -> [Vec<String>; 2] {
+pub(super) fn run(fleet: &RemoteFleet) -> [Vec<String>; 2] {
     let run = fleet.run();
     assert_eq!((run.status, run.errors.as_str()), (Some(0), ""), "{run:?}");
     let all: Value = serde_json::from_str(&run.output).unwrap();
@@ -154,7 +154,7 @@ fn a_shared_branch_has_one_commit_for_each_automation() {
 }
 
 /// A fleet whose automations share a branch, and each change one file.
-fn shared() -> RemoteFleet {
+pub(super) fn shared() -> RemoteFleet {
     let files = [file("one.yaml", line("one", "1.0.0")), file("two.yaml", line("two", "1.0.0"))];
     let fleet = RemoteFleet::of_files(&files, Settings::default());
     write(&fleet, "2.0.0", "2.0.0");
@@ -162,12 +162,12 @@ fn shared() -> RemoteFleet {
     fleet
 }
 
-fn both_are(action: &str) -> [Vec<String>; 2] {
+pub(super) fn both_are(action: &str) -> [Vec<String>; 2] {
     [vec![format!("images: {action}")], vec![format!("images: {action}")]]
 }
 
 /// Changes the last manifest, which is that of `two`.
-fn change_two(fleet: &RemoteFleet, change: impl Fn(&mut Value)) {
+pub(super) fn change_two(fleet: &RemoteFleet, change: impl Fn(&mut Value)) {
     let text = std::fs::read_to_string(fleet.root().join("manifests/manifests.yaml")).unwrap();
     let (before, last) = text.rsplit_once("---\n").unwrap();
     let mut object: Value = serde_json::from_str(last).unwrap();
@@ -177,7 +177,7 @@ fn change_two(fleet: &RemoteFleet, change: impl Fn(&mut Value)) {
 
 /// Runs one of the automations, and returns its branch in the report.
 #[track_caller]
-fn run_one(fleet: &RemoteFleet, name: &str) -> Value {
+pub(super) fn run_one(fleet: &RemoteFleet, name: &str) -> Value {
     let run = run_program(fleet.command().args(["--automation", name])).with_status(0);
     let all: Value = serde_json::from_str(&run.output).unwrap();
     all["automations"][0]["branches"][0].clone()
@@ -185,15 +185,15 @@ fn run_one(fleet: &RemoteFleet, name: &str) -> Value {
 
 /// The versions and authors of `one` and `two` on the shared branch.
 #[track_caller]
-fn check(fleet: &RemoteFleet, one: &str, two: &str, authors: &[&str]) {
+pub(super) fn check(fleet: &RemoteFleet, one: &str, two: &str, authors: &[&str]) {
     assert_eq!(content(fleet, "images", "one.yaml"), line("one", one));
     assert_eq!(content(fleet, "images", "two.yaml"), line("two", two));
     let found: Vec<String> = beyond(fleet, "images").into_iter().map(|commit| commit.author).collect();
     assert_eq!(found, authors);
 }
 
-const BOTH: [&str; 2] = ["Second <bot@example.com>", "First <bot@example.com>"];
-const AWAITS_TWO: &str = "is left alone, because it has a commit of automation default/two, which took no part in this run or failed";
+pub(super) const BOTH: [&str; 2] = ["Second <bot@example.com>", "First <bot@example.com>"];
+pub(super) const AWAITS_TWO: &str = "is left alone, because it has a commit of automation default/two, which took no part in this run or failed";
 
 /// The branch lost the commit of the other until its next run.
 #[test]

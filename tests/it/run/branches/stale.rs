@@ -5,8 +5,9 @@ use serde_json::json;
 use super::{Automation, BRANCH, actions, beyond, commit, content, delivery, fleet, run, tip, write};
 use crate::support::content::file;
 use crate::support::fleet::{IMAGE, tag_line};
+use crate::support::git_host::Settings;
 use crate::support::manifests::{policy, policy_with_status};
-use crate::support::remote_fleet::git_repository;
+use crate::support::remote_fleet::{RemoteFleet, git_repository};
 
 #[test]
 fn a_marker_that_is_added_on_the_base_is_written() {
@@ -22,7 +23,7 @@ fn a_marker_that_is_added_on_the_base_is_written() {
 }
 
 /// Merges the branch into main as a forge does.
-fn merge(fleet: &crate::support::remote_fleet::RemoteFleet, way: &str) {
+fn merge(fleet: &RemoteFleet, way: &str) {
     let git = |arguments: &[&str]| {
         let printed = fleet
             .repository
@@ -61,6 +62,41 @@ fn a_branch_that_was_merged_and_not_deleted_serves_the_next_image() {
                 assert_eq!(content(&fleet, BRANCH, path), tag_line("5.0.4"), "{way} {path}");
             }
             fleet.assert_sound();
+        }
+    }
+}
+
+/// The branch was deleted once people edited the file, or reported as one with commits of others.
+#[test]
+fn a_merged_branch_stays_when_people_edit_its_file_on_the_base() {
+    let lines = |head: &str, tag: &str, below: &str| {
+        format!("{head}b: 1\nc: 1\nd: 1\n{}{below}e: 1\nf: 1\ng: 1\n", tag_line(tag))
+    };
+    for way in ["merge", "squash", "fast-forward"] {
+        for is_state_lost in [false, true] {
+            let files = [file("app.yaml", lines("a: 1\n", "4.0.6", "x: 1\n"))];
+            let fleet = RemoteFleet::of_files(&files, Settings::default());
+            write(&fleet, &[Automation::new(json!({}))], "5.0.3");
+            run(&fleet);
+            merge(&fleet, way);
+            assert_eq!(actions(&run(&fleet)), [format!("{BRANCH}: left")], "{way}");
+            let merged = tip(&fleet, BRANCH);
+            // Another line, one beside the image, and another value of the image itself.
+            for (head, tag, below) in
+                [("a: 2\n", "5.0.3", "x: 1\n"), ("a: 2\n", "5.0.3", "x: 2\n"), ("", "5.0.4", "")]
+            {
+                commit(&fleet, "main", &[file("app.yaml", lines(head, tag, below))]);
+                write(&fleet, &[Automation::new(json!({}))], tag);
+                if is_state_lost {
+                    super::lose_state(&fleet);
+                }
+                assert_eq!(
+                    run(&fleet)[0]["reason"],
+                    "nothing-left",
+                    "{way} {is_state_lost} {head}{tag}{below}"
+                );
+                assert_eq!(tip(&fleet, BRANCH), merged, "{way}");
+            }
         }
     }
 }

@@ -1,0 +1,101 @@
+//! Shared branches with the commit of an automation that has no part in them now, or no image.
+
+use serde_json::{Value, json};
+
+use super::shared::{AWAITS_TWO, BOTH, both_are, change_two, check, run, run_one, shared, write};
+use super::{pushes, tip};
+use crate::support::remote_fleet::RemoteFleet;
+
+/// A fleet whose shared branch has the commit of `two` only; `one` has nothing to change.
+fn of_two_only() -> RemoteFleet {
+    let fleet = shared();
+    write(&fleet, "1.0.0", "2.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "1.0.0", "2.0.0", &BOTH[..1]);
+    fleet
+}
+
+/// Removes the image of the policy of `two`.
+fn remove_image_of_two(fleet: &RemoteFleet, tag: &str) {
+    let text = std::fs::read_to_string(fleet.root().join("manifests/manifests.yaml")).unwrap();
+    let status = format!("status: {{latestRef: {{name: reg.io/two, tag: {tag:?}}}}}");
+    assert!(text.contains(&status), "{text}");
+    fleet.write_manifests(&text.replace(&status, "status: {}"));
+}
+
+/// The branch was deleted, and with it the pull request that people had opened.
+#[test]
+fn a_branch_with_the_commit_of_an_absent_automation_is_not_deleted() {
+    for case in ["suspended", "deleted", "failing", "moved"] {
+        let fleet = of_two_only();
+        let before = (tip(&fleet, "images"), pushes(&fleet));
+        match case {
+            "suspended" => change_two(&fleet, |object| object["spec"]["suspend"] = json!(true)),
+            "failing" => {
+                change_two(&fleet, |object| object["spec"]["update"]["path"] = json!("./missing"));
+                // The failure is reported first.
+                fleet.run().with_status(1);
+            }
+            "moved" => change_two(&fleet, |object| {
+                object["metadata"]["annotations"].as_object_mut().unwrap().remove("tagboat.dev/delivery");
+                object["spec"]["git"]["push"] = json!({"branch": "others"});
+            }),
+            _ => {
+                let text = std::fs::read_to_string(fleet.root().join("manifests/manifests.yaml")).unwrap();
+                fleet.write_manifests(text.rsplit_once("---\n").unwrap().0);
+            }
+        }
+        super::commit(&fleet, "main", &[crate::support::content::file("other.yaml", "a: b\n")]);
+        let left = run_one(&fleet, "one");
+        assert_eq!((&left["action"], &left["reason"]), (&json!("left"), &json!("nothing-left")), "{case}");
+        assert_eq!((tip(&fleet, "images"), pushes(&fleet)), before, "{case}");
+        write(&fleet, "1.0.0", "1.0.0");
+        assert_eq!(run(&fleet), both_are("deleted"), "{case}");
+        fleet.assert_sound();
+    }
+}
+
+#[track_caller]
+fn is_awaited(left: &Value) {
+    assert_eq!((&left["action"], &left["reason"]), (&json!("left"), &json!("edited-by-others")), "{left:#}");
+    assert!(left["message"].as_str().unwrap().contains(AWAITS_TWO), "{left:#}");
+}
+
+/// The branch was deleted or lost the commit, because the automation without an image had nothing to change.
+#[test]
+fn the_commit_of_an_automation_whose_policy_has_lost_its_image_stays() {
+    for is_wanted in [false, true] {
+        let fleet = if is_wanted { shared() } else { of_two_only() };
+        let before = (tip(&fleet, "images"), pushes(&fleet));
+        let tag = if is_wanted { "3.0.0" } else { "1.0.0" };
+        write(&fleet, tag, "2.0.0");
+        remove_image_of_two(&fleet, "2.0.0");
+        super::commit(&fleet, "main", &[crate::support::content::file("other.yaml", "a: b\n")]);
+        for _ in 0..2 {
+            let run = fleet.run().with_status(0).json();
+            is_awaited(&run["automations"][0]["branches"][0]);
+            assert_eq!((tip(&fleet, "images"), pushes(&fleet)), before);
+        }
+        write(&fleet, tag, "3.0.0");
+        assert_eq!(run(&fleet), both_are("rebuilt"));
+        check(&fleet, tag, "3.0.0", if is_wanted { &BOTH } else { &BOTH[..1] });
+        fleet.assert_sound();
+    }
+}
+
+/// The commit was dropped, because the branches of the other are unknown without its images.
+#[test]
+fn a_run_of_one_automation_keeps_the_commit_of_another_whose_images_are_not_in_the_manifests() {
+    let fleet = shared();
+    let before = (tip(&fleet, "images"), pushes(&fleet));
+    write(&fleet, "3.0.0", "2.0.0");
+    remove_image_of_two(&fleet, "2.0.0");
+    for _ in 0..2 {
+        is_awaited(&run_one(&fleet, "one"));
+        assert_eq!((tip(&fleet, "images"), pushes(&fleet)), before);
+    }
+    write(&fleet, "3.0.0", "2.0.0");
+    assert_eq!(run(&fleet), both_are("rebuilt"));
+    check(&fleet, "3.0.0", "2.0.0", &BOTH);
+    fleet.assert_sound();
+}
