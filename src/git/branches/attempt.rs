@@ -67,7 +67,7 @@ pub(super) struct Branch {
     read: Option<ReadBranch>,
     /// True if the base has lost the commit on which the branch was made.
     has_lost_base: bool,
-    /// True if nothing is wanted of the branch, and the base has or may have its change.
+    /// True if nothing is wanted, and the base has or may have its change.
     has_landed: bool,
     pub(super) decision: Decision,
     /// The commits that were made.
@@ -543,7 +543,7 @@ impl<P: Proposer> BranchAttempt<P> {
         open.filter(has_part).map(|state| state.proposal.name.as_str()).collect()
     }
 
-    /// Returns true unless a stale branch has a commit of a proposer that does not permit the end of the branch.
+    /// Returns true if each proposer with a commit on a stale branch permits its end.
     fn may_delete(&self, branch: &Branch, journal: &PushJournal) -> bool {
         let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
         // Without the journal, the commits were found to be those of the present proposers.
@@ -558,7 +558,7 @@ impl<P: Proposer> BranchAttempt<P> {
         own.members.keys().all(|member| names.contains(object_of(member)))
     }
 
-    /// Adds the commits that a branch loses to those that it has lost in earlier attempts.
+    /// Adds the commits that a branch loses to those of earlier attempts.
     fn add_dropped(&mut self, branch: &Branch, journal: &PushJournal) {
         let more = self.dropped(branch, journal);
         let dropped = self.dropped.entry(branch.name.clone()).or_default();

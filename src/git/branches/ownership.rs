@@ -66,7 +66,7 @@ fn is_plain_merge(
     Ok(merged_tree(repository, (ancestor, ours, theirs))? == Some(expected))
 }
 
-/// Returns the tree of a merge of two commits; none if git cannot merge them without a conflict.
+/// Returns the tree of a merge of two commits; none on a conflict.
 pub(super) fn merged_tree(
     repository: &Repository,
     (ancestor, ours, theirs): (CommitId, CommitId, CommitId),

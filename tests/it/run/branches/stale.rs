@@ -66,7 +66,7 @@ fn a_branch_that_was_merged_and_not_deleted_serves_the_next_image() {
     }
 }
 
-/// The branch was deleted once people edited the file, or reported as one with commits of others.
+/// The branch was deleted once people edited the file.
 #[test]
 fn a_merged_branch_stays_when_people_edit_its_file_on_the_base() {
     let lines = |head: &str, tag: &str, below: &str| {
