@@ -543,7 +543,7 @@ impl<P: Proposer> BranchAttempt<P> {
         open.filter(has_part).map(|state| state.proposal.name.as_str()).collect()
     }
 
-    /// Returns true if each proposer with a commit on a stale branch permits its end.
+    /// Returns true if each proposer with a commit on it permits the end.
     fn may_delete(&self, branch: &Branch, journal: &PushJournal) -> bool {
         let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
         // Without the journal, the commits were found to be those of the present proposers.

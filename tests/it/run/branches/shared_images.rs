@@ -6,7 +6,7 @@ use super::shared::{AWAITS_TWO, BOTH, both_are, change_two, check, run, run_one,
 use super::{pushes, tip};
 use crate::support::remote_fleet::RemoteFleet;
 
-/// A fleet whose shared branch has the commit of `two` only; `one` has nothing to change.
+/// A fleet whose shared branch has the commit of `two` only.
 fn of_two_only() -> RemoteFleet {
     let fleet = shared();
     write(&fleet, "1.0.0", "2.0.0");
