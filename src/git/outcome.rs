@@ -49,7 +49,7 @@ impl Target {
         } else if self.push != other.push {
             Some(Separation::Branch)
         } else if !kind(self) && self.checkout != other.checkout {
-            // Branches of their own start from the base, by whatever name it is checked out.
+            // Branches of their own start from the base, also if it is checked out by another name.
             Some(Separation::Checkout)
         } else if self.options != other.options {
             Some(Separation::Options)

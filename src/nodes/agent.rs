@@ -224,7 +224,7 @@ fn rolled_back(node: &Node, host: &Host) -> Option<String> {
     })
 }
 
-/// Returns the error of a host that came back with the system before its own update.
+/// Returns the error of a host that undid its own update.
 ///
 /// It would reboot forever, because it makes the same update again.
 fn has_undone_its_update(node: &Node, host: &Host) -> Option<String> {

@@ -45,7 +45,7 @@ pub fn cut(mut text: String, max: usize) -> String {
     text
 }
 
-/// Cuts a text to a number of characters, with an ellipsis in place of its middle.
+/// Cuts the middle of a text, for which an ellipsis stands.
 ///
 /// A quarter of it is the end.
 #[must_use]

@@ -135,7 +135,7 @@ fn is_of_list(call: &Call) -> bool {
     call.path.last().is_some_and(|last| names.contains(&last.as_str()))
 }
 
-/// A timeout that no call reaches, also while all cases run at the same time on a busy machine.
+/// A timeout that no call reaches, also on a busy machine.
 const LONG: Duration = Duration::from_secs(300);
 
 /// The timeout of a call: short only where the server never ends its answer.

@@ -24,7 +24,7 @@ fn write(fleet: &RemoteFleet, tag_of_one: &str, tag_of_two: &str, annotations: &
     fleet.write_manifests(&text);
 }
 
-/// Each began its quiet period anew while the branch waited for the other, so that none was ever written.
+/// Each began its quiet period anew while the branch waited for the other.
 #[test]
 fn two_quiet_periods_that_overlap_on_a_shared_branch_end() {
     let fleet = of_two_files();
