@@ -9,7 +9,7 @@ use super::beyond::{BaseHistory, OwnCommit, ReadBranch};
 use super::decision::{Decision, FoundBranch, decide};
 use super::landed::may_have_landed;
 use super::model::{
-    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople, DropReason,
+    Absence, BranchAction, BranchDraft, BranchFacts, BranchOutcome, ClosedProposal, CommitPeople,
     DroppedCommit, FileChange, LeftReason, Refresh,
 };
 use super::ownership::{foreign_commit, with_people};
@@ -29,7 +29,7 @@ use crate::git::name::{BranchName, CommitId, RefName};
 use crate::git::object;
 use crate::git::outcome::{Outcome, message_limit};
 use crate::git::pack::{NewObjects, NewPacks};
-use crate::git::proposal::{Answer, Failure, Proposal, Proposer, object_of};
+use crate::git::proposal::{Answer, Failure, Proposal, Proposer};
 use crate::git::push_journal::{OwnTip, PushJournal};
 use crate::git::remote::{ListingQuery, Remote};
 use crate::git::server_deadline::ServerDeadline;
@@ -47,7 +47,7 @@ pub(in crate::git) struct BranchAttempt<P: Proposer> {
     /// The failures of branches in earlier attempts, after which others were still to be made.
     pub(super) failed: BTreeMap<BranchName, String>,
     /// The commits that branches lose, in earlier attempts too.
-    dropped: BTreeMap<BranchName, Vec<DroppedCommit>>,
+    pub(super) dropped: BTreeMap<BranchName, Vec<DroppedCommit>>,
     /// The branches that were deleted, in earlier attempts too.
     pub(super) deleted: BTreeSet<BranchName>,
 }
@@ -57,10 +57,10 @@ pub(super) struct Branch {
     pub(super) name: BranchName,
     /// The tip in the listing.
     pub(super) tip: Option<CommitId>,
-    facts: BranchFacts,
+    pub(super) facts: BranchFacts,
     refresh: Refresh,
     /// The drafts, by the indices of the proposal and of its draft.
-    drafts: Vec<(usize, usize)>,
+    pub(super) drafts: Vec<(usize, usize)>,
     /// The hash of the edits of all drafts.
     pub(super) change: String,
     /// The commits beyond the base, where the journal does not know the tip.
@@ -517,95 +517,6 @@ impl<P: Proposer> BranchAttempt<P> {
             self.set_outcomes(branch, failures.get(&branch.name));
         }
         Ok(())
-    }
-
-    /// Decides about the commit of a proposer without a part in the transaction.
-    fn absence(&self, branch: &Branch, proposal: &str) -> Absence {
-        let mut dropped = Absence::Dropped(DropReason::Gone);
-        for owner in self.owners(&branch.name) {
-            match owner.absence(&branch.name, proposal) {
-                awaited @ Absence::Awaited(_) => return awaited,
-                other => dropped = other,
-            }
-        }
-        dropped
-    }
-
-    /// Returns the names of the proposals with a part in a branch.
-    ///
-    /// One that does not render the branch now has none, as one that is not in the transaction.
-    fn participants(&self, branch: &Branch) -> BTreeSet<&str> {
-        let has_part = |state: &&BranchState<P>| {
-            let facts = state.proposal.proposer.branches().remove(&branch.name);
-            facts.is_some_and(|facts| branch.drafts.is_empty() || !facts.is_abandoned)
-        };
-        let open = self.states.iter().filter(|state| state.is_open());
-        open.filter(has_part).map(|state| state.proposal.name.as_str()).collect()
-    }
-
-    /// Returns true if each proposer with a commit on it permits the end.
-    fn may_delete(&self, branch: &Branch, journal: &PushJournal) -> bool {
-        let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
-        // Without the journal, the commits were found to be those of the present proposers.
-        let Some(own) = own.filter(|_| !branch.facts.is_finished) else { return true };
-        let open = self.states.iter().filter(|state| state.is_open());
-        let permits = |state: &&BranchState<P>| {
-            let facts = state.proposal.proposer.branches().remove(&branch.name);
-            facts.is_some_and(|facts| facts.is_deleted_if_stale)
-        };
-        let names: BTreeSet<&str> =
-            open.filter(permits).map(|state| object_of(&state.proposal.name)).collect();
-        own.members.keys().all(|member| names.contains(object_of(member)))
-    }
-
-    /// Adds the commits that a branch loses to those of earlier attempts.
-    fn add_dropped(&mut self, branch: &Branch, journal: &PushJournal) {
-        let more = self.dropped(branch, journal);
-        let dropped = self.dropped.entry(branch.name.clone()).or_default();
-        dropped.retain(|before| more.iter().all(|now| now.name != before.name));
-        dropped.extend(more);
-    }
-
-    /// Returns the commits that a branch loses if it is made anew or deleted.
-    fn dropped(&self, branch: &Branch, journal: &PushJournal) -> Vec<DroppedCommit> {
-        let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) else {
-            return Vec::new();
-        };
-        let participants = self.participants(branch);
-        let absent = own.members.keys().filter(|name| !participants.contains(name.as_str()));
-        let dropped = absent.map(|name| DroppedCommit {
-            name: object_of(name).to_owned(),
-            reason: match self.absence(branch, name) {
-                Absence::Dropped(reason) => reason,
-                // Only a person can have it dropped all the same.
-                Absence::Awaited(_) => DropReason::HandedBack,
-            },
-        });
-        dropped.collect()
-    }
-
-    /// Returns the decision on a branch if files of the base cannot be parsed.
-    fn of_unparsable(&self, branch: &Branch, journal: &PushJournal) -> Decision {
-        let mut decision = branch.decision.clone();
-        let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
-        let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
-        for (index, BranchState { proposal, .. }) in open {
-            if !proposal.proposer.has_unparsable() {
-                continue;
-            }
-            // The end of an abandoned branch does not depend on the base.
-            let facts = proposal.proposer.branches().remove(&branch.name);
-            if facts.is_none_or(|facts| facts.is_abandoned) {
-                continue;
-            }
-            decision = decision.of_unparsable_base();
-            let has_change = branch.drafts.iter().any(|(of, _)| *of == index);
-            // Without the journal, any of the commits may be its own.
-            if !has_change && own.is_none_or(|own| own.members.contains_key(&proposal.name)) {
-                decision = decision.of_unparsable_commit(object_of(&proposal.name));
-            }
-        }
-        decision
     }
 
     /// Compares a branch with the wanted one.

@@ -12,7 +12,7 @@ pub(super) enum FoundBranch {
     Same,
     /// It has another tree, and no commit of others.
     Ours,
-    /// The base has its change already, or nobody can tell.
+    /// The base has its change already, or may have it.
     Landed,
     /// It has a commit of this proposer, which is not part of the transaction.
     Shared(String),

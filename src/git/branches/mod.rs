@@ -11,6 +11,7 @@
 //! | `beyond` | the commits of a branch beyond the base |
 //! | `landed` | a branch without a wanted change, compared with the base |
 //! | `ownership` | commits that only change what the proposals may change |
+//! | `participation` | proposals with a part in a branch, and commits of those without one |
 //! | `signing` | the signing of commits by a forge |
 //! | `shared` | a branch that we pushed, compared with the wanted change of those who take part |
 //! | `stack` | the trees of a branch's commits |
@@ -22,6 +23,7 @@ mod delivery;
 mod landed;
 mod model;
 mod ownership;
+mod participation;
 mod pushes;
 mod refusal;
 mod shared;

@@ -40,8 +40,14 @@ fn lists_or_watches(call: &Call) -> bool {
     ["list", "watch"].contains(&call.verb) && call.resource == "namespaces"
 }
 
-fn is_waiting(status: &Value) -> bool {
-    condition(status, "UpdatesWaiting").is_some_and(|found| found["status"] == "True")
+/// Waits until the automation is frozen, and its message has a text.
+async fn is_frozen_by(scene: &Scene, text: &str) {
+    let is_waiting =
+        |status: &Value| condition(status, "UpdatesWaiting").is_some_and(|found| found["status"] == "True");
+    let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
+    let found = condition(&status, "UpdatesWaiting").unwrap();
+    assert_eq!(found["reason"], "Frozen", "{found}");
+    assert!(found["message"].as_str().unwrap().contains(text), "{found}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,10 +100,7 @@ async fn a_misspelt_freeze_of_all_namespaces_ends_for_all_automations_when_it_is
     let is_seen = |status: &Value| condition(status, "UpdatesWaiting").is_some();
     scene.until("app", "the annotation is seen", |object| is_seen(&object.data["status"])).await;
     scene.choose("app", "2.0.0").await;
-    let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
-    let found = condition(&status, "UpdatesWaiting").unwrap();
-    assert_eq!(found["reason"], "Frozen", "{found}");
-    assert!(found["message"].as_str().unwrap().contains("tagboat.dev/freezeall"), "{found}");
+    is_frozen_by(&scene, "tagboat.dev/freezeall").await;
     // The interval is ten minutes.
     annotate(&scene, &own, &json!({"tagboat.dev/freezeall": null})).await;
     scene.lands("app", "2.0.0").await;
@@ -119,9 +122,7 @@ async fn while_the_watch_fails_namespaces_are_read_before_each_push() {
     let namespace = scene.cluster.namespace();
     annotate(&scene, namespace, &json!({"tagboat.dev/freeze": "incident 4711"})).await;
     scene.choose("app", "2.0.0").await;
-    let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
-    let found = condition(&status, "UpdatesWaiting").unwrap();
-    assert!(found["message"].as_str().unwrap().contains("incident 4711"), "{found}");
+    is_frozen_by(&scene, "incident 4711").await;
     annotate(&scene, namespace, &json!({"tagboat.dev/freeze": null})).await;
     faults.heal();
     scene.lands("app", "2.0.0").await;
@@ -199,10 +200,7 @@ async fn without_the_watch_namespaces_are_read_before_each_push() {
         tokio::time::sleep(Duration::from_millis(600)).await;
         let before = pushes();
         scene.choose("app", tag).await;
-        let status = scene.until("app", "waiting", |object| is_waiting(&object.data["status"])).await;
-        let found = condition(&status, "UpdatesWaiting").unwrap();
-        assert_eq!(found["reason"], "Frozen", "{found}");
-        assert!(found["message"].as_str().unwrap().contains("incident 4711"), "{found}");
+        is_frozen_by(&scene, "incident 4711").await;
         assert_eq!(pushes(), before);
         // No watch tells the end, so the next run finds it.
         annotate(&scene, frozen, &json!({annotation: null})).await;

@@ -214,6 +214,23 @@ async fn a_commit_that_a_shared_branch_has_lost_is_logged() {
     scene.repository.assert_sound();
 }
 
+/// Gives both automations an annotation, and both policies a new image.
+async fn choose_both(scene: &Scene, own: &Value) {
+    tokio::join!(
+        scene.patch(Kind::Automation, "app", own),
+        scene.patch(Kind::Automation, "web", own),
+        scene.choose("app", "2.0.0"),
+        scene.choose("web", "2.0.0"),
+    );
+}
+
+/// Waits until an automation may not have its branch, and returns the status.
+async fn refused(scene: &Scene, automation: &str) -> Value {
+    let is_refused =
+        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False InvalidBranch"));
+    scene.until(automation, "refused", |object| is_refused(&object.data["status"])).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_branch_of_two_bases_belongs_to_the_older_automation() {
     let scene = Scene::new(&["app", "web"]).await;
@@ -221,17 +238,10 @@ async fn a_branch_of_two_bases_belongs_to_the_older_automation() {
     let own = annotations(&json!("branch"), &json!("images"));
     let release = json!({"spec": {"git": {"checkout": {"ref": {"branch": "release"}}}}});
     scene.patch(Kind::Automation, "web", &release).await;
-    tokio::join!(
-        scene.patch(Kind::Automation, "app", &own),
-        scene.patch(Kind::Automation, "web", &own),
-        scene.choose("app", "2.0.0"),
-        scene.choose("web", "2.0.0"),
-    );
+    choose_both(&scene, &own).await;
     let controller = scene.controller().start();
     has(&scene, "images", "app", "2.0.0").await;
-    let is_refused =
-        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False InvalidBranch"));
-    let status = scene.until("web", "refused", |object| is_refused(&object.data["status"])).await;
+    let status = refused(&scene, "web").await;
     let namespace = scene.cluster.namespace();
     let expected =
         format!("automation {namespace}/app makes the branch images on main, and a branch has one base");
@@ -255,17 +265,10 @@ async fn a_branch_of_two_sets_of_push_options_belongs_to_the_older_automation() 
     let own = annotations(&json!("branch"), &json!("images"));
     let options = json!({"spec": {"git": {"push": {"options": {"ci.skip": "true"}}}}});
     scene.patch(Kind::Automation, "web", &options).await;
-    tokio::join!(
-        scene.patch(Kind::Automation, "app", &own),
-        scene.patch(Kind::Automation, "web", &own),
-        scene.choose("app", "2.0.0"),
-        scene.choose("web", "2.0.0"),
-    );
+    choose_both(&scene, &own).await;
     let controller = scene.controller().start();
     has(&scene, "images", "app", "2.0.0").await;
-    let is_refused =
-        |status: &Value| delivery(status).is_some_and(|text| text.starts_with("False InvalidBranch"));
-    let status = scene.until("web", "refused", |object| is_refused(&object.data["status"])).await;
+    let status = refused(&scene, "web").await;
     let namespace = scene.cluster.namespace();
     let expected = format!("automation {namespace}/app makes the branch images with other push options");
     assert!(delivery(&status).unwrap().contains(&expected), "{status:#}");

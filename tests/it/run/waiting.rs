@@ -18,6 +18,18 @@ pub(super) fn annotated(scene: &Scene, annotations: &Value) {
     scene.automation_with(json!({"metadata": {"annotations": annotations}}));
 }
 
+/// Writes a policy of the release group `shop` with its image.
+fn release_group_member(scene: &Scene, name: &str, tag: &str) {
+    let object = json!({
+        "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImagePolicy",
+        "metadata": {"name": name, "namespace": "default", "annotations": {"tagboat.dev/release-group": "shop"}},
+        "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
+        "status": {"latestRef": {"name": "ghcr.io/stefanprodan/podinfo", "tag": tag}},
+    });
+    let file = if name == "podinfo" { "policy.yaml".to_owned() } else { format!("policy-{name}.yaml") };
+    scene.write(&file, &object.to_string());
+}
+
 pub(super) fn namespace(scene: &Scene, name: &str, annotations: &Value) {
     let object = json!({
         "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": annotations},
@@ -349,16 +361,7 @@ fn namespaces_without_our_annotations_stop_no_run() {
 #[test]
 fn the_summary_counts_the_values_that_wait_for_a_release_group() {
     let scene = Scene::new().local();
-    let member = |name: &str, tag: &str| {
-        let object = json!({
-            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImagePolicy",
-            "metadata": {"name": name, "namespace": "default", "annotations": {"tagboat.dev/release-group": "shop"}},
-            "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
-            "status": {"latestRef": {"name": "ghcr.io/stefanprodan/podinfo", "tag": tag}},
-        });
-        let file = if name == "podinfo" { "policy.yaml".to_owned() } else { format!("policy-{name}.yaml") };
-        scene.write(&file, &object.to_string());
-    };
+    let member = |name: &str, tag: &str| release_group_member(&scene, name, tag);
     member("podinfo", "5.0.3");
     member("other", "5.0.3");
     scene.run_with_state(NONE).with_status(0);
@@ -464,16 +467,7 @@ fn an_update_of_a_directory_warns_of_a_quiet_period_and_an_incomplete_group() {
 fn a_release_group_waits_on_own_branches_too() {
     let scene = Scene::new().local();
     annotated(&scene, &json!({"tagboat.dev/delivery": "branch"}));
-    let policy = |name: &str, tag: &str| {
-        let object = json!({
-            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImagePolicy",
-            "metadata": {"name": name, "namespace": "default", "annotations": {"tagboat.dev/release-group": "shop"}},
-            "spec": {"imageRepositoryRef": {"name": name}, "policy": {"semver": {"range": "*"}}},
-            "status": {"latestRef": {"name": "ghcr.io/stefanprodan/podinfo", "tag": tag}},
-        });
-        let file = if name == "podinfo" { "policy.yaml".to_owned() } else { format!("policy-{name}.yaml") };
-        scene.write(&file, &object.to_string());
-    };
+    let policy = |name: &str, tag: &str| release_group_member(&scene, name, tag);
     policy("podinfo", "5.0.3");
     policy("other", "5.0.3");
     scene.run_with_state(NONE).with_status(0);

@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(found(&gate), (WaitReason::Frozen, opens, Some(evening + UNWATCHED_PAUSE)));
     }
 
-    /// Without a watch, nobody noticed that the annotation was removed.
+    /// Without a watch, the removal of the annotation went unnoticed.
     #[test]
     fn a_misspelt_freeze_is_looked_at_again_where_namespaces_are_not_watched() {
         let evening: Timestamp = "2026-12-01T18:30:00Z".parse().unwrap();

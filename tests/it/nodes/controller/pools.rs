@@ -14,6 +14,17 @@ async fn has_no_keys(scene: &NodeScene, node: &str) {
     eventually(&format!("{node} has no key"), async || scene.keys(node).await == Default::default()).await;
 }
 
+/// Creates a pool with a hook before the reboot, for which its node waits.
+async fn before_reboot() -> NodeScene {
+    let scene = NodeScene::new().await;
+    scene.add_nodes(&["a"]).await;
+    let hooks = json!({"beforeReboot": ["example.com/volumes"]});
+    scene.create_pool("p", &json!({"image": {"ref": image("2")}, "hooks": hooks})).await;
+    scene.stage("a", "2").await;
+    scene.reaches("a", "before-reboot").await;
+    scene
+}
+
 #[tokio::test]
 async fn a_deleted_pool_releases_its_nodes_in_every_stage() {
     let hooks = json!({"beforeReboot": ["example.com/volumes"]});
@@ -113,12 +124,7 @@ async fn a_node_of_two_pools_stays_with_the_older_one_and_both_report_it() {
 
 #[tokio::test]
 async fn an_invalid_field_is_named_and_the_nodes_stay_as_they_are() {
-    let scene = NodeScene::new().await;
-    scene.add_nodes(&["a"]).await;
-    let hooks = json!({"beforeReboot": ["example.com/volumes"]});
-    scene.create_pool("p", &json!({"image": {"ref": image("2")}, "hooks": hooks})).await;
-    scene.stage("a", "2").await;
-    scene.reaches("a", "before-reboot").await;
+    let scene = before_reboot().await;
     let before = scene.keys("a").await;
     let window = json!([{"start": "01:00", "length": "1h", "timeZone": "Europe/Nowhere"}]);
     let change = json!({"spec": {"rollout": {"windows": window}, "image": {"ref": image("3")}}});
@@ -194,12 +200,7 @@ async fn a_pool_follows_a_tag_that_moves_in_its_registry_and_keeps_its_image_whi
 /// The reconcile waited for the registry, and then took the steps of the spec before.
 #[tokio::test]
 async fn a_pause_takes_effect_while_the_registry_does_not_answer() {
-    let scene = NodeScene::new().await;
-    scene.add_nodes(&["a"]).await;
-    let hooks = json!({"beforeReboot": ["example.com/volumes"]});
-    scene.create_pool("p", &json!({"image": {"ref": image("2")}, "hooks": hooks})).await;
-    scene.stage("a", "2").await;
-    scene.reaches("a", "before-reboot").await;
+    let scene = before_reboot().await;
     let silent = Front::alone(|_| Reply::Silence);
     let reference = format!("{}/os:v1", silent.address());
     scene.patch_pool("p", &json!({"spec": {"image": {"ref": reference}}})).await;
