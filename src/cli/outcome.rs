@@ -295,7 +295,7 @@ impl Outcome {
     /// Sets what waits at the forge; this comes after the result.
     pub(super) fn set_withheld(&mut self, namespace: &str, wait: &WaitOutcome) {
         self.set_wait(namespace, wait);
-        if self.outcome == OutcomeKind::Unchanged {
+        if matches!(wait, WaitOutcome::Waiting(_)) && self.outcome == OutcomeKind::Unchanged {
             self.outcome = OutcomeKind::Waiting;
             self.message = self.waiting.first().map(|wait| wait.message.clone());
         }

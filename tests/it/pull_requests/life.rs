@@ -37,7 +37,10 @@ async fn a_pull_request_is_opened_kept_and_refreshed() {
         if is_lost {
             fleet.lose_state();
         }
-        assert_eq!(action(&fleet.run()), "kept");
+        let report = fleet.run();
+        assert_eq!(action(&report), "kept");
+        let own = ["outcome", "message", "waiting"].map(|member| &report[member]);
+        assert_eq!(own, [&json!("unchanged"), &json!("repository up-to-date"), &json!(null)], "{report:#}");
         let again = fleet.pull().await;
         assert_eq!((&again["updated_at"], &again["head"]["sha"]), (&pull["updated_at"], &json!(tip)));
     }
