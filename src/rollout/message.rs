@@ -9,9 +9,6 @@ use crate::printable::printable;
 /// The maximum length of a message, in characters.
 pub const MAX_LENGTH: usize = 300;
 
-/// The maximum length of a text whose end is kept, in characters.
-const MAX_SOURCE: usize = 8192;
-
 /// Returns a text from a cluster as a message of one line.
 ///
 /// White space becomes single spaces, control characters become visible escapes, the user part of URLs is removed,
@@ -26,7 +23,28 @@ pub fn message(text: &str) -> String {
 /// It has at most `max` characters. It is for errors that end with the output of a program, whose last words say why it failed.
 #[must_use]
 pub fn message_with_end(text: &str, max: usize) -> String {
-    cut_middle(safe_beginning(text, MAX_SOURCE), max)
+    let mut words = text.split_whitespace();
+    let mut kept = safe_words(&mut words, max);
+    let end = safe_words(&mut words.rev(), max);
+    kept.extend(end.into_iter().rev());
+    cut_middle(printable(&kept.join(" ")).into(), max)
+}
+
+/// Takes words without users, until they have a length or there is none left.
+///
+/// A long word loses its middle.
+fn safe_words<'w>(words: &mut impl Iterator<Item = &'w str>, length: usize) -> Vec<String> {
+    let (mut kept, mut bytes) = (Vec::new(), 0);
+    // A character has at most four bytes.
+    while bytes <= 4 * length
+        && let Some(word) = words.next()
+    {
+        // A cut before this could leave a part of a user part.
+        let word = cut_middle(without_user(word), 4 * length);
+        bytes += word.len() + 1;
+        kept.push(word);
+    }
+    kept
 }
 
 /// Returns the beginning of a text as one safe line.
@@ -87,9 +105,13 @@ mod tests {
         let url = "https://bob:secret@git.example/x";
         for filler in [" ", "\n", "x", "ä ", "é"] {
             for length in (0..MAX_LENGTH + 50).chain(4 * MAX_LENGTH - 50..4 * MAX_LENGTH + 50) {
-                let text = filler.repeat(length) + " " + url;
-                let found = message(&text);
-                assert!(!found.contains("bob"), "{length} times {filler:?}: {found}");
+                let filler = filler.repeat(length);
+                let end = format!("{filler} {url}");
+                for text in [&end, &format!("{url} {filler}"), &format!("{end} {filler}")] {
+                    for found in [message(text), message_with_end(text, MAX_LENGTH)] {
+                        assert!(!found.contains("bob"), "{length} times {filler:?}: {found}");
+                    }
+                }
             }
         }
         assert_eq!(message(&(" ".repeat(5000) + url)), "https://git.example/x");
@@ -105,6 +127,24 @@ mod tests {
         assert!(found.ends_with("layer https://host/x: no space left") && found.contains('…'), "{found}");
         assert_eq!(message_with_end(" no\tspace ", MAX_LENGTH), "no space");
         assert!(message_with_end(&"ä".repeat(1_000_000), MAX_LENGTH).chars().count() <= MAX_LENGTH);
+    }
+
+    /// The middle of a long text was made safe as well, and the end of one beyond 32 KiB was lost.
+    #[test]
+    fn only_the_words_that_may_be_kept_are_made_safe() {
+        for middle in ["layer ".repeat(100_000), "x".repeat(600_000) + " "] {
+            let text = format!("it failed: {middle}no space left");
+            let mut words = text.split_whitespace();
+            let beginning = safe_words(&mut words, MAX_LENGTH).concat();
+            let end = safe_words(&mut words.rev(), MAX_LENGTH).concat();
+            assert!(beginning.len() + end.len() < 10 * MAX_LENGTH);
+            let found = message_with_end(&text, MAX_LENGTH);
+            assert_eq!((found.chars().count(), found.matches('…').count()), (MAX_LENGTH, 1), "{found}");
+            assert!(found.starts_with("it failed: ") && found.ends_with(" no space left"), "{found}");
+        }
+        // All words are kept, however many spaces are between them.
+        let spaced = ["one", "two", "three"].join(&" ".repeat(5_000));
+        assert_eq!(message_with_end(&spaced, MAX_LENGTH), "one two three");
     }
 
     #[test]
