@@ -24,9 +24,15 @@ pub(super) fn delivery(status: &Value) -> Option<String> {
 
 impl Delivery {
     pub(super) async fn new(name: &str) -> Self {
-        let (scene, forge) = (Scene::new(&["app"]).await, GiteaRepository::new(name).await);
+        Self::of(name, &["app"]).await
+    }
+
+    /// Creates it with several automations, each with a policy and a line of its name.
+    pub(super) async fn of(name: &str, members: &[&str]) -> Self {
+        let (scene, forge) = (Scene::new(members).await, GiteaRepository::new(name).await);
         let namespace = scene.cluster.namespace().to_owned();
-        forge.write("main", "fleet.yaml", &line(&namespace, "app", "1.0.0")).await;
+        let lines: String = members.iter().map(|member| line(&namespace, member, "1.0.0")).collect();
+        forge.write("main", "fleet.yaml", &lines).await;
         let login = [("username", "bot"), ("password", GiteaRepository::token())];
         scene.create_secret(&namespace, "git", &login).await;
         let source = json!({
@@ -35,19 +41,29 @@ impl Delivery {
         });
         scene.patch(Kind::Source, "fleet", &source).await;
         let own = Self { scene, forge };
-        own.annotate(json!({"tagboat.dev/delivery": "pull-request"})).await;
+        for member in members {
+            own.annotate_member(member, json!({"tagboat.dev/delivery": "pull-request"})).await;
+        }
         own
     }
 
     pub(super) async fn annotate(&self, annotations: Value) {
+        self.annotate_member("app", annotations).await;
+    }
+
+    pub(super) async fn annotate_member(&self, member: &str, annotations: Value) {
         let patch = json!({"metadata": {"annotations": annotations}});
-        self.scene.patch(Kind::Automation, "app", &patch).await;
+        self.scene.patch(Kind::Automation, member, &patch).await;
     }
 
     /// Waits until the condition `Delivery` has a text.
     pub(super) async fn until(&self, expected: &str) -> Value {
+        self.member_until("app", expected).await
+    }
+
+    pub(super) async fn member_until(&self, member: &str, expected: &str) -> Value {
         let is = |status: &Value| delivery(status).is_some_and(|found| found.starts_with(expected));
-        self.scene.until("app", expected, |object| is(&object.data["status"])).await
+        self.scene.until(member, expected, |object| is(&object.data["status"])).await
     }
 
     /// All pull requests, the oldest first.

@@ -10,8 +10,10 @@
 //! | `second` | further open pull requests of branches that have one |
 //! | `outcome`, `progress` | the outcome for a branch; that of all branches of an automation, as a condition and events |
 //! | `run` | the part of one run of an automation |
+//! | `answers` | answers for git while a round acts |
 //! | `queue`, `repository` | the work queue: one task per repository, with retries; what it knows of a repository |
 
+mod answers;
 mod merges;
 mod order;
 mod outcome;

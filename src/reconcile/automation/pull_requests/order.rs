@@ -102,6 +102,14 @@ impl PullRequestOrder {
         self.delivered.branches.iter().find(|outcome| outcome.branch == *branch)
     }
 
+    /// Returns the branches that git leaves alone until the forge has answered.
+    pub(super) fn awaiting_forge(&self) -> impl Iterator<Item = &BranchName> {
+        let is_awaiting = |outcome: &&BranchOutcome| {
+            matches!(outcome.action, BranchAction::Left(LeftReason::AwaitingForge))
+        };
+        self.delivered.branches.iter().filter(is_awaiting).map(|outcome| &outcome.branch)
+    }
+
     /// Returns the state of a branch; none if git waits for the forge.
     ///
     /// `is_handled` is true for a tip whose pull request is refreshed already.

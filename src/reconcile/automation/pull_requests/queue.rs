@@ -32,8 +32,8 @@ use crate::tenancy::BlockingPool;
 /// The maximum delay until changes are tried again that an automation may not make now.
 const WITHHELD_DELAY: Duration = Duration::from_secs(60);
 
-/// The time for which orders are collected before a round.
-const DEBOUNCE: Duration = Duration::from_millis(200);
+/// The time for which orders are collected.
+pub(super) const DEBOUNCE: Duration = Duration::from_millis(200);
 
 /// The delays between the tries after failures.
 const BACKOFF: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_secs(10 * 60) };
@@ -89,9 +89,9 @@ pub struct PullRequestQueueOptions {
 #[derive(Clone)]
 pub struct PullRequestQueue(Arc<Shared>);
 
-struct Shared {
-    options: PullRequestQueueOptions,
-    state: Mutex<State>,
+pub(super) struct Shared {
+    pub(super) options: PullRequestQueueOptions,
+    pub(super) state: Mutex<State>,
     /// Sends the repositories whose tasks are to be started.
     ///
     /// Each is in it at most once.
@@ -101,8 +101,8 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct State {
-    repositories: BTreeMap<RepositoryKey, Repository>,
+pub(super) struct State {
+    pub(super) repositories: BTreeMap<RepositoryKey, Repository>,
     /// The repository of each automation.
     automations: BTreeMap<ObjectName, RepositoryKey>,
 }
@@ -302,6 +302,9 @@ impl PullRequestQueue {
         let was_awaited = repository.needs_git.remove(&order.automation);
         let order = Arc::new(order);
         let before = repository.put_order(&order);
+        if order.awaiting_forge().next().is_some() {
+            repository.arrived.notify_one();
+        }
         if was_awaited || before.is_none_or(|before| !before.wants_same(&order)) {
             self.0.wake(key, repository);
             repository.changed.notify_one();
@@ -456,7 +459,12 @@ impl Shared {
                     has_put_off: AtomicBool::default(),
                     is_dry_run: self.options.is_dry_run,
                 };
-                let outcome = round.run(&mut snapshot).await;
+                let asked = round.ask(&mut snapshot).await;
+                self.publish(key, &snapshot, &asked);
+                let outcome = tokio::select! {
+                    outcome = round.act(&mut snapshot, asked) => outcome,
+                    never = self.answer_arrivals(key, &forge, &orders) => match never {},
+                };
                 (has_withheld, has_put_off) =
                     (round.has_withheld.into_inner(), round.has_put_off.into_inner());
                 outcome
@@ -476,6 +484,7 @@ impl Shared {
         let notified = {
             let mut state = self.state.lock();
             let repository = state.repositories.get_mut(key)?;
+            snapshot.complete(&repository.snapshot);
             repository.snapshot = Arc::new(snapshot);
             repository.last_round = Some(Instant::now());
             repository.listed = outcome.listed.or(repository.listed);

@@ -39,6 +39,8 @@ pub(super) struct Repository {
     ///
     /// It is notified once an order wants something else or a person asks for a round.
     pub(super) changed: Arc<Notify>,
+    /// Tells a round of orders that wait for the forge.
+    pub(super) arrived: Arc<Notify>,
     /// The time of the last round.
     pub(super) last_round: Option<Instant>,
     /// The time of the last listing.
@@ -74,6 +76,7 @@ impl Repository {
             progress: BTreeMap::new(),
             needs_git: BTreeSet::new(),
             changed: Arc::default(),
+            arrived: Arc::default(),
             last_round: None,
             listed: None,
             merges: AskedMerges::default(),
@@ -142,7 +145,8 @@ impl Repository {
             let mut now = PullRequestProgress::after(before, outcomes, &order.reported_open, &self.snapshot);
             now.retry = retry;
             let is_reported = before.is_some_and(|before| !before.differs(&now));
-            if self.awaits_git(order) {
+            // Git may have gone on since the round began.
+            if self.orders.get(name).is_some_and(|latest| self.awaits_git(latest)) {
                 self.needs_git.insert(name.clone());
             }
             if !is_reported || self.needs_git.contains(name) {
@@ -151,6 +155,36 @@ impl Repository {
             self.progress.insert(name.clone(), now);
         }
         notified
+    }
+
+    /// Lets git go on where the forge has answered, and returns the automations to notify.
+    pub(super) fn release_git(&mut self) -> Vec<ObjectName> {
+        let is_free = |(name, order): &(&ObjectName, &Arc<PullRequestOrder>)| {
+            order.awaiting_forge().next().is_some()
+                && !self.needs_git.contains(*name)
+                && self.awaits_git(order)
+        };
+        let free: Vec<ObjectName> =
+            self.orders.iter().filter(is_free).map(|(name, _)| name.clone()).collect();
+        self.needs_git.extend(free.iter().cloned());
+        free
+    }
+
+    /// Returns the branches that its automations render.
+    pub(super) fn heads(&self) -> BTreeSet<BranchName> {
+        self.orders.values().flat_map(|order| order.rendered.iter().cloned()).collect()
+    }
+
+    /// Returns the orders that wait for the forge, and that came after those of a round.
+    pub(super) fn arrivals(
+        &self,
+        known: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,
+    ) -> Vec<Arc<PullRequestOrder>> {
+        let is_new = |order: &&Arc<PullRequestOrder>| {
+            order.awaiting_forge().next().is_some()
+                && known.get(&order.automation).is_none_or(|known| known.made_at != order.made_at)
+        };
+        self.orders.values().filter(is_new).cloned().collect()
     }
 
     /// Takes note of the progress that an automation has reported.

@@ -111,26 +111,52 @@ impl Wanted<'_> {
 }
 
 impl<F: Forge> Round<'_, F> {
-    /// Lists the pull requests, and acts on each branch.
+    /// Lists the pull requests, and looks up those on which decisions depend.
     ///
     /// An error that concerns the whole forge ends the round.
-    pub(super) async fn run(&self, snapshot: &mut Snapshot) -> RoundOutcome {
+    pub(super) async fn ask(&self, snapshot: &mut Snapshot) -> RoundOutcome {
         let mut outcome = RoundOutcome::default();
-        let heads = self.orders.values().flat_map(|order| order.rendered.iter().cloned()).collect();
-        let is_urgent = self.is_urgent(snapshot);
-        if let Err(error) = snapshot.list(self.forge, &heads, is_urgent).await {
-            outcome.failure = Some(error);
-            return outcome;
+        let asked = async {
+            let heads = self.orders.values().flat_map(|order| order.rendered.iter().cloned()).collect();
+            let is_urgent = self.is_urgent(snapshot);
+            snapshot.list(self.forge, &heads, is_urgent).await?;
+            outcome.listed = Some(Instant::now());
+            snapshot.look_up_vanished(self.forge).await?;
+            for base in self.bases() {
+                self.look_up(base, snapshot).await?;
+            }
+            Ok(())
+        };
+        let asked: Result<(), ForgeError> = asked.await;
+        outcome.failure = asked.err();
+        outcome
+    }
+
+    /// Looks up the closed pull requests of the branches with a base.
+    async fn look_up(&self, base: &BranchName, snapshot: &mut Snapshot) -> Result<(), ForgeError> {
+        let of_interest = self
+            .rendered(base)
+            .into_iter()
+            .filter(|branch| self.wanted(base, branch).is_of_interest(branch, snapshot))
+            .collect();
+        match snapshot.look_up_many(self.forge, base, &of_interest).await {
+            Err(error) if error.is_of_every_request() || matches!(error, ForgeError::RateLimited { .. }) => {
+                Err(error)
+            }
+            // Another error is that of one branch, which meets it again.
+            _ => Ok(()),
         }
-        outcome.listed = Some(Instant::now());
-        if let Err(error) = snapshot.look_up_vanished(self.forge).await {
-            outcome.failure = Some(error);
+    }
+
+    /// Acts on each branch, unless an error has ended the round.
+    pub(super) async fn act(&self, snapshot: &mut Snapshot, mut outcome: RoundOutcome) -> RoundOutcome {
+        if outcome.failure.is_some() {
             return outcome;
         }
         for base in self.bases() {
             if let Err(error) = self.work_on(base, snapshot, &mut outcome).await {
                 outcome.failure = Some(error);
-                return outcome;
+                break;
             }
         }
         outcome
@@ -170,26 +196,20 @@ impl<F: Forge> Round<'_, F> {
         self.orders_on(base).map(|order| order.owner.clone()).collect()
     }
 
+    /// Returns the branches that automations with a base render.
+    fn rendered(&self, base: &BranchName) -> BTreeSet<BranchName> {
+        self.orders_on(base).flat_map(|order| order.rendered.iter().cloned()).collect()
+    }
+
     async fn work_on(
         &self,
         base: &BranchName,
         snapshot: &mut Snapshot,
         outcome: &mut RoundOutcome,
     ) -> Result<(), ForgeError> {
-        let branches: BTreeSet<BranchName> =
-            self.orders_on(base).flat_map(|order| order.rendered.iter().cloned()).collect();
+        let branches = self.rendered(base);
         let readable: BTreeSet<PolicyHash> =
             self.orders_on(base).flat_map(|order| order.readable.iter().cloned()).collect();
-        let of_interest =
-            branches.iter().filter(|branch| self.wanted(base, branch).is_of_interest(branch, snapshot));
-        let of_interest = of_interest.cloned().collect();
-        let found = snapshot.look_up_many(self.forge, base, &of_interest).await;
-        // Another error is that of one branch, which meets it again.
-        if let Err(error) = found
-            && (error.is_of_every_request() || matches!(error, ForgeError::RateLimited { .. }))
-        {
-            return Err(error);
-        }
         for branch in &branches {
             let done = self.work_on_branch((base, branch), &readable, snapshot).await;
             settle(done, (base, branch), outcome)?;

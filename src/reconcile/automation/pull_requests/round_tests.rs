@@ -147,7 +147,12 @@ async fn round_of(
     let orders = orders.into_iter().map(|order| (order.automation.clone(), Arc::new(order))).collect();
     let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
     let round = Round { is_dry_run, ..plain_round(forge, &pool, &orders, &handled, &merges) };
-    round.run(snapshot).await
+    run(&round, snapshot).await
+}
+
+async fn run(round: &Round<'_, Failing>, snapshot: &mut Snapshot) -> RoundOutcome {
+    let asked = round.ask(snapshot).await;
+    round.act(snapshot, asked).await
 }
 
 /// Returns a round that waits for no report.
@@ -410,7 +415,7 @@ async fn a_text_is_changed_without_another_look_after_a_recent_listing_only() {
         let forge = Failing { listed: Mutex::new(vec![untold.clone()]), ..Failing::default() };
         let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
         let round = Round { text_age, ..plain_round(&forge, &pool, &orders, &handled, &merges) };
-        round.run(&mut Snapshot::default()).await;
+        run(&round, &mut Snapshot::default()).await;
         assert_eq!(*forge.changes.lock(), [expected], "{text_age:?}");
     }
 }
@@ -442,7 +447,7 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
             let forge = Failing { listed: Mutex::new(vec![one.clone()]), ..Failing::default() };
             let (pool, merges) = (BlockingPool::new(2), Mutex::default());
             let round = Round { unreported, ..plain_round(&forge, &pool, &orders, &handled, &merges) };
-            let done = round.run(&mut Snapshot::default()).await;
+            let done = run(&round, &mut Snapshot::default()).await;
             let found: Vec<_> = done.all().map(|one| one.action.name()).collect();
             assert_eq!((found, done.failure), (vec![verb], None), "{name}");
             assert_eq!(*forge.changes.lock(), changes, "{name}");

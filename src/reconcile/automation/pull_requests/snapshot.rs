@@ -254,7 +254,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Looks up many closed pull requests at once.
+    /// Looks up the closed pull requests of branches at once.
     ///
     /// It takes one call if the forge can do that, else several calls at the same time. The error of one branch is that of its
     /// own look-up, which comes next.
@@ -272,10 +272,9 @@ impl Snapshot {
         let is_unknown =
             |branches: &Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
         let unknown: BTreeSet<BranchName> = branches.filter(is_unknown).map(|(_, head)| head).collect();
-        if unknown.len() < 2 {
-            return Ok(());
-        }
-        if let Some(found) = forge.find_many(&unknown, base).await? {
+        if unknown.len() > 1
+            && let Some(found) = forge.find_many(&unknown, base).await?
+        {
             let now = Instant::now();
             found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found, now));
             return Ok(());
@@ -358,6 +357,16 @@ impl Snapshot {
             self.open.extend(other.open.get(&branches).map(|open| (branches.clone(), open.clone())));
             self.past.extend(other.past.get(&branches).map(|past| (branches.clone(), past.clone())));
             self.records.take(&branches, &other.records);
+        }
+    }
+
+    /// Takes what another state has about branches of which this one knows nothing.
+    pub(super) fn complete(&mut self, other: &Self) {
+        let is_unknown =
+            |branches: &&Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
+        let missing: Vec<Branches> = other.past.keys().filter(is_unknown).cloned().collect();
+        for (base, head) in missing {
+            self.take(other, &base, &BTreeSet::from([head]));
         }
     }
 
@@ -593,21 +602,27 @@ mod tests {
             |number, head: &str| PullRequest { state: PullRequestState::Merged, ..open(number, head) };
         let base: BranchName = "main".parse().unwrap();
         let mut shared = Snapshot::default();
-        let looked_up = |number, head: &str| {
+        let looked_up = |before: &Snapshot, number, head: &str| {
             let one = merged(number, head);
-            let mut own = shared.clone();
+            let mut own = before.clone();
             own.note(key(&one), vec![one.clone()], Instant::now());
             (own, BTreeSet::from([one.head]))
         };
-        let both = [looked_up(1, "a"), looked_up(2, "b")];
+        let both = [looked_up(&shared, 1, "a"), looked_up(&shared, 2, "b")];
         for (own, heads) in &both {
             shared.take(own, &base, heads);
         }
-        for (number, head) in [(1, "a"), (2, "b")] {
-            let found = shared.found(&base, &head.parse().unwrap());
-            assert_eq!(found.past.unwrap()[0].number, number);
-            assert!(found.ended_at.is_some());
-        }
+        let newest = |snapshot: &Snapshot, head: &str| {
+            let found = snapshot.found(&base, &head.parse().unwrap());
+            assert!(found.open.is_some() || found.ended_at.is_some());
+            found.open.map_or_else(|| found.past.unwrap()[0].number, |open| open.number)
+        };
+        assert_eq!((newest(&shared, "a"), newest(&shared, "b")), (1, 2));
+        // A round has opened another one meanwhile, and has not looked the second branch up.
+        let mut round = looked_up(&Snapshot::default(), 1, "a").0;
+        round.put(open(3, "a"), Instant::now());
+        round.complete(&shared);
+        assert_eq!((newest(&round, "a"), newest(&round, "b")), (3, 2));
     }
 
     #[test]
