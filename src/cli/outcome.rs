@@ -12,8 +12,8 @@ use super::branch_outcome::{Branch, PullRequest};
 use super::output::prefixed;
 use super::terminal::count;
 use crate::error::chain;
-use crate::git::BranchAction;
 use crate::git::outcome as git;
+use crate::git::{BranchAction, BranchOutcome};
 use crate::message::recorded::{FileChanges, ObjectChanges, SCHEMA};
 use crate::reconcile::automation::conclusion::Conclusion;
 use crate::reconcile::automation::delivered::Delivered;
@@ -393,14 +393,12 @@ impl Outcome {
         }
     }
 
-    /// Sets the branches that were deleted after their pull requests were closed.
-    pub(super) fn set_ended_branches(&mut self, delivered: &Delivered) {
-        for outcome in &delivered.branches {
-            if matches!(outcome.action, BranchAction::Deleted | BranchAction::Failed { .. }) {
-                let branch = Branch::of(outcome, &delivered.base, false);
-                self.branches.retain(|other| other.name() != branch.name());
-                self.branches.push(branch);
-            }
+    /// Sets the branches that were to end, deleted or not.
+    pub(super) fn set_ended_branches(&mut self, ended: &[&BranchOutcome], base: &str) {
+        for outcome in ended {
+            let branch = Branch::of(outcome, base, false);
+            self.branches.retain(|other| other.name() != branch.name());
+            self.branches.push(branch);
         }
         self.branches.sort_by(|one, other| one.name().cmp(other.name()));
     }
@@ -446,5 +444,52 @@ fn marker(report: &crate::update::MarkerReport) -> Marker {
         outcome: report.outcome,
         severity: report.outcome.severity(),
         object: report.object.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::LeftReason;
+
+    /// Nothing said that the branch stayed.
+    #[test]
+    fn a_branch_that_still_waits_after_its_pull_request_was_closed_is_reported() {
+        let of = |name: &str, action| BranchOutcome {
+            branch: name.parse().unwrap(),
+            action,
+            tip: None,
+            commit: None,
+            message: String::new(),
+            dropped: Vec::new(),
+        };
+        let abandoned = of("a", BranchAction::Left(LeftReason::Abandoned));
+        for (action, expected) in [
+            (BranchAction::Deleted, ["deleted", "", "deleted branch 'a'"]),
+            (
+                BranchAction::Left(LeftReason::AwaitingForge),
+                [
+                    "left",
+                    "awaiting-forge",
+                    "branch 'a' is left alone until the forge has answered about its pull request",
+                ],
+            ),
+            (
+                BranchAction::Left(LeftReason::Waiting { closed: Vec::new() }),
+                ["left", "waiting", "branch 'a' is left alone until it may be pushed"],
+            ),
+        ] {
+            let mut outcome = Outcome::new(None);
+            outcome.branches = [of("b", BranchAction::Kept), abandoned.clone()]
+                .map(|one| Branch::of(&one, "main", false))
+                .into();
+            outcome.set_ended_branches(&[&of("a", action)], "main");
+            let json = serde_json::to_value(&outcome).unwrap();
+            let text = |index: usize, member: &str| {
+                json["branches"][index][member].as_str().unwrap_or_default().to_owned()
+            };
+            assert_eq!(["action", "reason", "message"].map(|member| text(0, member)), expected);
+            assert_eq!((text(1, "branch"), json["branches"].as_array().unwrap().len()), ("b".to_owned(), 2));
+        }
     }
 }

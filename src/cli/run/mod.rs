@@ -157,6 +157,10 @@ async fn commit<'i>(inputs: &'i Inputs, images: &'i Images, stop: &StopToken) ->
     works.iter_mut().for_each(|work| work.report_pull_requests(queue));
     // The branches of pull requests that were closed because no policy renders them: no later run knows of these.
     if !is_dry_run && !stop.is_cancelled() {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = queue.list_for_ends() => {}
+        }
         let ends = |work: &&mut Work<'_>| work.asked_forge() && queue.ends_branches(&work.name());
         let groups: BTreeSet<_> = works.iter_mut().filter(ends).map(|work| work.group()).collect();
         let again = works.iter_mut().filter(|work| work.asked_forge() && groups.contains(&work.group()));

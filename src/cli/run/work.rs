@@ -19,6 +19,7 @@ use crate::cli::terminal::{Palette, coloured, say};
 use crate::cli::warnings::{warn_of_empty_selection, warn_of_nameless_author};
 use crate::error::chain;
 use crate::git::outcome as git;
+use crate::git::{BranchAction, BranchOutcome, LeftReason};
 use crate::objects::ObjectName;
 use crate::objects::manifests::{Destination, StateError};
 use crate::printable::{printable, printable_lines};
@@ -291,10 +292,23 @@ impl<'i> Work<'i> {
         self
     }
 
-    /// Reports the branches that were deleted after the forge was asked.
+    /// Reports the branches that were to be deleted after the forge was asked.
     fn take_ended_branches(&mut self, conclusion: &Conclusion, proposal: Option<&UpdateProposal>) {
-        if let Some(delivered) = proposal.and_then(|proposal| proposal.delivered.as_ref()) {
-            self.outcome.set_ended_branches(delivered);
+        if let Some((proposal, delivered)) =
+            proposal.and_then(|found| Some((found, found.delivered.as_ref()?)))
+        {
+            let ended = proposal.ended_branches();
+            self.outcome.set_ended_branches(&ended, &delivered.base);
+            if self.outcome.waiting.is_empty() && ended.iter().any(|one| one.waits_for().is_some()) {
+                let wait = proposal.wait_outcome(conclusion);
+                self.outcome.set_wait(&self.automation.namespace().unwrap_or_default(), &wait);
+            }
+            let awaits = |one: &&BranchOutcome| one.action == BranchAction::Left(LeftReason::AwaitingForge);
+            let failure = self.inputs.options.pull_requests.list_failure(&self.name());
+            if let Some(error) = failure.filter(|_| ended.iter().any(awaits)) {
+                let sentence = format!("a branch whose pull request was closed stays: {}", chain(&error));
+                self.outcome.errors.push(prefixed(&self.outcome, &sentence));
+            }
         }
         if let Conclusion::Stall(stop) | Conclusion::Failure(stop) = conclusion {
             let sentence = format!("a branch whose pull request was closed stays: {}", stop.full_message());

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use kube::ResourceExt;
 use tagboat_api::settings::{self, AutomationSettings, Delivery, TemplateLanguage};
@@ -20,11 +19,6 @@ use crate::git::{Author, BranchFacts, BranchName, Refresh};
 use crate::message::PolicyImage;
 use crate::reconcile::branch_references::BranchReferences;
 use crate::update::TreePath;
-
-/// The maximum age of a list of pull requests by which git changes a branch.
-///
-/// Since an older one, a person may have closed a pull request: its branch stays as it is.
-const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// The automation's own branches, each with the policies whose images it delivers.
 #[derive(Clone, Debug)]
@@ -252,18 +246,19 @@ impl BranchPlan {
         self.naming.target()
     }
 
-    /// Adds the pull requests of the repository, which were listed some time ago.
+    /// Adds the pull requests of the repository.
     ///
-    /// `known` are the branches with ones of the automation that git has to look at.
+    /// `is_up_to_date` is true if git may change a branch by them. `known` are the branches with ones of the automation that
+    /// git has to look at.
     pub fn add_pull_requests(
         &mut self,
         snapshot: Arc<Snapshot>,
-        age: Option<Duration>,
+        is_up_to_date: bool,
         known: BTreeSet<BranchName>,
     ) {
         self.unwanted = known.into_iter().filter(|branch| self.bundle(branch).is_none()).collect();
         self.pull_requests = Some(snapshot);
-        self.is_up_to_date = age.is_some_and(|age| age <= MAX_AGE);
+        self.is_up_to_date = is_up_to_date;
     }
 
     /// Records the images that each branch sets, on which a refusal depends.

@@ -127,6 +127,15 @@ impl UpdateProposal {
         run.submit(plan, &self.readable(plan), delivered.clone(), interval);
     }
 
+    /// Returns the branches of the run that no policy renders.
+    pub fn ended_branches(&self) -> Vec<&BranchOutcome> {
+        let is_rendered = |one: &BranchOutcome| {
+            self.branches.as_ref().is_some_and(|plan| plan.bundle(&one.branch).is_some())
+        };
+        let branches = self.delivered.iter().flat_map(|delivered| &delivered.branches);
+        branches.filter(|one| !is_rendered(one)).collect()
+    }
+
     /// Marks the values as waiting that the automation's own branches may not get yet.
     pub fn withhold_branches(&mut self, branches: &[BranchOutcome]) {
         let waiting = branches.iter().filter(|one| one.waits_for().is_some());

@@ -275,12 +275,13 @@ async fn pull_request_run(
     };
     let place = (plan.base().clone(), &source.repository);
     let mut run = PullRequestRun::new(queue, automation, settings, place, access, gate)?;
-    if queue.has_no_tasks() {
+    // Branches that policies render stay as they are then.
+    if queue.has_no_tasks() && !options.ends_branches_only {
         run.look_up(&plan.bundles().keys().cloned().collect()).await;
     }
-    let (snapshot, age) = run.snapshot();
+    let (snapshot, is_up_to_date) = run.snapshot();
     let known = run.known_branches(&snapshot);
-    plan.add_pull_requests(snapshot, age, known);
+    plan.add_pull_requests(snapshot, is_up_to_date, known);
     plan.ends_branches_only = options.ends_branches_only;
     Ok(Some(run))
 }

@@ -178,13 +178,13 @@ impl PullRequestQueue {
         self.0.options.metrics.forget_pull_requests(automation);
     }
 
-    /// Returns the pull requests of a repository as they were listed last, with their age.
+    /// Returns the pull requests of a repository as they were listed last.
     ///
-    /// There is no age if they were never listed.
-    pub fn snapshot(&self, key: &RepositoryKey) -> (Arc<Snapshot>, Option<Duration>) {
+    /// With them comes true if git may change a branch by this list.
+    pub fn snapshot(&self, key: &RepositoryKey) -> (Arc<Snapshot>, bool) {
         let state = self.0.state.lock();
-        let Some(repository) = state.repositories.get(key) else { return (Arc::default(), None) };
-        (Arc::clone(&repository.snapshot), repository.listed.map(|at| at.elapsed()))
+        let Some(repository) = state.repositories.get(key) else { return (Arc::default(), false) };
+        (Arc::clone(&repository.snapshot), repository.is_up_to_date(Instant::now()))
     }
 
     /// Returns true if git can go on with the branches of an automation.
@@ -247,16 +247,10 @@ impl PullRequestQueue {
         failure.map_or(Ok(()), Err)?;
         let Some((_, mut snapshot)) = self.0.access(key) else { return Ok(()) };
         // Git waits for the answer, to make branches whose pull requests are to be opened.
-        let listed = snapshot.list(forge, branches, true).await;
+        let listed = snapshot.list(forge, branches, true).await.map(|()| snapshot);
         let mut state = self.0.state.lock();
         let Some(repository) = state.repositories.get_mut(key) else { return Ok(()) };
-        match listed {
-            Ok(()) => {
-                (repository.snapshot, repository.listed) = (Arc::new(snapshot), Some(Instant::now()));
-                Ok(())
-            }
-            Err(error) => Err(repository.look_up_failure.insert(error).clone()),
-        }
+        repository.take_list(listed, Instant::now())
     }
 
     /// Takes the branches back that people have handed back.
@@ -360,6 +354,22 @@ impl PullRequestQueue {
         }
     }
 
+    /// Returns the error of the last list that git needed, if it failed.
+    pub fn list_failure(&self, automation: &ObjectName) -> Option<ForgeError> {
+        let state = self.0.state.lock();
+        state.repository_of(automation)?.look_up_failure.clone()
+    }
+
+    /// Lists pull requests again before git ends the branches of closed ones.
+    ///
+    /// That is needed only after a long round: since its list, a person may have reopened one.
+    pub async fn list_for_ends(&self) {
+        let keys: Vec<RepositoryKey> = self.0.state.lock().repositories.keys().cloned().collect();
+        for key in keys {
+            self.0.list_for_ends(&key).await;
+        }
+    }
+
     /// Works on all repositories once.
     pub async fn run_once(&self) {
         let keys: Vec<RepositoryKey> = self.0.state.lock().repositories.keys().cloned().collect();
@@ -392,6 +402,23 @@ impl Shared {
         let state = self.state.lock();
         let repository = state.repositories.get(key)?;
         Some((Arc::clone(&repository.access), Snapshot::clone(&repository.snapshot)))
+    }
+
+    async fn list_for_ends(&self, key: &RepositoryKey) {
+        let heads = {
+            let state = self.state.lock();
+            let found = state.repositories.get(key);
+            found.filter(|found| found.needs_list_for_ends(Instant::now())).map(Repository::heads)
+        };
+        let (Some(heads), Some((access, mut snapshot))) = (heads, self.access(key)) else { return };
+        let listed = match AnyForge::new(&self.options.clients, &access.address, &access.login) {
+            Ok(forge) => snapshot.list(&forge, &heads, true).await.map(|()| snapshot),
+            Err(error) => Err(error),
+        };
+        if let Some(repository) = self.state.lock().repositories.get_mut(key) {
+            // An error is kept, and the branches stay.
+            let _ = repository.take_list(listed, Instant::now());
+        }
     }
 
     /// Makes a repository due, and starts its task.

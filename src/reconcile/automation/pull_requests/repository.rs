@@ -21,6 +21,11 @@ use crate::forge::ForgeError;
 use crate::git::BranchAction::{Failed, Left};
 use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 
+/// The maximum age of a list of pull requests by which git changes a branch.
+///
+/// Since an older one, a person may have closed a pull request, or reopened it: its branch stays as it is.
+const MAX_AGE: Duration = Duration::from_secs(60);
+
 /// The state of a repository in the work queue.
 pub(super) struct Repository {
     /// The API, with the present login.
@@ -88,6 +93,37 @@ impl Repository {
             awaits_report: false,
             is_due: false,
             is_running: false,
+        }
+    }
+
+    /// Returns true if git may change a branch by the last list.
+    pub(super) fn is_up_to_date(&self, now: Instant) -> bool {
+        self.listed.is_some_and(|at| now.saturating_duration_since(at) <= MAX_AGE)
+    }
+
+    /// Returns true if git has to end branches, and the last list is too old for that.
+    pub(super) fn needs_list_for_ends(&self, now: Instant) -> bool {
+        let has_closed = |order: &Arc<PullRequestOrder>| self.snapshot.has_closed(&order.base, &order.owner);
+        !self.is_up_to_date(now) && self.orders.values().any(has_closed)
+    }
+
+    /// Returns the branches that policies render.
+    pub(super) fn heads(&self) -> BTreeSet<BranchName> {
+        self.orders.values().flat_map(|order| order.rendered.iter().cloned()).collect()
+    }
+
+    /// Takes a new list of the pull requests, or its failure.
+    pub(super) fn take_list(
+        &mut self,
+        listed: Result<Snapshot, ForgeError>,
+        now: Instant,
+    ) -> Result<(), ForgeError> {
+        match listed {
+            Ok(snapshot) => {
+                (self.snapshot, self.listed) = (Arc::new(snapshot), Some(now));
+                Ok(())
+            }
+            Err(error) => Err(self.look_up_failure.insert(error).clone()),
         }
     }
 
@@ -333,11 +369,16 @@ fn has_finished(order: &PullRequestOrder, branch: &BranchName) -> bool {
 mod tests {
     use futures::FutureExt;
 
+    use super::super::super::delivery::{ClosedReason, Memory};
     use super::super::super::waiting::WriteRules;
     use super::super::outcome::PullRequestVerb;
     use super::super::round_tests::order;
+    use super::super::snapshot::tests::open;
     use super::*;
-    use crate::forge::{ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository};
+    use crate::forge::{
+        ApiLogin, ApiRoute, ForgeAddress, ForgeCredential, ForgeKind, ForgeRepository, PullRequest,
+        PullRequestState,
+    };
     use crate::git::{BranchAction, DropReason, DroppedCommit};
     use crate::message::MessageData;
     use crate::net::ProxyChoice;
@@ -359,6 +400,42 @@ mod tests {
             },
             entry: None,
         }))
+    }
+
+    /// The branch stayed, and no later run knows of it.
+    #[test]
+    fn the_branch_of_a_closed_pull_request_can_end_after_a_round_of_any_length() {
+        let (mut repository, order) = (repository(), order(&["b"]));
+        let (base, owner) = (order.base.clone(), order.owner.clone());
+        let head: BranchName = "a".parse().unwrap();
+        let memory = Memory {
+            owners: [owner.clone()].into(),
+            closed: Some(ClosedReason::Superseded),
+            ..Memory::default()
+        };
+        let closed =
+            PullRequest { state: PullRequestState::Closed, body: memory.to_string(), ..open(7, "a") };
+        Arc::make_mut(&mut repository.snapshot).close_unwanted(closed);
+        let begin = Instant::now();
+        let after = |seconds| begin + Duration::from_secs(seconds);
+        assert!(!repository.is_up_to_date(begin));
+        repository.listed = Some(begin);
+        assert!(!repository.needs_list_for_ends(after(61)), "there is no order");
+        repository.orders.insert(order.automation.clone(), Arc::new(order));
+        assert_eq!(repository.heads(), BTreeSet::from(["b".parse().unwrap()]));
+        let is_known = |repository: &Repository, seconds| {
+            let needs_list = repository.needs_list_for_ends(after(seconds));
+            assert_eq!(needs_list, !repository.is_up_to_date(after(seconds)));
+            !needs_list
+        };
+        assert_eq!([60, 61, 3_600].map(|seconds| is_known(&repository, seconds)), [true, false, false]);
+        let failure = ForgeError::Unavailable { host: String::new(), detail: String::new() };
+        assert!(repository.take_list(Err(failure), after(3_600)).is_err());
+        assert!(!is_known(&repository, 3_600) && repository.look_up_failure.is_some());
+        let listed = Snapshot::clone(&repository.snapshot);
+        repository.take_list(Ok(listed), after(3_600)).unwrap();
+        assert!(is_known(&repository, 3_600));
+        assert!(repository.snapshot.facts(&base, &head, None, &owner).is_finished);
     }
 
     #[test]

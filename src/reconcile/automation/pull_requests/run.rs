@@ -104,10 +104,10 @@ impl PullRequestRun {
         })
     }
 
-    /// Returns the pull requests of the repository as they were listed last, with their age.
+    /// Returns the pull requests of the repository as they were listed last.
     ///
-    /// There is no age if they were never listed.
-    pub fn snapshot(&self) -> (Arc<Snapshot>, Option<Duration>) {
+    /// With them comes true if git may change a branch by this list.
+    pub fn snapshot(&self) -> (Arc<Snapshot>, bool) {
         self.queue.snapshot(&self.key)
     }
 

@@ -439,7 +439,7 @@ impl Snapshot {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use futures::FutureExt;
     use parking_lot::Mutex;
 
@@ -454,7 +454,7 @@ mod tests {
         queries: Mutex<u32>,
     }
 
-    fn open(number: u64, head: &str) -> PullRequest {
+    pub(in super::super) fn open(number: u64, head: &str) -> PullRequest {
         PullRequest {
             number,
             url: String::new(),
