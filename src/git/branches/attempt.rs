@@ -64,12 +64,14 @@ pub(super) struct Branch {
     /// The hash of the edits of all drafts.
     pub(super) change: String,
     /// The commits beyond the base, where the journal does not know the tip.
-    read: Option<ReadBranch>,
+    pub(super) read: Option<ReadBranch>,
     /// True if the base has lost the commit on which the branch was made.
     has_lost_base: bool,
     /// True if nothing is wanted, and the base has or may have its change.
     has_landed: bool,
     pub(super) decision: Decision,
+    /// The proposals with neither a change for it nor a commit on it, by index.
+    bystanders: BTreeSet<usize>,
     /// The commits that were made.
     pub(super) built: Option<Built>,
 }
@@ -325,6 +327,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 has_lost_base: false,
                 has_landed: false,
                 decision: Decision::Nothing,
+                bystanders: BTreeSet::new(),
                 built: None,
             })
         };
@@ -466,6 +469,7 @@ impl<P: Proposer> BranchAttempt<P> {
                 branch.decision = Decision::Leave(LeftReason::NothingLeft);
             }
             branch.decision = self.of_unparsable(branch, journal);
+            branch.bystanders = self.bystanders(branch, repository, journal)?;
             if matches!(branch.decision, Decision::Rebuild | Decision::Delete) {
                 self.add_dropped(branch, journal);
             }
@@ -657,25 +661,28 @@ impl<P: Proposer> BranchAttempt<P> {
 
     /// Sets the outcomes of a branch before a push.
     fn set_outcomes(&mut self, branch: &Branch, failure: Option<&String>) {
-        let action = match (&branch.decision, failure) {
-            (_, Some(message)) => BranchAction::Failed { message: message.clone() },
-            (Decision::Nothing, None) if self.deleted.contains(&branch.name) => BranchAction::Deleted,
-            (Decision::Nothing, None) => return,
-            (Decision::Create, None) => BranchAction::Created,
-            (Decision::Rebuild, None) => BranchAction::Rebuilt,
-            (Decision::Keep, None) => BranchAction::Kept,
-            (Decision::Leave(reason), None) => BranchAction::Left(reason.clone()),
-            (Decision::Delete, None) => BranchAction::Deleted,
+        let is_deleted = self.deleted.contains(&branch.name);
+        let action = |decision: Decision| match (decision, failure) {
+            (_, Some(message)) => Some(BranchAction::Failed { message: message.clone() }),
+            (Decision::Nothing, None) => is_deleted.then_some(BranchAction::Deleted),
+            (Decision::Create, None) => Some(BranchAction::Created),
+            (Decision::Rebuild, None) => Some(BranchAction::Rebuilt),
+            (Decision::Keep, None) => Some(BranchAction::Kept),
+            (Decision::Leave(reason), None) => Some(BranchAction::Left(reason)),
+            (Decision::Delete, None) => Some(BranchAction::Deleted),
         };
         let reference = branch.name.reference();
         let dropped = self.dropped.get(&branch.name).cloned().unwrap_or_default();
-        for state in self.open() {
-            if !state.proposal.proposer.branches().contains_key(&branch.name) {
-                continue;
-            }
+        for (index, state) in self.states.iter_mut().enumerate().filter(|(_, state)| state.is_open()) {
+            let Some(facts) = state.proposal.proposer.branches().remove(&branch.name) else { continue };
+            let decision = match branch.bystanders.contains(&index) {
+                true => branch.decision.clone().of_bystander(facts),
+                false => branch.decision.clone(),
+            };
+            let Some(action) = action(decision) else { continue };
             let mut outcome = BranchOutcome {
                 branch: branch.name.clone(),
-                action: action.clone(),
+                action,
                 tip: branch.tip,
                 commit: None,
                 message: String::new(),

@@ -40,6 +40,22 @@ pub(super) enum Decision {
 }
 
 impl Decision {
+    /// Returns the decision for a proposer without a part in the branch.
+    ///
+    /// It has neither a change for it nor a commit on it, so the commits of others are no matter of its own, unless they keep
+    /// a pull request open or the branch is to end.
+    pub(super) fn of_bystander(self, facts: BranchFacts) -> Self {
+        match self {
+            Self::Leave(LeftReason::SharedWith { .. }) if !facts.is_abandoned => {
+                Self::Leave(LeftReason::NothingLeft)
+            }
+            Self::Leave(LeftReason::EditedByOthers { .. }) if facts.is_deleted_if_stale => {
+                Self::Leave(LeftReason::NothingLeft)
+            }
+            other => other,
+        }
+    }
+
     /// Returns the decision if a file of the base cannot be parsed.
     ///
     /// Then it does not follow that nothing is left to change.
@@ -198,6 +214,24 @@ mod tests {
         ] {
             let decision = decide(is_wanted, &found, Some(commit), facts);
             assert_eq!(decision, expected, "{is_wanted} {found:?} {facts:?}");
+        }
+        let open_one = BranchFacts { has_pull_request: true, ..none };
+        let abandoned = BranchFacts { is_abandoned: true, ..finished };
+        for (decision, facts, expected) in [
+            (awaits(), none, nothing_left()),
+            (awaits(), open_one, nothing_left()),
+            (awaits(), finished, nothing_left()),
+            (awaits(), without_forge, nothing_left()),
+            // The branch is to be deleted once the other takes part.
+            (awaits(), abandoned, awaits()),
+            (edited(), without_forge, nothing_left()),
+            // The commit keeps the pull request open.
+            (edited(), open_one, edited()),
+            (Decision::Keep, without_forge, Decision::Keep),
+            (Decision::Delete, without_forge, Decision::Delete),
+            (awaiting(), unknown, awaiting()),
+        ] {
+            assert_eq!(decision.clone().of_bystander(facts), expected, "{decision:?} {facts:?}");
         }
         for decision in [Decision::Delete, nothing_left()] {
             let left = Decision::Leave(LeftReason::UnparsableBase);

@@ -56,6 +56,22 @@ pub(super) fn foreign_commit(
     Ok(foreign)
 }
 
+/// Returns true if there is a commit that changes only what `owns` permits.
+pub(super) fn has_own_commit(
+    repository: &Repository,
+    beyond: &Beyond,
+    owns: &dyn Fn(FileChange<'_>) -> bool,
+) -> Result<bool, SyncError> {
+    for own in &beyond.commits {
+        if let OwnCommit::Change { commit, parent } = *own
+            && is_own_change(repository, parent, commit, owns)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns true if a merge has the tree that git makes of its parents.
 fn is_plain_merge(
     repository: &Repository,

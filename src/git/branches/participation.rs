@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use git2::Repository;
+
 use super::attempt::{Branch, BranchAttempt};
+use super::beyond::ReadBranch;
 use super::decision::Decision;
-use super::model::{Absence, DropReason, DroppedCommit};
+use super::model::{Absence, DropReason, DroppedCommit, LeftReason};
+use super::ownership::has_own_commit;
 use super::state::BranchState;
-use crate::git::proposal::{Proposer, object_of};
+use crate::git::error::SyncError;
+use crate::git::proposal::{Proposal, Proposer, object_of};
 use crate::git::push_journal::PushJournal;
 
 impl<P: Proposer> BranchAttempt<P> {
@@ -47,6 +52,52 @@ impl<P: Proposer> BranchAttempt<P> {
         let names: BTreeSet<&str> =
             open.filter(permits).map(|state| object_of(&state.proposal.name)).collect();
         own.members.keys().all(|member| names.contains(object_of(member)))
+    }
+
+    /// Returns the indices of proposals without a change for a branch or a commit on it.
+    ///
+    /// They are looked for only if the branch is left alone for a commit.
+    pub(super) fn bystanders(
+        &self,
+        branch: &Branch,
+        repository: &Repository,
+        journal: &PushJournal,
+    ) -> Result<BTreeSet<usize>, SyncError> {
+        let mut bystanders = BTreeSet::new();
+        let Decision::Leave(LeftReason::SharedWith { .. } | LeftReason::EditedByOthers { .. }) =
+            branch.decision
+        else {
+            return Ok(bystanders);
+        };
+        for (index, state) in self.states.iter().enumerate().filter(|(_, state)| state.is_open()) {
+            let has_change = branch.drafts.iter().any(|(of, _)| *of == index);
+            if !has_change && !self.has_commit(branch, state, repository, journal)? {
+                bystanders.insert(index);
+            }
+        }
+        Ok(bystanders)
+    }
+
+    /// Returns true if a proposal has a commit on a branch.
+    ///
+    /// Without the journal, that is one which makes only changes of its own. If they cannot be read, it may have one.
+    fn has_commit(
+        &self,
+        branch: &Branch,
+        state: &BranchState<P>,
+        repository: &Repository,
+        journal: &PushJournal,
+    ) -> Result<bool, SyncError> {
+        let Proposal { name, proposer, .. } = &state.proposal;
+        if let Some(own) = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip)) {
+            return Ok(own.members.contains_key(name));
+        }
+        match &branch.read {
+            Some(ReadBranch::Beyond(beyond)) => {
+                has_own_commit(repository, beyond, &|change| proposer.owns_change(&branch.name, change))
+            }
+            _ => Ok(true),
+        }
     }
 
     /// Adds the commits that a branch loses to those of earlier attempts.

@@ -442,7 +442,7 @@ fn a_branch_that_two_automations_make_on_two_bases_is_refused_to_the_second() {
 
 /// Returns the condition `Delivery` of an automation as `status reason message`.
 #[track_caller]
-fn delivery(fleet: &RemoteFleet, name: &str) -> String {
+pub(super) fn delivery(fleet: &RemoteFleet, name: &str) -> String {
     let conditions = fleet.status(name)["conditions"].clone();
     let mut conditions = conditions.as_array().unwrap().iter();
     let found = conditions.find(|condition| condition["type"] == "Delivery").unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::shared::{AWAITS_TWO, BOTH, both_are, change_two, check, run, run_one, shared, write};
+use super::shared::{AWAITS_TWO, BOTH, both_are, change_two, check, delivery, run, run_one, shared, write};
 use super::{pushes, tip};
 use crate::support::remote_fleet::RemoteFleet;
 
@@ -59,6 +59,35 @@ fn a_branch_with_the_commit_of_an_absent_automation_is_not_deleted() {
     }
 }
 
+/// The condition of the one named the commit of the other, as if it waited for it.
+#[test]
+fn an_automation_without_a_part_in_a_branch_is_not_told_of_the_commit_of_an_absent_one() {
+    for is_state_lost in [false, true] {
+        let fleet = of_two_only();
+        let before = tip(&fleet, "images");
+        super::commit(&fleet, "main", &[crate::support::content::file("other.yaml", "a: b\n")]);
+        if is_state_lost {
+            // Without the journal, only commits of its own author can be told apart.
+            super::lose_state(&fleet);
+            let place = fleet.root().join("manifests/manifests.yaml");
+            fleet.write_manifests(&std::fs::read_to_string(place).unwrap().replace("First", "Second"));
+        }
+        let left = run_one(&fleet, "one");
+        assert_eq!((&left["action"], &left["reason"]), (&json!("left"), &json!("nothing-left")), "{left:#}");
+        assert_eq!(delivery(&fleet, "one"), "True Current no branch differs from 'main'");
+        assert_eq!(tip(&fleet, "images"), before);
+        // One with a change is told.
+        write(&fleet, "3.0.0", "2.0.0");
+        if !is_state_lost {
+            is_awaited(&run_one(&fleet, "one"));
+        }
+        assert_eq!(tip(&fleet, "images"), before);
+        assert_eq!(run(&fleet), both_are("rebuilt"));
+        check(&fleet, "3.0.0", "2.0.0", &BOTH);
+        fleet.assert_sound();
+    }
+}
+
 #[track_caller]
 fn is_awaited(left: &Value) {
     assert_eq!((&left["action"], &left["reason"]), (&json!("left"), &json!("edited-by-others")), "{left:#}");
@@ -77,7 +106,12 @@ fn the_commit_of_an_automation_whose_policy_has_lost_its_image_stays() {
         super::commit(&fleet, "main", &[crate::support::content::file("other.yaml", "a: b\n")]);
         for _ in 0..2 {
             let run = fleet.run().with_status(0).json();
-            is_awaited(&run["automations"][0]["branches"][0]);
+            let left = &run["automations"][0]["branches"][0];
+            match is_wanted {
+                true => is_awaited(left),
+                // It has no part in the branch.
+                false => assert_ne!(left["reason"], "edited-by-others", "{left:#}"),
+            }
             assert_eq!((tip(&fleet, "images"), pushes(&fleet)), before);
         }
         write(&fleet, tag, "3.0.0");
