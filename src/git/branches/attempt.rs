@@ -468,7 +468,7 @@ impl<P: Proposer> BranchAttempt<P> {
             if branch.decision == Decision::Delete && !self.may_delete(branch, journal) {
                 branch.decision = Decision::Leave(LeftReason::NothingLeft);
             }
-            branch.decision = self.of_unparsable(branch, journal);
+            branch.decision = self.of_unparsable(branch, repository, journal)?;
             branch.bystanders = self.bystanders(branch, repository, journal)?;
             if matches!(branch.decision, Decision::Rebuild | Decision::Delete) {
                 self.add_dropped(branch, journal);

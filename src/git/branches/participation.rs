@@ -127,11 +127,15 @@ impl<P: Proposer> BranchAttempt<P> {
     }
 
     /// Returns the decision on a branch if files of the base cannot be parsed.
-    pub(super) fn of_unparsable(&self, branch: &Branch, journal: &PushJournal) -> Decision {
+    pub(super) fn of_unparsable(
+        &self,
+        branch: &Branch,
+        repository: &Repository,
+        journal: &PushJournal,
+    ) -> Result<Decision, SyncError> {
         let mut decision = branch.decision.clone();
-        let own = branch.tip.and_then(|tip| journal.own_tip(&branch.name, tip));
-        let open = self.states.iter().enumerate().filter(|(_, state)| state.is_open());
-        for (index, BranchState { proposal, .. }) in open {
+        for (index, state) in self.states.iter().enumerate().filter(|(_, state)| state.is_open()) {
+            let proposal = &state.proposal;
             if !proposal.proposer.has_unparsable() {
                 continue;
             }
@@ -142,11 +146,11 @@ impl<P: Proposer> BranchAttempt<P> {
             }
             decision = decision.of_unparsable_base();
             let has_change = branch.drafts.iter().any(|(of, _)| *of == index);
-            // Without the journal, any of the commits may be its own.
-            if !has_change && own.is_none_or(|own| own.members.contains_key(&proposal.name)) {
+            let is_made_anew = decision == Decision::Rebuild;
+            if is_made_anew && !has_change && self.has_commit(branch, state, repository, journal)? {
                 decision = decision.of_unparsable_commit(object_of(&proposal.name));
             }
         }
-        decision
+        Ok(decision)
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::shared::{AWAITS_TWO, BOTH, both_are, change_two, check, delivery, run, run_one, shared, write};
+use super::shared::{
+    AWAITS_TWO, BOTH, both_are, change_two, check, delivery, line, run, run_one, shared, write,
+};
 use super::{pushes, tip};
 use crate::support::remote_fleet::RemoteFleet;
 
@@ -136,4 +138,21 @@ fn a_run_of_one_automation_keeps_the_commit_of_another_whose_images_are_not_in_t
     assert_eq!(run(&fleet), both_are("rebuilt"));
     check(&fleet, "3.0.0", "2.0.0", &BOTH);
     fleet.assert_sound();
+}
+
+/// The branch was left alone for a commit that it does not have.
+#[test]
+fn a_file_that_cannot_be_parsed_delays_no_branch_without_a_commit_of_its_automation() {
+    for is_state_lost in [false, true] {
+        let fleet = of_two_only();
+        let broken = line("one", "1.0.0") + "a: [\n";
+        super::commit(&fleet, "main", &[crate::support::content::file("one.yaml", broken)]);
+        write(&fleet, "1.0.0", "3.0.0");
+        if is_state_lost {
+            super::lose_state(&fleet);
+        }
+        assert_eq!(run(&fleet), both_are("rebuilt"), "{is_state_lost}");
+        assert_eq!(super::content(&fleet, "images", "two.yaml"), line("two", "3.0.0"));
+        fleet.assert_sound();
+    }
 }
