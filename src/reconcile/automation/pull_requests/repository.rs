@@ -206,11 +206,6 @@ impl Repository {
         free
     }
 
-    /// Returns the branches that its automations render.
-    pub(super) fn heads(&self) -> BTreeSet<BranchName> {
-        self.orders.values().flat_map(|order| order.rendered.iter().cloned()).collect()
-    }
-
     /// Returns the orders that wait for the forge, and that came after those of a round.
     pub(super) fn arrivals(
         &self,
