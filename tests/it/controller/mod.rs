@@ -28,6 +28,7 @@ mod missing_references;
 mod namespace_annotations;
 mod namespaces;
 mod notifications;
+mod overlapping_rounds;
 mod own_branches;
 mod people_at_random;
 mod places;
