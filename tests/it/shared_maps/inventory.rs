@@ -68,16 +68,10 @@ pub(super) const INVENTORY: &[Row] = &[
         "one wait for an automation that waits; removed when it no longer does, and with the automation",
     ),
     row(
-        "src/reconcile/automation/pull_requests/queue.rs",
-        "Shared.state",
+        "src/reconcile/automation/pull_requests/tasks.rs",
+        "SharedQueue.state",
         "namespace of the automations, GitRepository, API and repository; names of automations",
         GOES_WITH_OBJECT,
-    ),
-    row(
-        "src/reconcile/automation/pull_requests/round.rs",
-        "Round.merges",
-        "the number of a pull request, in a queue of one namespace, GitRepository, API and repository",
-        "one entry for an open pull request; removed when it ends",
     ),
     row(
         "src/reconcile/automation/waiting/rules.rs",

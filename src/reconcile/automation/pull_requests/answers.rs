@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use tagboat_api::ObjectName;
 
 use super::order::PullRequestOrder;
-use super::queue::{DEBOUNCE, RepositoryKey, Shared};
-use super::repository::Repository;
-use super::round::RoundOutcome;
+use super::repository::{Repository, RepositoryKey};
+use super::round::RoundWork;
 use super::snapshot::Snapshot;
+use super::tasks::{DEBOUNCE, SharedQueue};
 use crate::forge::{Forge, ForgeError};
 use crate::git::BranchName;
 
@@ -24,15 +24,15 @@ use crate::git::BranchName;
 /// Git uses it for as long again.
 const LISTING_AGE: Duration = Duration::from_secs(30);
 
-impl Shared {
+impl SharedQueue {
     /// Passes the answers of a round on, before it acts.
-    pub(super) fn publish(&self, key: &RepositoryKey, snapshot: &Snapshot, asked: &RoundOutcome) {
-        if asked.failure.is_some() {
+    pub(super) fn publish(&self, key: &RepositoryKey, work: &RoundWork) {
+        if work.outcome.failure.is_some() {
             return;
         }
         self.release(key, |repository| {
-            repository.snapshot = Arc::new(snapshot.clone());
-            repository.listed = asked.listed;
+            repository.snapshot = Arc::new(work.snapshot.clone());
+            repository.listed = work.outcome.listed;
         });
     }
 

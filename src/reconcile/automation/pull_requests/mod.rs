@@ -6,18 +6,26 @@
 //! |---|---|
 //! | `order` | what one automation wants of the forge after a run |
 //! | `snapshot`, `records` | the pull requests of a repository, as the forge listed them; what listings do not show |
+//! | `searches`, `hand_back` | changes of a snapshot: closed pull requests are looked up; people hand branches back |
 //! | `round` | one round of work on a repository: list, decide, act |
-//! | `second` | further open pull requests of branches that have one |
-//! | `outcome`, `progress` | the outcome for a branch; that of all branches of an automation, as a condition and events |
+//! | `wanted`, `unwanted`, `second` | branches that are rendered; those that are not any more; further open pull requests of a branch |
+//! | `action`, `put_off`, `merges` | an action as it was decided; changes that wait; merges that the forge was asked for |
+//! | `outcome` | the outcome for a branch |
+//! | `progress`, `open_list` | the outcomes for all branches of an automation, as a condition and events; the list in its message |
 //! | `run` | the part of one run of an automation |
-//! | `answers` | answers for git while a round acts |
-//! | `queue`, `repository` | the work queue: one task per repository, with retries; what it knows of a repository |
+//! | `queue`, `repository` | the work queue, as runs use it; what it knows of a repository |
+//! | `tasks`, `answers`, `before_git` | one task per repository, with retries; answers for git while a round acts, and without tasks |
 
+mod action;
 mod answers;
+mod before_git;
+mod hand_back;
 mod merges;
+mod open_list;
 mod order;
 mod outcome;
 mod progress;
+mod put_off;
 mod queue;
 mod records;
 mod repository;
@@ -25,12 +33,19 @@ mod round;
 #[cfg(test)]
 mod round_tests;
 mod run;
+mod searches;
 mod second;
 mod snapshot;
+mod tasks;
+mod unwanted;
+mod wanted;
 
+pub use open_list::{open_beside_problem, open_in, with_open};
 pub use order::{BranchContent, PullRequestOrder};
 pub use outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange};
-pub use progress::{PullRequestEvent, PullRequestProgress, open_beside_problem, open_in, with_open};
-pub use queue::{OnProgress, PullRequestQueue, PullRequestQueueOptions, RepositoryKey};
+pub use progress::{PullRequestEvent, PullRequestProgress};
+pub use queue::PullRequestQueue;
+pub use repository::RepositoryKey;
 pub use run::{PullRequestRun, PullRequestSetupError};
 pub use snapshot::Snapshot;
+pub use tasks::{OnProgress, PullRequestQueueOptions};

@@ -7,26 +7,15 @@ use tagboat_api::Reason;
 
 use super::super::delivery::PullRequestReason;
 use super::super::waiting::Closed;
+use super::open_list::{NAMED, PART, RETRY, list, named, with_open};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb, WithheldChange, end_of};
 use super::snapshot::Snapshot;
 use crate::forge::{ForgeError, PullRequest, PullRequestState};
 use crate::objects::{Event, EventType};
 use crate::reconcile::conditions::ConditionStatus::{self, False, True};
 
-/// The maximum number of pull requests that a message names.
-const NAMED: usize = 1_000;
-
 /// The maximum number of waiting changes that a message names.
 const NAMED_WAITING: usize = 20;
-
-/// The word after the number of open pull requests in a message.
-const OPEN: &str = " open";
-
-/// The text between the parts of a message.
-const PART: &str = "; ";
-
-/// The beginning of the last part of the message of a failure.
-const RETRY: &str = "the next retry is at ";
 
 /// The progress of an automation's pull requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -288,47 +277,6 @@ impl PullRequestProgress {
     }
 }
 
-/// Adds the list of open pull requests to the message of a problem.
-///
-/// By this list the next process knows which ones were reported.
-pub fn with_open(message: &str, open: &BTreeSet<u64>) -> String {
-    format!("{message}; {}", list(open))
-}
-
-/// Returns the open pull requests that the message of a condition without a problem names.
-pub fn open_in(message: &str) -> BTreeSet<u64> {
-    message.split(PART).next().and_then(read_list).unwrap_or_default()
-}
-
-/// Returns the open pull requests that the message of a problem names.
-///
-/// There are none if it has no list.
-pub fn open_beside_problem(message: &str) -> Option<BTreeSet<u64>> {
-    message.rsplit(PART).find(|part| !part.starts_with(RETRY)).and_then(read_list)
-}
-
-/// Returns a list of numbers, such as `2 open: #12, #14` or `0 open`.
-fn list(open: &BTreeSet<u64>) -> String {
-    let numbers = if open.is_empty() { String::new() } else { format!(": {}", named(open)) };
-    format!("{}{OPEN}{numbers}", open.len())
-}
-
-fn named(numbers: &BTreeSet<u64>) -> String {
-    let named: Vec<String> = numbers.iter().take(NAMED).map(|number| format!("#{number}")).collect();
-    named.join(", ")
-}
-
-/// Reads a list of open pull requests.
-fn read_list(text: &str) -> Option<BTreeSet<u64>> {
-    let (count, rest) = text.split_once(OPEN)?;
-    let count: usize = count.parse().ok()?;
-    if rest.is_empty() {
-        return (count == 0).then(BTreeSet::new);
-    }
-    let number = |number: &str| number.strip_prefix('#')?.parse().ok();
-    rest.strip_prefix(": ")?.split(", ").map(number).collect()
-}
-
 /// Returns the events of the actions of a round.
 fn events_of(outcome: &PullRequestOutcome) -> Vec<PullRequestEvent> {
     let mut events: Vec<PullRequestEvent> =
@@ -369,6 +317,7 @@ mod tests {
     use PullRequestVerb::{Closed, Kept, Left, Merged, Opened};
 
     use super::super::super::waiting::{self, WaitReason};
+    use super::super::open_list::{open_beside_problem, open_in};
     use super::*;
 
     fn outcome(number: u64, action: PullRequestVerb) -> PullRequestOutcome {
@@ -479,30 +428,6 @@ mod tests {
         let expected = ["PullRequestMerged 12", "PullRequestClosed 14"];
         assert_eq!(keys(&ended, Some("2 open: #12, #14")), expected);
         assert!(keys(&ended, Some("no pull request is open")).is_empty());
-    }
-
-    #[test]
-    fn numbers_are_read_from_a_message() {
-        for (message, expected) in [
-            ("2 open: #12, #14; refused by a person: #9", vec![12, 14]),
-            ("1 open: #7", vec![7]),
-            ("no pull request is open", vec![]),
-            ("the file open: #7", vec![]),
-            ("", vec![]),
-        ] {
-            assert_eq!(open_in(message).into_iter().collect::<Vec<_>>(), expected, "{message}");
-        }
-        for (message, expected) in [
-            ("no rule; 2 open: #12, #14; the next retry is at 2026-01-01T00:00:05Z", Some(vec![12, 14])),
-            ("no rule; 0 open", Some(vec![])),
-            // As an earlier version wrote it.
-            ("no rule; the next retry is at 2026-01-01T00:00:05Z", None),
-            ("no rule; and 2 open: windows", None),
-            ("", None),
-        ] {
-            let found = open_beside_problem(message).map(|open| open.into_iter().collect::<Vec<_>>());
-            assert_eq!(found, expected, "{message}");
-        }
     }
 
     /// A restart announced nothing of what was done while the condition named a problem.

@@ -26,6 +26,21 @@ use crate::git::{BranchFacts, BranchName, BranchOutcome, CommitId, LeftReason};
 /// Since an older one, a person may have closed a pull request, or reopened it: its branch stays as it is.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
+/// The repository of a queue.
+///
+/// Automations of two namespaces share nothing, even if they name the same GitRepository.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RepositoryKey {
+    /// The namespace of the automations.
+    pub namespace: String,
+    /// The GitRepository.
+    pub source: ObjectName,
+    /// The URL of the API.
+    pub api: String,
+    /// The full name of the repository at the forge.
+    pub repository: String,
+}
+
 /// The state of a repository in the work queue.
 pub(super) struct Repository {
     /// The API, with the present login.
@@ -52,8 +67,8 @@ pub(super) struct Repository {
     pub(super) listed: Option<Instant>,
     /// The merges that the forge was asked for.
     pub(super) merges: AskedMerges,
-    /// Held by the first listing, which serves all automations.
-    pub(super) first_listing: Arc<tokio::sync::Mutex<()>>,
+    /// Held while an automation lists or takes branches back before git.
+    pub(super) turn: Arc<tokio::sync::Mutex<()>>,
     /// True once a new login was asked for, since the API refused one.
     pub(super) has_renewed_login: bool,
     /// The error of a look-up before git, which the next round reports.
@@ -85,7 +100,7 @@ impl Repository {
             last_round: None,
             listed: None,
             merges: AskedMerges::default(),
-            first_listing: Arc::default(),
+            turn: Arc::default(),
             has_renewed_login: false,
             look_up_failure: None,
             failures: 0,
@@ -206,7 +221,7 @@ impl Repository {
         free
     }
 
-    /// Returns the orders that wait for the forge, and that came after those of a round.
+    /// Returns the orders that wait for the forge and came after those of a round.
     pub(super) fn arrivals(
         &self,
         known: &BTreeMap<ObjectName, Arc<PullRequestOrder>>,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -12,11 +11,10 @@ use tagboat_api::{ObjectName, Reason};
 use super::super::delivered::{Delivered, ForgeProgress};
 use super::super::delivery::{Memory, OwnerHash, PullRequestReason};
 use super::super::waiting::WriteRules;
-use super::merges::AskedMerges;
 use super::order::{BranchContent, PullRequestOrder};
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::progress::PullRequestProgress;
-use super::round::{Round, RoundOutcome};
+use super::round::{Round, RoundMode, RoundOutcome, RoundWork};
 use super::snapshot::Snapshot;
 use crate::forge::{
     Forge, ForgeError, Listing, Merge, MergeAnswer, NewPullRequest, Opened, PullRequest, PullRequestEdit,
@@ -145,14 +143,18 @@ async fn round_of(
     is_dry_run: bool,
 ) -> RoundOutcome {
     let orders = orders.into_iter().map(|order| (order.automation.clone(), Arc::new(order))).collect();
-    let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
-    let round = Round { is_dry_run, ..plain_round(forge, &pool, &orders, &handled, &merges) };
+    let (pool, handled) = (BlockingPool::new(2), BTreeMap::new());
+    let mode = if is_dry_run { RoundMode::DryRun } else { RoundMode::Single };
+    let round = Round { mode, ..plain_round(forge, &pool, &orders, &handled) };
     run(&round, snapshot).await
 }
 
 async fn run(round: &Round<'_, Failing>, snapshot: &mut Snapshot) -> RoundOutcome {
-    let asked = round.ask(snapshot).await;
-    round.act(snapshot, asked).await
+    let mut work = RoundWork { snapshot: std::mem::take(snapshot), ..RoundWork::default() };
+    round.ask(&mut work).await;
+    round.act(&mut work).await;
+    *snapshot = work.snapshot;
+    work.outcome
 }
 
 /// Returns a round that waits for no report.
@@ -161,7 +163,6 @@ fn plain_round<'r>(
     pool: &'r BlockingPool,
     orders: &'r BTreeMap<ObjectName, Arc<PullRequestOrder>>,
     handled: &'r BTreeMap<BranchName, CommitId>,
-    merges: &'r Mutex<AskedMerges>,
 ) -> Round<'r, Failing> {
     Round {
         forge,
@@ -170,13 +171,8 @@ fn plain_round<'r>(
         separate: SeparateParts::default(),
         orders,
         handled,
-        merges,
-        unreported: None,
         text_age: Duration::ZERO,
-        has_settled: AtomicBool::default(),
-        has_withheld: AtomicBool::default(),
-        has_put_off: AtomicBool::default(),
-        is_dry_run: false,
+        mode: RoundMode::Single,
     }
 }
 
@@ -413,8 +409,8 @@ async fn a_text_is_changed_without_another_look_after_a_recent_listing_only() {
     let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
     for (text_age, expected) in [(Duration::ZERO, "edit"), (Duration::MAX, "edit at once")] {
         let forge = Failing { listed: Mutex::new(vec![untold.clone()]), ..Failing::default() };
-        let (pool, handled, merges) = (BlockingPool::new(2), BTreeMap::new(), Mutex::default());
-        let round = Round { text_age, ..plain_round(&forge, &pool, &orders, &handled, &merges) };
+        let (pool, handled) = (BlockingPool::new(2), BTreeMap::new());
+        let round = Round { text_age, ..plain_round(&forge, &pool, &orders, &handled) };
         run(&round, &mut Snapshot::default()).await;
         assert_eq!(*forge.changes.lock(), [expected], "{text_age:?}");
     }
@@ -438,20 +434,25 @@ async fn an_opening_and_a_refresh_are_reported_before_a_merge_or_a_new_text_hide
         let order = PullRequestOrder { reported_open: open.iter().copied().collect(), ..wanted.clone() };
         let orders = BTreeMap::from([(order.automation.clone(), Arc::new(order))]);
         let handled = if is_handled { BTreeMap::from([(branch.clone(), tip)]) } else { BTreeMap::new() };
-        let unreported = unreported.iter().copied().collect();
-        for (unreported, verb, changes, is_put_off) in [
-            (Some(&unreported), verb, changes, is_put_off),
+        let repeated = RoundMode::Repeated { unreported: unreported.iter().copied().collect() };
+        for (mode, verb, changes, is_put_off) in [
+            (repeated, verb, changes, is_put_off),
             // Nothing comes between the round and the report of a single run.
-            (None, "merged", if one == &told { &["merge"][..] } else { &["edit", "merge"] }, false),
+            (
+                RoundMode::Single,
+                "merged",
+                if one == &told { &["merge"][..] } else { &["edit", "merge"] },
+                false,
+            ),
         ] {
             let forge = Failing { listed: Mutex::new(vec![one.clone()]), ..Failing::default() };
-            let (pool, merges) = (BlockingPool::new(2), Mutex::default());
-            let round = Round { unreported, ..plain_round(&forge, &pool, &orders, &handled, &merges) };
+            let pool = BlockingPool::new(2);
+            let round = Round { mode, ..plain_round(&forge, &pool, &orders, &handled) };
             let done = run(&round, &mut Snapshot::default()).await;
             let found: Vec<_> = done.all().map(|one| one.action.name()).collect();
             assert_eq!((found, done.failure), (vec![verb], None), "{name}");
             assert_eq!(*forge.changes.lock(), changes, "{name}");
-            assert_eq!(round.has_put_off.into_inner(), is_put_off, "{name}");
+            assert_eq!(done.has_put_off, is_put_off, "{name}");
         }
     }
 }

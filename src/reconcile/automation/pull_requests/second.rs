@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 
 use super::super::delivery::{PolicyHash, PullRequestAction, decide_second};
+use super::action::BranchError;
 use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
 use super::records::is_open;
-use super::round::{BranchError, Round};
-use super::snapshot::Snapshot;
+use super::round::{Round, RoundWork};
 use crate::forge::{Forge, PullRequest};
 
 impl<F: Forge> Round<'_, F> {
@@ -19,19 +19,20 @@ impl<F: Forge> Round<'_, F> {
         &self,
         second: &PullRequest,
         readable: &BTreeSet<PolicyHash>,
-        snapshot: &mut Snapshot,
+        work: &mut RoundWork,
     ) -> Result<Option<PullRequestOutcome>, BranchError> {
         let (base, branch) = (&second.base, &second.head);
-        let first = snapshot.found(base, branch).open.filter(|first| first.number < second.number);
+        let first = work.snapshot.found(base, branch).open.filter(|first| first.number < second.number);
         let Some(first) = first else { return Ok(None) };
         let decision = decide_second(second, first, (&self.owners_on(base), readable), self.limit)?;
-        let (decision, _) = self.held(decision, &self.orders_on(base).collect::<Vec<_>>()).await;
+        let orders: Vec<_> = self.orders_on(base).collect();
+        let (decision, _) = self.held(decision, &orders, &mut work.outcome).await;
         let PullRequestAction::Close(edit) = &decision.action else { return Ok(None) };
-        if !self.is_dry_run {
+        if !self.mode.is_dry_run() {
             if is_open(&self.forge.edit(second, edit).await?) {
                 return Ok(None);
             }
-            snapshot.forget_second(second.number);
+            work.snapshot.forget_second(second.number);
         }
         Ok(Some(PullRequestOutcome {
             number: Some(second.number),

@@ -5,34 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
-
-use super::super::delivery::{FoundPullRequests, ImageHash, Memory, OwnerHash, REBUILD_LABEL, branch_facts};
+use super::super::delivery::{FoundPullRequests, ImageHash, Memory, OwnerHash, branch_facts};
 use super::records::{Branches, Records, is_open, key};
-use crate::forge::{Forge, ForgeError, Listing, PullRequest, PullRequestEdit};
+use crate::forge::{Forge, ForgeError, Listing, PullRequest};
 use crate::git::{BranchFacts, BranchName};
 
 /// The number of listings between two looks for a new merge queue.
 const QUEUE_LISTINGS: u32 = 20;
-
-/// The number of searches that wait for their turn at the same time.
-///
-/// The rate limiter of the forge admits fewer.
-const SEARCHES: usize = 16;
 
 /// The pull requests of a repository, as the forge listed them.
 ///
 /// Closed ones are looked up per branch, and only again once an open one has vanished.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    open: BTreeMap<Branches, PullRequest>,
+    pub(super) open: BTreeMap<Branches, PullRequest>,
     /// The time before the last listing of the open ones.
     listed_after: Option<Instant>,
-    past: BTreeMap<Branches, Vec<PullRequest>>,
+    pub(super) past: BTreeMap<Branches, Vec<PullRequest>>,
     /// Errors of searches since the last listing, by the branch that meets them next.
-    failed: BTreeMap<Branches, ForgeError>,
+    pub(super) failed: BTreeMap<Branches, ForgeError>,
     /// Branches whose open pull requests have vanished, and were not looked up since.
-    vanished: BTreeSet<Branches>,
+    pub(super) vanished: BTreeSet<Branches>,
     /// Bases without a merge queue, with the number of listings until the next look.
     without_queue: BTreeMap<BranchName, u32>,
     /// The numbers of open pull requests that the last listing left out.
@@ -40,7 +33,7 @@ pub struct Snapshot {
     /// Further open pull requests of branches that have one, as listed last.
     seconds: Vec<PullRequest>,
     /// Facts that no listing shows.
-    records: Records,
+    pub(super) records: Records,
 }
 
 impl Snapshot {
@@ -120,90 +113,6 @@ impl Snapshot {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Returns the open pull request whose label hands a branch back.
-    ///
-    /// It is one of some automations, or of people.
-    pub(super) fn handed_back(
-        &self,
-        (base, head): (&BranchName, &BranchName),
-        owners: &BTreeSet<OwnerHash>,
-    ) -> Option<PullRequest> {
-        let open = self.open.get(&(base.clone(), head.clone()))?;
-        let is_own = Memory::of_body(&open.body).is_none_or(|memory| !memory.is_of_others(owners));
-        let is_labelled = open.labels.iter().any(|label| label == REBUILD_LABEL);
-        (is_own && is_labelled && !open.is_in_merge_queue).then(|| open.clone())
-    }
-
-    /// Takes the branch of a pull request back that people have handed back.
-    ///
-    /// The label is removed first, and only then the head counts that the branch had with it. So a commit that comes after the
-    /// label was removed is never lost. A dry run leaves the label.
-    ///
-    /// # Errors
-    ///
-    /// If the forge does not answer, or refuses.
-    pub(super) async fn take_back(
-        &mut self,
-        forge: &impl Forge,
-        labelled: &PullRequest,
-        is_dry_run: bool,
-    ) -> Result<(), ForgeError> {
-        if !is_dry_run {
-            let removed_labels = vec![REBUILD_LABEL.to_owned()];
-            let edit = PullRequestEdit { removed_labels, ..PullRequestEdit::default() };
-            let after = forge.edit(labelled, &edit).await?;
-            self.open.insert(key(labelled), after);
-        }
-        if let Some(head) = labelled.head_commit {
-            self.records.hand_back(key(labelled), head);
-        }
-        Ok(())
-    }
-
-    /// Takes the branches of several pull requests back.
-    ///
-    /// An error of one of them does not stop it, and the first one is returned. An error of the whole forge does.
-    ///
-    /// # Errors
-    ///
-    /// If the forge does not answer, or refuses.
-    pub(super) async fn take_back_all(
-        &mut self,
-        forge: &impl Forge,
-        labelled: &[PullRequest],
-        is_dry_run: bool,
-    ) -> Result<(), ForgeError> {
-        let mut failure = None;
-        for one in labelled {
-            let Err(error) = self.take_back(forge, one, is_dry_run).await else { continue };
-            if error.is_of_every_request() || matches!(error, ForgeError::RateLimited { .. }) {
-                return Err(error);
-            }
-            failure.get_or_insert(error);
-        }
-        failure.map_or(Ok(()), Err)
-    }
-
-    /// Looks up the pull requests that have vanished from the list of open ones.
-    ///
-    /// # Errors
-    ///
-    /// If the forge does not answer, or refuses.
-    pub(super) async fn look_up_vanished(&mut self, forge: &impl Forge) -> Result<(), ForgeError> {
-        let mut heads: BTreeMap<BranchName, BTreeSet<BranchName>> = BTreeMap::new();
-        for (base, head) in &self.vanished {
-            heads.entry(base.clone()).or_default().insert(head.clone());
-        }
-        for (base, heads) in heads {
-            self.look_up_many(forge, &base, &heads).await?;
-        }
-        while let Some((base, head)) = self.vanished.first().cloned() {
-            self.look_up(forge, &base, &head).await?;
-            self.vanished.remove(&(base, head));
-        }
-        Ok(())
-    }
-
     /// Returns true if the open pull requests were listed within a time.
     pub(super) fn is_recent(&self, age: Duration) -> bool {
         self.listed_after.is_some_and(|begin| begin.elapsed() <= age)
@@ -227,92 +136,6 @@ impl Snapshot {
     /// Returns the pull request of a number that is closed, if it was looked up.
     pub(super) fn ended(&self, number: u64) -> Option<&PullRequest> {
         self.past.values().flatten().find(|one| one.number == number)
-    }
-
-    /// Looks up the closed pull requests of a branch without an open one.
-    ///
-    /// Nothing is sent if they are known.
-    ///
-    /// # Errors
-    ///
-    /// If the forge does not answer, or refuses.
-    pub(super) async fn look_up(
-        &mut self,
-        forge: &impl Forge,
-        base: &BranchName,
-        head: &BranchName,
-    ) -> Result<(), ForgeError> {
-        let branches = (base.clone(), head.clone());
-        if self.open.contains_key(&branches) || self.past.contains_key(&branches) {
-            return Ok(());
-        }
-        if let Some(error) = self.failed.remove(&branches) {
-            return Err(error);
-        }
-        let found = forge.find(head, base).await?;
-        self.note(branches, found, Instant::now());
-        Ok(())
-    }
-
-    /// Looks up the closed pull requests of branches at once.
-    ///
-    /// It takes one call if the forge can do that, else several calls at the same time. The error of one branch is that of its
-    /// own look-up, which comes next.
-    ///
-    /// # Errors
-    ///
-    /// If the forge does not answer, or refuses.
-    pub(super) async fn look_up_many(
-        &mut self,
-        forge: &impl Forge,
-        base: &BranchName,
-        heads: &BTreeSet<BranchName>,
-    ) -> Result<(), ForgeError> {
-        let branches = heads.iter().map(|head| (base.clone(), head.clone()));
-        let is_unknown =
-            |branches: &Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
-        let unknown: BTreeSet<BranchName> = branches.filter(is_unknown).map(|(_, head)| head).collect();
-        if unknown.len() > 1
-            && let Some(found) = forge.find_many(&unknown, base).await?
-        {
-            let now = Instant::now();
-            found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found, now));
-            return Ok(());
-        }
-        let unknown: Vec<BranchName> = unknown.into_iter().collect();
-        for heads in unknown.chunks(SEARCHES) {
-            let found = join_all(heads.iter().map(|head| forge.find(head, base))).await;
-            let mut is_over = false;
-            for (head, found) in heads.iter().zip(found) {
-                let branches = (base.clone(), head.clone());
-                match found {
-                    Ok(found) => self.note(branches, found, Instant::now()),
-                    Err(error) => {
-                        is_over |= error.is_of_every_request();
-                        self.failed.insert(branches, error);
-                    }
-                }
-            }
-            if is_over {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes all pull requests of a branch.
-    fn note(&mut self, branches: Branches, mut found: Vec<PullRequest>, now: Instant) {
-        found.sort_by_key(|one| std::cmp::Reverse(one.number));
-        let open = found.iter().rposition(is_open).map(|at| found.remove(at));
-        found.retain(|one| !is_open(one));
-        match (open, found.first()) {
-            (Some(open), _) => {
-                self.open.insert(branches.clone(), open);
-            }
-            (None, Some(newest)) => self.records.end(branches.clone(), newest.number, now),
-            (None, None) => {}
-        }
-        self.past.insert(branches, found);
     }
 
     /// Records the state of a pull request after a change.
@@ -444,7 +267,7 @@ pub(super) mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::forge::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequestState};
+    use crate::forge::{Merge, MergeAnswer, NewPullRequest, Opened, PullRequestEdit, PullRequestState};
 
     /// A forge with two open pull requests, and perhaps a merge queue.
     #[derive(Default)]
@@ -500,129 +323,6 @@ pub(super) mod tests {
         async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
             unreachable!("a listing merges nothing")
         }
-    }
-
-    /// A forge with open pull requests of the same head, whose labels can be removed.
-    struct Labelled {
-        head: Mutex<&'static str>,
-        /// True if it refuses to change the first of them.
-        is_refusing: Mutex<bool>,
-        edits: Mutex<Vec<PullRequestEdit>>,
-    }
-
-    impl Labelled {
-        fn now(&self) -> PullRequest {
-            let head_commit = Some(self.head.lock().repeat(40).parse().unwrap());
-            let labels =
-                if self.edits.lock().is_empty() { vec![REBUILD_LABEL.to_owned()] } else { Vec::new() };
-            PullRequest { head_commit, labels, ..open(1, "a") }
-        }
-    }
-
-    impl Forge for Labelled {
-        async fn open_pull_requests(&self, _: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
-            Ok(vec![self.now()])
-        }
-
-        async fn find(&self, _: &BranchName, _: &BranchName) -> Result<Vec<PullRequest>, ForgeError> {
-            Ok(Vec::new())
-        }
-
-        async fn open(&self, _: &NewPullRequest) -> Result<Opened, ForgeError> {
-            unreachable!("nothing is opened")
-        }
-
-        async fn edit(&self, one: &PullRequest, edit: &PullRequestEdit) -> Result<PullRequest, ForgeError> {
-            if one.number == 1 && *self.is_refusing.lock() {
-                let (host, detail) = (String::new(), String::new());
-                return Err(ForgeError::Forbidden { host, operation: "remove a label", detail });
-            }
-            self.edits.lock().push(edit.clone());
-            Ok(PullRequest { labels: Vec::new(), ..one.clone() })
-        }
-
-        async fn merge(&self, _: &PullRequest, _: &Merge) -> Result<MergeAnswer, ForgeError> {
-            unreachable!("nothing is merged")
-        }
-    }
-
-    #[test]
-    fn a_branch_is_handed_back_with_its_head_of_that_time_and_only_without_the_label() {
-        let (base, head): (BranchName, BranchName) = ("main".parse().unwrap(), "a".parse().unwrap());
-        let heads = BTreeSet::from([head.clone()]);
-        let owner = OwnerHash::of(
-            &tagboat_api::ObjectName { namespace: "apps".to_owned(), name: "fleet".to_owned() },
-            None,
-        );
-        let owners = BTreeSet::from([owner.clone()]);
-        let forge =
-            Labelled { head: Mutex::new("1"), is_refusing: Mutex::new(true), edits: Mutex::default() };
-        let mut snapshot = Snapshot::default();
-        let list = |snapshot: &mut Snapshot| {
-            snapshot.list(&forge, &heads, false).now_or_never().unwrap().unwrap();
-            snapshot.handed_back((&base, &head), &owners)
-        };
-        let take_back = |snapshot: &mut Snapshot, labelled: &PullRequest| {
-            snapshot.take_back(&forge, labelled, false).now_or_never().unwrap()
-        };
-        let known =
-            |snapshot: &Snapshot| snapshot.facts(&base, &head, Some(&BTreeSet::new()), &owner).handed_back;
-        // While the label stays, nothing is handed back.
-        let labelled = list(&mut snapshot).unwrap();
-        assert!(take_back(&mut snapshot, &labelled).is_err());
-        assert_eq!(known(&snapshot), None);
-        *forge.is_refusing.lock() = false;
-        // A person commits between the listing and the removal.
-        *forge.head.lock() = "2";
-        take_back(&mut snapshot, &labelled).unwrap();
-        assert_eq!(forge.edits.lock()[0].removed_labels, [REBUILD_LABEL]);
-        assert_eq!(known(&snapshot), labelled.head_commit);
-        // The next listing shows another head than the one that was handed back.
-        assert_eq!(list(&mut snapshot), None);
-        assert_eq!(known(&snapshot), None);
-    }
-
-    /// The second was not taken back, although its label was gone.
-    #[test]
-    fn a_label_that_stays_keeps_no_other_branch_from_being_taken_back() {
-        let forge =
-            Labelled { head: Mutex::new("1"), is_refusing: Mutex::new(true), edits: Mutex::default() };
-        let mut snapshot = Snapshot::default();
-        let labelled = [forge.now(), PullRequest { number: 2, head: "b".parse().unwrap(), ..forge.now() }];
-        let done = snapshot.take_back_all(&forge, &labelled, false).now_or_never().unwrap();
-        assert!(done.is_err());
-        let handed_back = |head: &str| snapshot.records.handed_back(&key(&open(0, head)));
-        assert_eq!((handed_back("a"), handed_back("b")), (None, labelled[1].head_commit));
-    }
-
-    /// The last automation overwrote what the others had looked up.
-    #[test]
-    fn what_two_automations_look_up_at_the_same_time_is_merged() {
-        let merged =
-            |number, head: &str| PullRequest { state: PullRequestState::Merged, ..open(number, head) };
-        let base: BranchName = "main".parse().unwrap();
-        let mut shared = Snapshot::default();
-        let looked_up = |before: &Snapshot, number, head: &str| {
-            let one = merged(number, head);
-            let mut own = before.clone();
-            own.note(key(&one), vec![one.clone()], Instant::now());
-            (own, BTreeSet::from([one.head]))
-        };
-        let both = [looked_up(&shared, 1, "a"), looked_up(&shared, 2, "b")];
-        for (own, heads) in &both {
-            shared.take(own, &base, heads);
-        }
-        let newest = |snapshot: &Snapshot, head: &str| {
-            let found = snapshot.found(&base, &head.parse().unwrap());
-            assert!(found.open.is_some() || found.ended_at.is_some());
-            found.open.map_or_else(|| found.past.unwrap()[0].number, |open| open.number)
-        };
-        assert_eq!((newest(&shared, "a"), newest(&shared, "b")), (1, 2));
-        // A round has opened another one meanwhile, and has not looked the second branch up.
-        let mut round = looked_up(&Snapshot::default(), 1, "a").0;
-        round.put(open(3, "a"), Instant::now());
-        round.complete(&shared);
-        assert_eq!((newest(&round, "a"), newest(&round, "b")), (3, 2));
     }
 
     #[test]

@@ -1,0 +1,129 @@
+//! The actions of a round on a pull request, as they were decided.
+
+use std::time::Instant;
+
+use super::super::delivery::{Decision, PullRequestAction, TextError};
+use super::outcome::{OutcomeReason, PullRequestOutcome, PullRequestVerb};
+use super::round::{Round, RoundWork};
+use crate::forge::{Forge, ForgeError, Merge, MergeAnswer, PullRequest, PullRequestEdit, PullRequestState};
+use crate::git::BranchName;
+
+/// The end of an action.
+pub(super) enum Done {
+    /// There is nothing to report.
+    Nothing,
+    /// A pull request was found in place of the one that was to be opened.
+    Found,
+    /// The outcome.
+    Outcome(Box<PullRequestOutcome>),
+}
+
+/// The error of one branch.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BranchError {
+    #[error(transparent)]
+    Forge(#[from] ForgeError),
+    #[error(transparent)]
+    Text(#[from] TextError),
+}
+
+impl<F: Forge> Round<'_, F> {
+    /// Carries a decision out.
+    pub(super) async fn carry_out(
+        &self,
+        decision: &Decision,
+        (base, branch): (&BranchName, &BranchName),
+        work: &mut RoundWork,
+    ) -> Result<Done, BranchError> {
+        use PullRequestAction::{Close, Edit, Keep, Leave, Nothing, Open, Refresh};
+        let action = match &decision.action {
+            Nothing => return Ok(Done::Nothing),
+            Open(_) => PullRequestVerb::Opened,
+            Keep | Edit(_) => PullRequestVerb::Kept,
+            Refresh(_) => PullRequestVerb::Refreshed,
+            Close(_) => PullRequestVerb::Closed,
+            Leave => PullRequestVerb::Left,
+        };
+        let mut done = PullRequestOutcome::without(branch, base, action);
+        done.reason = decision.reason.map(OutcomeReason::Decided);
+        done.number = decision.number;
+        let found = work.snapshot.found(base, branch);
+        let refused = found.past.into_iter().flatten().find(|one| Some(one.number) == decision.number);
+        let current = found.open.or(refused).cloned();
+        let after = match (&decision.action, current) {
+            (Open(new), _) if self.mode.is_dry_run() => {
+                let body = new.completed_body.as_ref().unwrap_or(&new.body);
+                (done.title, done.body) = (new.title.clone(), Some(body.clone()));
+                return Ok(Done::Outcome(Box::new(done)));
+            }
+            (Open(new), _) => {
+                let opened = self.forge.open(new).await?;
+                let (is_new, after) = (opened.is_new, opened.pull_request);
+                work.snapshot.put(after.clone(), Instant::now());
+                if !is_new {
+                    return Ok(Done::Found);
+                }
+                (done.refused, done.is_opened) = (opened.refused, true);
+                after
+            }
+            (Edit(edit) | Refresh(Some(edit)) | Close(edit), Some(current)) if !self.mode.is_dry_run() => {
+                let is_text_recent = work.snapshot.is_recent(self.text_age);
+                let edit = &PullRequestEdit { is_text_recent, ..PullRequestEdit::clone(edit) };
+                let after = self.forge.edit(&current, edit).await?;
+                work.snapshot.put(after.clone(), Instant::now());
+                if after.state != PullRequestState::Open && !edit.is_closed {
+                    // A person was faster, which is reported.
+                    work.snapshot.look_up(self.forge, base, branch).await?;
+                }
+                after
+            }
+            (Nothing | Keep | Leave | Edit(_) | Refresh(_) | Close(_), Some(current)) => current,
+            (_, None) => return Ok(Done::Outcome(Box::new(done))),
+        };
+        done.is_open = after.state == PullRequestState::Open;
+        (done.number, done.url, done.title) = (Some(after.number), after.url.clone(), after.title.clone());
+        if let Some(merge) = decision.merge.as_ref().filter(|_| !self.mode.is_dry_run() && done.is_open) {
+            self.merge(after, merge, &mut done, work).await?;
+        }
+        Ok(Done::Outcome(Box::new(done)))
+    }
+
+    async fn merge(
+        &self,
+        current: PullRequest,
+        merge: &Merge,
+        done: &mut PullRequestOutcome,
+        work: &mut RoundWork,
+    ) -> Result<(), BranchError> {
+        let known = work.merges.answer(current.number, merge, Instant::now());
+        let orders = self.wanted(&done.base, &done.branch).orders;
+        let answer = match known {
+            Some(answer) => answer,
+            None if !self.is_reported(current.number, &orders, &mut work.outcome) => {
+                let Some(refusal) = work.merges.refusal(current.number) else { return Ok(()) };
+                refusal
+            }
+            None => {
+                let answer = self.forge.merge(&current, merge).await?;
+                work.merges.add(current.number, merge.clone(), answer.clone(), Instant::now());
+                answer
+            }
+        };
+        match answer {
+            MergeAnswer::Merged => {
+                (done.action, done.is_open) = (PullRequestVerb::Merged, false);
+                work.snapshot.put(PullRequest { state: PullRequestState::Merged, ..current }, Instant::now());
+            }
+            MergeAnswer::Scheduled => {
+                work.snapshot.put(PullRequest { has_auto_merge: true, ..current }, Instant::now());
+            }
+            MergeAnswer::NothingRequired => {
+                let reason = "the forge requires neither a check nor an approval, so it would merge at once";
+                done.merge_refusal = Some(reason.to_owned());
+            }
+            MergeAnswer::NotYet { .. } => {}
+            MergeAnswer::Refused { reason } => done.merge_refusal = Some(reason),
+        }
+        Ok(())
+    }
+}

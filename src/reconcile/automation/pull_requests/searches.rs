@@ -1,0 +1,162 @@
+//! Searches for the closed pull requests of branches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use futures::future::join_all;
+
+use super::records::{Branches, is_open};
+use super::snapshot::Snapshot;
+use crate::forge::{Forge, ForgeError, PullRequest};
+use crate::git::BranchName;
+
+/// The number of searches that wait for their turn at the same time.
+///
+/// The rate limiter of the forge admits fewer.
+const SEARCHES: usize = 16;
+
+impl Snapshot {
+    /// Looks up the pull requests that have vanished from the list of open ones.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    pub(super) async fn look_up_vanished(&mut self, forge: &impl Forge) -> Result<(), ForgeError> {
+        let mut heads: BTreeMap<BranchName, BTreeSet<BranchName>> = BTreeMap::new();
+        for (base, head) in &self.vanished {
+            heads.entry(base.clone()).or_default().insert(head.clone());
+        }
+        for (base, heads) in heads {
+            self.look_up_many(forge, &base, &heads).await?;
+        }
+        while let Some((base, head)) = self.vanished.first().cloned() {
+            self.look_up(forge, &base, &head).await?;
+            self.vanished.remove(&(base, head));
+        }
+        Ok(())
+    }
+
+    /// Looks up the closed pull requests of a branch without an open one.
+    ///
+    /// Nothing is sent if they are known.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    pub(super) async fn look_up(
+        &mut self,
+        forge: &impl Forge,
+        base: &BranchName,
+        head: &BranchName,
+    ) -> Result<(), ForgeError> {
+        let branches = (base.clone(), head.clone());
+        if self.open.contains_key(&branches) || self.past.contains_key(&branches) {
+            return Ok(());
+        }
+        if let Some(error) = self.failed.remove(&branches) {
+            return Err(error);
+        }
+        let found = forge.find(head, base).await?;
+        self.note(branches, found, Instant::now());
+        Ok(())
+    }
+
+    /// Looks up the closed pull requests of branches at once.
+    ///
+    /// It takes one call if the forge can do that, else several calls at the same time. The error of one branch is that of its
+    /// own look-up, which comes next.
+    ///
+    /// # Errors
+    ///
+    /// If the forge does not answer, or refuses.
+    pub(super) async fn look_up_many(
+        &mut self,
+        forge: &impl Forge,
+        base: &BranchName,
+        heads: &BTreeSet<BranchName>,
+    ) -> Result<(), ForgeError> {
+        let branches = heads.iter().map(|head| (base.clone(), head.clone()));
+        let is_unknown =
+            |branches: &Branches| !self.open.contains_key(branches) && !self.past.contains_key(branches);
+        let unknown: BTreeSet<BranchName> = branches.filter(is_unknown).map(|(_, head)| head).collect();
+        if unknown.len() > 1
+            && let Some(found) = forge.find_many(&unknown, base).await?
+        {
+            let now = Instant::now();
+            found.into_iter().for_each(|(head, found)| self.note((base.clone(), head), found, now));
+            return Ok(());
+        }
+        let unknown: Vec<BranchName> = unknown.into_iter().collect();
+        for heads in unknown.chunks(SEARCHES) {
+            let found = join_all(heads.iter().map(|head| forge.find(head, base))).await;
+            let mut is_over = false;
+            for (head, found) in heads.iter().zip(found) {
+                let branches = (base.clone(), head.clone());
+                match found {
+                    Ok(found) => self.note(branches, found, Instant::now()),
+                    Err(error) => {
+                        is_over |= error.is_of_every_request();
+                        self.failed.insert(branches, error);
+                    }
+                }
+            }
+            if is_over {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes all pull requests of a branch.
+    fn note(&mut self, branches: Branches, mut found: Vec<PullRequest>, now: Instant) {
+        found.sort_by_key(|one| std::cmp::Reverse(one.number));
+        let open = found.iter().rposition(is_open).map(|at| found.remove(at));
+        found.retain(|one| !is_open(one));
+        match (open, found.first()) {
+            (Some(open), _) => {
+                self.open.insert(branches.clone(), open);
+            }
+            (None, Some(newest)) => self.records.end(branches.clone(), newest.number, now),
+            (None, None) => {}
+        }
+        self.past.insert(branches, found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::key;
+    use super::super::snapshot::tests::open;
+    use super::*;
+    use crate::forge::PullRequestState;
+
+    /// The last automation overwrote what the others had looked up.
+    #[test]
+    fn what_two_automations_look_up_at_the_same_time_is_merged() {
+        let merged =
+            |number, head: &str| PullRequest { state: PullRequestState::Merged, ..open(number, head) };
+        let base: BranchName = "main".parse().unwrap();
+        let mut shared = Snapshot::default();
+        let looked_up = |before: &Snapshot, number, head: &str| {
+            let one = merged(number, head);
+            let mut own = before.clone();
+            own.note(key(&one), vec![one.clone()], Instant::now());
+            (own, BTreeSet::from([one.head]))
+        };
+        let both = [looked_up(&shared, 1, "a"), looked_up(&shared, 2, "b")];
+        for (own, heads) in &both {
+            shared.take(own, &base, heads);
+        }
+        let newest = |snapshot: &Snapshot, head: &str| {
+            let found = snapshot.found(&base, &head.parse().unwrap());
+            assert!(found.open.is_some() || found.ended_at.is_some());
+            found.open.map_or_else(|| found.past.unwrap()[0].number, |open| open.number)
+        };
+        assert_eq!((newest(&shared, "a"), newest(&shared, "b")), (1, 2));
+        // A round has opened another one meanwhile, and has not looked the second branch up.
+        let mut round = looked_up(&Snapshot::default(), 1, "a").0;
+        round.put(open(3, "a"), Instant::now());
+        round.complete(&shared);
+        assert_eq!((newest(&round, "a"), newest(&round, "b")), (3, 2));
+    }
+}

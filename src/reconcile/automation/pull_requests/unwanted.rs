@@ -1,0 +1,91 @@
+//! Branches with open pull requests that no automation renders any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::delivery::{
+    ImageHash, OtherBranch, PolicyHash, PullRequestAction, UnwantedPullRequest, decide_unwanted,
+};
+use super::action::{BranchError, Done};
+use super::outcome::{PullRequestOutcome, PullRequestVerb};
+use super::round::{Round, RoundOutcome, RoundWork};
+use super::snapshot::Snapshot;
+use super::wanted::judged;
+use crate::forge::{Forge, PullRequest, PullRequestState};
+use crate::git::BranchName;
+
+impl<F: Forge> Round<'_, F> {
+    /// Returns the branches with open pull requests of these automations that none of them renders.
+    pub(super) fn unwanted(
+        &self,
+        base: &BranchName,
+        rendered: &BTreeSet<BranchName>,
+        snapshot: &Snapshot,
+    ) -> Vec<BranchName> {
+        let own = snapshot.branches_of_any(base, &self.owners_on(base));
+        own.into_iter().filter(|branch| !rendered.contains(branch)).collect()
+    }
+
+    /// Returns the branches whose pull requests a dry run would have opened by now.
+    pub(super) fn would_open(&self, base: &BranchName, outcome: &RoundOutcome) -> BTreeSet<BranchName> {
+        let is_opened = |one: &&PullRequestOutcome| {
+            self.mode.is_dry_run() && one.base == *base && one.action == PullRequestVerb::Opened
+        };
+        outcome.branches.values().filter(is_opened).map(|one| one.branch.clone()).collect()
+    }
+
+    /// Works on a branch that no automation renders.
+    ///
+    /// `would_open` are the branches that a dry run takes for open.
+    pub(super) async fn work_on_unwanted(
+        &self,
+        (base, branch): (&BranchName, &BranchName),
+        (readable, would_open): (&BTreeSet<PolicyHash>, &BTreeSet<BranchName>),
+        work: &mut RoundWork,
+    ) -> Result<Option<PullRequestOutcome>, BranchError> {
+        let Some(open) = work.snapshot.found(base, branch).open.cloned() else { return Ok(None) };
+        let owners = self.owners_on(base);
+        // Git looks at the branch in the next run; until then, commits of others may be on it.
+        let order = self.orders_on(base).find(|order| order.facts.contains_key(branch));
+        let Some(state) = order.and_then(|order| order.state(branch, |_| true)) else { return Ok(None) };
+        let wanted: BTreeMap<BranchName, BTreeSet<ImageHash>> = self
+            .orders_on(base)
+            .flat_map(|order| &order.contents)
+            .map(|(branch, _)| (branch.clone(), self.wanted(base, branch).images))
+            .collect();
+        let others: Vec<OtherBranch<'_>> = wanted
+            .iter()
+            .map(|(branch, images)| OtherBranch {
+                branch,
+                images,
+                has_open_pull_request: work.snapshot.found(base, branch).open.is_some()
+                    || would_open.contains(branch),
+            })
+            .collect();
+        let decision = decide_unwanted(&UnwantedPullRequest {
+            pull_request: &open,
+            branch: state,
+            judged: judged(&self.orders_on(base).collect::<Vec<_>>(), branch),
+            owners: &owners,
+            readable,
+            others: &others,
+            limit: self.limit,
+        })?;
+        let orders: Vec<_> = self.orders_on(base).collect();
+        let (decision, withheld) = self.held(decision, &orders, &mut work.outcome).await;
+        match self.carry_out(&decision, (base, branch), work).await? {
+            Done::Outcome(done) => {
+                let done = done.with_withheld(withheld);
+                if let PullRequestAction::Close(edit) = decision.action
+                    && !self.mode.is_dry_run()
+                    && !done.is_open
+                {
+                    let body = edit.body.unwrap_or(open.body);
+                    let closed = PullRequest { state: PullRequestState::Closed, body, ..open };
+                    work.snapshot.close_unwanted(closed);
+                }
+                Ok(Some(done))
+            }
+            Done::Nothing | Done::Found => Ok(None),
+        }
+    }
+}

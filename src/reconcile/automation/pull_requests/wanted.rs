@@ -1,0 +1,241 @@
+//! Branches that automations render: what is wanted of each, and the work on it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::delivery::{
+    BranchState, Decision, ImageHash, OwnerHash, PolicyHash, PullRequestOptions, PullRequestReason,
+    PullRequestText, TextError, TextSource, WantedPullRequest, decide,
+};
+use super::action::{BranchError, Done};
+use super::order::{BranchContent, PullRequestOrder};
+use super::outcome::PullRequestOutcome;
+use super::round::{Round, RoundWork};
+use super::snapshot::Snapshot;
+use crate::forge::{Forge, ForgeError};
+use crate::git::{BranchName, BranchOutcome, CommitId};
+
+/// The timeout of the rendering of a text.
+const TEXT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time in which a forge that has changed the base ends a merge.
+const MERGE_TIME: Duration = Duration::from_secs(3);
+
+/// The branch of a round, with all that is wanted of it.
+pub(super) struct Wanted<'r> {
+    base: &'r BranchName,
+    pub(super) orders: Vec<&'r Arc<PullRequestOrder>>,
+    owners: BTreeSet<OwnerHash>,
+    pub(super) images: BTreeSet<ImageHash>,
+    options: PullRequestOptions,
+}
+
+impl Wanted<'_> {
+    /// Returns true if a decision or report depends on closed pull requests.
+    pub(super) fn is_of_interest(&self, branch: &BranchName, snapshot: &Snapshot) -> bool {
+        let is_there = |order: &&Arc<PullRequestOrder>| order.outcome(branch).is_some();
+        let is_missing = |order: &&Arc<PullRequestOrder>| {
+            order.reported_open.iter().any(|number| !snapshot.is_open(*number))
+        };
+        !self.images.is_empty() || self.orders.iter().any(|order| is_there(order) || is_missing(order))
+    }
+}
+
+impl<F: Forge> Round<'_, F> {
+    /// Unites what the automations of a branch want.
+    pub(super) fn wanted<'s>(&'s self, base: &'s BranchName, branch: &BranchName) -> Wanted<'s> {
+        let rendering: Vec<&Arc<PullRequestOrder>> =
+            self.orders_on(base).filter(|order| order.rendered.contains(branch)).collect();
+        let changing: Vec<&Arc<PullRequestOrder>> =
+            rendering.iter().copied().filter(|order| order.contents.contains_key(branch)).collect();
+        let images = changing.iter().filter_map(|order| order.contents.get(branch));
+        let images: BTreeSet<ImageHash> = images.flat_map(BranchContent::images).collect();
+        // A pull request with nothing left may be that of an automation that renders another branch now.
+        let owners = if changing.is_empty() {
+            self.owners_on(base)
+        } else {
+            changing.iter().map(|order| order.owner.clone()).collect()
+        };
+        let orders = if changing.is_empty() { rendering } else { changing };
+        let options = PullRequestOptions::united(orders.iter().map(|order| &order.settings));
+        Wanted { base, orders, owners, images, options }
+    }
+
+    /// Works on a branch that automations render.
+    pub(super) async fn work_on_branch(
+        &self,
+        (base, branch): (&BranchName, &BranchName),
+        readable: &BTreeSet<PolicyHash>,
+        work: &mut RoundWork,
+    ) -> Result<Option<PullRequestOutcome>, BranchError> {
+        let wanted = self.wanted(base, branch);
+        if let Some(labelled) = work.snapshot.handed_back((base, branch), &self.owners_on(base))
+            && self.closed(&wanted.orders, &mut work.outcome).await.is_none()
+        {
+            work.snapshot.take_back(self.forge, &labelled, self.mode.is_dry_run()).await?;
+        }
+        if wanted.is_of_interest(branch, &work.snapshot) {
+            work.snapshot.look_up(self.forge, base, branch).await?;
+        }
+        let state = newest(&wanted.orders, branch).map_or(Some(BranchState::Absent), |order| {
+            let is_handled = |outcome: &BranchOutcome| {
+                outcome.tip.is_some() && self.handled.get(branch) == outcome.tip.as_ref()
+            };
+            order.state(branch, is_handled)
+        });
+        let state = state.unwrap_or(BranchState::Failed);
+        let text = self.text(&wanted, branch, base).await?;
+        let known = self.owners_on(base);
+        let request = WantedPullRequest {
+            branch,
+            base,
+            owners: &wanted.owners,
+            known: &known,
+            judged: judged(&wanted.orders, branch),
+            made_at: made_at(&wanted.orders),
+            images: &wanted.images,
+            readable,
+            options: &wanted.options,
+            text: text.as_ref(),
+            separate: self.separate,
+            limit: self.limit,
+        };
+        let state = self.in_dry_run(state, &wanted, branch);
+        let decision = decide(&request, state, work.snapshot.found(base, branch))?;
+        let decision = if decision.reason == Some(PullRequestReason::NothingLeft) {
+            self.await_merges(work).await?;
+            decide(&request, state, work.snapshot.found(base, branch))?
+        } else {
+            decision
+        };
+        let done = match self.carry_out_if_due(decision, state, (branch, &wanted), work).await? {
+            Done::Found => {
+                let opened_by_others = decide(&request, state, work.snapshot.found(base, branch))?;
+                self.carry_out_if_due(opened_by_others, state, (branch, &wanted), work).await?
+            }
+            done => done,
+        };
+        match done {
+            Done::Outcome(done) => Ok(Some(self.with_tip(*done, state))),
+            Done::Nothing | Done::Found => Ok(None),
+        }
+    }
+
+    /// Carries a decision out, but for what waits.
+    async fn carry_out_if_due(
+        &self,
+        decision: Decision,
+        state: BranchState,
+        (branch, wanted): (&BranchName, &Wanted<'_>),
+        work: &mut RoundWork,
+    ) -> Result<Done, BranchError> {
+        let (decision, withheld) = self.held(decision, &wanted.orders, &mut work.outcome).await;
+        let decision = self.after_report(decision, state, (branch, &wanted.orders), &mut work.outcome);
+        let done = self.carry_out(&decision, (wanted.base, branch), work).await?;
+        Ok(match done {
+            Done::Outcome(done) => Done::Outcome(Box::new(done.with_withheld(withheld))),
+            done => done,
+        })
+    }
+
+    /// Lists the pull requests again, once the forge had the time to end merges.
+    ///
+    /// A forge that merges changes the base first. Until it has marked the pull request as merged, nothing seems to be left to
+    /// change.
+    async fn await_merges(&self, work: &mut RoundWork) -> Result<(), ForgeError> {
+        if self.mode.is_dry_run() || std::mem::replace(&mut work.has_settled, true) {
+            return Ok(());
+        }
+        tokio::time::sleep(MERGE_TIME).await;
+        work.snapshot.list(self.forge, &self.heads(), true).await?;
+        work.snapshot.look_up_vanished(self.forge).await
+    }
+
+    /// Renders the text of a branch on the blocking pool.
+    async fn text(
+        &self,
+        wanted: &Wanted<'_>,
+        branch: &BranchName,
+        base: &BranchName,
+    ) -> Result<Option<PullRequestText>, TextError> {
+        let orders: Vec<Arc<PullRequestOrder>> = wanted.orders.iter().copied().cloned().collect();
+        let Some(first) = orders.first() else { return Ok(None) };
+        let namespace = first.automation.namespace.clone();
+        let (branch, base) = (branch.clone(), base.clone());
+        self.pool.run(&namespace, move || render(&orders, &branch, &base)).await
+    }
+
+    /// Returns the state that a branch would have after a dry run.
+    fn in_dry_run(&self, state: BranchState, wanted: &Wanted<'_>, branch: &BranchName) -> BranchState {
+        let outcome = wanted.orders.iter().find_map(|order| order.outcome(branch));
+        match outcome {
+            // Any commit stands for the one that is not made.
+            Some(outcome) if self.mode.is_dry_run() && outcome.is_changed() && !wanted.images.is_empty() => {
+                let tip = outcome.tip.unwrap_or_else(no_commit);
+                BranchState::Current { tip, is_new: true }
+            }
+            _ => state,
+        }
+    }
+
+    fn with_tip(&self, done: PullRequestOutcome, state: BranchState) -> PullRequestOutcome {
+        match state {
+            BranchState::Current { tip, .. } if !self.mode.is_dry_run() => {
+                PullRequestOutcome { commit: Some(tip), ..done }
+            }
+            _ => done,
+        }
+    }
+}
+
+/// Returns the tip at which git looked at a branch.
+pub(super) fn judged(orders: &[&Arc<PullRequestOrder>], branch: &BranchName) -> Option<CommitId> {
+    newest(orders, branch)?.outcome(branch)?.tip
+}
+
+/// Returns the order of the last run that has looked at a branch.
+fn newest<'r>(
+    orders: &[&'r Arc<PullRequestOrder>],
+    branch: &BranchName,
+) -> Option<&'r Arc<PullRequestOrder>> {
+    let looked = orders.iter().copied().filter(|order| order.outcome(branch).is_some());
+    looked.max_by_key(|order| order.made_at)
+}
+
+/// Returns the time at which the first of the runs of automations began.
+fn made_at(orders: &[&Arc<PullRequestOrder>]) -> Instant {
+    orders.iter().map(|order| order.made_at).min().unwrap_or_else(Instant::now)
+}
+
+/// Renders the text of automations; there is none if nothing is left to change.
+fn render(
+    orders: &[Arc<PullRequestOrder>],
+    branch: &BranchName,
+    base: &BranchName,
+) -> Result<Option<PullRequestText>, TextError> {
+    let sources: Vec<TextSource<'_>> = orders
+        .iter()
+        .filter_map(|order| {
+            let content = order.contents.get(branch)?;
+            Some(TextSource {
+                data: &content.data,
+                message: content.message.as_deref(),
+                title: order.settings.title.text(),
+                body: order.settings.body.text(),
+                language: order.language,
+            })
+        })
+        .collect();
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let begin = Instant::now();
+    let is_late = || begin.elapsed() > TEXT_TIMEOUT;
+    PullRequestText::render(&sources, branch.as_str(), base.as_str(), &is_late).map(Some)
+}
+
+/// Returns the id that stands for a commit which is not made.
+fn no_commit() -> CommitId {
+    "0".repeat(40).parse().expect("40 zeros are an id")
+}
