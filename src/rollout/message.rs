@@ -129,7 +129,7 @@ mod tests {
         assert!(message_with_end(&"ä".repeat(1_000_000), MAX_LENGTH).chars().count() <= MAX_LENGTH);
     }
 
-    /// The middle of a long text was made safe as well, and the end of one beyond 32 KiB was lost.
+    /// The end of a text of more than 32 KiB was lost.
     #[test]
     fn only_the_words_that_may_be_kept_are_made_safe() {
         for middle in ["layer ".repeat(100_000), "x".repeat(600_000) + " "] {
