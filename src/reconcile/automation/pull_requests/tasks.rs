@@ -54,7 +54,7 @@ pub struct PullRequestQueueOptions {
 /// The state of a work queue, which its clones share.
 pub(super) struct SharedQueue {
     pub(super) options: PullRequestQueueOptions,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<QueueState>,
     /// Sends the repositories whose tasks are to be started.
     ///
     /// Each is in it at most once.
@@ -65,7 +65,7 @@ pub(super) struct SharedQueue {
 
 /// The repositories of a work queue.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct QueueState {
     pub(super) repositories: BTreeMap<RepositoryKey, Repository>,
     /// The repository of each automation.
     pub(super) automations: BTreeMap<ObjectName, RepositoryKey>,
@@ -81,7 +81,7 @@ struct Begun {
     reports: u64,
 }
 
-impl State {
+impl QueueState {
     pub(super) fn repository_of(&self, automation: &ObjectName) -> Option<&Repository> {
         self.repositories.get(self.automations.get(automation)?)
     }
