@@ -10,7 +10,7 @@ use tagboat_api::reference::LocalObjectReference;
 use tagboat_api::{GitRepository, ImageUpdateAutomation};
 
 use super::arguments::{GitLogin, RunArguments};
-use super::images::{ChoiceOptions, Selection};
+use super::images::{ChoiceOptions, Selection, left_out};
 use crate::cli::Failure;
 use crate::cli::choice::{choose_automation, full_name};
 use crate::cli::inputs::{SECRET_ADVICE, read_manifests, secret_directory};
@@ -33,6 +33,7 @@ use crate::reconcile::automation::login::LoginOptions;
 use crate::reconcile::automation::proposal::Detail;
 use crate::reconcile::automation::provider_login::GitClouds;
 use crate::reconcile::automation::pull_requests::{PullRequestQueue, PullRequestQueueOptions};
+use crate::reconcile::automation::request::ImageOverrides;
 use crate::reconcile::automation::siblings::Siblings;
 use crate::reconcile::automation::source::ObjectName;
 use crate::reconcile::automation::transaction::TransactionOptions;
@@ -135,7 +136,15 @@ impl Inputs {
                 automation.status = None;
             }
         }
-        let siblings = siblings(&manifests, &automations);
+        // Without a name, all active automations are reconciled, and their policies choose.
+        let images = match &state {
+            Some(state) if arguments.reconcile.automation.is_some() => {
+                left_out(&manifests, &selection, &given, state)
+                    .map_err(|error| Failure::new(chain(&error)))?
+            }
+            _ => ImageOverrides::new(),
+        };
+        let siblings = siblings(&manifests, &automations, &images);
         let mirrors = match &arguments.state {
             Some(state) => Mirrors::InStateDirectory(state.join("mirrors")),
             None => Mirrors::Temporary(
@@ -244,10 +253,12 @@ fn warn_of_idle_downgrade_protection(arguments: &RunArguments, downgrade_protect
 
 /// Returns all automations, by their namespace and GitRepository.
 ///
-/// Those in `chosen` are reconciled and have their status. Of the others, the status is not needed.
+/// Those in `chosen` are reconciled and have their status. Of the others, the status is not needed; `images` are those of their
+/// policies that the manifests lack.
 fn siblings(
     manifests: &Manifests,
     chosen: &[ImageUpdateAutomation],
+    images: &ImageOverrides,
 ) -> BTreeMap<(String, ObjectName), Siblings> {
     let chosen: BTreeMap<ObjectName, &ImageUpdateAutomation> =
         chosen.iter().map(|automation| (ObjectName::of(automation), automation)).collect();
@@ -257,7 +268,7 @@ fn siblings(
         groups.entry(group_of(automation)).or_default().push(Arc::new(automation.clone()));
     }
     let is_chosen = |automation: &ImageUpdateAutomation| chosen.contains_key(&ObjectName::of(automation));
-    let siblings = |automations| Siblings::new(automations, is_chosen);
+    let siblings = |automations| Siblings::with_images(automations, images.clone(), is_chosen);
     groups.into_iter().map(|(group, automations)| (group, siblings(automations))).collect()
 }
 

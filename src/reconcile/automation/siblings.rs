@@ -36,6 +36,8 @@ struct Shared {
     suspended: BTreeSet<String>,
     /// The names of the proposals of those that fail again.
     failing: BTreeSet<String>,
+    /// The images of policies that the run does not reconcile.
+    images: ImageOverrides,
     known: OnceLock<Known>,
 }
 
@@ -87,7 +89,18 @@ impl Siblings {
     /// `is_tried` is true for an automation that takes part in this run, or cannot succeed without a change. Of another, it is
     /// unknown whether it fails as before.
     pub fn new(
+        automations: Vec<Arc<ImageUpdateAutomation>>,
+        is_tried: impl Fn(&ImageUpdateAutomation) -> bool,
+    ) -> Self {
+        Self::with_images(automations, ImageOverrides::new(), is_tried)
+    }
+
+    /// Makes the siblings, with the images of policies that the run does not reconcile.
+    ///
+    /// They replace those in the policies' status, as [`new`](Self::new) leaves them.
+    pub fn with_images(
         mut automations: Vec<Arc<ImageUpdateAutomation>>,
+        images: ImageOverrides,
         is_tried: impl Fn(&ImageUpdateAutomation) -> bool,
     ) -> Self {
         automations.retain(|one| one.metadata.deletion_timestamp.is_none());
@@ -96,7 +109,7 @@ impl Siblings {
         automations.retain(|one| !one.spec.suspend);
         let failing = automations.iter().filter(|one| has_failed(one) && is_tried(one));
         let failing = failing.map(|one| proposal_name(one)).collect();
-        Self(Arc::new(Shared { automations, suspended, failing, known: OnceLock::new() }))
+        Self(Arc::new(Shared { automations, suspended, failing, images, known: OnceLock::new() }))
     }
 
     /// Returns the series of branches, if they were looked for.
@@ -109,7 +122,11 @@ impl Siblings {
     /// It renders the branches of all, if some of them cannot share a branch.
     pub fn find_series(&self, inputs: &SiblingInputs) -> Arc<BranchSeries> {
         let find = || {
-            let mut known = Known::new(inputs.clone(), &self.0.automations);
+            let mut inputs = inputs.clone();
+            for (policy, image) in &self.0.images {
+                inputs.given.entry(policy.clone()).or_insert_with(|| image.clone());
+            }
+            let mut known = Known::new(inputs, &self.0.automations);
             known.series = Arc::new(known.find_series());
             known
         };
@@ -120,7 +137,7 @@ impl Siblings {
     ///
     /// `proposal` is the name of its proposals. It is awaited if it may have the branch and is not known to fail again.
     pub fn absence(&self, by: &ObjectName, branch: &BranchName, proposal: &str) -> Absence {
-        let Shared { automations, suspended, failing, known } = self.0.as_ref();
+        let Shared { automations, suspended, failing, known, .. } = self.0.as_ref();
         if suspended.contains(proposal) {
             return Absence::Dropped(DropReason::Suspended);
         }
@@ -257,6 +274,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::reference::ImageReference;
 
     /// Makes an automation with the policy of its name.
     fn automation(name: &str, base: &str, branch: &str, more: &Value) -> Arc<ImageUpdateAutomation> {
@@ -376,6 +394,39 @@ mod tests {
         let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
         let absence = siblings.absence(&by, &"images".parse().unwrap(), "shop/two 1");
         assert_eq!(absence, Absence::Awaited("shop/two".to_owned()));
+    }
+
+    /// Its branch was given to another one, or its commit awaited there for ever.
+    #[test]
+    fn an_image_of_an_earlier_run_names_the_branch_of_an_automation_that_takes_no_part() {
+        let by = ObjectName { namespace: "shop".to_owned(), name: "one".to_owned() };
+        let web = ObjectName { namespace: "shop".to_owned(), name: "web".to_owned() };
+        let mut inputs = inputs();
+        Arc::make_mut(&mut inputs.policies[0]).status = None;
+        let branch: BranchName = "images-2".parse().unwrap();
+        for (base, tag, is_refused, absence) in [
+            ("main", None, false, Absence::Awaited("shop/two".to_owned())),
+            ("main", Some("2"), false, Absence::Awaited("shop/two".to_owned())),
+            ("main", Some("3"), false, Absence::Dropped(DropReason::OtherBranch)),
+            ("release", Some("2"), true, Absence::Dropped(DropReason::OtherBranch)),
+            ("release", None, false, Absence::Dropped(DropReason::OtherBranch)),
+        ] {
+            let of_two = json!({"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}});
+            let one = automation("one", "main", "images-2", &json!({}));
+            let two = automation("two", base, "images-{{ .Image.Tag }}", &of_two);
+            let images =
+                tag.map(|tag| (web.clone(), ImageReference::parse(&format!("reg.io/web:{tag}")).ok()));
+            let images: ImageOverrides = images.into_iter().collect();
+            let siblings = Siblings::with_images(vec![one.clone(), two], images, |_| false);
+            let series = siblings.find_series(&inputs);
+            let (settings, target) = inputs.target_of(&one).unwrap();
+            let naming = BranchNaming::of(&one, &settings, &target, "main".parse().unwrap());
+            let mut bundles =
+                Bundles { branches: [(branch.clone(), [web.clone()].into())].into(), ..Bundles::default() };
+            series.refuse(naming.target(), &mut bundles);
+            assert_eq!(!bundles.invalid.is_empty(), is_refused, "{base} {tag:?}");
+            assert_eq!(siblings.absence(&by, &branch, "shop/two 1"), absence, "{base} {tag:?}");
+        }
     }
 
     #[test]

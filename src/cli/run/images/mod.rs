@@ -2,13 +2,15 @@
 //!
 //! [`selection`] finds the policies that choose and the repositories to scan; [`scanning`] lists the tags, [`resolve`]
 //! reconciles the policies, [`unavailable`] handles those of repositories without tags, [`allowed`] checks images against
-//! policies, [`groups`] finds the release groups, and [`digests`] looks up the digests of floating tags. The result is an [`Images`]. The reconciles are those
+//! policies, [`groups`] finds the release groups, [`digests`] looks up the digests of floating tags, and [`left_out`] reads the
+//! images of the policies that are not chosen. The result is an [`Images`]. The reconciles are those
 //! of the controller; [`state`] takes the place of the cluster.
 
 mod allowed;
 mod choice;
 mod digests;
 mod groups;
+mod left_out;
 mod resolve;
 mod scanning;
 mod selection;
@@ -43,6 +45,7 @@ use crate::registry::{Registries, RegistryOptions};
 use crate::tenancy::Capacity;
 
 use choice::Choice;
+pub(super) use left_out::left_out;
 pub(super) use selection::Selection;
 use sources::Sources;
 use state::RunState;

@@ -125,6 +125,12 @@ impl Selection {
             .for_each(warn_of_repository_settings);
     }
 
+    /// Returns true if a policy belongs to the run, whether it chooses or not.
+    pub(super) fn has(&self, policy: &ObjectName) -> bool {
+        self.policies.contains_key(policy)
+            || self.skipped.iter().any(|(skipped, _)| ObjectName::of(skipped) == *policy)
+    }
+
     /// Returns true if there are repositories to scan.
     pub(in crate::cli::run) fn scans_anything(&self) -> bool {
         !self.repositories.is_empty()

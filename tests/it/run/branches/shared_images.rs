@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use super::shared::{
-    AWAITS_TWO, BOTH, both_are, change_two, check, delivery, line, run, run_one, shared, write,
+    AWAITS_TWO, BOTH, both_are, change_two, check, delivery, line, of_two_files, run, run_one, shared, write,
 };
-use super::{pushes, tip};
-use crate::support::remote_fleet::RemoteFleet;
+use super::{Automation, actions, pushes, tip};
+use crate::support::manifests::policy_with_status;
+use crate::support::program::run as run_program;
+use crate::support::remote_fleet::{RemoteFleet, git_repository};
 
 /// A fleet whose shared branch has the commit of `two` only.
 fn of_two_only() -> RemoteFleet {
@@ -155,4 +157,42 @@ fn a_file_that_cannot_be_parsed_delays_no_branch_without_a_commit_of_its_automat
         assert_eq!(super::content(&fleet, "images", "two.yaml"), line("two", "3.0.0"));
         fleet.assert_sound();
     }
+}
+
+/// Its branch was made anew on another base, without its commit.
+#[test]
+fn a_run_of_one_automation_takes_no_branch_that_the_images_of_the_state_give_to_another() {
+    let fleet = of_two_files();
+    fleet.repository.git(["branch", "release", "main"]);
+    let mut text = git_repository(&fleet.host.url("fleet.git"), "");
+    for (name, base) in [("one", "main"), ("two", "release")] {
+        text += &policy_with_status("default", name, &format!("app: {name}"), "");
+        let repository = json!({
+            "apiVersion": "image.toolkit.fluxcd.io/v1", "kind": "ImageRepository",
+            "metadata": {"namespace": "default", "name": name},
+            "spec": {"image": format!("reg.io/{name}"), "interval": "1m"},
+        });
+        let annotations = json!({"push-branch": "images-{{ .Image.Tag }}"});
+        let manifest = Automation { name, author: name, path: "./", annotations }.manifest();
+        let mut object: Value = serde_json::from_str(manifest.trim_start_matches("---\n")).unwrap();
+        object["spec"]["policySelector"] = json!({"matchLabels": {"app": name}});
+        object["spec"]["git"]["checkout"] = json!({"ref": {"branch": base}});
+        text += &format!("---\n{repository}\n---\n{object}\n");
+    }
+    fleet.write_manifests(&text);
+    let run_of = |name: &str, tag: &str| {
+        let image = format!("{name}=reg.io/{name}:{tag}");
+        run_program(fleet.command().args(["--automation", name, "--latest", &image]))
+    };
+    run_of("one", "2.0.0").with_status(0);
+    let before = tip(&fleet, "images-2.0.0");
+    assert!(before.is_some());
+    let expected = "automation default/one makes the branch images-2.0.0 on main, and a branch has one base";
+    let refused = run_of("two", "2.0.0").with_status(1);
+    assert!(refused.errors.contains(expected), "{refused:?}");
+    assert_eq!(tip(&fleet, "images-2.0.0"), before);
+    // Another image has another branch.
+    let created = run_of("two", "3.0.0").with_status(0).json();
+    assert_eq!(actions(&created["automations"][0]["branches"]), ["images-3.0.0: created"]);
+    fleet.assert_sound();
 }
