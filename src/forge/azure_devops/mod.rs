@@ -144,6 +144,19 @@ impl<T: Transport> AzureDevops<T> {
         Ok(self.client.call(request.with_body(body).essential_if(is_essential)).await?.body)
     }
 
+    /// Completes the body of a new pull request, unless others have changed it meanwhile.
+    ///
+    /// Returns its body.
+    async fn complete(&self, opened: &PullRequest, body: &str) -> Result<String, ForgeError> {
+        let (found, _) = self.read(opened.number, true).await?;
+        if found.body != opened.body {
+            return Ok(found.body);
+        }
+        let edit = PullRequestEdit { body: Some(body.to_owned()), ..PullRequestEdit::default() };
+        self.patch(opened.number, edit_body(&edit).unwrap_or_default(), true).await?;
+        Ok(body.to_owned())
+    }
+
     async fn edit_labels(&self, number: u64, edit: &PullRequestEdit) -> Result<(), ForgeError> {
         const OPERATION: &str = "remove a label";
         for name in &edit.added_labels {
@@ -211,9 +224,8 @@ impl<T: Transport> Forge for AzureDevops<T> {
         let (mut refused, passing) =
             self.add_reviewers(pull_request.number, &new.reviewers, &response.body).await;
         if let Some(body) = new.completed_body.as_ref().filter(|_| passing.is_none()) {
-            let edit = PullRequestEdit { body: Some(body.clone()), ..PullRequestEdit::default() };
-            match self.patch(pull_request.number, edit_body(&edit).unwrap_or_default(), true).await {
-                Ok(_) => pull_request.body.clone_from(body),
+            match self.complete(&pull_request, body).await {
+                Ok(text) => pull_request.body = text,
                 Err(error) => refused.push(error.to_string()),
             }
         }

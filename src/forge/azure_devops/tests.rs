@@ -185,6 +185,28 @@ fn text_that_a_person_wrote_meanwhile_stays() {
     assert_eq!(script.requests()[2].1, json!({"title": "New"}));
 }
 
+/// The completed body overwrote it.
+#[test]
+fn text_that_a_person_wrote_during_the_opening_stays() {
+    let asked = NewPullRequest {
+        reviewers: vec![ANN.to_owned()],
+        assignees: Vec::new(),
+        completed_body: Some("complete".to_owned()),
+        ..new()
+    };
+    let begin = || [(201, document(7, "active")), (200, json!({}))];
+    let mut changed = document(7, "active");
+    changed["description"] = json!("Wait.");
+    let script = Script::new(begin().into_iter().chain([(200, changed)]));
+    assert_eq!(run(azure(&script).open(&asked)).unwrap().pull_request.body, "Wait.");
+    assert_eq!(script.requests().len(), 3);
+    let same = [(200, document(7, "active")), (200, document(7, "active"))];
+    let script = Script::new(begin().into_iter().chain(same));
+    assert_eq!(run(azure(&script).open(&asked)).unwrap().pull_request.body, "complete");
+    assert_eq!(script.requests()[3].1, json!({"description": "complete"}));
+    script.assert_essential();
+}
+
 #[test]
 fn a_reviewer_that_could_not_be_added_is_not_forgotten_in_a_later_round() {
     let current = repository().own_pull_request(&document(1, "active")).unwrap();

@@ -347,7 +347,17 @@ impl<T: Transport> Forge for Gitea<T> {
             }
         }
         // The body says that the parts are there, unless a later round adds them.
-        let body = new.completed_body.as_deref().filter(|_| !may_pass);
+        let mut body = new.completed_body.as_deref().filter(|_| !may_pass);
+        if body.is_some() && pull_request.version.is_none() {
+            // Forgejo has no versions, and would overwrite the text that a person wrote meanwhile.
+            match self.read(pull_request.number, true).await {
+                Ok((found, _)) => body = body.filter(|_| found.body == pull_request.body),
+                Err(error) => {
+                    body = None;
+                    refused.push(error.to_string());
+                }
+            }
+        }
         let text = body.map(|body| body_members(body, pull_request.version)).unwrap_or_default();
         match self.assign(pull_request.number, &new.assignees, text).await {
             Ok(sentences) => {

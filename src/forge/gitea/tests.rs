@@ -118,6 +118,26 @@ fn text_that_a_person_wrote_meanwhile_stays() {
     }
 }
 
+/// Forgejo has no versions of a text, and the completed body overwrote it.
+#[test]
+fn text_that_a_person_wrote_during_the_opening_stays_without_versions() {
+    let without_version = |body: &str| {
+        let mut document = document(1, "tagboat/web", "open");
+        document["body"] = json!(body);
+        document.as_object_mut().unwrap().remove("content_version");
+        document
+    };
+    let asked = NewPullRequest { completed_body: Some("done".to_owned()), ..new() };
+    let script = Script::new([(201, without_version("text")), (200, without_version("Wait."))]);
+    assert!(run(gitea(&script).open(&asked)).unwrap().refused.is_empty());
+    assert_eq!(script.requests().len(), 2);
+    let same = || (200, without_version("text"));
+    let script = Script::new([(201, without_version("text")), same(), same()]);
+    assert_eq!(run(gitea(&script).open(&asked)).unwrap().pull_request.body, "done");
+    assert_eq!(script.requests()[2].1, json!({"body": "done"}));
+    script.assert_essential();
+}
+
 #[test]
 fn one_that_exists_already_is_found() {
     let script = Script::new([

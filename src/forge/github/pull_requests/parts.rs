@@ -94,6 +94,16 @@ impl<T: Transport> Github<T> {
         }
     }
 
+    /// Returns the body of a pull request.
+    async fn body(&self, number: u64) -> Result<String, ForgeError> {
+        let path = ["pulls", &number.to_string()];
+        let response = self.send((Method::Get, Cost::EssentialRead), &path, None, COMPLETE).await?;
+        match response.status {
+            200 => Ok(text_of(&response.body["body"])),
+            _ => Err(self.refusal(COMPLETE, &response)),
+        }
+    }
+
     /// Sets the body of a new pull request, which says that all parts are there.
     async fn set_body(&self, number: u64, body: &str) -> Result<(), ForgeError> {
         let path = ["pulls", &number.to_string()];
@@ -117,29 +127,44 @@ impl<T: Transport> Github<T> {
         new: &NewPullRequest,
         is_new: bool,
     ) -> Vec<String> {
-        let (mut missing, mut is_changed) = (Missing::default(), false);
+        let (mut missing, mut text) = (Missing::default(), None);
         // Each request notifies the reviewers.
         let reviewers = if is_new { new.reviewers.as_slice() } else { &[] };
         for part in [Part::Labels(&new.labels), Part::Assignees(&new.assignees), Part::Reviewers(reviewers)] {
             if part.names().is_empty() {
                 continue;
             }
-            match self.add(opened.number, &part).await {
-                Ok(answer) => {
-                    missing.sentences.extend(part.left_out(&answer));
-                    let text = answer.get("body").map(|body| body.as_str().unwrap_or_default());
-                    is_changed |= text.is_some_and(|text| text != opened.body);
-                }
-                Err(error) => missing.note(&error),
-            }
+            let answer = self.add(opened.number, &part).await.unwrap_or_else(|error| {
+                missing.note(&error);
+                Value::Null
+            });
+            missing.sentences.extend(part.left_out(&answer));
+            // That to labels has no text.
+            text = answer.get("body").map(text_of);
         }
-        let body = new.completed_body.as_ref().filter(|_| is_new && !is_changed && !missing.may_pass);
+        let body = new.completed_body.as_ref().filter(|_| is_new && !missing.may_pass);
         if let Some(body) = body
-            && let Err(error) = self.set_body(opened.number, body).await
+            && let Err(error) = self.complete_body(opened, text, body).await
         {
             missing.note(&error);
         }
         missing.sentences
+    }
+
+    /// Sets the body of a new pull request, unless others have changed it meanwhile.
+    ///
+    /// `text` is its body in the last answer, if that has one.
+    async fn complete_body(
+        &self,
+        opened: &PullRequest,
+        text: Option<String>,
+        body: &str,
+    ) -> Result<(), ForgeError> {
+        let text = match text {
+            Some(text) => text,
+            None => self.body(opened.number).await?,
+        };
+        if text == opened.body { self.set_body(opened.number, body).await } else { Ok(()) }
     }
 
     /// Adds labels, reviewers and assignees before a change of the text.
@@ -161,4 +186,8 @@ impl<T: Transport> Github<T> {
         }
         Ok(())
     }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }

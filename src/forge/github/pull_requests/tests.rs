@@ -492,37 +492,66 @@ fn a_merge_is_bound_to_the_head_and_waits_for_what_is_required() {
 fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
     let marked = || NewPullRequest { completed_body: Some("done".to_owned()), ..new() };
     let labels = || NewPullRequest { reviewers: Vec::new(), assignees: Vec::new(), ..marked() };
-    let ok = || (200, json!({}));
+    // The answer to labels has no text.
+    let ok = || (200, json!([]));
     let opened = || (201, item(7, json!({})));
+    let whole = || (201, item(7, json!({})));
+    let read = || (200, item(7, json!({})));
     let invalid = || (422, json!({"message": "Validation Failed"}));
     let done = || Some(json!({"body": "done"}));
     let reviewed = || Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]}));
     for (name, asked, responses, last, missing) in [
-        ("each part is added", marked(), vec![opened(), ok(), ok(), ok(), ok()], done(), 0),
-        ("labels alone", labels(), vec![opened(), ok(), ok()], done(), 0),
+        ("each part is added", marked(), vec![opened(), ok(), whole(), whole(), ok()], done(), 0),
+        ("labels alone", labels(), vec![opened(), ok(), read(), (200, json!({}))], done(), 0),
+        (
+            "labels alone, and a text that a person wrote meanwhile",
+            labels(),
+            vec![opened(), ok(), (200, item(7, json!({"body": "Wait."})))],
+            None,
+            0,
+        ),
+        (
+            "labels alone, and a text that cannot be read",
+            labels(),
+            vec![opened(), ok(), (502, json!({}))],
+            None,
+            1,
+        ),
         (
             "an assignee without access is told",
             marked(),
-            vec![opened(), ok(), (201, json!({"body": null, "assignees": [{"login": "Eve"}]})), ok(), ok()],
+            vec![
+                opened(),
+                ok(),
+                (201, json!({"body": null, "assignees": [{"login": "Eve"}]})),
+                whole(),
+                ok(),
+            ],
             done(),
             1,
         ),
-        ("an unknown reviewer stays away", marked(), vec![opened(), ok(), ok(), invalid(), ok()], done(), 1),
+        (
+            "an unknown reviewer stays away",
+            marked(),
+            vec![opened(), ok(), whole(), invalid(), whole(), ok()],
+            done(),
+            1,
+        ),
         (
             "after a failure that may pass the mark stays",
             marked(),
-            vec![opened(), (502, json!({})), ok(), ok()],
+            vec![opened(), (502, json!({})), whole(), whole()],
             reviewed(),
             1,
         ),
         (
             "the text that a person wrote meanwhile stays",
             marked(),
-            vec![opened(), ok(), (201, json!({"body": "Wait."})), ok()],
+            vec![opened(), ok(), whole(), (201, json!({"body": "Wait."}))],
             reviewed(),
             0,
         ),
-        ("the last call fails", labels(), vec![opened(), ok(), (502, json!({}))], done(), 1),
+        ("the last call fails", labels(), vec![opened(), ok(), read(), (502, json!({}))], done(), 1),
     ] {
         let (calls, api) = (responses.len(), recorded(responses));
         let opened = now(github(&api).open(&asked)).unwrap();
