@@ -86,9 +86,10 @@ async fn labels_reviewers_and_assignees_come_with_the_completed_body() {
             ..new("tagboat/web")
         };
         let opened = forge.open(&asked).await.unwrap();
-        // The known reviewer is refused with the unknown one.
         assert_eq!(opened.refused.len(), refused, "{:?}", opened.refused);
         let pull = hub.pulls().remove(0);
+        // The known reviewer is there beside the unknown one.
+        assert_eq!(pull.reviewers, [USER]);
         assert_eq!((pull.body.as_str(), pull.labels.as_slice()), ("completed", &["images".to_owned()][..]));
         assert_eq!(pull.assignees.len(), usize::from(assignee == USER));
         let listed = forge.open_pull_requests(&mut Listing::all()).await.unwrap().remove(0);

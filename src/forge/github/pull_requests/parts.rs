@@ -94,6 +94,38 @@ impl<T: Transport> Github<T> {
         }
     }
 
+    /// Adds a part; reviewers are added one by one if GitHub refuses them together.
+    ///
+    /// One that is unknown, or is the author, makes GitHub refuse all. Returns its last answer, and adds a sentence for each
+    /// reviewer that it refuses.
+    async fn add_each(
+        &self,
+        number: u64,
+        part: &Part<'_>,
+        refused: &mut Vec<String>,
+    ) -> Result<Value, ForgeError> {
+        let (error, reviewers) = match (self.add(number, part).await, part) {
+            (Err(error @ ForgeError::Refused { status: 422, .. }), Part::Reviewers(names)) => (error, *names),
+            (added, _) => return added,
+        };
+        let mut answer = Value::Null;
+        for reviewer in reviewers {
+            let one = std::slice::from_ref(reviewer);
+            let added = match reviewers.len() {
+                1 => Err(error.clone()),
+                _ => self.add(number, &Part::Reviewers(one)).await,
+            };
+            match added {
+                Ok(added) => answer = added,
+                Err(ForgeError::Refused { status: 422, detail, .. }) => {
+                    refused.push(format!("reviewer {reviewer:?} is refused: {detail}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(answer)
+    }
+
     /// Returns the body of a pull request.
     async fn body(&self, number: u64) -> Result<String, ForgeError> {
         let path = ["pulls", &number.to_string()];
@@ -134,7 +166,8 @@ impl<T: Transport> Github<T> {
             if part.names().is_empty() {
                 continue;
             }
-            let answer = self.add(opened.number, &part).await.unwrap_or_else(|error| {
+            let added = self.add_each(opened.number, &part, &mut missing.sentences).await;
+            let answer = added.unwrap_or_else(|error| {
                 missing.note(&error);
                 Value::Null
             });
@@ -179,10 +212,12 @@ impl<T: Transport> Github<T> {
             if part.names().is_empty() {
                 continue;
             }
-            match self.add(number, &part).await {
-                Err(error) if error.is_final() => tracing::warn!("pull request #{number}: {error}"),
+            let mut refused = Vec::new();
+            match self.add_each(number, &part, &mut refused).await {
+                Err(error) if error.is_final() => refused.push(error.to_string()),
                 added => drop(added?),
             }
+            refused.iter().for_each(|sentence| tracing::warn!("pull request #{number}: {sentence}"));
         }
         Ok(())
     }

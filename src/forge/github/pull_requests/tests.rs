@@ -343,13 +343,12 @@ fn a_pull_request_is_closed_only_as_it_was_known() {
 
 #[test]
 fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refused() {
-    let unknown = json!({"message": "Reviews may only be requested from collaborators."});
+    let unknown = json!({"message": "Could not resolve to a node"});
+    let asked = NewPullRequest { reviewers: vec!["ann".to_owned()], ..new() };
     let api = recorded([(201, item(7, json!({}))), (200, json!([])), (201, json!({})), (422, unknown)]);
-    let opened = now(github(&api).open(&new())).unwrap();
+    let opened = now(github(&api).open(&asked)).unwrap();
     assert!(opened.is_new && opened.pull_request.number == 7);
-    let refused =
-        "api.github.com refuses to ask for a review: Reviews may only be requested from collaborators.";
-    assert_eq!(opened.refused, [refused]);
+    assert_eq!(opened.refused, ["reviewer \"ann\" is refused: Could not resolve to a node"]);
     assert_eq!(
         calls(&api),
         [
@@ -360,9 +359,39 @@ fn labels_reviewers_and_assignees_are_separate_calls_of_which_each_may_be_refuse
         ]
     );
     let requests = api.requests.lock();
-    assert_eq!(requests[3].body, Some(json!({"reviewers": ["ann"], "team_reviewers": ["web"]})));
+    assert_eq!(requests[3].body, Some(json!({"reviewers": ["ann"], "team_reviewers": []})));
     let costs: Vec<Cost> = requests.iter().map(|request| request.cost).collect();
     assert_eq!(costs, [Cost::Create, Cost::Essential, Cost::Essential, Cost::Create]);
+}
+
+/// The others were refused with it.
+#[test]
+fn a_reviewer_that_github_refuses_keeps_no_other_away() {
+    let reason = "Reviews may only be requested from collaborators.";
+    let refused = || (422, json!({"message": reason}));
+    let asked = NewPullRequest { labels: Vec::new(), assignees: Vec::new(), ..new() };
+    let one = |users: &[&str], teams: &[&str]| json!({"reviewers": users, "team_reviewers": teams});
+    let api = recorded([(201, item(7, json!({}))), refused(), refused(), (201, item(7, json!({})))]);
+    let opened = now(github(&api).open(&asked)).unwrap();
+    assert_eq!(opened.refused, [format!("reviewer \"ann\" is refused: {reason}")]);
+    let sent: Vec<_> = api.requests.lock()[1..].iter().map(|sent| sent.body.clone().unwrap()).collect();
+    assert_eq!(sent, [one(&["ann"], &["web"]), one(&["ann"], &[]), one(&[], &["web"])]);
+
+    // In a later round too; a failure that may pass is an error there.
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let edit = PullRequestEdit {
+        title: Some("New".to_owned()),
+        added_reviewers: asked.reviewers,
+        is_text_recent: true,
+        ..PullRequestEdit::default()
+    };
+    for (last, is_edited) in [((201, item(5, json!({}))), true), ((502, json!({})), false)] {
+        let api = recorded([refused(), refused(), last, (200, item(5, json!({})))]);
+        assert_eq!(now(github(&api).edit(&current, &edit)).is_ok(), is_edited);
+        assert_eq!(calls(&api).len(), if is_edited { 4 } else { 3 });
+    }
 }
 
 #[test]
@@ -533,7 +562,7 @@ fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
         (
             "an unknown reviewer stays away",
             marked(),
-            vec![opened(), ok(), whole(), invalid(), whole(), ok()],
+            vec![opened(), ok(), whole(), invalid(), invalid(), whole(), ok()],
             done(),
             1,
         ),
