@@ -42,6 +42,9 @@ pub(super) const APPROVALS: &str = "PULL_REQUEST";
 /// The states in which a pull request could be merged at once, of `MergeStateStatus`.
 pub(super) const READY: [&str; 3] = ["CLEAN", "HAS_HOOKS", "UNSTABLE"];
 
+/// The state that GitHub has not computed yet, such as right after a push.
+pub(super) const UNKNOWN: &str = "UNKNOWN";
+
 /// The types of errors about parts that a token may not read.
 const FORBIDDEN: [&str; 2] = ["FORBIDDEN", "INSUFFICIENT_SCOPES"];
 
@@ -65,6 +68,8 @@ pub(super) struct MergeState {
     pub(super) requires_something: bool,
     /// True if it could be merged at once.
     pub(super) is_ready: bool,
+    /// True if GitHub still computes if it could be.
+    pub(super) is_computing: bool,
     /// The reason for which parts of this are unknown, if some are.
     pub(super) unknown: Option<String>,
 }
@@ -176,6 +181,7 @@ impl MergeState {
                 || is_true(&protection["requiresApprovingReviews"])
                 || rules.iter().any(requires),
             is_ready: found["mergeStateStatus"].as_str().is_some_and(|state| READY.contains(&state)),
+            is_computing: found["mergeStateStatus"] == UNKNOWN,
             unknown: None,
         })
     }

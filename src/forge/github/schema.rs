@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::graphql::{self, APPROVALS, CHECKS, READY};
+use super::graphql::{self, APPROVALS, CHECKS, READY, UNKNOWN};
 use super::repository::GithubRepository;
 use crate::forge::exchange::{ApiRequest, Cost};
 use crate::forge::pull_request::{Merge, MergeMethod, MergeTime};
@@ -94,7 +94,7 @@ fn the_values_that_are_compared_are_known_to_the_schema() {
     let schema = validated();
     for (kind, values) in [
         ("RepositoryRuleType", [CHECKS.as_slice(), &[APPROVALS]].concat()),
-        ("MergeStateStatus", READY.to_vec()),
+        ("MergeStateStatus", [READY.as_slice(), &[UNKNOWN]].concat()),
     ] {
         for value in values {
             let known = schema["enums"][kind].as_array().unwrap();

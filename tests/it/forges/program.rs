@@ -148,6 +148,41 @@ fn text_that_a_person_writes_during_a_slow_listing_stays() {
     assert!(refreshed.title == "Wait" && refreshed.body.contains("6.0.0"), "{refreshed:?}");
 }
 
+#[test]
+fn a_pull_request_in_a_merge_queue_is_not_rebuilt_until_it_has_left_the_queue() {
+    let fleet = ServedFleet::new(&GITHUB);
+    fleet.hub.require_check();
+    fleet.hub.merge_by_queue();
+    let later = json!({"pull-request-merge": "when-ready", "pull-request-merge-method": "squash"});
+    fleet.write(&later, "5.0.3");
+    assert_eq!(action(&fleet.run()), "opened");
+    assert_eq!(action(&fleet.run()), "kept");
+    // It waits for the check in front of the queue.
+    assert!(fleet.newest().0.scheduled.is_some());
+    fleet.hub.pass_check();
+    assert_eq!(fleet.hub.queue(), Some(vec![1]));
+
+    let tip = fleet.hub.repository.id(BRANCH);
+    for is_lost in [false, true] {
+        if is_lost {
+            fleet.lose_state();
+        }
+        fleet.write(&later, "6.0.0");
+        assert_eq!(action(&fleet.run()), "left (in-merge-queue)");
+        assert_eq!((fleet.hub.repository.id(BRANCH), fleet.hub.queue()), (tip.clone(), Some(vec![1])));
+    }
+
+    // It is ready already when it has left.
+    fleet.hub.dequeue(1);
+    assert_eq!(action(&fleet.run()), "refreshed");
+    assert_eq!(fleet.hub.repository.file(BRANCH, "app.yaml"), tag_line("6.0.0").as_bytes());
+    assert_eq!(action(&fleet.run()), "kept");
+    assert_eq!((fleet.hub.queue(), fleet.newest().1), (Some(vec![1]), 1));
+    fleet.hub.merge(1, None, Style::Squash).unwrap();
+    fleet.hub.dequeue(1);
+    assert_eq!((actions(&fleet.run()), fleet.hub.repository.id(BRANCH)), (vec![], None));
+}
+
 fn closed(served: &'static Served) -> ServedFleet {
     let fleet = ServedFleet::new(served);
     fleet.write(&json!({}), "5.0.3");
@@ -221,6 +256,10 @@ fn merged(served: &'static Served) -> ServedFleet {
         let later = json!({"pull-request-merge": "when-ready", "pull-request-merge-method": "squash"});
         fleet.write(&later, "7.0.0");
         assert_eq!(action(&fleet.run()), "opened");
+        if fleet.newest().0.scheduled.is_none() {
+            // The forge computes first if it can be merged.
+            assert_eq!(action(&fleet.run()), "kept");
+        }
         let scheduled = fleet.newest().0;
         assert_eq!((scheduled.state, scheduled.scheduled), (PullState::Open, Some(Style::Squash)));
         fleet.hub.pass_check();

@@ -62,13 +62,33 @@ impl<T: Transport> Github<T> {
                 None => MergeAnswer::NothingRequired,
             });
         }
+        if state.is_computing {
+            // Neither a merge nor auto-merge is certain to be accepted.
+            return Ok(MergeAnswer::NotYet {
+                reason: "GitHub still computes whether it can be merged".to_owned(),
+            });
+        }
         if state.has_queue {
-            return self.mutate(graphql::enqueue(&state.id, merge)).await;
+            return self.enqueue_when_ready(&state, merge).await;
         }
         if state.is_ready {
             return self.merge_now(number, merge).await;
         }
         self.mutate(graphql::enable_auto_merge(&state.id, merge)).await
+    }
+
+    /// Puts a pull request into the merge queue once it is ready.
+    ///
+    /// The queue takes only one that is ready. Auto-merge waits for that, if the repository allows it; the queue has the method.
+    async fn enqueue_when_ready(&self, state: &MergeState, merge: &Merge) -> Result<MergeAnswer, ForgeError> {
+        if !state.is_ready {
+            let by_queue = Merge { method: None, ..merge.clone() };
+            let answer = self.mutate(graphql::enable_auto_merge(&state.id, &by_queue)).await?;
+            if !matches!(answer, MergeAnswer::Refused { .. }) {
+                return Ok(answer);
+            }
+        }
+        self.mutate(graphql::enqueue(&state.id, merge)).await
     }
 
     pub(super) async fn merge_state(&self, number: u64, cost: Cost) -> Result<MergeState, ForgeError> {

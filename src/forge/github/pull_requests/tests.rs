@@ -517,6 +517,51 @@ fn a_merge_is_bound_to_the_head_and_waits_for_what_is_required() {
     }
 }
 
+/// Auto-merge was refused, and not asked for again in ten minutes.
+#[test]
+fn a_state_that_github_still_computes_is_asked_for_again() {
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let merge = Merge { time: MergeTime::WhenReady, method: None, head_commit: HEAD.parse().unwrap() };
+    for has_queue in [false, true] {
+        let computing = json!({"mergeStateStatus": "UNKNOWN", "isMergeQueueEnabled": has_queue});
+        let api = recorded([(200, state(computing))]);
+        let answer = now(github(&api).merge(&current, &merge)).unwrap();
+        assert!(matches!(answer, MergeAnswer::NotYet { .. }), "{answer:?}");
+    }
+}
+
+/// GitHub refuses to put one into the queue whose checks have not passed.
+#[test]
+fn a_pull_request_that_is_not_ready_waits_in_front_of_the_merge_queue() {
+    let api = recorded([(200, json!([item(5, json!({}))])), (200, state(json!({})))]);
+    let current =
+        now(github(&api).find(&"bot/app".parse().unwrap(), &"main".parse().unwrap())).unwrap().remove(0);
+    let method = Some(MergeMethod::Squash);
+    let merge = Merge { time: MergeTime::WhenReady, method, head_commit: HEAD.parse().unwrap() };
+    let queue = |status: &str| (200, state(json!({"isMergeQueueEnabled": true, "mergeStateStatus": status})));
+    let (auto_merge, enqueue) = ("enablePullRequestAutoMerge", "enqueuePullRequest");
+    let done = || (200, json!({"data": {}}));
+    let refused = || (200, json!({"errors": [{"message": "Auto merge is not allowed for this repository"}]}));
+    for (responses, sent) in [
+        (vec![queue("BLOCKED"), done()], vec![auto_merge]),
+        (vec![queue("CLEAN"), done()], vec![enqueue]),
+        (vec![queue("BLOCKED"), refused(), done()], vec![auto_merge, enqueue]),
+    ] {
+        let api = recorded(responses);
+        assert_eq!(now(github(&api).merge(&current, &merge)).unwrap(), MergeAnswer::Scheduled);
+        let requests = api.requests.lock();
+        for (request, name) in requests[1..].iter().zip(&sent) {
+            let body = request.body.as_ref().unwrap();
+            assert!(body["query"].as_str().unwrap().contains(name), "{body}");
+            assert_eq!(body["variables"]["input"]["expectedHeadOid"], HEAD);
+            assert_eq!(body["variables"]["input"]["mergeMethod"], Value::Null, "the queue has one");
+        }
+        assert_eq!(requests.len(), sent.len() + 1);
+    }
+}
+
 #[test]
 fn the_mark_of_an_incomplete_pull_request_is_removed_with_the_last_part() {
     let marked = || NewPullRequest { completed_body: Some("done".to_owned()), ..new() };

@@ -105,7 +105,9 @@ impl<F: Forge> Round<'_, F> {
             }
             None => {
                 let answer = self.forge.merge(&current, merge).await?;
-                work.merges.add(current.number, merge.clone(), answer.clone(), Instant::now());
+                let (number, now) = (current.number, Instant::now());
+                let is_soon = work.merges.add(number, merge.clone(), answer.clone(), now);
+                work.outcome.has_early_merge |= is_soon;
                 answer
             }
         };

@@ -8,6 +8,9 @@ use crate::forge::{Merge, MergeAnswer};
 /// The time after which a forge that refused a merge is asked again.
 const REFUSAL_AGE: Duration = Duration::from_secs(10 * 60);
 
+/// The number of times that a merge is asked for again soon.
+const SOON_TRIES: u32 = 3;
+
 /// The merges that a forge was asked for, by the number of the pull request.
 ///
 /// A merge that the forge has accepted is not asked for again, so one that a person cancels stays cancelled until the pull
@@ -20,6 +23,8 @@ struct AskedMerge {
     merge: Merge,
     answer: MergeAnswer,
     at: Instant,
+    /// The number of times that it was asked for.
+    tries: u32,
 }
 
 impl AskedMerges {
@@ -43,8 +48,14 @@ impl AskedMerges {
     }
 
     /// Records the answer to a merge.
-    pub(super) fn add(&mut self, number: u64, merge: Merge, answer: MergeAnswer, now: Instant) {
-        self.0.insert(number, AskedMerge { merge, answer, at: now });
+    ///
+    /// Returns true if the merge is to be asked for again soon: after a push, a forge computes in the background if it is possible.
+    pub(super) fn add(&mut self, number: u64, merge: Merge, answer: MergeAnswer, now: Instant) -> bool {
+        let before = self.0.get(&number).filter(|asked| asked.merge == merge);
+        let tries = before.map_or(0, |asked| asked.tries).saturating_add(1);
+        let is_soon = matches!(answer, MergeAnswer::NotYet { .. }) && tries <= SOON_TRIES;
+        self.0.insert(number, AskedMerge { merge, answer, at: now, tries });
+        is_soon
     }
 
     /// Forgets the pull requests that have ended.
@@ -82,5 +93,22 @@ mod tests {
             asked.retain(|number| number != 7);
             assert!(asked.answer(7, &merge("1"), now).is_none());
         }
+    }
+
+    /// A merge was asked for again only after the interval.
+    #[test]
+    fn a_merge_that_is_not_possible_yet_is_asked_for_again_soon_a_few_times() {
+        let merge = |digit: &str| Merge {
+            time: MergeTime::WhenReady,
+            method: None,
+            head_commit: digit.repeat(40).parse().unwrap(),
+        };
+        let not_yet = || MergeAnswer::NotYet { reason: "busy".to_owned() };
+        let (mut asked, now) = (AskedMerges::default(), Instant::now());
+        let mut add = |digit: &str, answer| asked.add(7, merge(digit), answer, now);
+        assert_eq!([(); 5].map(|()| add("1", not_yet())), [true, true, true, false, false]);
+        // Another commit begins anew.
+        assert!(add("2", not_yet()));
+        assert!(!add("2", MergeAnswer::Scheduled) && !add("3", MergeAnswer::NothingRequired));
     }
 }

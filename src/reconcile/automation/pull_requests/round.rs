@@ -94,6 +94,8 @@ pub(super) struct RoundOutcome {
     pub(super) has_withheld: bool,
     /// True if something was put off until the next report.
     pub(super) has_put_off: bool,
+    /// True if the forge has put off a merge that it may accept soon.
+    pub(super) has_early_merge: bool,
 }
 
 impl RoundOutcome {

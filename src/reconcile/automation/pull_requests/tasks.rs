@@ -242,6 +242,7 @@ impl SharedQueue {
             repository.awaits_report = outcome.has_put_off;
             repository.is_due |= has_failed
                 || outcome.has_withheld
+                || outcome.has_early_merge
                 || outcome.has_put_off && repository.reports != begun.reports;
             repository.end_overrides(&begun.orders);
             let retry = delay.filter(|_| self.options.on_progress.is_some()).and_then(time_after);
@@ -254,7 +255,8 @@ impl SharedQueue {
             notified.iter().for_each(|name| notify(name));
         }
         let end = outcome.all().filter_map(|one| one.withheld()?.rule.until).min();
-        delay.or_else(|| outcome.has_withheld.then(|| withheld_delay(end, Timestamp::now())))
+        let soon = outcome.has_early_merge.then_some(BACKOFF.first);
+        delay.or(soon).or_else(|| outcome.has_withheld.then(|| withheld_delay(end, Timestamp::now())))
     }
 
     /// Has a new token requested once if the API has refused it.

@@ -136,13 +136,30 @@ fn merge(hub: &Hub, call: &Call, pull: &Pull) -> Reply {
 
 fn graphql(hub: &Hub, call: &Call) -> Reply {
     let query = call.text("/query").unwrap_or_default();
+    let refused = |message: &str| answer(200, &json!({"data": null, "errors": [{"message": message}]}));
     if query.contains("mergeQueue(") {
-        return answer(200, &json!({"data": {"repository": {"mergeQueue": null}}}));
+        let node = |number: u64| json!({"pullRequest": {"number": number}});
+        let entries = |numbers: Vec<u64>| numbers.into_iter().map(node).collect::<Vec<_>>();
+        let queue = hub.queue().map(|numbers| json!({"entries": {"nodes": entries(numbers)}}));
+        return answer(200, &json!({"data": {"repository": {"mergeQueue": queue}}}));
     }
-    if query.contains("enablePullRequestAutoMerge") {
+    if query.starts_with("mutation") {
         let input = &call.body["variables"]["input"];
         let number = input["pullRequestId"].as_str().unwrap().trim_start_matches("PR_").parse().unwrap();
+        if query.contains("enqueuePullRequest") {
+            if hub.is_check_missing() {
+                return refused("Pull request Required status check \"ci\" is expected.");
+            }
+            hub.enqueue(number);
+            return answer(200, &json!({"data": {"enqueuePullRequest": {"mergeQueueEntry": {"id": "MQE"}}}}));
+        }
+        if !hub.is_check_missing() && hub.queue().is_none() {
+            return refused("Pull request Pull request is in clean status");
+        }
         let style = match input["mergeMethod"].as_str() {
+            Some(_) if hub.queue().is_some() => {
+                return refused("The merge strategy is set by the merge queue");
+            }
             Some("SQUASH") => Style::Squash,
             Some("REBASE") => Style::Rebase,
             _ => Style::Commit,
@@ -157,11 +174,18 @@ fn graphql(hub: &Hub, call: &Call) -> Reply {
             &json!({"data": null, "errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}),
         );
     };
-    let is_required = hub.is_check_required();
-    let rule = json!({"requiresApprovingReviews": false, "requiresStatusChecks": is_required});
+    let (tip, queue) = (hub.tip(&pull), hub.queue());
+    let rule = json!({"requiresApprovingReviews": false, "requiresStatusChecks": hub.is_check_required()});
+    let status = match tip.as_deref() {
+        // The first question makes GitHub compute the answer.
+        Some(tip) if !hub.has_computed(tip) => "UNKNOWN",
+        _ if hub.is_check_missing() => "BLOCKED",
+        _ => "CLEAN",
+    };
     let found = json!({
-        "id": format!("PR_{number}"), "headRefOid": hub.tip(&pull), "isInMergeQueue": false,
-        "isMergeQueueEnabled": false, "mergeStateStatus": if is_required { "BLOCKED" } else { "CLEAN" },
+        "id": format!("PR_{number}"), "headRefOid": tip, "mergeStateStatus": status,
+        "isInMergeQueue": queue.as_ref().is_some_and(|queue| queue.contains(&number)),
+        "isMergeQueueEnabled": queue.is_some(),
         "autoMergeRequest": pull.scheduled.map(|_| json!({"enabledAt": "2026-01-01T00:00:00Z"})),
         "baseRef": {"branchProtectionRule": rule, "rules": {"nodes": []}},
     });

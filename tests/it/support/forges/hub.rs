@@ -1,5 +1,6 @@
 //! The state of a test server: pull requests beside a bare repository with real merges.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -43,6 +44,10 @@ struct State {
     pulls: Vec<Pull>,
     is_check_required: bool,
     is_check_passed: bool,
+    /// The numbers in the merge queue, if there is one.
+    queue: Option<Vec<u64>>,
+    /// The tips of which it is known if they can be merged.
+    computed: BTreeSet<String>,
     page_size: Option<usize>,
     exchanges: Vec<Exchange>,
 }
@@ -219,14 +224,52 @@ impl Hub {
         self.state.lock().unwrap().page_size = Some(size);
     }
 
-    /// Reports the check as passed, and merges what waited for it.
+    /// True if a merge would lack a required check.
+    pub(crate) fn is_check_missing(&self) -> bool {
+        let state = self.state.lock().unwrap();
+        state.is_check_required && !state.is_check_passed
+    }
+
+    /// Reports the check as passed.
+    ///
+    /// Pull requests that waited for it are merged, or are in the merge queue.
     pub(crate) fn pass_check(&self) {
         self.state.lock().unwrap().is_check_passed = true;
         let waiting: Vec<_> =
             self.pulls().into_iter().filter_map(|pull| Some((pull.number, pull.scheduled?))).collect();
         for (number, style) in waiting {
-            self.merge(number, None, style).unwrap();
+            if self.queue().is_none() {
+                self.merge(number, None, style).unwrap();
+            } else {
+                self.change(number, |pull| pull.scheduled = None);
+                self.enqueue(number);
+            }
         }
+    }
+
+    /// Has pull requests merged by a queue.
+    pub(crate) fn merge_by_queue(&self) {
+        self.state.lock().unwrap().queue = Some(Vec::new());
+    }
+
+    /// The numbers in the merge queue, if there is one.
+    pub(crate) fn queue(&self) -> Option<Vec<u64>> {
+        self.state.lock().unwrap().queue.clone()
+    }
+
+    /// Puts a pull request into the merge queue.
+    pub(crate) fn enqueue(&self, number: u64) {
+        self.state.lock().unwrap().queue.as_mut().expect("a merge queue").push(number);
+    }
+
+    /// Takes a pull request out of the merge queue.
+    pub(crate) fn dequeue(&self, number: u64) {
+        self.state.lock().unwrap().queue.as_mut().expect("a merge queue").retain(|one| *one != number);
+    }
+
+    /// True from the second time on that somebody asks if a tip can be merged.
+    pub(crate) fn has_computed(&self, tip: &str) -> bool {
+        !self.state.lock().unwrap().computed.insert(tip.to_owned())
     }
 
     pub(crate) fn pulls(&self) -> Vec<Pull> {
@@ -313,11 +356,8 @@ impl Hub {
         if head.is_some_and(|head| head != tip) {
             return Err(Refusal::OtherHead);
         }
-        {
-            let state = self.state.lock().unwrap();
-            if state.is_check_required && !state.is_check_passed {
-                return Err(Refusal::CheckMissing);
-            }
+        if self.is_check_missing() {
+            return Err(Refusal::CheckMissing);
         }
         let base = self.repository.id(&format!("refs/heads/{}", pull.base)).ok_or(Refusal::NoBranch)?;
         let tree = line(self.repository.path(), &["merge-tree", "--write-tree", &base, &tip]);
