@@ -520,6 +520,8 @@ pub(super) mod tests {
                 vec!["tagboat/web-2", "tagboat/x"],
                 "Closed by Tagboat: superseded by `tagboat/web-2`, `tagboat/x`.",
             ),
+            // A bar is escaped in tables alone.
+            (ClosedReason::Superseded, vec!["o|te"], "Closed by Tagboat: superseded by `o|te`."),
             (
                 ClosedReason::Duplicate,
                 vec!["https://git.example/pulls/3"],
