@@ -106,6 +106,14 @@ impl Forge for AnyForge {
         call!(self, open_pull_requests(listing))
     }
 
+    fn draft_prefixes(&self) -> &'static [&'static str] {
+        match self {
+            Self::Gitlab(client) => client.draft_prefixes(),
+            Self::Gitea(client) => client.draft_prefixes(),
+            Self::Github(_) | Self::Bitbucket(_) | Self::BitbucketDataCenter(_) | Self::AzureDevops(_) => &[],
+        }
+    }
+
     async fn merge_queue(&self, base: &BranchName) -> Result<Option<BTreeSet<u64>>, ForgeError> {
         call!(self, merge_queue(base))
     }

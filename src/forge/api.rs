@@ -23,6 +23,11 @@ pub trait Forge: Send + Sync {
         listing: &mut Listing,
     ) -> impl Future<Output = Result<Vec<PullRequest>, ForgeError>> + Send;
 
+    /// Returns the beginnings of titles by which the forge marks drafts, in lower case.
+    fn draft_prefixes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Returns the numbers of the pull requests in the merge queue of a base.
     ///
     /// There is none without a queue, and none if the lists of pull requests say which ones are in a queue.

@@ -35,7 +35,8 @@ use super::pull_request::{
 use super::reading::{list, number, text, texts};
 use crate::git::BranchName;
 use reading::{
-    default_style, merge_answer, own_pull_request, pull_request, pull_requests, requires_anything,
+    DRAFT_PREFIXES, default_style, merge_answer, own_pull_request, pull_request, pull_requests,
+    requires_anything,
 };
 use requests::{body_members, edit_body};
 
@@ -301,6 +302,10 @@ impl<T: Transport> Gitea<T> {
 }
 
 impl<T: Transport> Forge for Gitea<T> {
+    fn draft_prefixes(&self) -> &'static [&'static str] {
+        &DRAFT_PREFIXES
+    }
+
     async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
         self.list(&[("state", "open")], usize::MAX, listing).await
     }

@@ -7,7 +7,7 @@ use crate::forge::pull_request::{MergeAnswer, PullRequest, PullRequestState};
 use crate::forge::reading::{Defect, branch, commit, flag, list, message, number, page_url, text, texts};
 
 /// The prefixes that a server recognizes, unless its administrator set others.
-const DRAFT_PREFIXES: [&str; 2] = ["wip:", "[wip]"];
+pub(super) const DRAFT_PREFIXES: [&str; 2] = ["wip:", "[wip]"];
 
 /// Reads a list of pull requests; those whose head is elsewhere are left out.
 pub(super) fn pull_requests(body: &Value) -> Result<Vec<PullRequest>, Defect> {

@@ -30,7 +30,8 @@ use super::pull_request::{
 use super::reading::{list, number};
 use crate::git::BranchName;
 use reading::{
-    MergeSettings, merge_answer, merge_requests, merge_settings, needs_approval, own_merge_request,
+    DRAFT_PREFIXES, MergeSettings, merge_answer, merge_requests, merge_settings, needs_approval,
+    own_merge_request,
 };
 use requests::edit_body;
 
@@ -159,6 +160,10 @@ impl<T: Transport> Gitlab<T> {
 }
 
 impl<T: Transport> Forge for Gitlab<T> {
+    fn draft_prefixes(&self) -> &'static [&'static str] {
+        &DRAFT_PREFIXES
+    }
+
     async fn open_pull_requests(&self, listing: &mut Listing) -> Result<Vec<PullRequest>, ForgeError> {
         let mut found = self.list(&[("state", "opened")], listing).await?;
         self.mark_trains(&mut found, listing.is_urgent).await?;

@@ -7,7 +7,7 @@ use crate::forge::pull_request::{MergeAnswer, MergeMethod, PullRequest, PullRequ
 use crate::forge::reading::{Defect, branch, commit, flag, list, message, number, page_url, text, texts};
 
 /// The prefixes that GitLab recognizes; the last two in older versions.
-const DRAFT_PREFIXES: [&str; 5] = ["draft:", "[draft]", "(draft)", "wip:", "[wip]"];
+pub(super) const DRAFT_PREFIXES: [&str; 5] = ["draft:", "[draft]", "(draft)", "wip:", "[wip]"];
 
 /// The settings of a project that bear on merges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

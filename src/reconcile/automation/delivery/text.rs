@@ -15,6 +15,9 @@ pub const MAX_TITLE: usize = 240;
 /// The maximum length of a body at forges without a known limit.
 const MAX_BODY: usize = 60_000;
 
+/// The title of a pull request without another one.
+const UPDATE: &str = "Update images";
+
 /// The note below a body that was cut.
 const CUT: &str = "(The rest is left out.)";
 
@@ -143,6 +146,25 @@ impl PullRequestText {
             ));
         }
         Ok(Self { title, body: bodies.join("\n\n") })
+    }
+
+    /// Removes the beginnings of the title that mark a draft.
+    ///
+    /// `prefixes` are those of the forge, in lower case. Only the setting makes a draft, and a title is read without its mark.
+    pub fn without_draft_prefix(mut self, prefixes: &[&str]) -> Self {
+        let is_marked = |title: &str| {
+            let begin = |prefix: &&&str| {
+                title.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix))
+            };
+            prefixes.iter().find(begin).map(|prefix| prefix.len())
+        };
+        while let Some(length) = is_marked(&self.title) {
+            self.title = self.title[length..].trim_start().to_owned();
+        }
+        if self.title.is_empty() {
+            UPDATE.clone_into(&mut self.title);
+        }
+        self
     }
 
     /// Returns the texts of a new pull request.
@@ -299,7 +321,7 @@ fn default_title(sources: &[TextSource<'_>]) -> String {
     let title = match named.iter().next() {
         Some((name, tag)) if named.len() == 1 => format!("Update {name} to {tag}"),
         Some(_) => format!("Update {} images", named.len()),
-        None => "Update images".to_owned(),
+        None => UPDATE.to_owned(),
     };
     first_line(&title).unwrap_or(title)
 }
@@ -383,6 +405,29 @@ pub(super) mod tests {
             let error = render(sources(&data, Some(template), None, None)).unwrap_err().to_string();
             assert!(error.starts_with(start), "{error}");
         }
+    }
+
+    /// The pull request was a draft, and later titles were never written.
+    #[test]
+    fn a_title_that_begins_like_a_draft_loses_that_beginning() {
+        const PREFIXES: [&str; 2] = ["wip:", "[wip]"];
+        for (title, prefixes, expected) in [
+            ("WIP: Update web", PREFIXES.as_slice(), "Update web"),
+            ("[wip]wip:  Update", &PREFIXES, "Update"),
+            ("Draft: Update", &PREFIXES, "Draft: Update"),
+            ("WIP: Update", &[], "WIP: Update"),
+            ("é", &PREFIXES, "é"),
+            ("Wip:", &PREFIXES, "Update images"),
+        ] {
+            let found = text(title, "body").without_draft_prefix(prefixes);
+            assert_eq!(found.title, expected, "{title}");
+        }
+        let (owners, images) = (BTreeSet::from([owner("fleet")]), BTreeSet::from([image("web", "1")]));
+        let content = Content { owners: &owners, images: &images, limit: None };
+        let opened = text("WIP: 1", "body").without_draft_prefix(&PREFIXES).opened(content, false).unwrap();
+        let next = text("WIP: 2", "body").without_draft_prefix(&PREFIXES);
+        let edit = next.refreshed(&pull_request(&opened.title, &opened.body), content).unwrap();
+        assert_eq!(edit.title.as_deref(), Some("2"));
     }
 
     #[test]

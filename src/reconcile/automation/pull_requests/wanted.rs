@@ -163,7 +163,8 @@ impl<F: Forge> Round<'_, F> {
         let Some(first) = orders.first() else { return Ok(None) };
         let namespace = first.automation.namespace.clone();
         let (branch, base) = (branch.clone(), base.clone());
-        self.pool.run(&namespace, move || render(&orders, &branch, &base)).await
+        let text = self.pool.run(&namespace, move || render(&orders, &branch, &base)).await?;
+        Ok(text.map(|text| text.without_draft_prefix(self.forge.draft_prefixes())))
     }
 
     /// Returns the state that a branch would have after a dry run.
