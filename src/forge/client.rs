@@ -75,8 +75,13 @@ impl<T: Transport> Client<T> {
     ) -> Result<(), ForgeError> {
         match found.admits(edit, known) {
             true => Ok(()),
-            false => Err(ForgeError::changed_meanwhile(&self.endpoint.host, operation)),
+            false => Err(self.changed_meanwhile(operation)),
         }
+    }
+
+    /// Returns the error of a change to a pull request that others have changed.
+    pub(super) fn changed_meanwhile(&self, operation: &'static str) -> ForgeError {
+        ForgeError::changed_meanwhile(&self.endpoint.host, operation)
     }
 
     /// Turns a defect of a response into an error.

@@ -128,6 +128,7 @@ fn use_all(forge: &impl Forge, head: &str, times: &[MergeTime]) {
         added_assignees: Vec::new(),
         is_closed: true,
         is_text_recent: false,
+        judged: None,
     };
     run(forge.edit(&opened, &edit)).unwrap();
     run(forge.edit(&opened, &PullRequestEdit::default())).unwrap();

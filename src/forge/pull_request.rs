@@ -126,6 +126,10 @@ pub struct PullRequestEdit {
     pub added_assignees: Vec<String>,
     /// True to close it, false to leave its state.
     pub is_closed: bool,
+    /// The tip at which git looked at the branch of one that is closed.
+    ///
+    /// For a forge that does not tell the whole id of a head.
+    pub judged: Option<CommitId>,
     /// True if the known text is recent enough to be replaced without another look.
     ///
     /// Gitea, which has no limit of calls, is asked all the same.

@@ -143,6 +143,7 @@ fn edit() -> PullRequestEdit {
         added_assignees: Vec::new(),
         is_closed: true,
         is_text_recent: false,
+        judged: None,
     }
 }
 

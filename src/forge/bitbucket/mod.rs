@@ -1,8 +1,8 @@
 //! Bitbucket Cloud.
 //!
 //! There are no labels, no assignees and no auto-merge, and a declined pull request is final. The commits in a pull request are
-//! shortened, and a merge cannot be bound to one: the branch is read right before the merge. A pull request is not opened if one
-//! with the same branches is open, because Bitbucket might change that one.
+//! shortened, and neither a merge nor a decline can be bound to one: the branch is read right before. A pull request is not opened
+//! if one with the same branches is open, because Bitbucket might change that one.
 //!
 //! | files | contents |
 //! |---|---|
@@ -28,7 +28,7 @@ use super::pull_request::{
     Merge, MergeAnswer, MergeTime, NewPullRequest, Opened, PullRequest, PullRequestEdit, PullRequestState,
 };
 use super::reading::{commit, list, number, text, texts};
-use crate::git::BranchName;
+use crate::git::{BranchName, CommitId};
 use reading::{merge_answer, own_pull_request, pull_requests};
 use requests::{branches_filter, text_body};
 
@@ -202,10 +202,27 @@ impl<T: Transport> Bitbucket<T> {
     }
 
     /// Returns the tip of a branch, if there is one.
-    async fn tip(&self, branch: &BranchName) -> Result<Option<crate::git::CommitId>, ForgeError> {
+    async fn tip(&self, branch: &BranchName, is_essential: bool) -> Result<Option<CommitId>, ForgeError> {
+        const OPERATION: &str = "read a branch";
         let path = ["refs", "branches", branch.as_str()];
-        let request = self.repository.request(Method::Get, &path, "read a branch");
-        Ok(commit(&self.client.call(request).await?.body, "/target/hash"))
+        let request = self.repository.request(Method::Get, &path, OPERATION).essential_if(is_essential);
+        let response = self.client.send(request).await?;
+        match response.status {
+            404 => Ok(None),
+            200..=299 => Ok(commit(&response.body, "/target/hash")),
+            _ => Err(self.client.failure(OPERATION, &response)),
+        }
+    }
+
+    /// Refuses a decline if the branch has another tip than the judged one.
+    ///
+    /// A branch that is gone has no commit of others.
+    async fn verify_tip(&self, branch: &BranchName, judged: Option<CommitId>) -> Result<(), ForgeError> {
+        let Some(judged) = judged else { return Ok(()) };
+        match self.tip(branch, true).await? {
+            Some(tip) if tip != judged => Err(self.client.changed_meanwhile("decline a pull request")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -256,6 +273,9 @@ impl<T: Transport> Forge for Bitbucket<T> {
         if edit.depends_on_text() {
             self.client.unchanged(OPERATION, (&found, current), edit)?;
         }
+        if edit.is_closed {
+            self.verify_tip(&found.head, edit.judged).await?;
+        }
         if edit.title.is_some() || edit.body.is_some() || !edit.added_reviewers.is_empty() {
             let (updated, refused) = self
                 .update(Update {
@@ -294,7 +314,7 @@ impl<T: Transport> Forge for Bitbucket<T> {
         let short = text(&document, "/source/commit/hash").unwrap_or_default();
         if short.len() < SHORT_ID
             || !wanted.starts_with(short)
-            || self.tip(&found.head).await? != Some(merge.head_commit)
+            || self.tip(&found.head, false).await? != Some(merge.head_commit)
         {
             let reason = format!("its head is not {}", merge.head_commit.short());
             return Ok(MergeAnswer::NotYet { reason });

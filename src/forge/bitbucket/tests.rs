@@ -106,6 +106,25 @@ fn an_edit_keeps_the_reviewers() {
     assert_eq!(script.requests()[2].0, "Post repositories/team/fleet/pullrequests/1/decline");
 }
 
+/// A declined one cannot be reopened.
+#[test]
+fn one_with_a_commit_since_git_looked_is_not_declined() {
+    let current = own_pull_request(&document(1, "OPEN")).unwrap();
+    let close = PullRequestEdit { is_closed: true, judged: HEAD.parse().ok(), ..PullRequestEdit::default() };
+    let tip = |id: &str| (200, json!({"target": {"hash": id}}));
+    let other = format!("{}2222222222222222222222222222", &HEAD[..12]);
+    let script = Script::new([(200, document(1, "OPEN")), tip(&other)]);
+    let error = run(bitbucket(&script).edit(&current, &close)).unwrap_err();
+    assert!(matches!(error, ForgeError::Refused { status: 409, .. }), "{error}");
+    for branch in [tip(HEAD), (404, json!({"error": {"message": "no such branch"}}))] {
+        let script = Script::new([(200, document(1, "OPEN")), branch, (200, document(1, "DECLINED"))]);
+        let closed = run(bitbucket(&script).edit(&current, &close)).unwrap();
+        assert_eq!(closed.state, PullRequestState::Closed);
+        assert_eq!(script.requests()[1].0, "Get repositories/team/fleet/refs/branches/tagboat%2Fweb");
+        script.assert_essential();
+    }
+}
+
 #[test]
 fn text_that_a_person_wrote_meanwhile_stays() {
     let current = own_pull_request(&document(1, "OPEN")).unwrap();

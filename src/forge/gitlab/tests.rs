@@ -121,6 +121,7 @@ fn an_edit_has_only_the_members_that_change() {
         added_assignees: Vec::new(),
         is_closed: true,
         is_text_recent: false,
+        judged: None,
     };
     let wanted = json!({
         "title": "Draft: New", "description": "text", "add_labels": "a,b", "remove_labels": "c",

@@ -228,7 +228,8 @@ impl WantedPullRequest<'_> {
                         && has_judged(open, self.judged) =>
                 {
                     let reason = ClosedReason::NothingLeft;
-                    let edit = closing(open, &memory, reason, &[], self.limit)?;
+                    let closing = closing(open, &memory, reason, &[], self.limit)?;
+                    let edit = PullRequestEdit { judged: self.judged, ..closing };
                     Ok(Decision::close(edit, PullRequestReason::NothingLeft, open.number))
                 }
                 Some(memory) if !are_readable(&memory, self.readable) => {
@@ -377,7 +378,8 @@ pub fn decide_unwanted(unwanted: &UnwantedPullRequest<'_>) -> Result<Decision, T
         _ => (ClosedReason::Superseded, PullRequestReason::Superseded),
     };
     let names: Vec<&str> = others.iter().map(|other| other.branch.as_str()).collect();
-    let edit = closing(open, &memory, closed, &names, unwanted.limit)?;
+    let closing = closing(open, &memory, closed, &names, unwanted.limit)?;
+    let edit = PullRequestEdit { judged: unwanted.judged, ..closing };
     Ok(Decision::close(edit, reason, open.number))
 }
 
