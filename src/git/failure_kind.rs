@@ -57,7 +57,7 @@ pub enum FailureKind {
 
 /// Messages of failures, with their kinds.
 /// The first match counts, so specific messages are in front of general ones.
-const MESSAGES: [(&str, FailureKind); 73] = [
+const MESSAGES: [(&str, FailureKind); 75] = [
     ("No space left on device", FailureKind::DiskFull),
     ("Disk quota exceeded", FailureKind::DiskFull),
     ("out of disk space", FailureKind::DiskFull),
@@ -81,6 +81,8 @@ const MESSAGES: [(&str, FailureKind); 73] = [
     ("returned error: 401", FailureKind::Authentication),
     ("repository was archived", FailureKind::Archived),
     ("repository is archived", FailureKind::Archived),
+    ("repo is archived", FailureKind::Archived),
+    ("archived project", FailureKind::Archived),
     ("returned error: 403", FailureKind::Forbidden),
     ("returned error: 404", FailureKind::NoRepository),
     ("returned error: 30", FailureKind::Redirected),
@@ -294,6 +296,14 @@ mod tests {
             ),
             (
                 "remote: This repository was archived so it is read-only.\nfatal: unable to access 'https://h/r/': The requested URL returned error: 403",
+                FailureKind::Archived,
+            ),
+            (
+                "remote: This repo is archived. You can view files and clone it, but cannot push or open issues/pull-requests.\nfatal: unable to access 'https://h/r/': The requested URL returned error: 403",
+                FailureKind::Archived,
+            ),
+            (
+                "remote: You can't push code to an archived project.\nfatal: unable to access 'https://h/r/': The requested URL returned error: 403",
                 FailureKind::Archived,
             ),
             (

@@ -7,7 +7,8 @@ const HEADS: &str = "refs/heads/";
 const PROTECTED: [&str; 5] = ["gh006", "gh013", "protected branch", "is protected", "forcepush"];
 
 /// Words by which servers say that a repository is archived.
-const ARCHIVED: [&str; 3] = ["repository was archived", "repository is archived", "archived project"];
+const ARCHIVED: [&str; 4] =
+    ["repository was archived", "repository is archived", "repo is archived", "archived project"];
 
 /// Words by which git says that one branch cannot be a folder of the other.
 const CONFLICT: [&str; 3] = ["cannot create 'refs/heads/", "directory/file conflict", "refname conflict"];

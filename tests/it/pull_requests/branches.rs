@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::fleet::{Fleet, actions, carried};
 use crate::support::fleet::IMAGE;
-use crate::support::gitea::{GiteaRepository, OTHER};
+use crate::support::gitea::{GiteaRepository, OTHER, OWNER};
 use crate::support::http_front::{Front, Reply};
 use crate::support::manifests::{marker, policy};
 
@@ -91,6 +91,20 @@ async fn a_protected_branch_is_named_with_advice_and_stops_no_other() {
     assert_eq!(made, ["created", "failed"]);
     assert_eq!(actions(report), ["x/api: opened"]);
     assert_eq!(fleet.forge.tip("x/web").await, None);
+}
+
+/// The advice was to give the user the right to push.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archived_repository_is_named_with_advice() {
+    let fleet = Fleet::new("archived").await;
+    let place = format!("repos/{OWNER}/{}", fleet.forge.name);
+    fleet.forge.wire.call("PATCH", &place, json!({"archived": true})).await;
+    fleet.write(&json!({}), "5.0.3");
+    let run = fleet.run_with(&[]);
+    assert_eq!(run.status, Some(1), "{run:?}");
+    let advice = "the repository is archived, so it is read-only; unarchive it, or suspend the automation";
+    assert!(run.errors.contains(advice), "{run:?}");
+    assert!(!run.errors.contains("right to read and to push"), "{run:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
