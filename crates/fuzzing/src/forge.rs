@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use serde_json::Value;
+use tagboat::forge::github::{Github, GithubRepository};
 use tagboat::forge::{
     ApiRequest, ApiResponse, AzureDevops, AzureRepository, Bitbucket, BitbucketDataCenter,
     BitbucketRepository, DataCenterRepository, Endpoint, Forge, ForgeError, Gitea, GiteaRepository, Gitlab,
@@ -50,12 +51,15 @@ impl Transport for &Lines<'_> {
 pub fn forge(input: &[u8]) {
     let endpoint = || Endpoint { host: "forge".to_owned(), login: "Secret apps/forge".to_owned() };
     let text = str::to_owned;
-    for operation in 0..6 {
+    for operation in 0..7 {
         let lines = || {
             let mut rest: Vec<_> = input.split(|byte| *byte == b'\n').collect();
             rest.reverse();
             Lines { rest: Mutex::new(rest), requests: Mutex::new(0) }
         };
+        let (both, github) = (lines(), GithubRepository { owner: text("acme"), name: text("fleet") });
+        let owner = text("Secret apps/forge");
+        use_one(&Github::new((&both, &both), github, text("forge"), owner), operation);
         let gitea = GiteaRepository { owner: text("team"), name: text("fleet") };
         use_one(&Gitea::new(&lines(), endpoint(), gitea), operation);
         use_one(&Gitlab::new(&lines(), endpoint(), GitlabProject { path: text("team/fleet") }), operation);
@@ -81,6 +85,7 @@ fn use_one(forge: &impl Forge, operation: u8) {
             vec![opened.pull_request]
         })),
         3 => check(run(forge.edit(&current(&new), &edit())).map(|edited| vec![edited])),
+        6 => check(run(forge.merge_queue(&new.base)).map(|_| Vec::new())),
         _ => {
             let time = if operation == 4 { MergeTime::WhenReady } else { MergeTime::Immediately };
             let head_commit = "1111111111111111111111111111111111111111".parse().expect("a valid id");

@@ -5,12 +5,14 @@
 
 mod choices;
 mod forge;
+mod forge_address;
 mod git_tree;
 mod host;
 mod known_hosts;
 mod kubeconfig;
 mod marker;
 mod policy;
+mod pull_request_body;
 mod registry;
 mod registry_json;
 mod rewrite;
@@ -22,12 +24,14 @@ mod version;
 mod watched;
 
 pub use forge::forge;
+pub use forge_address::forge_address;
 pub use git_tree::git_tree;
 pub use host::host;
 pub use known_hosts::known_hosts;
 pub use kubeconfig::kubeconfig;
 pub use marker::marker;
 pub use policy::policy;
+pub use pull_request_body::pull_request_body;
 pub use registry::registry;
 pub use registry_json::registry_json;
 pub use rewrite::{rewrite, rewrite_generated, show_generated};
@@ -47,14 +51,16 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "forge", run: forge },
+    Target { name: "forge_address", run: forge_address },
     Target { name: "git_tree", run: git_tree },
     Target { name: "host", run: host },
     Target { name: "known_hosts", run: known_hosts },
     Target { name: "kubeconfig", run: kubeconfig },
     Target { name: "marker", run: marker },
     Target { name: "policy", run: policy },
+    Target { name: "pull_request_body", run: pull_request_body },
     Target { name: "registry", run: registry },
     Target { name: "registry_json", run: registry_json },
     Target { name: "rewrite", run: rewrite },

@@ -125,12 +125,14 @@ macro_rules! targets {
 
 targets! {
     forge: 2_000,
+    forge_address: 6_000,
     git_tree: 3_000,
     host: 4_000,
     known_hosts: 4_000,
     kubeconfig: 2_000,
     marker: 4_000,
     policy: 2_000,
+    pull_request_body: 6_000,
     registry: 4_000,
     registry_json: 4_000,
     rewrite: 3_000,
