@@ -14,7 +14,7 @@ const SOON_TRIES: u32 = 3;
 /// The merges that a forge was asked for, by the number of the pull request.
 ///
 /// A merge that the forge has accepted is not asked for again, so one that a person cancels stays cancelled until the pull
-/// request has another commit or setting.
+/// request has another commit or setting, or another process begins: not each forge tells that one was cancelled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AskedMerges(BTreeMap<u64, AskedMerge>);
 
