@@ -25,7 +25,7 @@ impl<F: Fn(&ApiRequest) -> Value + Send + Sync> Transport for &Echo<F> {
     async fn send(&self, request: ApiRequest) -> Result<ApiResponse, ForgeError> {
         let body = (self.answer)(&request);
         self.requests.lock().push(request);
-        Ok(ApiResponse { status: 200, headers: Vec::new(), body })
+        Ok(ApiResponse::new(200, Vec::new(), body))
     }
 }
 

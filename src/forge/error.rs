@@ -1,5 +1,6 @@
 //! The errors of calls to a forge.
 
+use std::fmt;
 use std::time::Duration;
 
 /// The error of a call to a forge.
@@ -54,14 +55,14 @@ pub enum ForgeError {
         detail: String,
     },
     /// The answer is larger than is read.
-    #[error("{host} answers to {operation} with more than {limit} bytes")]
+    #[error("{host} answers to {operation} with more than {limit}")]
     TooLarge {
         /// The host.
         host: String,
         /// The operation.
         operation: &'static str,
-        /// The maximum size in bytes.
-        limit: usize,
+        /// The limit.
+        limit: SizeLimit,
     },
     /// The answer is not what the API promises.
     #[error("{host} answers to {operation} with {detail}")]
@@ -73,6 +74,24 @@ pub enum ForgeError {
         /// The defect.
         detail: String,
     },
+}
+
+/// A limit of the size of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeLimit {
+    /// A number of bytes.
+    Bytes(usize),
+    /// A number of values in JSON.
+    Values(usize),
+}
+
+impl fmt::Display for SizeLimit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(formatter, "{bytes} bytes"),
+            Self::Values(values) => write!(formatter, "{values} values"),
+        }
+    }
 }
 
 impl ForgeError {

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::error::ForgeError;
+use crate::tenancy::MemoryReservation;
 
 /// A request to the API of a forge.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,7 @@ pub enum Cost {
 ///
 /// The transport follows redirects, repeats what may be repeated, and turns rate limits into errors. Every other status is
 /// left to the code of the forge.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct ApiResponse {
     /// The status.
     pub status: u16,
@@ -70,6 +71,15 @@ pub struct ApiResponse {
     pub headers: Vec<(String, String)>,
     /// The body, of bounded size; null if it is empty.
     pub body: Value,
+    /// The memory that is reserved for a large body.
+    pub memory: Option<MemoryReservation>,
+}
+
+impl ApiResponse {
+    /// Makes a response for whose body no memory is reserved.
+    pub fn new(status: u16, headers: Vec<(String, String)>, body: Value) -> Self {
+        Self { status, headers, body, memory: None }
+    }
 }
 
 /// Sends requests to one API with one login.

@@ -34,10 +34,10 @@ impl<F: Fn(usize, Vec<Value>) -> Value + Send + Sync> Transport for &Server<F> {
         let entries = start.min(TOTAL)..(start + size).min(TOTAL);
         if entries.len() > 30 || entries.contains(&LARGE) {
             let (host, operation) = ("forge.example".to_owned(), request.operation);
-            return Err(ForgeError::TooLarge { host, operation, limit: 1 });
+            return Err(ForgeError::TooLarge { host, operation, limit: SizeLimit::Bytes(1) });
         }
         let body = (self.page)(start, entries.map(self.entry).collect());
-        Ok(ApiResponse { status: 200, headers: Vec::new(), body })
+        Ok(ApiResponse::new(200, Vec::new(), body))
     }
 }
 

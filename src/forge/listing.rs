@@ -3,7 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::pull_request::PullRequest;
+use super::reading::Defect;
 use crate::git::BranchName;
+
+/// The maximum size in bytes of the pull requests that a listing returns.
+const MAX_KEPT: usize = 16 * 1024 * 1024;
 
 /// The choice of the open pull requests that a listing returns.
 ///
@@ -54,12 +58,69 @@ impl Listing {
         self.heads.contains(&pull_request.head) || !self.strangers.contains(&pull_request.number)
     }
 
+    /// Adds the chosen pull requests of a page to those that are returned.
+    pub(super) fn keep(
+        &mut self,
+        page: impl IntoIterator<Item = PullRequest>,
+        found: &mut Vec<PullRequest>,
+    ) -> Result<(), Defect> {
+        let mut size: usize = found.iter().map(PullRequest::size).sum();
+        for one in page {
+            if self.keeps(&one) {
+                size += one.size();
+                found.push(one);
+            }
+            if size > MAX_KEPT {
+                return Err(Defect("more than 16 MiB of pull requests of Tagboat's branches"));
+            }
+        }
+        Ok(())
+    }
+
     /// Returns true if a pull request is returned, and notes one that is left out.
-    pub(super) fn keeps(&mut self, pull_request: &PullRequest) -> bool {
+    fn keeps(&mut self, pull_request: &PullRequest) -> bool {
         let is_kept = self.heads.contains(&pull_request.head) || (self.has_mark)(&pull_request.body);
         if !is_kept {
             self.left_out.insert(pull_request.number);
         }
         is_kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::forge::pull_request::PullRequestState;
+
+    fn pull_request(number: u64, body: &str) -> PullRequest {
+        PullRequest {
+            number,
+            url: String::new(),
+            state: PullRequestState::Open,
+            head: "tagboat".parse().unwrap(),
+            head_commit: None,
+            base: "main".parse().unwrap(),
+            title: String::new(),
+            body: body.to_owned(),
+            is_draft: false,
+            labels: Vec::new(),
+            is_in_merge_queue: false,
+            has_auto_merge: false,
+            version: None,
+        }
+    }
+
+    /// A server with our line in each of 100 pages of 8 MiB filled the memory.
+    #[test]
+    fn a_listing_keeps_a_bounded_sum() {
+        let (mut listing, mut found) = (Listing::all(), Vec::new());
+        let body = "x".repeat(1024 * 1024);
+        let kept = (0..1_000).take_while(|at| listing.keep([pull_request(*at, &body)], &mut found).is_ok());
+        assert_eq!(kept.count(), 15);
+        let (mut listing, mut found) = (Listing::of(BTreeSet::new(), |_| false), Vec::new());
+        for at in 0..100 {
+            listing.keep([pull_request(at, &body)], &mut found).unwrap();
+        }
+        assert!(found.is_empty() && listing.left_out.len() == 100);
     }
 }

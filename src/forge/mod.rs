@@ -45,7 +45,7 @@ pub use azure_devops::{AzureDevops, AzureRepository};
 pub use bitbucket::{Bitbucket, BitbucketRepository};
 pub use bitbucket_data_center::{BitbucketDataCenter, DataCenterRepository};
 pub use client::Endpoint;
-pub use error::ForgeError;
+pub use error::{ForgeError, SizeLimit};
 pub use exchange::{ApiRequest, ApiResponse, Cost, Method, Transport};
 pub use gitea::{Gitea, GiteaRepository};
 pub use gitlab::{Gitlab, GitlabProject};

@@ -127,6 +127,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::forge::error::SizeLimit;
 
     #[test]
     fn pages_end() {
@@ -151,9 +152,13 @@ mod tests {
             asked.push((pages.offset(), pages.size()));
             let range = pages.offset().min(sizes.len())..(pages.offset() + pages.size()).min(sizes.len());
             let response = if sizes[range.clone()].iter().sum::<usize>() > limit {
-                Err(ForgeError::TooLarge { host: String::new(), operation: "list", limit })
+                Err(ForgeError::TooLarge {
+                    host: String::new(),
+                    operation: "list",
+                    limit: SizeLimit::Bytes(limit),
+                })
             } else {
-                Ok(ApiResponse { status: 200, headers: Vec::new(), body: Value::Null })
+                Ok(ApiResponse::new(200, Vec::new(), Value::Null))
             };
             let Some(_) = pages.admit(response).unwrap() else { continue };
             found.extend(range.clone());
@@ -181,7 +186,9 @@ mod tests {
         assert_eq!(asked, [(0, 4), (0, 2), (0, 1), (1, 1), (2, 2), (4, 4)]);
         let (found, asked) = read(&[9; 100], 5, 50);
         assert!(found.is_empty() && asked.len() < 150, "{}", asked.len());
-        let large = || Err(ForgeError::TooLarge { host: String::new(), operation: "list", limit: 5 });
+        let large = || {
+            Err(ForgeError::TooLarge { host: String::new(), operation: "list", limit: SizeLimit::Bytes(5) })
+        };
         let mut pages = Pages::of(50);
         let calls = (0..1_000).take_while(|_| pages.admit(large()).is_ok()).count();
         assert!((MAX_SKIPPED..2 * MAX_SKIPPED).contains(&calls), "{calls}");
@@ -198,6 +205,6 @@ mod tests {
     #[test]
     fn other_errors_are_passed_on() {
         let error = ForgeError::Unavailable { host: "h".to_owned(), detail: "x".to_owned() };
-        assert_eq!(Pages::of(4).admit(Err(error.clone())), Err(error));
+        assert_eq!(Pages::of(4).admit(Err(error.clone())).unwrap_err(), error);
     }
 }

@@ -36,6 +36,13 @@ pub struct PullRequest {
 }
 
 impl PullRequest {
+    /// Returns the memory in bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        let texts = [self.url.len(), self.head.as_str().len(), self.base.as_str().len(), self.title.len()];
+        let labels = self.labels.iter().map(|label| size_of::<String>() + label.len());
+        size_of::<Self>() + texts.iter().sum::<usize>() + self.body.len() + labels.sum::<usize>()
+    }
+
     /// Returns true if an edit of a known state can be made in this one.
     ///
     /// Title and body are as known; at some forges, the title has the mark of a draft. One is closed only if it is open and has

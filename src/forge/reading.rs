@@ -124,7 +124,7 @@ mod tests {
             (json!({"message": 3}), "status 418"),
         ];
         for (body, wanted) in cases {
-            let response = ApiResponse { status: 418, headers: Vec::new(), body };
+            let response = ApiResponse::new(418, Vec::new(), body);
             assert_eq!(message(&response), wanted, "{:?}", response.body);
         }
     }
@@ -135,10 +135,10 @@ mod tests {
         for _ in 0..100 {
             body = json!({ "message": body });
         }
-        let deep = ApiResponse { status: 400, headers: Vec::new(), body };
+        let deep = ApiResponse::new(400, Vec::new(), body);
         assert_eq!(message(&deep), "status 400");
         let long = json!({"errors": vec!["é".repeat(100_000); 50]});
-        let long = ApiResponse { status: 400, headers: Vec::new(), body: long };
+        let long = ApiResponse::new(400, Vec::new(), long);
         assert!(message(&long).chars().count() <= MAX_MESSAGE + 1);
     }
 

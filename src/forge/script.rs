@@ -19,7 +19,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new(answers: impl IntoIterator<Item = (u16, Value)>) -> Self {
-        let answer = |(status, body)| ApiResponse { status, headers: Vec::new(), body };
+        let answer = |(status, body)| ApiResponse::new(status, Vec::new(), body);
         Self { answers: Mutex::new(answers.into_iter().map(answer).collect()), requests: Mutex::default() }
     }
 

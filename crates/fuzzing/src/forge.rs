@@ -35,7 +35,7 @@ impl Transport for &Lines<'_> {
             let status = std::str::from_utf8(status).ok()?.parse().ok()?;
             let body =
                 if body.trim_ascii().is_empty() { Value::Null } else { serde_json::from_slice(body).ok()? };
-            Some(ApiResponse { status, headers: Vec::new(), body })
+            Some(ApiResponse::new(status, Vec::new(), body))
         });
         // As a transport does for a body that is no JSON.
         parsed.ok_or_else(|| ForgeError::Unavailable {

@@ -68,19 +68,21 @@ impl<T: Transport> AzureDevops<T> {
             let all = self.client.checked(OPERATION, all.ok_or(Defect("no list of pull requests")))?;
             let numbers = all.iter().filter_map(|entry| number(entry, "/pullRequestId"));
             self.client.checked(OPERATION, pages.count(numbers))?;
-            for entry in all {
-                let read = self.repository.pull_request(entry);
-                let Some(mut one) = self.client.checked(OPERATION, read)? else { continue };
+            let is_last = all.len() < pages.size();
+            let page: Result<Vec<_>, _> =
+                all.iter().filter_map(|entry| self.repository.pull_request(entry).transpose()).collect();
+            let page = self.client.checked(OPERATION, page)?;
+            // Its memory is not held while bodies are read.
+            drop(response);
+            for mut one in page {
                 if one.body.chars().count() >= CUT && listing.needs_whole_body(&one) {
                     let whole = self.read(one.number, listing.is_urgent).await?.0;
                     // One that is read by its id has no labels.
                     one = PullRequest { labels: one.labels, ..whole };
                 }
-                if listing.keeps(&one) {
-                    found.push(one);
-                }
+                self.client.checked(OPERATION, listing.keep([one], &mut found))?;
             }
-            if all.len() < pages.size() {
+            if is_last {
                 return Ok(newest_first(found));
             }
             pages.go_on();

@@ -276,7 +276,7 @@ fn a_merge_needs_a_rule_unless_it_is_immediate() {
 
 #[test]
 fn answers_to_a_merge_are_told_apart() {
-    let answer = |status, body| merge_answer(&ApiResponse { status, headers: Vec::new(), body });
+    let answer = |status, body| merge_answer(&ApiResponse::new(status, Vec::new(), body));
     let conflict = json!({"status": "active", "mergeStatus": "conflicts"});
     assert_eq!(answer(200, conflict), Some(MergeAnswer::NotYet { reason: "conflicts".to_owned() }));
     assert_eq!(answer(200, json!({"mergeStatus": "queued"})), Some(MergeAnswer::Scheduled));

@@ -85,7 +85,7 @@ impl<T: Transport> Bitbucket<T> {
             let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
             let numbers = list(&response.body, "/values").iter().filter_map(|entry| number(entry, "/id"));
             self.client.checked(OPERATION, pages.count(numbers))?;
-            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            self.client.checked(OPERATION, listing.keep(entries, &mut found))?;
             if text(&response.body, "/next").is_none() {
                 return Ok(newest_first(found));
             }

@@ -73,7 +73,7 @@ impl<T: Transport> BitbucketDataCenter<T> {
             let entries = self.client.checked(OPERATION, pull_requests(&response.body))?;
             let numbers = list(&response.body, "/values").iter().filter_map(|entry| number(entry, "/id"));
             self.client.checked(OPERATION, pages.count(numbers))?;
-            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            self.client.checked(OPERATION, listing.keep(entries, &mut found))?;
             pages.go_on();
             match number(&response.body, "/nextPageStart") {
                 Some(next) if !flag(&response.body, "/isLastPage") && next > start => start = next,

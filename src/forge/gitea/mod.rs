@@ -88,7 +88,7 @@ impl<T: Transport> Gitea<T> {
             let all = list(&response.body, "");
             let numbers = all.iter().filter_map(|entry| number(entry, "/number"));
             self.client.checked(OPERATION, pages.count(numbers))?;
-            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            self.client.checked(OPERATION, listing.keep(entries, &mut found))?;
             let total = response.header("x-total-count").and_then(|total| total.parse::<u64>().ok());
             if all.is_empty() || total.is_some_and(|total| pages.entries() >= total) {
                 break;

@@ -264,7 +264,7 @@ fn a_merge_needs_a_rule_unless_it_is_immediate() {
 fn answers_to_a_merge_are_told_apart() {
     let answer = |status, text: &str| {
         let body = json!({ "message": text });
-        merge_answer(&ApiResponse { status, headers: Vec::new(), body })
+        merge_answer(&ApiResponse::new(status, Vec::new(), body))
     };
     let not_yet = |text: &str| Some(MergeAnswer::NotYet { reason: text.to_owned() });
     assert_eq!(answer(405, "Please try again later"), not_yet("Please try again later"));

@@ -78,7 +78,7 @@ impl<T: Transport> Gitlab<T> {
             let all = list(&response.body, "");
             let numbers = all.iter().filter_map(|entry| number(entry, "/iid"));
             self.client.checked(OPERATION, pages.count(numbers))?;
-            found.extend(entries.into_iter().filter(|one| listing.keeps(one)));
+            self.client.checked(OPERATION, listing.keep(entries, &mut found))?;
             // The header names the next page, and is empty on the last one.
             if all.is_empty() || response.header("x-next-page") == Some("") {
                 return Ok(newest_first(found));

@@ -214,7 +214,7 @@ fn the_project_decides_on_methods() {
 
 #[test]
 fn answers_to_a_merge_are_told_apart() {
-    let answer = |status, body| merge_answer(&ApiResponse { status, headers: Vec::new(), body }, false);
+    let answer = |status, body| merge_answer(&ApiResponse::new(status, Vec::new(), body), false);
     let is_later = |answer| matches!(answer, Some(MergeAnswer::NotYet { .. }));
     for status in [405, 406, 409, 422] {
         assert!(is_later(answer(status, json!({"message": "x"}))), "{status}");

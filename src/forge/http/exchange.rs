@@ -1,16 +1,28 @@
 //! One HTTP request, and its response of bounded size.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use reqwest::header::{AUTHORIZATION, HeaderValue};
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use super::body::Memory;
 use crate::forge::exchange::{ApiRequest, Method};
 use crate::net::root_cause;
+use crate::tenancy::MemoryReservation;
 
 /// The maximum size in bytes of a successful response.
 const MAX_BODY: usize = 8 * 1024 * 1024;
 
 /// The maximum size in bytes of any other response.
 const MAX_REFUSAL: usize = 64 * 1024;
+
+/// The size of a response in bytes beyond which memory is reserved before the rest of it is read.
+const UNRESERVED: usize = 256 * 1024;
+
+/// The time in which such a response must be complete once memory is reserved for it.
+const WITH_MEMORY: Duration = Duration::from_secs(20);
 
 /// The maximum number and size of the headers of a response that are kept.
 const MAX_HEADERS: usize = 100;
@@ -22,7 +34,9 @@ pub(super) struct RawResponse {
     pub(super) status: u16,
     /// The headers that are text, with names in lower case.
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
+    pub(super) body: Arc<Vec<u8>>,
+    /// The memory that is reserved for a large response.
+    pub(super) memory: Option<MemoryReservation>,
 }
 
 impl RawResponse {
@@ -39,6 +53,10 @@ pub(super) enum Failed {
     Connection(String),
     /// The response is too large.
     TooLarge(usize),
+    /// No memory was free for a large response.
+    NoMemory,
+    /// A large response was not complete in time.
+    Slow,
 }
 
 /// One request to be sent.
@@ -48,6 +66,8 @@ pub(super) struct RawRequest<'r> {
     pub(super) authorization: &'r HeaderValue,
     /// The value of `If-None-Match`.
     pub(super) etag: Option<&'r str>,
+    /// The memory for a large response.
+    pub(super) memory: Memory<'r>,
 }
 
 /// Sends a request once, and reads its response.
@@ -56,7 +76,7 @@ pub(super) struct RawRequest<'r> {
 ///
 /// If there is no whole response of bounded size.
 pub(super) async fn exchange(client: &reqwest::Client, raw: RawRequest<'_>) -> Result<RawResponse, Failed> {
-    let RawRequest { url, request, authorization, etag } = raw;
+    let RawRequest { url, request, authorization, etag, memory } = raw;
     let method = match request.method {
         Method::Get => reqwest::Method::GET,
         Method::Post => reqwest::Method::POST,
@@ -83,15 +103,26 @@ pub(super) async fn exchange(client: &reqwest::Client, raw: RawRequest<'_>) -> R
     });
     let headers = headers.take(MAX_HEADERS).collect();
     let largest = if status.is_success() { MAX_BODY } else { MAX_REFUSAL };
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(failed)? {
-        if body.len() + chunk.len() > largest {
+    let (mut body, mut reserved, mut deadline) = (Vec::new(), None, None);
+    loop {
+        let chunk = match deadline {
+            Some(deadline) => timeout_at(deadline, response.chunk()).await.map_err(|_| Failed::Slow)?,
+            None => response.chunk().await,
+        };
+        let Some(chunk) = chunk.map_err(failed)? else { break };
+        let length = body.len() + chunk.len();
+        if length > largest {
             if status.is_success() {
                 return Err(Failed::TooLarge(largest));
             }
             break;
         }
+        if length > UNRESERVED && reserved.is_none() {
+            let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+            reserved = Some(memory.for_length(announced.unwrap_or(largest).min(largest)).await?);
+            deadline = Some(Instant::now() + WITH_MEMORY);
+        }
         body.extend_from_slice(&chunk);
     }
-    Ok(RawResponse { status: status.as_u16(), headers, body })
+    Ok(RawResponse { status: status.as_u16(), headers, body: Arc::new(body), memory: reserved })
 }

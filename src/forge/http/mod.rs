@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `clients` | the state that all calls share: connections, limiters, cached responses |
 //! | `transport` | one API with one login: retries, redirects, conditional requests |
-//! | `exchange` | one HTTP request, and its response of bounded size |
+//! | `exchange`, `body` | one HTTP request, and its response of bounded size and memory |
 //! | `credential` | a login, and its header |
 //! | `route` | the way to a server: proxy and certificates |
 //! | `rate_limit`, `quota` | rate limiters per origin and token; the limits that a server states |
 //! | `etag_cache` | responses for conditional requests |
 //! | `refusal` | the error of a response that refuses a request |
 
+mod body;
 mod clients;
 mod credential;
 mod etag_cache;

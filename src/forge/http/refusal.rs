@@ -76,7 +76,7 @@ mod tests {
     fn sentence(status: u16, headers: &[(&str, &str)], body: Value) -> String {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let call = Call { host: "api.github.com", owner: "Secret apps/app", operation: "sign the commit" };
-        refusal(call, &ApiResponse { status, headers, body }).to_string()
+        refusal(call, &ApiResponse::new(status, headers, body)).to_string()
     }
 
     #[test]

@@ -9,13 +9,14 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 use url::Url;
 
+use super::body::{MAX_REFUSAL_VALUES, MAX_VALUES, Memory, count_values};
 use super::clients::{ForgeState, limiter_key};
 use super::credential::ForgeCredential;
 use super::exchange::{Failed, RawRequest, RawResponse, exchange};
 use super::quota::{LimitedResponse, is_limited_query};
 use super::rate_limit::{LimiterKey, RateLimiter};
 use super::route::ApiRoute;
-use crate::forge::error::ForgeError;
+use crate::forge::error::{ForgeError, SizeLimit};
 use crate::forge::exchange::{ApiRequest, ApiResponse, Method, Transport};
 use crate::forge::kind::ForgeKind;
 use crate::net::{self, SsrfGuard};
@@ -157,6 +158,26 @@ impl HttpTransport {
         ForgeError::Unavailable { host: self.host.clone(), detail }
     }
 
+    fn too_large(&self, request: &ApiRequest, limit: SizeLimit) -> ForgeError {
+        ForgeError::TooLarge { host: self.host.clone(), operation: request.operation, limit }
+    }
+
+    fn failed(&self, request: &ApiRequest, failed: Failed) -> ForgeError {
+        match failed {
+            Failed::Connection(cause) => self.unavailable(&cause),
+            Failed::TooLarge(limit) => self.too_large(request, SizeLimit::Bytes(limit)),
+            Failed::Slow => self.unavailable("a large answer was not complete in time"),
+            Failed::NoMemory => self.unavailable(
+                "this process had no memory free for a large answer, because other runs hold it; it is tried again",
+            ),
+        }
+    }
+
+    /// Returns the memory that is reserved for large responses.
+    fn memory(&self) -> Memory<'_> {
+        Memory { budget: &self.shared.options.capacity.memory, namespace: &self.key.namespace }
+    }
+
     /// Sends a request with retries, if it only reads.
     async fn send_with_retries(&self, request: &ApiRequest) -> Result<ApiResponse, ForgeError> {
         let mut retries = RETRIES.iter().filter(|_| request.method == Method::Get);
@@ -198,17 +219,17 @@ impl HttpTransport {
         let raw = raw?;
         if let (304, Some(cached)) = (raw.status, &cached) {
             limiter.note(LimitedResponse { status: 304, headers: &raw.headers, message: "" });
-            return Ok(cached.response.clone());
+            let (headers, body) = (cached.headers.clone(), Arc::clone(&cached.body));
+            return self.parse(request, RawResponse { status: 200, headers, body, memory: None }).await;
         }
-        let (status, headers, size) = (raw.status, raw.headers.clone(), raw.body.len());
-        let body = self.parse(request, raw).await;
-        let message = body.as_ref().ok().map(|body| body["message"].as_str().unwrap_or_default().to_owned());
-        let message = message.unwrap_or_default();
+        let (status, headers, received) = (raw.status, raw.headers.clone(), Arc::clone(&raw.body));
+        let parsed = self.parse(request, raw).await;
+        let body = parsed.as_ref().ok().map(|response| &response.body);
+        let message = body.and_then(|body| body["message"].as_str()).unwrap_or_default();
         // GraphQL states its limits in a response that is a success.
-        let is_limited = body.as_ref().is_ok_and(|body| self.resource == GRAPHQL && is_limited_query(body));
+        let is_limited = body.is_some_and(|body| self.resource == GRAPHQL && is_limited_query(body));
         let limited_status = if is_limited { 429 } else { status };
-        let pause =
-            limiter.note(LimitedResponse { status: limited_status, headers: &headers, message: &message });
+        let pause = limiter.note(LimitedResponse { status: limited_status, headers: &headers, message });
         if let Some(remaining) = limiter.remaining() {
             metrics.forge_remaining(&self.host, remaining);
         }
@@ -218,9 +239,9 @@ impl HttpTransport {
         if status >= 500 {
             return Err(self.unavailable(format!("it answers {status} {message}").trim_end()));
         }
-        let response = ApiResponse { status, headers, body: body? };
-        if request.method == Method::Get {
-            self.shared.cache.insert(&self.key, &url, &response, size);
+        let response = parsed?;
+        if request.method == Method::Get && status == 200 {
+            self.shared.cache.insert(&self.key, &url, &headers, &received);
         }
         Ok(response)
     }
@@ -237,14 +258,10 @@ impl HttpTransport {
         let client = self.shared.client(&self.key, &self.route).await;
         let client = client.map_err(|error| self.unavailable(&error))?;
         for _ in 0..=MAX_REDIRECTS {
-            let raw = RawRequest { url: url.clone(), request, authorization: &self.authorization, etag };
+            let (authorization, memory) = (&self.authorization, self.memory());
+            let raw = RawRequest { url: url.clone(), request, authorization, etag, memory };
             let sent = net::on_behalf_of(namespace, exchange(&client, raw)).await;
-            let response = sent.map_err(|error| match error {
-                Failed::Connection(cause) => self.unavailable(&cause),
-                Failed::TooLarge(limit) => {
-                    ForgeError::TooLarge { host: self.host.clone(), operation: request.operation, limit }
-                }
-            })?;
+            let response = sent.map_err(|failed| self.failed(request, failed))?;
             let is_redirect = match response.status {
                 301 | 307 | 308 => true,
                 302 | 303 => request.method == Method::Get,
@@ -266,27 +283,40 @@ impl HttpTransport {
         Err(self.malformed(request, "too many redirects".to_owned()))
     }
 
-    /// Parses a body, without our secrets if it refuses.
-    async fn parse(&self, request: &ApiRequest, raw: RawResponse) -> Result<Value, ForgeError> {
-        if raw.body.is_empty() {
-            return Ok(Value::Null);
-        }
+    /// Parses a body of a bounded number of values.
+    async fn parse(&self, request: &ApiRequest, raw: RawResponse) -> Result<ApiResponse, ForgeError> {
         let is_html = raw.header("content-type").is_some_and(|kind| kind.starts_with("text/html"));
-        let (is_success, size, redactor) = (raw.status < 300, raw.body.len(), Arc::clone(&self.redactor));
+        let RawResponse { status, headers, body, mut memory } = raw;
+        let (is_success, size) = (status < 300, body.len());
+        if body.is_empty() {
+            return Ok(ApiResponse { status, headers, body: Value::Null, memory });
+        }
+        let (pool, namespace) = (&self.shared.options.capacity.pool, &self.key.namespace);
+        let counted = Arc::clone(&body);
+        let values = pool.run_sized(namespace, size, move || count_values(&counted)).await;
+        let most = if is_success { MAX_VALUES } else { MAX_REFUSAL_VALUES };
+        if values > most {
+            return Err(self.too_large(request, SizeLimit::Values(most)));
+        }
+        if memory.is_none() {
+            let reserved = self.memory().for_values(size, values).await;
+            memory = reserved.map_err(|failed| self.failed(request, failed))?;
+        }
+        let redactor = Arc::clone(&self.redactor);
         let read = move || match is_success {
-            true => serde_json::from_slice::<Value>(&raw.body),
-            false => serde_json::from_str(&redactor.redact(&String::from_utf8_lossy(&raw.body))),
+            true => serde_json::from_slice::<Value>(&body),
+            false => serde_json::from_str(&redactor.redact(&String::from_utf8_lossy(&body))),
         };
-        let pool = &self.shared.options.capacity.pool;
-        let parsed = pool.run_sized(&self.key.namespace, size, read).await;
-        parsed.map_err(|error| {
+        let parsed = pool.run_sized(namespace, size, read).await;
+        let body = parsed.map_err(|error| {
             let kind = match (is_html, error.is_eof()) {
                 (true, _) => "a page of HTML instead of JSON: check tagboat.dev/forge-url",
                 (false, true) => "JSON that ends too early",
                 (false, false) => "a body that is no JSON",
             };
             self.malformed(request, kind.to_owned())
-        })
+        })?;
+        Ok(ApiResponse { status, headers, body, memory })
     }
 }
 

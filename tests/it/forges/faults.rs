@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use tagboat::forge::{
     AnyForge, ApiLogin, ApiRoute, Forge, ForgeAddress, ForgeClientOptions, ForgeClients, ForgeCredential,
     ForgeError, ForgeRepository, Listing, PullRequestState,
@@ -266,6 +266,40 @@ async fn a_slow_response_is_read_whole() {
         });
         let listed = forge(served, &front, LONG).open_pull_requests(&mut Listing::all()).await.unwrap();
         assert_eq!(listed.len(), 1, "{}", served.forge);
+    }))
+    .await;
+}
+
+/// A response of 8 MiB took 367 MiB once it was parsed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_response_of_too_many_values_is_not_parsed() {
+    join_all(ALL.iter().filter(|served| served.forge != "gitea").map(async |served| {
+        let hub = Hub::new();
+        let heads = ["tagboat/a", "tagboat/b", "tagboat/c"];
+        for head in heads {
+            hub.branch(head);
+            hub.open(head, "main", "Update", "text").unwrap();
+        }
+        let respond = served.respond;
+        let front = serve(&hub, served, "GET", move |hub, call| {
+            let Reply::Answer { status, headers, body } = respond(hub, call) else { panic!("an answer") };
+            let mut body: Value = serde_json::from_slice(&body).unwrap();
+            let place = ["", "/values", "/value"]
+                .into_iter()
+                .find(|place| body.pointer(place).is_some_and(Value::is_array));
+            for entry in body.pointer_mut(place.unwrap()).unwrap().as_array_mut().unwrap() {
+                entry["padding"] = json!(vec![0; 60_000]);
+            }
+            Some(Reply::Answer { status, headers, body: body.to_string().into() })
+        });
+        let listed = forge(served, &front, LONG).open_pull_requests(&mut Listing::all()).await.unwrap();
+        assert_eq!(listed.len(), heads.len(), "{}: in parts", served.forge);
+
+        hub.branch("tagboat/d");
+        let zeros = json!(vec![0; 4_000_000]).to_string();
+        let front = serve(&hub, served, "POST", move |_, _| Some(Reply::body(201, zeros.clone())));
+        let error = forge(served, &front, LONG).open(&new("tagboat/d")).await.unwrap_err();
+        assert!(error.to_string().ends_with("with more than 100000 values"), "{}: {error}", served.forge);
     }))
     .await;
 }

@@ -95,9 +95,9 @@ impl<T: Transport> Github<T> {
             let items = items.ok_or_else(|| self.malformed(operation, "a response that is no list"))?;
             let numbers = items.iter().filter_map(|item| item["number"].as_u64());
             pages.count(numbers).map_err(|Defect(detail)| self.malformed(operation, detail))?;
-            for item in items {
-                found.extend(self.read(item, operation)?.filter(|one| listing.keeps(one)));
-            }
+            let page: Result<Vec<_>, _> = items.iter().map(|item| self.read(item, operation)).collect();
+            let kept = listing.keep(page?.into_iter().flatten(), &mut found);
+            kept.map_err(|Defect(detail)| self.malformed(operation, detail))?;
             if items.len() < pages.size() {
                 return Ok(found);
             }

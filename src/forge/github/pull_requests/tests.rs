@@ -29,7 +29,7 @@ impl Transport for &Recorded {
     async fn send(&self, request: ApiRequest) -> Result<ApiResponse, ForgeError> {
         self.requests.lock().push(request);
         let (status, body) = self.responses.lock().pop_front().expect("no further request was expected");
-        Ok(ApiResponse { status, headers: Vec::new(), body })
+        Ok(ApiResponse::new(status, Vec::new(), body))
     }
 }
 

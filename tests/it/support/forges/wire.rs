@@ -134,6 +134,6 @@ impl Transport for Wire {
             description.check(&exchange);
         }
         self.exchanges.lock().unwrap().push(exchange);
-        Ok(ApiResponse { status, headers, body })
+        Ok(ApiResponse::new(status, headers, body))
     }
 }
